@@ -1,0 +1,52 @@
+# One way in: `make help`.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+ARGS ?=
+
+export PYTHONDONTWRITEBYTECODE ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check fault bench soak clean
+
+help: ## show this help
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo '  ARGS="--seconds 60 --json out.json" is passed on by `make run`'
+
+setup: $(STAMP) ## make .venv with the pinned dependencies and fetch the Kafka and Spark jars
+
+$(STAMP): pyproject.toml deploy/constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 10) and f"lagwise needs Python 3.10 or newer, this is {v[0]}.{v[1]}: make PYTHON=python3.11 setup")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing pinned dependencies into $(VENV) (about a minute the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1" -c deploy/constraints.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt --group dev -e ".[stream]"
+	@$(BIN)/python -m pipeline.artifacts
+	@touch $@
+
+run: setup ## run the job on an embedded broker with live, uneven traffic (Ctrl-C ends it)
+	@$(BIN)/lagwise demo $(ARGS)
+
+test: setup ## unit, property, Spark and broker tests (under 20 minutes on 2 cores)
+	@$(BIN)/python -m pytest tests/unit tests/property -q
+	@$(BIN)/python -m pytest tests/spark tests/integration -q
+
+check: setup ## formatting, lint, types, import contracts
+	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+fault: setup ## kill the driver between every two steps, 20 times, under traffic
+	@$(BIN)/python -m pytest tests/fault -q
+
+bench: setup ## measure; figures go to tests/benchmarks/results
+	@$(BIN)/python -m tests.benchmarks
+
+soak: setup ## one hour of traffic; file counts, disk, log size, memory (ARGS="--seconds 3600")
+	@$(BIN)/python -m tests.benchmarks.soak $(ARGS)
+
+clean: ## remove the virtual environment and what runs leave behind
+	@rm -rf $(VENV) .lagwise .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info spark-warehouse

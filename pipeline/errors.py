@@ -1,0 +1,25 @@
+"""What can go wrong in the stream, by what the caller can do about it."""
+
+
+class PipelineError(Exception):
+    """Root of all errors of `pipeline`."""
+
+
+class ConfigError(PipelineError):
+    """The configuration cannot be used; the message names the key and what to write instead."""
+
+
+class MissingDependencyError(PipelineError):
+    """Something the machine must have is missing; the message says how to install it."""
+
+
+class BrokerUnavailableError(PipelineError):
+    """The Kafka cluster did not answer in time. Trying again later is right."""
+
+
+class FencedError(PipelineError):
+    """Another driver owns these tables now. Trying again is wrong until it is stopped."""
+
+
+class StoreError(PipelineError):
+    """A table is not what the job expects; the message names table and path."""

@@ -1,0 +1,256 @@
+"""The tables, column by column: type, whether it may be null, and what it means.
+
+Every table is a plain Delta table (no deletion vectors, no column mapping) in a folder of its own under
+`tables.root`. Keys:
+
+    partition_lag    (cluster, group_id, topic, partition)   latest
+    topic_offsets    (cluster, topic, partition)             latest
+    consumer_groups  (cluster, group_id)                     latest
+    lag_history      (cluster, group_id, topic, partition, updated_at)   append, partitioned by date
+    recommendations  (cluster, group_id, created_at)         append; the outbox of the control topic
+    planner_state    (cluster)                               latest
+    quarantine       (topic, partition, offset)              append
+"""
+
+from dataclasses import dataclass
+
+from pyspark.sql import types as t
+
+_LONG, _INT, _STRING, _BOOL = t.LongType(), t.IntegerType(), t.StringType(), t.BooleanType()
+_DOUBLE, _TIME, _BYTES, _DATE = t.DoubleType(), t.TimestampType(), t.BinaryType(), t.DateType()
+
+
+def _column(name: str, kind: t.DataType, comment: str, *, nullable: bool = True) -> t.StructField:
+    return t.StructField(name, kind, nullable, {"comment": comment})
+
+
+def _key(name: str, kind: t.DataType, comment: str) -> t.StructField:
+    return _column(name, kind, comment, nullable=False)
+
+
+_CLUSTER = _key("cluster", _STRING, "configured name of the Kafka cluster, by default its cluster id")
+_GROUP = _key("group_id", _STRING, "consumer group")
+_TOPIC = _key("topic", _STRING, "topic")
+_PARTITION = _key("partition", _INT, "partition number")
+_UPDATED = _key("updated_at", _TIME, "time of the batch that wrote the row (UTC)")
+_BATCH = _key("batch_id", _LONG, "batch of the stream that wrote the row; restarts with a new checkpoint")
+
+SAMPLES = t.ArrayType(
+    t.StructType(
+        [t.StructField("observed_at_ms", _LONG, False), t.StructField("log_end_offset", _LONG, False)]
+    ),
+    False,
+)
+"""Bounded ring of what the log end was when, oldest first; times in ms since the epoch."""
+
+RECENT_COMMITS = t.ArrayType(
+    t.StructType(
+        [
+            t.StructField("committed_offset", _LONG, False),
+            t.StructField("commit_timestamp_ms", _LONG, False),
+            t.StructField("lag", _LONG, True),
+        ]
+    ),
+    False,
+)
+"""Bounded window of a partition's last commits, oldest first; lag in records when it was seen."""
+
+PARTITIONS_BY_TOPIC = t.MapType(_STRING, t.ArrayType(_INT, False), False)
+
+MEMBERS = t.ArrayType(
+    t.StructType(
+        [
+            t.StructField("member_id", _STRING, False),
+            t.StructField("group_instance_id", _STRING, True),
+            t.StructField("client_id", _STRING, True),
+            t.StructField("client_host", _STRING, True),
+            t.StructField("rack", _STRING, True),
+            t.StructField("topics", t.ArrayType(_STRING, False), False),
+            t.StructField("owned", PARTITIONS_BY_TOPIC, False),
+            t.StructField("owned_generation", _INT, True),
+            t.StructField("assigned", PARTITIONS_BY_TOPIC, False),
+            t.StructField("error", _STRING, True),
+        ]
+    ),
+    False,
+)
+
+MOVES = t.ArrayType(
+    t.StructType(
+        [
+            t.StructField("topic", _STRING, False),
+            t.StructField("partition", _INT, False),
+            t.StructField("from", _STRING, True),
+            t.StructField("to", _STRING, True),
+            t.StructField("lag", _LONG, True),
+        ]
+    ),
+    False,
+)
+
+_OFFSETS = [
+    _column("log_start_offset", _LONG, "first offset still in the partition"),
+    _column("log_end_offset", _LONG, "what ListOffsets(latest) answered under `isolation`"),
+    _column("isolation", _STRING, "read_uncommitted (high watermark) or read_committed (last stable offset)"),
+]
+
+_MEASURES = [
+    _column("committed_offset", _LONG, "next offset the group will read; null when it never committed"),
+    _column("commit_timestamp", _TIME, "the group coordinator's clock at the commit"),
+    *_OFFSETS,
+    _column("log_observed_at", _TIME, "when log start and log end were asked; an old time means no answer since"),
+    _column("lag", _LONG, "log end - max(committed, log start), records, >= 0; null when either is unknown"),
+    _column("raw_lag", _LONG, "log end - committed, as kafka-consumer-groups prints it; may be negative"),
+    _column("lag_seconds", _DOUBLE, "age of the next record to be read; 0 at the end; null when unknown"),
+    _column("lag_seconds_is_lower_bound", _BOOL, "the lag is older than the samples kept: at least lag_seconds"),
+    _column("arrival_rate", _DOUBLE, "records/s appended, moving average"),
+    _column("drain_rate", _DOUBLE, "records/s the group commits, moving average"),
+    _key("status", _STRING, "OK WARN STALL STOP REWIND NOT_COMMITTED EXPIRED DELETED UNKNOWN"),
+    _key("assigned", _BOOL, "a live member owns the partition"),
+    _column("member_id", _STRING, "owner"),
+    _column("group_instance_id", _STRING, "owner's static identity, if it has one"),
+    _column("client_id", _STRING, "owner's client.id"),
+    _column("client_host", _STRING, "owner's address"),
+    _column("generation", _INT, "generation in which the owner got it"),
+    _key("provisional", _BOOL, "true until the offsets topic was read to the end once since start"),
+]
+
+PARTITION_LAG = t.StructType(
+    [
+        _CLUSTER,
+        _GROUP,
+        _TOPIC,
+        _PARTITION,
+        *_MEASURES,
+        _column("offsets_partition", _INT, "partition of __consumer_offsets that holds the group"),
+        _column("commit_position", _LONG, "offset of the commit record there; orders the commits of a group"),
+        _column("leader_epoch", _INT, "leader epoch of the commit; null when the client sent none"),
+        _column("rate_commit_ms", _LONG, "commit time up to which drain_rate was averaged, ms"),
+        _column("recent_commits", RECENT_COMMITS, "last commits, oldest first: what the status is judged by"),
+        _key("confirmed", _BOOL, "the commit was read under the present checkpoint"),
+        _column("history_at", _TIME, "time of this partition's newest lag_history row"),
+        _UPDATED,
+        _BATCH,
+    ]
+)
+
+LAG_HISTORY = t.StructType(
+    [
+        _key("date", _DATE, "UTC day of updated_at; the table is partitioned by it"),
+        _CLUSTER,
+        _GROUP,
+        _TOPIC,
+        _PARTITION,
+        *_MEASURES,
+        _UPDATED,
+        _BATCH,
+    ]
+)
+
+TOPIC_OFFSETS = t.StructType(
+    [
+        _CLUSTER,
+        _TOPIC,
+        _PARTITION,
+        *_OFFSETS,
+        _column("observed_at", _TIME, "when the broker last answered for this partition"),
+        _column("arrival_rate", _DOUBLE, "records/s appended, moving average"),
+        _column("samples", SAMPLES, "bounded ring of (time, log end), oldest first"),
+        _column("error", _STRING, "why the newest question was not answered; null when it was"),
+        _column("deleted_at", _TIME, "when the topic was first missing from the broker's list"),
+        _UPDATED,
+        _BATCH,
+    ]
+)
+
+CONSUMER_GROUPS = t.StructType(
+    [
+        _CLUSTER,
+        _GROUP,
+        _key("group_type", _STRING, "classic, consumer (KIP-848), share or streams"),
+        _column("state", _STRING, "Stable or Empty for classic groups: the log shows no state in between"),
+        _column("protocol_type", _STRING, "consumer, connect, ..."),
+        _column("assignor", _STRING, "selected assignor"),
+        _column("rebalance_protocol", _STRING, "eager or cooperative, by the selected assignor"),
+        _column("generation", _INT, "generation of the classic group; null for other types"),
+        _column("leader", _STRING, "member id of the leader"),
+        _column("members", MEMBERS, "what each member subscribed, claimed and was given"),
+        _column("offsets_partition", _INT, "partition of __consumer_offsets that holds the group"),
+        _column("group_position", _LONG, "offset of the newest group record there"),
+        _key("confirmed", _BOOL, "the group record was read under the present checkpoint"),
+        _UPDATED,
+        _BATCH,
+    ]
+)
+
+RECOMMENDATIONS = t.StructType(
+    [
+        _CLUSTER,
+        _GROUP,
+        _column("epoch", _LONG, "plan epoch, rising per group for ever; null when nothing was decided"),
+        _BATCH,
+        _key("decision", _STRING, "publish, dry_run, unchanged or abstain"),
+        _column("reason", _STRING, "why, in words"),
+        _column("strategy", _STRING, "assignor that made the target"),
+        _column("base_generation", _INT, "generation the target starts from"),
+        _column("base_hash", _STRING, "hash of the members, their subscriptions and partitions"),
+        _column("target_hash", _STRING, "hash of the target: the same text means the same assignment"),
+        _column("assignment", t.MapType(_STRING, t.MapType(_STRING, _STRING), False), "member -> topic -> ranges"),
+        _column("moves", MOVES, "partitions that change owner, lag in records"),
+        _column("drain_s_before", _DOUBLE, "seconds until the slowest member is drained, as assigned; null = never"),
+        _column("drain_s_after", _DOUBLE, "the same under the target"),
+        _column("drain_s_bound", _DOUBLE, "no assignment can be faster"),
+        _column("imbalance_before", _DOUBLE, "(largest - smallest) / total member lag, as assigned"),
+        _column("imbalance_after", _DOUBLE, "the same under the target"),
+        _column("record", _STRING, "value of the control record, as published byte for byte"),
+        _column("valid_until", _TIME, "readers ignore the plan after this time"),
+        _key("created_at", _TIME, "time of the batch"),
+    ]
+)
+
+PLANNER_STATE = t.StructType(
+    [
+        _CLUSTER,
+        _key("owner", _STRING, "host, process and start time of the driver that owns the tables"),
+        _key("term", _LONG, "rises with each driver that takes over; a lower term may not write"),
+        _key("acquired_at", _TIME, "when it took over"),
+    ]
+)
+
+QUARANTINE = t.StructType(
+    [
+        _CLUSTER,
+        _key("topic", _STRING, "topic the record was read from"),
+        _PARTITION,
+        _key("offset", _LONG, "offset of the record there"),
+        _column("timestamp", _TIME, "timestamp of the record"),
+        _column("key", _BYTES, "raw key"),
+        _column("value", _BYTES, "raw value"),
+        _key("kind", _STRING, "what was tried: offset_commit, group_metadata, unknown_type, ..."),
+        _key("reason", _STRING, "why it could not be read"),
+        _UPDATED,
+        _BATCH,
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One table: its folder under `tables.root`, its columns, and how it is laid out."""
+
+    name: str
+    schema: t.StructType
+    partition_by: tuple[str, ...] = ()
+    is_latest: bool
+    """Overwritten whole by each batch that changes it (true) or appended to (false)."""
+
+
+TABLES = (
+    Table(name="partition_lag", schema=PARTITION_LAG, is_latest=True),
+    Table(name="topic_offsets", schema=TOPIC_OFFSETS, is_latest=True),
+    Table(name="consumer_groups", schema=CONSUMER_GROUPS, is_latest=True),
+    Table(name="planner_state", schema=PLANNER_STATE, is_latest=True),
+    Table(name="lag_history", schema=LAG_HISTORY, partition_by=("date",), is_latest=False),
+    Table(name="recommendations", schema=RECOMMENDATIONS, is_latest=False),
+    Table(name="quarantine", schema=QUARANTINE, is_latest=False),
+)
