@@ -1,0 +1,264 @@
+"""The shape of the configuration: one model per TOML table, with defaults and bounds.
+
+`conf/lagwise.toml` holds every key with its default, its unit and its meaning; a test keeps both the same.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
+
+Isolation = Literal["read_uncommitted", "read_committed"]
+OffsetReset = Literal["earliest", "latest"]
+
+_STRATEGIES = ("constrained-cooperative-sticky", "lag-aware")
+
+Seconds = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1)]
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"must be a regular expression: {error}") from None
+    return text
+
+
+def _strategy(name: str) -> str:
+    if name not in _STRATEGIES:
+        raise ValueError(f"must be one of {', '.join(_STRATEGIES)}")
+    return name
+
+
+def _topic_name(name: str) -> str:
+    if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name):
+        raise ValueError("must be a topic name: 1 to 249 letters, digits, dots, underscores and hyphens")
+    return name
+
+
+def _flat(table: object) -> object:
+    """Properties by dotted name, all as text, whether their names were quoted in TOML or not.
+
+    `ssl.ca.location = "x"` without quotes is, to TOML, three nested tables.
+    """
+    if not isinstance(table, Mapping):
+        return table
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            inner = _flat(value)
+            if isinstance(inner, Mapping):
+                flat.update({f"{name}.{rest}": text for rest, text in inner.items()})
+        else:
+            flat[name] = _as_text(value)
+    return flat
+
+
+def _as_text(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+Properties = Annotated[dict[str, str], BeforeValidator(_flat)]
+Pattern = Annotated[str, AfterValidator(_pattern)]
+# TOML has arrays where Python has tuples; nothing else is converted.
+Patterns = Annotated[tuple[Pattern, ...], Field(strict=False)]
+StrategyName = Annotated[str, AfterValidator(_strategy)]
+TopicName = Annotated[str, AfterValidator(_topic_name)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+
+class ClusterConfig(_Section):
+    """Which cluster the rows are about."""
+
+    name: str = ""
+    """Written into every row; empty means Kafka's cluster id."""
+
+
+class KafkaConfig(_Section):
+    """How to reach the cluster. Not in `repr`: properties may hold secrets."""
+
+    properties: Properties = Field(
+        default={"bootstrap.servers": "localhost:9092", "client.id": "lagwise"}, repr=False
+    )
+    """Any librdkafka property."""
+    java: Properties = Field(default={}, repr=False)
+    """Properties of Spark's Java client; they win over what is translated from `properties`."""
+
+    @field_validator("properties")
+    @classmethod
+    def _has_bootstrap_servers(cls, properties: dict[str, str]) -> dict[str, str]:
+        if not properties.get("bootstrap.servers"):
+            raise ValueError('"bootstrap.servers" is missing')
+        return properties
+
+
+class SourceConfig(_Section):
+    """What is read from the cluster."""
+
+    topics_include: Patterns = (".*",)
+    topics_exclude: Patterns = ("__.*",)
+    groups_include: Patterns = (".*",)
+    groups_exclude: Patterns = ("lagwise.*", "spark-kafka-.*")
+    isolation: Isolation = "read_uncommitted"
+    max_offsets_per_trigger: Count = 1_000_000
+    request_timeout_s: Seconds = 10
+    log_offset_splits: Count = 2
+
+    def wants_topic(self, topic: str) -> bool:
+        """Whether log offsets of `topic` are kept: some include matches it whole and no exclude does."""
+        return _admits(topic, include=self.topics_include, exclude=self.topics_exclude)
+
+    def wants_group(self, group_id: str) -> bool:
+        """Whether rows of `group_id` are kept: some include matches it whole and no exclude does."""
+        return _admits(group_id, include=self.groups_include, exclude=self.groups_exclude)
+
+
+def _admits(name: str, *, include: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
+    return any(re.fullmatch(p, name) for p in include) and not any(re.fullmatch(p, name) for p in exclude)
+
+
+class TablesConfig(_Section):
+    """Where the tables are and how long what they replace is kept."""
+
+    root: Annotated[str, Field(min_length=1)] = ".lagwise/tables"
+    checkpoint: str = ""
+    retention_hours: Count = 6
+    upkeep_every_batches: Count = 60
+    storage_options: Properties = Field(default={}, repr=False)
+    """For the commands that read without Spark, in the object store's own names; may hold secrets."""
+
+    @property
+    def checkpoint_path(self) -> str:
+        """Folder of the stream's checkpoint."""
+        return self.checkpoint or f"{self.root.rstrip('/')}/_checkpoint"
+
+
+class TriggerConfig(_Section):
+    """When a batch starts."""
+
+    interval_s: Seconds = 30
+
+
+class HistoryConfig(_Section):
+    """How dense and how long `lag_history` is."""
+
+    interval_s: Seconds = 60
+    max_gap_s: Seconds = 900
+    keep_days: Count = 30
+
+    @model_validator(mode="after")
+    def _gap_covers_interval(self) -> "HistoryConfig":
+        if self.max_gap_s < self.interval_s:
+            raise ValueError(f"max_gap_s must be at least interval_s ({self.interval_s})")
+        return self
+
+
+class StartConfig(_Section):
+    """The gate at start."""
+
+    deadline_s: Seconds = 600
+
+
+class StatusConfig(_Section):
+    """How the status is judged."""
+
+    allowed_lag: Annotated[int, Field(ge=0)] = 0
+
+
+class RatesConfig(_Section):
+    """How rates are averaged."""
+
+    half_life_s: Seconds = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSettings:
+    """What applies to one group."""
+
+    strategy: str
+    dry_run: bool
+    auto_offset_reset: OffsetReset
+    exclude: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class GroupRule(_Section):
+    """One `[[plan.groups]]`: settings of the groups it matches; what it leaves out is taken from `[plan]`."""
+
+    pattern: Pattern
+    strategy: StrategyName | None = None
+    dry_run: bool | None = None
+    auto_offset_reset: OffsetReset | None = None
+    exclude: bool = False
+    options: dict[str, Any] = Field(default={})
+
+
+class PlanConfig(_Section):
+    """When plans are made, with which assignor, and for whom."""
+
+    interval_s: Seconds = 60
+    strategy: StrategyName = "lag-aware"
+    dry_run: bool = True
+    valid_for_s: Seconds = 600
+    max_staleness_s: Seconds = 90
+    auto_offset_reset: OffsetReset = "earliest"
+    groups: Annotated[tuple[GroupRule, ...], Field(strict=False)] = ()
+
+    def for_group(self, group_id: str) -> GroupSettings:
+        """Settings of `group_id`: the first rule whose pattern matches it whole, else the defaults."""
+        rule = next((r for r in self.groups if re.fullmatch(r.pattern, group_id)), None)
+        if rule is None:
+            return GroupSettings(
+                strategy=self.strategy, dry_run=self.dry_run, auto_offset_reset=self.auto_offset_reset
+            )
+        return GroupSettings(
+            strategy=rule.strategy or self.strategy,
+            dry_run=self.dry_run if rule.dry_run is None else rule.dry_run,
+            auto_offset_reset=rule.auto_offset_reset or self.auto_offset_reset,
+            exclude=rule.exclude,
+            options=rule.options,
+        )
+
+
+class ControlConfig(_Section):
+    """The topics by which lagwise and the consumers talk."""
+
+    topic: TopicName = "lagwise.assignments"
+    partitions: Count = 1
+    acks_topic: TopicName = "lagwise.acks"
+    commands_topic: TopicName = "lagwise.commands"
+    max_record_bytes: Count = 1_000_000
+
+
+class Config(_Section):
+    """Everything that can be set."""
+
+    cluster: ClusterConfig = ClusterConfig()
+    kafka: KafkaConfig = KafkaConfig()
+    source: SourceConfig = SourceConfig()
+    tables: TablesConfig = TablesConfig()
+    trigger: TriggerConfig = TriggerConfig()
+    history: HistoryConfig = HistoryConfig()
+    start: StartConfig = StartConfig()
+    status: StatusConfig = StatusConfig()
+    rates: RatesConfig = RatesConfig()
+    plan: PlanConfig = PlanConfig()
+    control: ControlConfig = ControlConfig()
+    spark: Properties = Field(default={}, repr=False)
+    """Properties of the Spark session; may hold secrets."""

@@ -1,0 +1,65 @@
+"""Secrets in settings: references that are resolved late, and masks for what is printed.
+
+A value `env:NAME` stands for an environment variable and `file:/path` for the text of a file (without the
+line end it ends in). They stay references wherever settings travel, and become text only where a client is
+made.
+`file://...` is a URL that some clients take, and no reference.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from pipeline.errors import ConfigError
+
+MASK = "****"
+
+_SECRET_NAME = re.compile(r"password|secret|key|token|jaas|credential", re.IGNORECASE)
+# A path to a key is no secret, and seeing it is what helps when it is wrong.
+_PATH_NAME = re.compile(r"\.location$", re.IGNORECASE)
+
+
+def is_reference(value: str) -> bool:
+    """Whether `value` points to a secret instead of being one."""
+    return value.startswith("env:") or (value.startswith("file:") and not value.startswith("file://"))
+
+
+def is_plain_secret(name: str, value: str) -> bool:
+    """Whether `value` is, by the name it stands under, a secret written out."""
+    return (
+        bool(_SECRET_NAME.search(name))
+        and not _PATH_NAME.search(name)
+        and bool(value)
+        and not is_reference(value)
+    )
+
+
+def masked(settings: Mapping[str, str]) -> dict[str, str]:
+    """`settings` as they may be printed: plain secrets replaced by `****`, references as they are."""
+    return {name: MASK if is_plain_secret(name, value) else value for name, value in settings.items()}
+
+
+def resolve(settings: Mapping[str, str]) -> dict[str, str]:
+    """`settings` with every reference replaced by the text it stands for, on this machine.
+
+    Raises:
+        ConfigError: A variable is not set or a file cannot be read; the message has the setting's name and
+            the reference, never a value.
+    """
+    return {name: _resolved(name, value) for name, value in settings.items()}
+
+
+def _resolved(name: str, value: str) -> str:
+    if not is_reference(value):
+        return value
+    kind, _, target = value.partition(":")
+    if kind == "env":
+        if target not in os.environ:
+            raise ConfigError(f"{name}: environment variable {target} is not set on this machine")
+        return os.environ[target]
+    try:
+        return Path(target).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise ConfigError(f"{name}: the secret's file {target} cannot be read: {why}") from None
