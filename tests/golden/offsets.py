@@ -1,0 +1,32 @@
+"""Bytes of offset commits as real Kafka wrote them, each with its origin.
+
+`KEY_*` and `V*` were made with the classes of kafka-clients and group-coordinator 4.3.1: group "g", topic "t",
+partition 3, offset 42, leader epoch 7, metadata "m", commit timestamp 1700000000000. `BROKER_*` were read from
+`__consumer_offsets` of a running broker of the same version; the topic id in the first is replaced by a
+counted one.
+"""
+
+TOPIC_ID = bytes.fromhex("01020304050607081112131415161718")
+TIMESTAMP_MS = 1_700_000_000_000
+
+KEY_COMMIT = bytes.fromhex("0001 0001 67 0001 74 00000003")
+KEY_LEGACY_COMMIT = bytes.fromhex("0000 0001 67 0001 74 00000003")
+KEY_GROUP = bytes.fromhex("0002 0001 67")
+
+V0 = bytes.fromhex("0000 000000000000002a 0001 6d 0000018bcfe56800")
+V1 = bytes.fromhex("0001 000000000000002a 0001 6d 0000018bcfe56800 ffffffffffffffff")
+V2 = bytes.fromhex("0002 000000000000002a 0001 6d 0000018bcfe56800")
+V3 = bytes.fromhex("0003 000000000000002a 00000007 0001 6d 0000018bcfe56800")
+V4 = bytes.fromhex("0004 000000000000002a 00000007 02 6d 0000018bcfe56800 00")
+V4_TOPIC_ID = bytes.fromhex(
+    "0004 000000000000002a 00000007 02 6d 0000018bcfe56800 01 00 10 01020304050607081112131415161718"
+)
+V4_LONG_METADATA = (
+    bytes.fromhex("0004 000000000000002a 00000007 c901") + b"m" * 200 + bytes.fromhex("0000018bcfe56800 00")
+)
+
+BROKER_V4 = bytes.fromhex(
+    "0004 0000000000000003 ffffffff 09 6d6574612dc3a900 000001a1f99aec7c 01 00 10"
+    "01020304050607081112131415161718"
+)
+BROKER_V4_TRANSACTIONAL = bytes.fromhex("0004 0000000000000005 ffffffff 01 000001a1f99af160 00")
