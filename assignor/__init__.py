@@ -1,0 +1,20 @@
+"""The pure core of lagwise: consumer groups as arrays, strategies that assign them, and the judge of both."""
+
+from assignor.assignment import Assignment, Unassigned
+from assignor.group import Group
+from assignor.members import Member, build_group
+from assignor.registry import STRATEGIES, RebalanceProtocol, Strategy, strategy
+from assignor.topics import Topics
+
+__all__ = [
+    "STRATEGIES",
+    "Assignment",
+    "Group",
+    "Member",
+    "RebalanceProtocol",
+    "Strategy",
+    "Topics",
+    "Unassigned",
+    "build_group",
+    "strategy",
+]

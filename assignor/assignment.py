@@ -1,0 +1,52 @@
+"""What a strategy answers: a member for every partition, or the reason why there is none."""
+
+import enum
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignor.arrays import Bools, Int8s, Int32s
+from assignor.group import Group
+
+
+class Unassigned(enum.IntEnum):
+    """Why a partition has no member. The number stands in arrays, the words are for people."""
+
+    ASSIGNED = 0
+    NOBODY_SUBSCRIBES = 1
+    WITHHELD = 2
+
+    @property
+    def words(self) -> str:
+        """The reason in words."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Unassigned.ASSIGNED: "assigned",
+    Unassigned.NOBODY_SUBSCRIBES: "no member subscribes to the topic",
+    Unassigned.WITHHELD: "withheld until the member that may still hold it has revoked it",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Assignment:
+    """One entry for each of P partitions."""
+
+    member: Int32s
+    """Member index of each partition, -1 where it has none."""
+    why: Int8s
+    """`Unassigned` code of each partition, 0 exactly where it has a member."""
+
+    @classmethod
+    def complete(cls, group: Group, member: Int32s) -> "Assignment":
+        """An assignment that leaves out only what nobody subscribes to."""
+        why = np.where(group.readable(), Unassigned.ASSIGNED, Unassigned.NOBODY_SUBSCRIBES)
+        return cls(member=member, why=why.astype(np.int8))
+
+    def without(self, partitions: Bools, *, why: Unassigned) -> "Assignment":
+        """The same assignment with some partitions taken out for one reason."""
+        return Assignment(
+            member=np.where(partitions, np.int32(-1), self.member),
+            why=np.where(partitions, np.int8(why), self.why),
+        )

@@ -1,0 +1,75 @@
+"""How long a group needs to read all it lags behind, and how evenly lag lies on its members.
+
+Lag and arrivals are fluid: a member that drains mu records/s and holds partitions with L records of lag and
+A records/s of arrivals is through after L / (mu - A) seconds, in whatever order it reads them. Times need a
+drain rate for every member; without one there is no time (unknown is never 0), only the imbalance.
+"""
+
+import numpy as np
+
+from assignor.arrays import Bools, Floats, Int32s, Int64s
+from assignor.group import Group
+
+
+def member_drain_s(group: Group, member: Int32s) -> Floats | None:
+    """Seconds until each member has drained what it holds.
+
+    0 without lag; `inf` when the member never gets there: arrivals are above its capacity, or equal to it
+    with lag left. None when capacities are unknown.
+
+    Args:
+        group: Lag, rates and capacities.
+        member: Member of each partition, -1 for none.
+    """
+    if group.capacity is None:
+        return None
+    held = member >= 0
+    lag = summed(group.lag[held], by=member[held], n=group.n_members)
+    rate = summed(group.rate[held], by=member[held], n=group.n_members)
+    return times_s(lag, group.capacity - rate)
+
+
+def drain_s(group: Group, member: Int32s) -> float | None:
+    """Seconds until the slowest member is through, `inf` for never, None when capacities are unknown.
+
+    A partition that somebody subscribes to but nobody holds is never drained once it lags or receives.
+    Partitions nobody subscribes to are not the group's work and do not count.
+    """
+    times = member_drain_s(group, member)
+    if times is None:
+        return None
+    left = group.readable() & (member < 0) & ((group.lag > 0) | (group.rate > 0))
+    return float(np.inf) if left.any() else float(times.max(initial=0.0))
+
+
+def lag_imbalance(group: Group, member: Int32s) -> float:
+    """(largest - smallest) / total member lag: 0 is even, 1 is all on one member; 0 without lag.
+
+    Members that subscribe to nothing with partitions do not count: they can hold none.
+    """
+    held = member >= 0
+    lag = summed(group.lag[held], by=member[held], n=group.n_members)[readers(group)]
+    total = float(lag.sum())
+    return float(lag.max() - lag.min()) / total if total > 0 else 0.0
+
+
+def readers(group: Group) -> Bools:
+    """N entries: does the member subscribe to any topic that has partitions."""
+    used = np.zeros(group.subscriptions.n_sets, np.bool_)
+    used[group.subscriptions.set_of_topic[group.topics.counts > 0]] = True
+    reads = np.zeros(group.n_members, np.bool_)
+    reads[group.subscriptions.members[np.repeat(used, group.subscriptions.set_sizes())]] = True
+    return reads
+
+
+def summed(values: Int64s | Floats, *, by: Int32s, n: int) -> Floats:
+    """The sum of `values` for each index 0 .. n - 1 in `by`."""
+    return np.bincount(by, weights=values, minlength=n).astype(np.float64)
+
+
+def times_s(lag: Floats, spare: Floats) -> Floats:
+    """Lag over spare capacity: 0 where there is nothing to drain, `inf` where it is never drained."""
+    never = (spare < 0) | ((spare == 0) & (lag > 0))
+    times = np.divide(lag, spare, out=np.zeros(len(lag)), where=spare > 0)
+    times[never] = np.inf
+    return times

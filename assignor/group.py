@@ -1,0 +1,112 @@
+"""A consumer group as flat arrays: what every strategy takes.
+
+Members are indexed in the order that breaks every tie: those with a group.instance.id first, by it, then the
+others by member id, both as Java compares strings. Member ids hold a random part, so only static members have
+ties that survive a restart.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from assignor.arrays import Bools, Floats, Int32s, Int64s
+from assignor.claims import Ownership
+from assignor.errors import InvalidGroupError
+from assignor.subscriptions import Subscriptions
+from assignor.topics import Topics
+
+_GREATEST_TOTAL = float(2**62)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IgnoredClaims:
+    """How many claims could not be true, by cause. Members are not trusted, so this is no error."""
+
+    unknown_topic: int = 0
+    """The topic is not, or no longer, there."""
+    out_of_range: int = 0
+    """The partition number is negative or past the last partition."""
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.unknown_topic + self.out_of_range
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Group:
+    """N members over P partitions, with what is known about each.
+
+    Raises:
+        InvalidGroupError: An array has the wrong length, an index is out of range, lag is negative or too
+            large to be summed, a rate is negative or not finite, or a capacity is not finite and > 0.
+    """
+
+    topics: Topics
+    member_ids: tuple[str, ...]
+    """N member ids, in tie-break order."""
+    subscriptions: Subscriptions
+    ownership: Ownership
+    """Winning claims, also of members that no longer subscribe."""
+    lag: Int64s
+    """Records each partition lags behind, >= 0. What is unknown was settled before, by auto.offset.reset."""
+    rate: Floats
+    """Records per second that arrive in each partition, >= 0."""
+    capacity: Floats | None
+    """Records per second each member can drain, > 0; None when that is unknown."""
+    ignored_claims: IgnoredClaims = field(default_factory=IgnoredClaims)
+    owner: Int32s = field(init=False)
+    """Holder of each partition as long as it still subscribes, otherwise -1."""
+
+    def __post_init__(self) -> None:
+        self._check_measures()
+        self._check_members()
+        holder = self.ownership.holder
+        owner = holder.copy()
+        held = np.nonzero(holder >= 0)[0]
+        allowed = self.subscriptions.allows(self.topics.topic_of[held], holder[held])
+        owner[held[~allowed]] = -1
+        object.__setattr__(self, "owner", owner)
+
+    def _check_measures(self) -> None:
+        n = self.topics.n_partitions
+        if self.lag.shape != (n,) or self.rate.shape != (n,):
+            raise InvalidGroupError(f"lag and rate need one entry for each of {n} partitions")
+        if self.lag.min(initial=0) < 0:
+            raise InvalidGroupError(f"lag of {self.topics.name(int(self.lag.argmin()))} is negative")
+        if float(self.lag.sum(dtype=np.float64)) > _GREATEST_TOTAL:
+            raise InvalidGroupError("total lag is above 2**62 records, no real log is that long")
+        if not (np.isfinite(self.rate) & (self.rate >= 0)).all():
+            raise InvalidGroupError("every arrival rate must be a finite number >= 0")
+
+    def _check_members(self) -> None:
+        n = len(self.member_ids)
+        if self.subscriptions.n_members != n or len(self.subscriptions.set_of_topic) != self.topics.n_topics:
+            raise InvalidGroupError("subscriptions are those of other members or topics")
+        holder = self.ownership.holder
+        if holder.shape != self.lag.shape or (holder < -1).any() or (holder >= n).any():
+            raise InvalidGroupError(f"every partition needs a holder from -1 to {n - 1}")
+        capacity = self.capacity
+        if capacity is not None and not (
+            capacity.shape == (n,) and np.isfinite(capacity).all() and (capacity > 0).all()
+        ):
+            raise InvalidGroupError("every member needs a finite capacity > 0, or none has one")
+
+    @property
+    def n_members(self) -> int:
+        """N."""
+        return len(self.member_ids)
+
+    @property
+    def n_partitions(self) -> int:
+        """P."""
+        return self.topics.n_partitions
+
+    def readable(self) -> Bools:
+        """P entries: does anybody subscribe to the partition's topic."""
+        return (self.subscriptions.subscriber_counts() > 0)[self.topics.topic_of]
+
+    def has_equal_subscriptions(self) -> bool:
+        """Does every member subscribe to every topic that has partitions and a subscriber."""
+        readers = self.subscriptions.subscriber_counts()
+        return bool(((readers == self.n_members) | (readers == 0) | (self.topics.counts == 0)).all())

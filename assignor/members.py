@@ -1,0 +1,118 @@
+"""From members as the consumer protocol knows them to a `Group`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+
+from assignor.arrays import Floats, Int64s
+from assignor.claims import NO_GENERATION, Claims, resolve
+from assignor.errors import InvalidGroupError
+from assignor.group import Group, IgnoredClaims
+from assignor.subscriptions import Subscriptions
+from assignor.topics import Topics, java_order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One member of a group: its subscription, its claims, and how fast it is."""
+
+    member_id: str
+    topics: Sequence[str]
+    """Subscribed topics. One named twice counts once; one without metadata counts not at all, as in Kafka."""
+    instance_id: str | None = None
+    """group.instance.id of a static member (KIP-345)."""
+    owned: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Claimed partition numbers by topic. Not trusted: what cannot be is ignored and counted."""
+    generation: int = NO_GENERATION
+    """Generation of the claims."""
+    capacity: float | None = None
+    """Records per second the member can drain, > 0; None when unknown."""
+
+
+def member_order(member: Member) -> tuple[bool, bytes, bytes]:
+    """Sort key of the tie-break order: static members by instance id, then the others by member id.
+
+    Source: Kafka's AbstractPartitionAssignor.MemberInfo.
+    """
+    static = member.instance_id is not None
+    name = member.instance_id if member.instance_id is not None else member.member_id
+    return (not static, java_order(name), java_order(member.member_id))
+
+
+def build_group(
+    *,
+    topics: Topics,
+    members: Sequence[Member],
+    lag: Int64s | None = None,
+    rate: Floats | None = None,
+) -> Group:
+    """The array form of a group, the same for any order of `members`.
+
+    Args:
+        topics: The topics that have metadata; may hold topics nobody subscribes to.
+        members: In any order.
+        lag: Records by pid, >= 0; without it every lag is 0.
+        rate: Records per second by pid, >= 0; without it nothing arrives.
+
+    Raises:
+        InvalidGroupError: A member id is there twice, or a measure is out of range (see `Group`).
+
+    Complexity: O(P + C + length of the distinct subscriptions), C the claims.
+    """
+    ranked = sorted(members, key=member_order)
+    member_ids = tuple(member.member_id for member in ranked)
+    _refuse_duplicates(member_ids)
+    index = topics.index()
+    claims, ignored = _claims(topics, ranked, index)
+    return Group(
+        topics=topics,
+        member_ids=member_ids,
+        subscriptions=Subscriptions.of([member.topics for member in ranked], index=index),
+        ownership=resolve(claims, n_partitions=topics.n_partitions),
+        lag=np.zeros(topics.n_partitions, np.int64) if lag is None else lag,
+        rate=np.zeros(topics.n_partitions, np.float64) if rate is None else rate,
+        capacity=_capacities(ranked),
+        ignored_claims=ignored,
+    )
+
+
+def _refuse_duplicates(member_ids: tuple[str, ...]) -> None:
+    if len(set(member_ids)) < len(member_ids):
+        twice = min((m for m in set(member_ids) if member_ids.count(m) > 1), key=java_order)
+        raise InvalidGroupError(f"member id {twice!r} is there twice")
+
+
+def _claims(
+    topics: Topics, members: Sequence[Member], index: Mapping[str, int]
+) -> tuple[Claims, IgnoredClaims]:
+    """Claims on partitions that exist, and how many were on others."""
+    per_topic = [
+        (m, index.get(name, -1), member.generation, numbers)
+        for m, member in enumerate(members)
+        for name, numbers in member.owned.items()
+    ]
+    lengths = np.array([len(numbers) for *_, numbers in per_topic], np.int64)
+    n_claims = int(lengths.sum())
+    number = np.fromiter(chain.from_iterable(row[3] for row in per_topic), np.int64, n_claims)
+    topic = np.repeat(np.array([row[1] for row in per_topic], np.int32), lengths)
+    member = np.repeat(np.array([row[0] for row in per_topic], np.int32), lengths)
+    generation = np.repeat(np.array([row[2] for row in per_topic], np.int32), lengths)
+    pid = topics.pids(topic, number)
+    real = pid >= 0
+    unknown = int((topic < 0).sum())
+    ignored = IgnoredClaims(unknown_topic=unknown, out_of_range=int((~real).sum()) - unknown)
+    return Claims(pid=pid[real], member=member[real], generation=generation[real]), ignored
+
+
+def _capacities(members: Sequence[Member]) -> Floats | None:
+    """Drain rates, a missing one as the median of the known ones; None when none is known.
+
+    The median, because a member that nothing is known about is most likely one more of the same deployment.
+    """
+    known = [member.capacity for member in members if member.capacity is not None]
+    if not known:
+        return None
+    median = float(np.median(known))
+    return np.array([median if m.capacity is None else m.capacity for m in members], np.float64)

@@ -1,0 +1,97 @@
+"""Strategies by name: what an operator writes in the config, and what a member lists as its assignor."""
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from assignor import constrained_sticky, lag_aware
+from assignor.assignment import Assignment
+from assignor.errors import InvalidOptionError, UnknownStrategyError
+from assignor.group import Group
+from assignor.topics import java_order
+
+
+class RebalanceProtocol(enum.IntEnum):
+    """How members give up partitions; a higher one is preferred, as in Kafka's ConsumerPartitionAssignor."""
+
+    EAGER = 0
+    COOPERATIVE = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """An option that takes one of a few words."""
+
+    name: str
+    words: tuple[str, ...]
+    """What it may be; the first is the default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """A named function from a group to an assignment."""
+
+    name: str
+    protocols: tuple[RebalanceProtocol, ...]
+    """Under which a target of this strategy may be applied, ascending."""
+    options: tuple[Choice, ...] = ()
+    function: Callable[..., Assignment]
+
+    def check_options(self, options: Mapping[str, object]) -> dict[str, str]:
+        """Every option of the strategy with its given or default value.
+
+        Raises:
+            InvalidOptionError: The strategy has no such option, or the option takes no such value.
+        """
+        known = {option.name: option for option in self.options}
+        for name in options:
+            if name not in known:
+                available = ", ".join(known) or "none"
+                raise InvalidOptionError(self.name, name, f"is not known; there are: {available}")
+        values = {name: options.get(name, option.words[0]) for name, option in known.items()}
+        for name, value in values.items():
+            if value not in known[name].words:
+                words = ", ".join(known[name].words)
+                raise InvalidOptionError(self.name, name, f"must be one of {words}, got {value!r}")
+        return {name: str(value) for name, value in values.items()}
+
+    def assign(self, group: Group, options: Mapping[str, object]) -> Assignment:
+        """The assignment of `group`.
+
+        Raises:
+            InvalidOptionError: See `check_options`.
+            UnequalSubscriptionsError: The strategy needs equal subscriptions and they differ.
+        """
+        return self.function(group, **self.check_options(options))
+
+
+_STRATEGIES = (
+    Strategy(
+        name=constrained_sticky.NAME,
+        protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
+        function=constrained_sticky.assign,
+    ),
+    Strategy(
+        name=lag_aware.NAME,
+        # Cooperative because targets are pinned: a second run would see other lags and move again.
+        protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
+        options=(Choice(name="scope", words=("topic", "group")),),
+        function=lag_aware.assign,
+    ),
+)
+
+STRATEGIES: Mapping[str, Strategy] = {
+    entry.name: entry for entry in sorted(_STRATEGIES, key=lambda entry: java_order(entry.name))
+}
+"""Every strategy, by name, in name order."""
+
+
+def strategy(name: str) -> Strategy:
+    """The strategy of this name.
+
+    Raises:
+        UnknownStrategyError: There is none; the message names those there are.
+    """
+    if name not in STRATEGIES:
+        raise UnknownStrategyError(name, tuple(STRATEGIES))
+    return STRATEGIES[name]

@@ -1,0 +1,161 @@
+"""What every strategy promises, and each strategy against its rule, one partition at a time."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assignor import constrained_sticky, lag_aware, verify
+from assignor.handover import next_step
+from assignor.registry import STRATEGIES, Strategy
+from tests.support import literal_rules
+from tests.support.groups import Description, by_name, descriptions, member, owned_by
+from tests.support.groups import group as build
+
+EVERY_STRATEGY = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=list(STRATEGIES))
+SCOPES = pytest.mark.parametrize("scope", ["topic", "group"])
+
+
+@EVERY_STRATEGY
+@given(description=descriptions(equal=True))
+def test_assignment_is_valid_and_complete(strategy: Strategy, description: Description) -> None:
+    group = description.build()
+
+    verify.check(group, strategy.assign(group, {}))
+
+
+@EVERY_STRATEGY
+@given(description=descriptions(equal=True))
+def test_order_of_the_input_does_not_matter(strategy: Strategy, description: Description) -> None:
+    group, turned = description.build(), description.reversed().build()
+
+    assignment = strategy.assign(group, {})
+
+    verify.check(group, assignment)
+    assert by_name(turned, strategy.assign(turned, {})) == by_name(group, assignment)
+
+
+@EVERY_STRATEGY
+@given(description=descriptions(equal=True))
+def test_hand_over_ends_after_its_second_step(strategy: Strategy, description: Description) -> None:
+    group = description.build()
+    target = strategy.assign(group, {})
+
+    first = next_step(group, target)
+    second = next_step(owned_by(group, first), target)
+
+    verify.check(group, first)
+    verify.check(group, second)
+    assert second.member.tolist() == target.member.tolist()
+
+
+@EVERY_STRATEGY
+@given(description=descriptions(equal=True))
+def test_first_step_gives_out_only_what_nobody_else_may_be_reading(
+    strategy: Strategy, description: Description
+) -> None:
+    group = description.build()
+
+    first = next_step(group, strategy.assign(group, {}))
+
+    verify.check(group, first)
+    given_out = first.member >= 0
+    holder = group.ownership.holder[given_out]
+    assert not group.ownership.contested[given_out].any()
+    assert ((holder == -1) | (holder == first.member[given_out])).all()
+
+
+@SCOPES
+@given(description=descriptions())
+def test_lag_aware_equals_the_rule_partition_by_partition(
+    scope: lag_aware.Scope, description: Description
+) -> None:
+    group = description.build()
+
+    assignment = lag_aware.assign(group, scope=scope)
+
+    verify.check(group, assignment, even="topic")
+    assert assignment.member.tolist() == literal_rules.lag_aware(group, scope)
+
+
+@SCOPES
+@given(lags=st.lists(st.integers(0, 50), max_size=60), n_members=st.integers(10, 16))
+def test_lag_aware_equals_the_rule_on_both_sides_of_the_switch_to_arrays(
+    scope: lag_aware.Scope, lags: list[int], n_members: int
+) -> None:
+    members = [member(f"m{m}", "t") for m in range(n_members)]
+    group = build({"t": len(lags)}, *members, lags={"t": lags})
+
+    assignment = lag_aware.assign(group, scope=scope)
+
+    verify.check(group, assignment, even="topic")
+    assert assignment.member.tolist() == literal_rules.lag_aware(group, scope)
+
+
+@given(description=descriptions(max_lag=1000))
+def test_lag_aware_totals_of_a_topic_stay_within_the_certificate(description: Description) -> None:
+    group = description.build()
+
+    assignment = lag_aware.assign(group)
+
+    verify.check(group, assignment, even="topic")
+    for t, bound in enumerate(lag_aware.spread_bounds(group).tolist()):
+        pids = list(literal_rules.pids_of(group, t))
+        totals = np.bincount(
+            assignment.member[pids][group.readable()[pids]],
+            weights=group.lag[pids][group.readable()[pids]],
+            minlength=group.n_members,
+        )[group.subscriptions.of_topic(t)]
+        assert np.ptp(totals) <= bound if len(totals) else bound == 0
+
+
+@given(description=descriptions(equal=True, max_lag=1000))
+def test_lag_aware_group_totals_stay_within_the_widest_certificate(description: Description) -> None:
+    group = description.build()
+
+    assignment = lag_aware.assign(group, scope="group")
+
+    verify.check(group, assignment, even="topic")
+    assigned = assignment.member >= 0
+    totals = np.bincount(assignment.member[assigned], weights=group.lag[assigned], minlength=group.n_members)
+    assert not assigned.any() or np.ptp(totals) <= lag_aware.spread_bounds(group).max()
+
+
+@given(description=descriptions(equal=True))
+def test_constrained_sticky_equals_the_rule_partition_by_partition(description: Description) -> None:
+    group = description.build()
+
+    assignment = constrained_sticky.assign(group)
+
+    verify.check(group, assignment, even="group")
+    assert assignment.member.tolist() == literal_rules.constrained_sticky(group)
+
+
+@given(description=descriptions(equal=True))
+def test_constrained_sticky_keeps_as_many_partitions_as_even_counts_allow(description: Description) -> None:
+    group = description.build()
+
+    verdict = verify.check(group, constrained_sticky.assign(group), even="group")
+
+    assert verdict.kept == literal_rules.most_kept_with_even_counts(group)
+
+
+@given(description=descriptions(equal=True))
+def test_constrained_sticky_does_not_move_its_own_result(description: Description) -> None:
+    group = description.build()
+    settled = owned_by(group, constrained_sticky.assign(group))
+
+    verdict = verify.check(settled, constrained_sticky.assign(settled), even="group")
+
+    assert verdict.moves == 0
+
+
+@given(description=descriptions(equal=True))
+def test_constrained_sticky_settles_when_it_is_run_again_between_the_steps(description: Description) -> None:
+    group = description.build()
+    after_first = owned_by(group, next_step(group, constrained_sticky.assign(group)))
+
+    again = constrained_sticky.assign(after_first)
+
+    verify.check(group, again, even="group")
+    assert next_step(after_first, again).member.tolist() == again.member.tolist()

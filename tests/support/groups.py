@@ -1,0 +1,150 @@
+"""Groups for tests: short builders, and hypothesis strategies for groups as hostile as real ones."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from hypothesis import strategies as st
+
+from assignor.assignment import Assignment
+from assignor.claims import Ownership
+from assignor.group import Group
+from assignor.members import Member, build_group
+from assignor.subscriptions import Subscriptions
+from assignor.topics import Topics, java_order
+
+TOPIC_NAMES = ("a", "b", "clicks", "\U0001f600", "\ue000")
+MEMBER_IDS = ("m1", "m10", "m2", "Z", "\U0001f600", "\ue000", "kafka-1")
+INSTANCES = ("i1", "i2", "m1")
+
+
+def member(
+    member_id: str,
+    *topics: str,
+    owned: Mapping[str, Sequence[int]] | None = None,
+    generation: int = 1,
+    instance_id: str | None = None,
+    capacity: float | None = None,
+) -> Member:
+    """A member in one line."""
+    return Member(
+        member_id=member_id,
+        topics=topics,
+        owned=owned or {},
+        generation=generation,
+        instance_id=instance_id,
+        capacity=capacity,
+    )
+
+
+def group(
+    partitions: Mapping[str, int],
+    *members: Member,
+    lags: Mapping[str, Sequence[int]] | None = None,
+    rates: Mapping[str, Sequence[float]] | None = None,
+) -> Group:
+    """A group in one expression; topics without lags or rates have zeros."""
+    topics = Topics.of(partitions)
+    lag = [records for t in topics.names for records in (lags or {}).get(t, [0] * partitions[t])]
+    rate = [records for t in topics.names for records in (rates or {}).get(t, [0.0] * partitions[t])]
+    return build_group(
+        topics=topics, members=members, lag=np.array(lag, np.int64), rate=np.array(rate, np.float64)
+    )
+
+
+def equal_group(n_partitions: int, n_topics: int, n_members: int) -> Group:
+    """A large group of equal topics, nothing owned, everybody subscribed, straight from arrays."""
+    counts = np.full(n_topics, n_partitions // n_topics, np.int64)
+    topics = Topics(names=tuple(f"t{t:06d}" for t in range(n_topics)), counts=counts)
+    n = topics.n_partitions
+    return Group(
+        topics=topics,
+        member_ids=tuple(f"m{m:06d}" for m in range(n_members)),
+        subscriptions=Subscriptions.everyone(n_topics=n_topics, n_members=n_members),
+        ownership=Ownership(holder=np.full(n, -1, np.int32), contested=np.zeros(n, np.bool_)),
+        lag=np.zeros(n, np.int64),
+        rate=np.zeros(n),
+        capacity=None,
+    )
+
+
+def owned_by(base: Group, target: Assignment) -> Group:
+    """The group once every member holds what `target` gives it."""
+    nothing = np.zeros(base.n_partitions, np.bool_)
+    return replace(base, ownership=Ownership(holder=target.member.copy(), contested=nothing))
+
+
+def by_name(base: Group, target: Assignment) -> dict[str, list[str]]:
+    """Partitions of each member as people write them, in (topic, number) order."""
+    return {
+        member_id: [base.topics.name(int(pid)) for pid in np.nonzero(target.member == m)[0]]
+        for m, member_id in enumerate(base.member_ids)
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """A group before it is built, so that a test can build it in another order."""
+
+    partitions: dict[str, int]
+    members: tuple[Member, ...]
+    lags: dict[str, list[int]]
+    rates: dict[str, list[float]]
+
+    def build(self) -> Group:
+        """The array form."""
+        return group(self.partitions, *self.members, lags=self.lags, rates=self.rates)
+
+    def reversed(self) -> "Description":
+        """The same group with every order turned around."""
+        return Description(
+            partitions=dict(reversed(self.partitions.items())),
+            members=tuple(replace(m, topics=m.topics[::-1]) for m in self.members[::-1]),
+            lags=self.lags,
+            rates=self.rates,
+        )
+
+
+@st.composite
+def _members(draw: st.DrawFn, topics: Sequence[str], *, equal: bool) -> Member:
+    subscribed = tuple(topics) if equal else tuple(draw(st.lists(st.sampled_from((*topics, "gone")))))
+    claimed = draw(st.lists(st.sampled_from((*topics, "gone")), unique=True, max_size=3))
+    numbers = st.lists(st.integers(-1, 8), max_size=6)
+    return Member(
+        member_id="",
+        topics=subscribed,
+        instance_id=draw(st.none() | st.sampled_from(INSTANCES)),
+        owned={topic: draw(numbers) for topic in claimed},
+        generation=draw(st.integers(-1, 2)),
+        capacity=draw(st.none() | st.sampled_from((10.0, 20.0, 50.0))),
+    )
+
+
+@st.composite
+def descriptions(draw: st.DrawFn, *, equal: bool | None = None, max_lag: int = 6) -> Description:
+    """Groups with stale, contested, out-of-range, unknown and repeated claims, odd names, static members.
+
+    Args:
+        draw: Given by hypothesis.
+        equal: Equal subscriptions; by default either.
+        max_lag: Small by default, so that ties are common.
+    """
+    names = draw(st.lists(st.sampled_from(TOPIC_NAMES), min_size=1, max_size=4, unique=True))
+    partitions = {name: draw(st.integers(0, 7)) for name in names}
+    ids = draw(st.lists(st.sampled_from(MEMBER_IDS), max_size=6, unique=True))
+    same = draw(st.booleans()) if equal is None else equal
+    lags = st.integers(0, max_lag)
+    return Description(
+        partitions=partitions,
+        members=tuple(replace(draw(_members(names, equal=same)), member_id=i) for i in ids),
+        lags={t: draw(st.lists(lags, min_size=n, max_size=n)) for t, n in partitions.items()},
+        rates={
+            t: draw(st.lists(st.sampled_from((0.0, 1.0, 4.0)), min_size=n, max_size=n))
+            for t, n in partitions.items()
+        },
+    )
+
+
+def in_java_order(names: Sequence[str]) -> list[str]:
+    """Names as Java sorts them."""
+    return sorted(names, key=java_order)

@@ -1,0 +1,82 @@
+"""The rules of the strategies one partition at a time, as their texts state them: slow, plain, the oracles."""
+
+from collections.abc import Sequence
+
+from assignor.claims import Claims
+from assignor.group import Group
+
+
+def subscribers(group: Group, topic: int) -> list[int]:
+    return [int(m) for m in group.subscriptions.of_topic(topic)]
+
+
+def pids_of(group: Group, topic: int) -> range:
+    return range(int(group.topics.offsets[topic]), int(group.topics.offsets[topic + 1]))
+
+
+def resolve(claims: Sequence[tuple[int, int, int]], n_partitions: int) -> tuple[list[int], list[bool]]:
+    """KIP-341 for (pid, member, generation): holder and contested of each partition."""
+    holder, contested = [], []
+    for pid in range(n_partitions):
+        mine = [(generation, member) for p, member, generation in claims if p == pid]
+        newest = {member for generation, member in mine if generation == max(mine)[0]}
+        holder.append(newest.pop() if len(newest) == 1 else -1)
+        contested.append(len(newest) > 1)
+    return holder, contested
+
+
+def as_triples(claims: Claims) -> list[tuple[int, int, int]]:
+    return list(zip(claims.pid.tolist(), claims.member.tolist(), claims.generation.tolist(), strict=True))
+
+
+def lag_aware(group: Group, scope: str) -> list[int]:
+    """KIP-169, a partition at a time: fewest partitions of the topic, then least lag, then member order."""
+    lag = group.lag.tolist()
+    topics = list(range(group.topics.n_topics))
+    if scope == "group":
+        topics.sort(key=lambda t: (-sum(lag[p] for p in pids_of(group, t)), t))
+    member = [-1] * group.n_partitions
+    total = dict.fromkeys(range(group.n_members), 0)
+    for t in topics:
+        count = dict.fromkeys(subscribers(group, t), 0)
+        if scope == "topic":
+            total = dict.fromkeys(range(group.n_members), 0)
+        for pid in sorted(pids_of(group, t), key=lambda pid: (-lag[pid], pid)) if count else ():
+            chosen = min(count, key=lambda m: (count[m], total[m], m))
+            member[pid] = chosen
+            count[chosen] += 1
+            total[chosen] += lag[pid]
+    return member
+
+
+def constrained_sticky(group: Group) -> list[int]:
+    """KIP-615 with the quotas fixed first, a member and a partition at a time."""
+    order = sorted(
+        (pid for t in range(group.topics.n_topics) if subscribers(group, t) for pid in pids_of(group, t)),
+        key=lambda pid: (group.topics.number_of[pid], group.topics.topic_of[pid]),
+    )
+    owned: dict[int, list[int]] = {m: [] for m in range(group.n_members)}
+    for pid in order:
+        if group.owner[pid] >= 0:
+            owned[int(group.owner[pid])].append(pid)
+    floor, extras = divmod(len(order), max(group.n_members, 1))
+    above = [m for m in owned if len(owned[m]) > floor]
+    others = [m for m in owned if len(owned[m]) <= floor]
+    large = set((above + others)[:extras])
+    member = [-1] * group.n_partitions
+    for m, partitions in owned.items():
+        for pid in partitions[: floor + (m in large)]:
+            member[pid] = m
+    free = [pid for pid in order if member[pid] < 0]
+    for limit in (floor, floor + 1):
+        for m in owned:
+            while free and member.count(m) < limit and (limit == floor or m in large):
+                member[free.pop(0)] = m
+    return member
+
+
+def most_kept_with_even_counts(group: Group) -> int:
+    """The optimum of the stickiness that counts within one allow, by the formula."""
+    owned = [int((group.owner == m).sum()) for m in range(group.n_members)]
+    floor, extras = divmod(int(group.readable().sum()), max(group.n_members, 1))
+    return sum(min(o, floor) for o in owned) + min(extras, sum(o > floor for o in owned))
