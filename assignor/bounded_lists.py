@@ -85,7 +85,9 @@ def rewritten(
 
 
 def _matrix(values: pa.Array, lengths: Int64s, width: int) -> Int64s:
-    flat: Int64s = pc.fill_null(values, UNKNOWN).to_numpy(zero_copy_only=False)
+    # fill_null copies even when there is nothing to fill.
+    known = pc.fill_null(values, UNKNOWN) if values.null_count else values
+    flat: Int64s = known.to_numpy()
     if len(flat) == len(lengths) * width:
         full: Int64s = flat.reshape(len(lengths), width)
         return full

@@ -132,11 +132,13 @@ def _lag_never_fell(window: CommitWindow) -> Bools:
     # UNKNOWN is the smallest integer, so the running maximum is the last known lag as long as none fell.
     highest: Int64s = np.maximum.accumulate(window.lag, axis=1)
     is_known = window.lag != UNKNOWN
-    return (np.count_nonzero(is_known, axis=1) > 1) & ~_any(is_known & (window.lag < highest))
+    is_comparable: Bools = np.count_nonzero(is_known, axis=1) > 1
+    return is_comparable & ~_any(is_known & (window.lag < highest))
 
 
 def _any(entries: Bools) -> Bools:
-    return np.count_nonzero(entries, axis=1) > 0
+    has_any: Bools = np.count_nonzero(entries, axis=1) > 0
+    return has_any
 
 
 def _rows(window: CommitWindow, rows: Int64s) -> CommitWindow:

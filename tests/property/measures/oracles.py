@@ -1,0 +1,115 @@
+"""The measuring rules for one partition, written plainly; None is unknown."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+from assignor.samples import RING_SIZE
+from assignor.status import MIN_SPAN_MS
+from tests.support.measures import Commit, Sample
+
+
+def lag(committed: int | None, log_start: int | None, log_end: int | None) -> int | None:
+    if committed is None or log_end is None:
+        return None
+    floor = committed if log_start is None else max(committed, log_start)
+    return max(0, log_end - floor)
+
+
+def assignor_lag(committed: int | None, log_start: int | None, log_end: int | None, reset: str) -> int | None:
+    if committed is not None:
+        return lag(committed, log_start, log_end)
+    if log_end is None:
+        return None
+    if reset == "latest":
+        return 0
+    return None if log_start is None else max(0, log_end - log_start)
+
+
+def append(ring: list[Sample], observed_at_ms: int | None, log_end: int | None) -> list[Sample]:
+    if observed_at_ms is None or log_end is None:
+        return ring
+    if ring and log_end < ring[-1][1]:
+        return [(observed_at_ms, log_end)]
+    kept = [sample for sample in ring if sample[0] < observed_at_ms]
+    if [end for _, end in kept[-2:]] == [log_end, log_end]:
+        kept.pop()
+    if len(kept) == RING_SIZE:
+        kept.pop(_least_needed(kept, observed_at_ms))
+    return [*kept, (observed_at_ms, log_end)]
+
+
+def _least_needed(ring: list[Sample], now_ms: int) -> int:
+    def gap_by_age(index: int) -> float:
+        older_ms, newer_ms = ring[index - 1][0], ring[index + 1][0]
+        return (newer_ms - older_ms) / (now_ms - older_ms)
+
+    return min(range(1, RING_SIZE - 1), key=lambda index: (gap_by_age(index), index))
+
+
+def passed_at(ring: Sequence[Sample], offset: int) -> tuple[Fraction, bool] | None:
+    """When the log end was last at ``offset``, and whether that was before the ring."""
+    if not ring:
+        return None
+    if offset < ring[0][1]:
+        return Fraction(ring[0][0]), True
+    at, end = [sample for sample in ring if sample[1] <= offset][-1]
+    for next_at, next_end in ring:
+        if next_end > offset:
+            return at + Fraction(offset - end, next_end - end) * (next_at - at), False
+    return Fraction(at), False
+
+
+def status(
+    window: Sequence[Commit],
+    ring: Sequence[Sample],
+    *,
+    log_start: int | None,
+    log_end: int | None,
+    topic_exists: bool,
+    now_ms: int,
+    allowed_lag: int,
+) -> str:
+    if not topic_exists:
+        return "DELETED"
+    if not window:
+        return "NOT_COMMITTED"
+    if log_end is None:
+        return "UNKNOWN"
+    if log_start is not None and window[-1][0] < log_start:
+        return "EXPIRED"
+    return judge_lag(window, ring, log_end - window[-1][0], now_ms, allowed_lag)
+
+
+def judge_lag(
+    window: Sequence[Commit], ring: Sequence[Sample], lag: int, now_ms: int, allowed_lag: int
+) -> str:
+    if lag <= allowed_lag:
+        return "OK"
+    if is_stopped(window, ring, now_ms, allowed_lag):
+        return "STOP"
+    return judge_commits(window, allowed_lag)
+
+
+def is_stopped(window: Sequence[Commit], ring: Sequence[Sample], now_ms: int, allowed_lag: int) -> bool:
+    times = [at for _, at, _ in window]
+    passage = passed_at(ring, window[-1][0] + allowed_lag)
+    silent_since_ms = Fraction(times[-1])
+    if passage is not None and not passage[1]:
+        # Times are whole milliseconds.
+        silent_since_ms = max(silent_since_ms, Fraction(int(passage[0])))
+    return now_ms - silent_since_ms > max(max(times) - min(times), MIN_SPAN_MS)
+
+
+def judge_commits(window: Sequence[Commit], allowed_lag: int) -> str:
+    offsets = [offset for offset, _, _ in window]
+    lags = [lag for _, _, lag in window if lag is not None]
+    if any(lag <= allowed_lag for lag in lags):
+        return "OK"
+    if any(after < before for before, after in pairwise(offsets)):
+        return "REWIND"
+    if len(offsets) > 1 and len(set(offsets)) == 1:
+        return "STALL"
+    if len(lags) > 1 and lags == sorted(lags):
+        return "WARN"
+    return "OK"

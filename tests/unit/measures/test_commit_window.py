@@ -1,0 +1,59 @@
+import numpy as np
+
+from assignor import commit_window
+from assignor.commit_window import WINDOW_SIZE, CommitWindow, append_commit
+from tests.support.measures import Commit, ints, window_rows, windows
+
+
+def append(
+    window: CommitWindow, *commits: tuple[int | None, int, int | None], is_new: bool = True
+) -> CommitWindow:
+    committed, at, lag = zip(*commits, strict=True)
+    return append_commit(
+        window,
+        committed=ints(committed),
+        commit_timestamp_ms=ints(at),
+        lag=ints(lag),
+        is_new=np.full(len(commits), is_new),
+    )
+
+
+def test_new_commit_is_added_with_its_lag() -> None:
+    window = append(windows([], [(5, 1000, 3)]), (7, 2000, None), (6, 2000, 4))
+
+    assert window_rows(window) == [[(7, 2000, None)], [(5, 1000, 3), (6, 2000, 4)]]
+
+
+def test_commit_seen_before_is_not_added_again() -> None:
+    window = append(windows([(5, 1000, 3)]), (5, 1000, 9), is_new=False)
+
+    assert window_rows(window) == [[(5, 1000, 3)]]
+
+
+def test_new_commit_of_the_same_offset_is_added() -> None:
+    window = append(windows([(5, 1000, 3)]), (5, 2000, 9))
+
+    assert window_rows(window) == [[(5, 1000, 3), (5, 2000, 9)]]
+
+
+def test_full_window_loses_its_oldest_commit() -> None:
+    full: list[Commit] = [
+        (number, 1000 * number, None if number == 3 else number) for number in range(WINDOW_SIZE)
+    ]
+
+    window = append(windows(full), (99, 99_000, 1))
+
+    assert window_rows(window) == [[*full[1:], (99, 99_000, 1)]]
+
+
+def test_deleted_offset_empties_the_window() -> None:
+    window = append(windows([(5, 1000, None), (9, 2000, 3)]), (None, 3000, None))
+
+    assert window_rows(window) == [[]]
+    assert (window.lag == commit_window.empty(1).lag).all()
+
+
+def test_empty_windows_take_their_first_commit() -> None:
+    window = append(commit_window.empty(1), (5, 1000, 3))
+
+    assert window_rows(window) == [[(5, 1000, 3)]]
