@@ -18,10 +18,11 @@ from pydantic import (
     model_validator,
 )
 
+from assignor.errors import InvalidOptionError
+from assignor.registry import STRATEGIES
+
 Isolation = Literal["read_uncommitted", "read_committed"]
 OffsetReset = Literal["earliest", "latest"]
-
-_STRATEGIES = ("constrained-cooperative-sticky", "lag-aware")
 
 Seconds = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=1)]
@@ -36,8 +37,8 @@ def _pattern(text: str) -> str:
 
 
 def _strategy(name: str) -> str:
-    if name not in _STRATEGIES:
-        raise ValueError(f"must be one of {', '.join(_STRATEGIES)}")
+    if name not in STRATEGIES:
+        raise ValueError(f"must be one of {', '.join(STRATEGIES)}")
     return name
 
 
@@ -220,6 +221,12 @@ class PlanConfig(_Section):
     auto_offset_reset: OffsetReset = "earliest"
     groups: Annotated[tuple[GroupRule, ...], Field(strict=False)] = ()
 
+    @model_validator(mode="after")
+    def _options_fit_strategy(self) -> "PlanConfig":
+        for place, rule in enumerate(self.groups):
+            _check_options(place, rule, default=self.strategy)
+        return self
+
     def for_group(self, group_id: str) -> GroupSettings:
         """Settings of `group_id`: the first rule whose pattern matches it whole, else the defaults."""
         rule = next((r for r in self.groups if re.fullmatch(r.pattern, group_id)), None)
@@ -234,6 +241,13 @@ class PlanConfig(_Section):
             exclude=rule.exclude,
             options=rule.options,
         )
+
+
+def _check_options(place: int, rule: GroupRule, *, default: str) -> None:
+    try:
+        STRATEGIES[rule.strategy or default].check_options(rule.options)
+    except InvalidOptionError as error:
+        raise ValueError(f"groups[{place}].options: {error}") from None
 
 
 class ControlConfig(_Section):

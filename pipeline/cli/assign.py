@@ -1,0 +1,42 @@
+"""`lagwise assign`: a strategy on cases from stdin, without any cluster."""
+
+import sys
+import time
+from typing import Annotated
+
+import typer
+
+from assignor.cases import run_lines
+from assignor.registry import STRATEGIES
+
+
+def _known(name: str) -> str:
+    if name not in STRATEGIES:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(STRATEGIES)}")
+    return name
+
+
+def assign(
+    strategy_name: Annotated[
+        str,
+        typer.Option(
+            "--strategy",
+            "-s",
+            metavar="NAME",
+            callback=_known,
+            help=f"One of: {', '.join(STRATEGIES)}.",
+        ),
+    ],
+) -> None:
+    """Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.
+
+    Example: lagwise assign --strategy lag-aware < assignor/examples/lag-aware.json
+
+    Exit status: 0 all cases were assigned, 1 some could not be (its line says why), 2 wrong usage.
+    """
+    raise typer.Exit(run_lines(sys.stdin, _write, strategy_name=strategy_name, clock=time.perf_counter))
+
+
+def _write(line: str) -> None:
+    sys.stdout.write(line)
+    sys.stdout.flush()

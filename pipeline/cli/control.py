@@ -1,0 +1,90 @@
+"""`lagwise control tail`: the control topic as consumers see it."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+
+from pipeline.cli.control_entry import Entry, entry
+from pipeline.cli.control_poll import messages
+from pipeline.cli.output import note
+from pipeline.cli.place import ConfigOption, find_config
+from pipeline.config import load
+from pipeline.config_model import Config
+from pipeline.errors import BrokerUnavailableError
+from pipeline.kafka_client import librdkafka_properties
+
+control = typer.Typer(no_args_is_help=True, add_completion=False, help="Read the control topic.")
+
+
+@control.command()
+def tail(
+    follow: Annotated[
+        bool, typer.Option("--follow/--no-follow", help="Wait for more, or stop at the end.")
+    ] = True,
+    output: Annotated[
+        Literal["text", "json"],
+        typer.Option("--output", "-o", help="A line for people, or one JSON object per line."),
+    ] = "text",
+    bootstrap: Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap", metavar="HOST:PORT", help="Instead of a configuration.", show_default=False
+        ),
+    ] = None,
+    topic: Annotated[
+        str | None,
+        typer.Option("--topic", help="Instead of control.topic of the configuration.", show_default=False),
+    ] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Plans on the control topic from its beginning, then those that come, until Ctrl-C.
+
+    Example: lagwise control tail --no-follow -o json
+
+    It reads committed records only, joins no group and commits nothing. Damaged records are shown as such.
+    Exit status: 0 it was read, 1 there is no such topic or no broker answers, 2 wrong usage.
+    """
+    settings = _settings(bootstrap, config)
+    properties = librdkafka_properties(settings, **{"group.id": "lagwise-control-tail"})
+    consumer = Consumer(
+        properties | {"enable.auto.commit": "false", "enable.partition.eof": "true", "log_level": "0"}
+    )
+    try:
+        name = topic or settings.control.topic
+        partitions = _assign(consumer, name, timeout_s=settings.source.request_timeout_s)
+        for message in messages(consumer, partitions=partitions, follow=follow):
+            _print(entry(message), output=output)
+    except KeyboardInterrupt:
+        note("stopped")
+    finally:
+        consumer.close()
+
+
+@control.callback()
+def _only_group() -> None:
+    """Keep `tail` a subcommand: typer would make a lone command the group itself."""
+
+
+def _settings(bootstrap: str | None, config: Path | None) -> Config:
+    if bootstrap:
+        return Config.model_validate({"kafka": {"properties": {"bootstrap.servers": bootstrap}}})
+    return load(find_config(config))
+
+
+def _assign(consumer: Consumer, topic: str, *, timeout_s: int) -> int:
+    """Start at the beginning of every partition of `topic`; how many there are."""
+    try:
+        found = consumer.list_topics(topic, timeout=timeout_s).topics[topic]
+    except KafkaException as error:
+        raise BrokerUnavailableError(f"no broker answers: {error.args[0].str()}") from error
+    if found.error is not None:
+        raise BrokerUnavailableError(f"topic {topic} cannot be read: {found.error.str()}")
+    consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in found.partitions])
+    return len(found.partitions)
+
+
+def _print(found: Entry, *, output: Literal["text", "json"]) -> None:
+    typer.echo(json.dumps(found.as_json()) if output == "json" else found.as_text())

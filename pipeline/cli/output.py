@@ -1,0 +1,180 @@
+"""How rows are printed: aligned text for people, JSON and CSV for programs.
+
+On a terminal the text is a table in colour; in a pipe it is plain and never cut. JSON is one array of objects
+and CSV has a header, both under the names of the table's columns, with null as null or as nothing.
+"""
+
+import csv
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
+
+import pyarrow as pa
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+Row = dict[str, Any]
+Format = Literal["table", "json", "csv"]
+FormatOption = Annotated[
+    Format, typer.Option("--output", "-o", help="Text for people, or json or csv for programs.")
+]
+WideOption = Annotated[
+    bool, typer.Option("--wide", "-w", help="More columns; json and csv always have them.")
+]
+
+NONE = "-"
+
+# Laying out a terminal table costs about a millisecond per row.
+_MOST_ROWS_IN_COLOUR = 500
+_PROGRESS_AFTER_S = 2.0
+_STYLES = {
+    "OK": "green",
+    "WARN": "yellow",
+    "REWIND": "yellow",
+    "NOT_COMMITTED": "yellow",
+    "STALL": "red",
+    "STOP": "red",
+    "EXPIRED": "red",
+    "DELETED": "dim",
+    "publish": "green",
+    "abstain": "yellow",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column of output: its heading in text, its name in JSON and CSV, and how a value reads."""
+
+    header: str
+    name: str
+    cell: Callable[[Row], str] | None = None
+    """Text of the cell from the whole row; None prints the value of `name`."""
+    is_number: bool = False
+    is_wide: bool = False
+
+
+def names(columns: Sequence[Column]) -> list[str]:
+    """Names of the table columns that `columns` print, without repetition."""
+    return list(dict.fromkeys(column.name for column in columns))
+
+
+def show(rows: pa.Table, columns: Sequence[Column], *, output: Format, wide: bool = False) -> None:
+    """Print `rows` to stdout in the order they are in."""
+    if output == "json":
+        _show_json(rows.select(names(columns)))
+    elif output == "csv":
+        _show_csv(rows.select(names(columns)))
+    else:
+        _show_text(rows, [column for column in columns if wide or not column.is_wide])
+
+
+def note(text: str) -> None:
+    """Tell something beside the rows, on stderr, so that a pipe holds rows only."""
+    typer.echo(text, err=True)
+
+
+def plain(value: Any) -> str:
+    """A value as text in a cell: `-` for null, times in UTC to the second, numbers to one decimal.
+
+    Group, topic and client names are whatever clients chose: control characters are written as escapes, so
+    that no name can steer the terminal.
+    """
+    if value is None:
+        return NONE
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%SZ")
+    text = value.hex() if isinstance(value, bytes) else str(value)
+    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+
+
+def iterate(rows: pa.Table) -> Iterator[Row]:
+    """`rows` as dictionaries, a batch at a time; maps become dictionaries."""
+    for batch in rows.to_batches(max_chunksize=10_000):
+        yield from batch.to_pylist(maps_as_pydicts="strict")
+
+
+@contextmanager
+def progress(text: str) -> Iterator[None]:
+    """Show `text` and a spinner on stderr while the body runs, if it takes longer than two seconds."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    status = console.status(text)
+    timer = threading.Timer(_PROGRESS_AFTER_S, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        status.stop()
+
+
+def json_value(value: Any) -> Any:
+    """What JSON has no type for: times as ISO 8601 in UTC, bytes as hexadecimal digits."""
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return value.isoformat() if isinstance(value, date) else bytes(value).hex()
+
+
+def _show_json(rows: pa.Table) -> None:
+    separator = "["
+    for row in iterate(rows):
+        sys.stdout.write(f"{separator}\n  {json.dumps(row, default=json_value)}")
+        separator = ","
+    sys.stdout.write("\n]\n" if rows.num_rows else "[]\n")
+
+
+def _show_csv(rows: pa.Table) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(rows.column_names)
+    writer.writerows([_csv_cell(value) for value in row.values()] for row in iterate(rows))
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, bool | dict | list):
+        return json.dumps(value, default=json_value)
+    return json_value(value) if isinstance(value, date | bytes) else value
+
+
+def _show_text(rows: pa.Table, columns: Sequence[Column]) -> None:
+    lines = [
+        [column.cell(row) if column.cell else plain(row[column.name]) for column in columns]
+        for row in iterate(rows)
+    ]
+    console = Console(markup=False, emoji=False, highlight=False)
+    if console.is_terminal and len(lines) <= _MOST_ROWS_IN_COLOUR:
+        console.print(_coloured(columns, lines))
+    else:
+        sys.stdout.writelines(_aligned(columns, lines))
+
+
+def _coloured(columns: Sequence[Column], lines: Iterable[Sequence[str]]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column.header, justify="right" if column.is_number else "left", overflow="fold")
+    for line in lines:
+        table.add_row(*(Text(cell, style=_STYLES.get(cell.rstrip("*"), "")) for cell in line))
+    return table
+
+
+def _aligned(columns: Sequence[Column], lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    headers = [column.header for column in columns]
+    widths = [max(map(len, cells)) for cells in zip(headers, *lines, strict=True)]
+    for line in (headers, *lines):
+        cells = (
+            cell.rjust(width) if column.is_number else cell.ljust(width)
+            for cell, width, column in zip(line, widths, columns, strict=True)
+        )
+        yield "  ".join(cells).rstrip() + "\n"

@@ -1,0 +1,25 @@
+"""`lagwise run`: the stream, in this process."""
+
+from typing import Annotated
+
+import typer
+
+from pipeline import main
+from pipeline.cli.place import ConfigOption, find_config
+
+
+def run(
+    config: ConfigOption = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Read up to the end as it is now, plan once, and stop.")
+    ] = False,
+) -> None:
+    """Run the stream until it is stopped (Ctrl-C or SIGTERM).
+
+    Example: lagwise run --config conf/lagwise.toml
+
+    The same as `spark-submit pipeline/main.py --config FILE`, on this machine only.
+    Exit status: 0 it was stopped or --once is done, 1 it cannot run, 2 wrong usage, 3 --once could not read
+    everything in time.
+    """
+    raise typer.Exit(main.run(find_config(config), once=once))

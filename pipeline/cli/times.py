@@ -1,0 +1,30 @@
+"""Times as people write them on the command line."""
+
+import re
+from datetime import datetime, timedelta, timezone
+
+import typer
+
+_AGO = re.compile(r"(\d+)([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def parse_time(text: str, *, now: datetime) -> datetime:
+    """The moment `text` names: `90s`, `15m`, `1h` or `7d` before `now`, or an ISO 8601 date or time.
+
+    A date or time without an offset is in UTC.
+
+    Raises:
+        typer.BadParameter: Neither of both.
+    """
+    ago = _AGO.fullmatch(text)
+    try:
+        if ago:
+            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        # Python 3.10 does not read the Z that every log writes.
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(
+            f"{text!r} is no time; write 15m, 1h or 7d for so long ago, or 2026-01-31T12:00:00Z"
+        ) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
