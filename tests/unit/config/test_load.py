@@ -1,0 +1,170 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipeline.config import load
+from pipeline.config_model import Config
+from pipeline.errors import ConfigError
+
+Loader = Callable[[str], Config]
+Problems = Callable[[str], list[str]]
+
+
+def test_empty_file_is_the_defaults(load_text: Loader) -> None:
+    assert load_text("") == Config()
+
+
+def test_quoted_and_bare_dotted_properties_are_the_same(load_text: Loader) -> None:
+    quoted = load_text('[kafka.properties]\n"bootstrap.servers" = "b:1"\n"ssl.ca.location" = "/ca"\n')
+    bare = load_text('[kafka.properties]\nbootstrap.servers = "b:1"\nssl.ca.location = "/ca"\n')
+
+    assert quoted.kafka.properties == {"bootstrap.servers": "b:1", "ssl.ca.location": "/ca"}
+    assert bare == quoted
+
+
+def test_numbers_and_booleans_become_property_text(load_text: Loader) -> None:
+    config = load_text('[spark]\n"spark.sql.shuffle.partitions" = 4\n"spark.ui.enabled" = false\n')
+
+    assert config.spark == {"spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[plan]\nintervall_s = 1", 'plan.intervall_s: unknown key; did you mean "interval_s"?'),
+        ("[plann]\ninterval_s = 1", 'plann: unknown key; did you mean "plan"?'),
+        ("[start]\nkeep_days = 3", "start.keep_days: unknown key; it belongs to [history]"),
+        ("half_life_s = 3", "half_life_s: unknown key; it belongs to [rates]"),
+        ("[plan]\nhalf_life = 3", 'plan.half_life: unknown key; did you mean "half_life_s" in [rates]?'),
+        (
+            "[[plan.groups]]\npattern = 'a'\nstrateg = 'x'",
+            'plan.groups[0].strateg: unknown key; did you mean "strategy"?',
+        ),
+        ("[status]\nzzz = 1", "status.zzz: unknown key; known here: allowed_lag"),
+        (
+            "[kafka]\nsasl.password = 'x'",
+            'kafka.sasl: unknown key; properties of the Kafka client belong to [kafka.properties], as "sasl..." = "..."',
+        ),
+    ],
+    ids=[
+        "misspelt",
+        "misspelt table",
+        "other table",
+        "no table",
+        "near in other table",
+        "array",
+        "far",
+        "kafka",
+    ],
+)
+def test_unknown_key_gets_advice(problems: Problems, text: str, expected: str) -> None:
+    assert problems(text) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[plan]\ninterval_s = 'x'", "plan.interval_s: must be a whole number, not 'x'"),
+        ("[plan]\ninterval_s = 1.5", "plan.interval_s: must be a whole number, not 1.5"),
+        ("[plan]\ndry_run = 'no'", "plan.dry_run: must be true or false, not 'no'"),
+        ("[plan]\ndry_run = 0", "plan.dry_run: must be true or false, not 0"),
+        ("[trigger]\ninterval_s = 0", "trigger.interval_s: must be at least 1, not 0"),
+        ("[source]\ntopics_include = 'a'", "source.topics_include: must be an array, not 'a'"),
+        ("[source]\ntopics_include = [1]", "source.topics_include[0]: must be a string, not 1"),
+        (
+            "[source]\nisolation = 'none'",
+            "source.isolation: must be 'read_uncommitted' or 'read_committed', not 'none'",
+        ),
+        ("plan = 'x'", "plan: must be a table, not 'x'"),
+        ("[cluster]\nname = 2026-01-01", "cluster.name: must be a string, not date"),
+        (
+            "[history]\ninterval_s = 1000",
+            "history: max_gap_s must be at least interval_s (1000)",
+        ),
+        ("[kafka.properties]\nx = 'y'", 'kafka.properties: "bootstrap.servers" is missing'),
+        ("[[plan.groups]]\nstrategy = 'lag-aware'", "plan.groups[0].pattern: missing"),
+    ],
+)
+def test_wrong_value_says_what_is_expected(problems: Problems, text: str, expected: str) -> None:
+    assert problems(text) == [expected]
+
+
+def test_every_problem_is_told_at_once(problems: Problems) -> None:
+    lines = problems("[plan]\ninterval_s = 'x'\n[trigger]\nintervals = 1\n")
+
+    assert [line.split(":")[0] for line in lines] == ["trigger.intervals", "plan.interval_s"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[source]\ntopics_include = ['(']", "source.topics_include[0]: must be a regular expression: "),
+        ("[control]\ntopic = 'a b'", "control.topic: must be a topic name: "),
+        (
+            "[plan]\nstrategy = 'best'",
+            "plan.strategy: must be one of constrained-cooperative-sticky, lag-aware",
+        ),
+        (
+            "[[plan.groups]]\npattern = 'a'\noptions = {scope = 'all'}",
+            "plan: groups[0].options: lag-aware: option 'scope' must be one of topic, group, got 'all'",
+        ),
+    ],
+    ids=["pattern", "topic", "strategy", "strategy's option"],
+)
+def test_value_is_checked_by_its_meaning(problems: Problems, text: str, expected: str) -> None:
+    assert problems(text)[0].startswith(expected)
+
+
+def test_half_written_toml_has_line_and_column(problems: Problems) -> None:
+    assert problems("[cluster]\nname =") == ["not TOML: Invalid value (at end of document)"]
+    assert problems("[plan\ninterval_s = 1")[0].endswith("(at line 1, column 6)")
+
+
+def test_missing_file_says_what_to_copy(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no such file; copy conf/lagwise\.toml there"):
+        load(tmp_path / "none.toml")
+
+
+def test_folder_in_place_of_a_file_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        load(tmp_path)
+
+
+def test_bytes_that_are_not_utf8_are_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_bytes(b"[cluster]\nname = '\xff'\n")
+
+    with pytest.raises(ConfigError, match="not UTF-8 text: byte 18"):
+        load(file)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[kafka.properties]\n'sasl.password' = 'hunter2'",
+        "[kafka.properties]\n'bootstrap.servers' = 'b'\n'sasl.password' = ['hunter2']",
+        "[kafka]\nproperties = 'hunter2'",
+        "[kafka]\njava = 'hunter2'",
+        "[kafka]\nsasl_password = 'hunter2'",
+        "kafka = 'hunter2'",
+        "[spark]\na = ['hunter2']",
+        "[tables]\nstorage_options = 'hunter2'",
+        "[kafka.properties]\nsasl.password = 'hunter2",
+    ],
+)
+def test_no_error_quotes_a_secret(problems: Problems, text: str) -> None:
+    assert "hunter2" not in "".join(problems(text))
+
+
+def test_repr_holds_no_properties(load_text: Loader) -> None:
+    config = load_text("[kafka.properties]\n'bootstrap.servers' = 'b'\n'sasl.password' = 'hunter2'")
+
+    assert config.kafka.properties["sasl.password"] == "hunter2"
+    assert "hunter2" not in repr(config)
+    assert "hunter2" not in str(config)
+
+
+def test_config_cannot_be_changed(load_text: Loader) -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        load_text("").plan.interval_s = 5  # type: ignore[misc]  # what is tested
