@@ -35,6 +35,8 @@ class Strategy:
     protocols: tuple[RebalanceProtocol, ...]
     """Under which a target of this strategy may be applied, ascending."""
     options: tuple[Choice, ...] = ()
+    reads_lag: bool = False
+    """Does the assignment depend on lag, so that unknown lag matters to it."""
     function: Callable[..., Assignment]
 
     def check_options(self, options: Mapping[str, object]) -> dict[str, str]:
@@ -76,6 +78,7 @@ _STRATEGIES = (
         # Cooperative because targets are pinned: a second run would see other lags and move again.
         protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
         options=(Choice(name="scope", words=("topic", "group")),),
+        reads_lag=True,
         function=lag_aware.assign,
     ),
 )

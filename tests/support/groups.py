@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from assignor.claims import Ownership
 from assignor.group import Group
 from assignor.members import Member, build_group
 from assignor.subscriptions import Subscriptions
-from assignor.topics import Topics, java_order
+from assignor.topics import Topics
 
 TOPIC_NAMES = ("a", "b", "clicks", "\U0001f600", "\ue000")
 MEMBER_IDS = ("m1", "m10", "m2", "Z", "\U0001f600", "\ue000", "kafka-1")
@@ -105,18 +106,35 @@ class Description:
         )
 
 
-@st.composite
-def _members(draw: st.DrawFn, topics: Sequence[str], *, equal: bool) -> Member:
-    subscribed = tuple(topics) if equal else tuple(draw(st.lists(st.sampled_from((*topics, "gone")))))
-    claimed = draw(st.lists(st.sampled_from((*topics, "gone")), unique=True, max_size=3))
-    numbers = st.lists(st.integers(-1, 8), max_size=6)
+# Bytes are one cheap draw each, and shrink to short and zero like lists of integers.
+_MEMBERS = st.tuples(
+    st.integers(0, 31),
+    st.integers(-1, 2),
+    st.none() | st.sampled_from(INSTANCES),
+    st.none() | st.sampled_from((10.0, 20.0, 50.0)),
+    st.binary(max_size=12),
+)
+
+
+def _member(
+    member_id: str,
+    drawn: tuple[int, int, str | None, float | None, bytes],
+    names: Sequence[str],
+    *,
+    equal: bool,
+) -> Member:
+    mask, generation, instance_id, capacity, claims = drawn
+    topics = (*names, "gone")
+    owned: dict[str, list[int]] = {}
+    for claim in claims:
+        owned.setdefault(topics[claim % len(topics)], []).append(claim // len(topics) % 10 - 1)
     return Member(
-        member_id="",
-        topics=subscribed,
-        instance_id=draw(st.none() | st.sampled_from(INSTANCES)),
-        owned={topic: draw(numbers) for topic in claimed},
-        generation=draw(st.integers(-1, 2)),
-        capacity=draw(st.none() | st.sampled_from((10.0, 20.0, 50.0))),
+        member_id=member_id,
+        topics=tuple(names) if equal else tuple(t for i, t in enumerate(topics) if mask >> i & 1),
+        instance_id=instance_id,
+        owned=owned,
+        generation=generation,
+        capacity=capacity,
     )
 
 
@@ -130,21 +148,17 @@ def descriptions(draw: st.DrawFn, *, equal: bool | None = None, max_lag: int = 6
         max_lag: Small by default, so that ties are common.
     """
     names = draw(st.lists(st.sampled_from(TOPIC_NAMES), min_size=1, max_size=4, unique=True))
-    partitions = {name: draw(st.integers(0, 7)) for name in names}
-    ids = draw(st.lists(st.sampled_from(MEMBER_IDS), max_size=6, unique=True))
+    counts = draw(st.binary(min_size=len(names), max_size=len(names)))
+    partitions = {name: count % 8 for name, count in zip(names, counts, strict=True)}
+    drawn = draw(st.lists(_MEMBERS, max_size=6))
+    ids = draw(st.permutations(MEMBER_IDS))
     same = draw(st.booleans()) if equal is None else equal
-    lags = st.integers(0, max_lag)
+    n = sum(partitions.values())
+    lags = iter([byte * 5 % (max_lag + 1) for byte in draw(st.binary(min_size=n, max_size=n))])
+    rates = iter([(0.0, 1.0, 4.0)[byte % 3] for byte in draw(st.binary(min_size=n, max_size=n))])
     return Description(
         partitions=partitions,
-        members=tuple(replace(draw(_members(names, equal=same)), member_id=i) for i in ids),
-        lags={t: draw(st.lists(lags, min_size=n, max_size=n)) for t, n in partitions.items()},
-        rates={
-            t: draw(st.lists(st.sampled_from((0.0, 1.0, 4.0)), min_size=n, max_size=n))
-            for t, n in partitions.items()
-        },
+        members=tuple(_member(i, m, names, equal=same) for i, m in zip(ids, drawn, strict=False)),
+        lags={t: list(islice(lags, count)) for t, count in partitions.items()},
+        rates={t: list(islice(rates, count)) for t, count in partitions.items()},
     )
-
-
-def in_java_order(names: Sequence[str]) -> list[str]:
-    """Names as Java sorts them."""
-    return sorted(names, key=java_order)

@@ -1,0 +1,120 @@
+"""An assignment as the answer to a JSON case: names for indices, figures, and the reason in words."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from assignor.arrays import Int32s, Int64s
+from assignor.assignment import Assignment, Unassigned
+from assignor.case_input import Case
+from assignor.drain import drain_s, lag_imbalance
+from assignor.drain_bound import lower_bound_s
+from assignor.group import Group
+from assignor.registry import Strategy
+from assignor.topics import Topics
+from assignor.verify import Verdict
+
+
+def answer(
+    case: Case, chosen: Strategy, assignment: Assignment, verdict: Verdict, *, seconds: float
+) -> dict[str, object]:
+    """The answer, ready for JSON: members in tie-break order, topics and partitions ascending."""
+    group = case.group
+    times = {
+        "drain_s_before": drain_s(group, group.owner),
+        "drain_s_after": drain_s(group, assignment.member),
+        "drain_s_bound": lower_bound_s(group),
+    }
+    figures: dict[str, object] = {
+        "seconds": seconds,
+        "moves": verdict.moves,
+        "counts": verdict.counts.tolist(),
+        **{name: _finite(time) for name, time in times.items()},
+        "lag_imbalance_before": lag_imbalance(group, group.owner),
+        "lag_imbalance_after": lag_imbalance(group, assignment.member),
+    }
+    unplaced = np.nonzero(assignment.member < 0)[0]
+    remarks = [*_unassigned_remarks(assignment), *_input_remarks(case, chosen), *_never_remarks(group, times)]
+    return {
+        "assignment": _by_member(group, assignment.member),
+        "unassigned": _by_topic(group.topics, unplaced),
+        "moves": _moves(case, assignment.member),
+        "figures": figures,
+        "reason": "; ".join(remarks) or None,
+    }
+
+
+def _by_member(group: Group, member: Int32s) -> dict[str, object]:
+    order = np.argsort(member, kind="stable")
+    bounds = np.searchsorted(member[order], np.arange(group.n_members + 1))
+    return {
+        member_id: _by_topic(group.topics, order[bounds[m] : bounds[m + 1]])
+        for m, member_id in enumerate(group.member_ids)
+    }
+
+
+def _by_topic(topics: Topics, pids: Int64s) -> dict[str, list[int]]:
+    """Partition numbers by topic name, for ascending pids."""
+    topic = topics.topic_of[pids]
+    starts = np.nonzero(np.diff(topic, prepend=-1))[0].tolist()
+    numbers = topics.number_of[pids].tolist()
+    runs = pairwise([*starts, len(numbers)])
+    return {topics.names[topic[start]]: numbers[start:end] for start, end in runs}
+
+
+def _moves(case: Case, member: Int32s) -> list[dict[str, object]]:
+    """Every partition that changes hands, in (topic, partition) order; from or to is null for nobody."""
+    group, holder = case.group, case.group.ownership.holder
+    names = (*group.member_ids, None)  # index -1 is nobody
+    return [
+        {
+            "topic": group.topics.names[group.topics.topic_of[pid]],
+            "partition": int(group.topics.number_of[pid]),
+            "from": names[holder[pid]],
+            "to": names[member[pid]],
+            "lag": None if case.unknown_lag[pid] else int(group.lag[pid]),
+        }
+        for pid in np.nonzero(member != holder)[0].tolist()
+    ]
+
+
+def _finite(time_s: float | None) -> float | None:
+    """JSON has no infinity: never is null, and `reason` says so."""
+    return None if time_s is None or math.isinf(time_s) else round(time_s, 6)
+
+
+def _unassigned_remarks(assignment: Assignment) -> list[str]:
+    why, partitions = np.unique(assignment.why[assignment.member < 0], return_counts=True)
+    return [
+        f"{n} partition(s) unassigned: {Unassigned(code).words}"
+        for code, n in zip(why.tolist(), partitions.tolist(), strict=True)
+    ]
+
+
+def _input_remarks(case: Case, chosen: Strategy) -> list[str]:
+    remarks = []
+    unknown = int((case.unknown_lag & case.group.readable()).sum())
+    if unknown > 0 and (chosen.reads_lag or case.group.capacity is not None):
+        remarks.append(f"{unknown} partition(s) of unknown lag counted as 0")
+    ignored = case.group.ignored_claims
+    if ignored.total > 0:
+        remarks.append(
+            f"{ignored.total} claim(s) ignored: {ignored.unknown_topic} on unknown topics, "
+            f"{ignored.out_of_range} on partitions that do not exist"
+        )
+    contested = int(case.group.ownership.contested.sum())
+    if contested > 0:
+        remarks.append(f"{contested} partition(s) claimed by several members of one generation")
+    return remarks
+
+
+def _never_remarks(group: Group, times: dict[str, float | None]) -> list[str]:
+    if times["drain_s_bound"] == math.inf:
+        return ["no assignment drains this group: more arrives than its members can drain"]
+    remarks = []
+    if times["drain_s_before"] == math.inf and (group.owner >= 0).any():
+        remarks.append("under its present owners the group is never drained")
+    if times["drain_s_after"] == math.inf:
+        remarks.append("under this assignment the group is never drained")
+    return remarks

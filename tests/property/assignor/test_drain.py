@@ -1,0 +1,64 @@
+"""No assignment beats the bound: checked against every assignment of small groups."""
+
+from itertools import product
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from assignor.drain import drain_s, lag_imbalance
+from assignor.drain_bound import lower_bound_s
+from tests.support.groups import Description, descriptions, group, member
+
+CAPACITIES = st.lists(st.sampled_from((4.0, 8.0, 16.0)), min_size=1, max_size=3)
+TOPICS_READ = st.lists(st.sampled_from(("t", "u")), max_size=2, unique=True)
+
+
+@given(
+    capacities=CAPACITIES,
+    subscribed=st.lists(TOPICS_READ, min_size=3, max_size=3),
+    lags=st.lists(st.integers(0, 20), min_size=5, max_size=5),
+    rates=st.lists(st.sampled_from((0.0, 0.5, 1.0, 4.0)), min_size=5, max_size=5),
+)
+def test_no_assignment_is_below_the_bound(
+    capacities: list[float], subscribed: list[list[str]], lags: list[int], rates: list[float]
+) -> None:
+    members = [
+        member(f"m{m}", *topics, capacity=capacity)
+        for m, (capacity, topics) in enumerate(zip(capacities, subscribed, strict=False))
+    ]
+    built = group(
+        {"t": 3, "u": 2},
+        *members,
+        lags={"t": lags[:3], "u": lags[3:]},
+        rates={"t": rates[:3], "u": rates[3:]},
+    )
+    eligible = [built.subscriptions.of_topic(t).tolist() or [-1] for t in built.topics.topic_of]
+
+    times = [drain_s(built, np.array(choice, np.int32)) for choice in product(*eligible)]
+
+    bound_s = lower_bound_s(built)
+    assert bound_s is not None
+    assert all(time is not None and bound_s <= time + 1e-9 for time in times)
+
+
+@given(description=descriptions())
+def test_imbalance_is_from_zero_to_one(description: Description) -> None:
+    built = description.build()
+
+    assert 0.0 <= lag_imbalance(built, built.owner) <= 1.0
+
+
+@given(description=descriptions())
+def test_more_lag_never_drains_sooner(description: Description) -> None:
+    built = description.build()
+    before = drain_s(built, built.owner)
+    assume(before is not None)
+    more = {topic: [records + 1 for records in lags] for topic, lags in description.lags.items()}
+    longer = group(description.partitions, *description.members, lags=more, rates=description.rates)
+
+    after = drain_s(longer, longer.owner)
+
+    assert before is not None
+    assert after is not None
+    assert after >= before

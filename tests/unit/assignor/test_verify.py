@@ -1,0 +1,98 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from assignor.assignment import Assignment, Unassigned
+from assignor.errors import InvalidAssignmentError
+from assignor.group import Group
+from assignor.verify import Even, check
+from tests.support.groups import group, member
+
+
+@pytest.fixture
+def built() -> Group:
+    """Of three topics a may read t, b may read t and u, and nobody reads v."""
+    return group(
+        {"t": 4, "u": 1, "v": 1},
+        member("a", "t", owned={"t": [0, 1]}),
+        member("b", "t", "u", owned={"t": [2], "u": [0]}),
+    )
+
+
+SOUND = [0, 0, 1, 1, 1, -1]
+
+
+def test_sound_assignment_gets_its_figures(built: Group) -> None:
+    verdict = check(built, Assignment.complete(built, np.array(SOUND, np.int32)), even="topic")
+
+    assert verdict.counts.tolist() == [2, 3]
+    assert (verdict.kept, verdict.moves, verdict.unassigned) == (4, 1, 1)
+
+
+def test_move_counts_a_revocation_without_a_taker() -> None:
+    built = group({"t": 1}, member("a", owned={"t": [0]}))
+
+    verdict = check(built, Assignment.complete(built, np.full(1, -1, np.int32)))
+
+    assert (verdict.kept, verdict.moves) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("member_of", "message"),
+    [
+        ([0, 0, 1, 1, 0, -1], r"does not subscribe, but gets u-0 \(1 partition"),
+        ([0, 0, 1, 1, 1, 1], "does not subscribe, but gets v-0"),
+        ([0, 0, 1, -1, 1, -1], "no member and no reason for t-3"),
+        ([0, 0, 1, 2, 1, -1], "member index outside -1 .. 1"),
+        ([0, 0, 1, -2, 1, -1], "member index outside"),
+        ([0, 0, 1, 1, 1], "6 partitions, but 5 entries"),
+    ],
+    ids=["unsubscribed", "topic nobody reads", "incomplete", "no such member", "below -1", "too short"],
+)
+def test_broken_assignment_is_refused(built: Group, member_of: list[int], message: str) -> None:
+    why = Assignment.complete(built, np.array(SOUND, np.int32)).why[: len(member_of)]
+    broken = Assignment(member=np.array(member_of, np.int32), why=why)
+
+    with pytest.raises(InvalidAssignmentError, match=message):
+        check(built, broken)
+
+
+@pytest.mark.parametrize(
+    ("pid", "why", "message"),
+    [
+        (0, Unassigned.WITHHELD, "a member and a reason to have none for t-0"),
+        (5, Unassigned.WITHHELD, "wrong about whether anybody subscribes to v-0"),
+        (0, Unassigned.NOBODY_SUBSCRIBES, "wrong about whether anybody subscribes to t-0"),
+    ],
+    ids=["member and reason", "false reason", "false claim that nobody reads"],
+)
+def test_false_reason_is_refused(built: Group, pid: int, why: Unassigned, message: str) -> None:
+    sound = Assignment.complete(built, np.array(SOUND, np.int32))
+    reasons = sound.why.copy()
+    reasons[pid] = why
+
+    with pytest.raises(InvalidAssignmentError, match=message):
+        check(built, replace(sound, why=reasons))
+
+
+@pytest.mark.parametrize(
+    ("even", "message"), [("topic", "counts of topic t from 1 to 3"), ("group", "counts from 1 to 4")]
+)
+def test_uneven_counts_are_refused_where_even_ones_were_promised(
+    built: Group, even: Even, message: str
+) -> None:
+    uneven = Assignment.complete(built, np.array([0, 1, 1, 1, 1, -1], np.int32))
+
+    check(built, uneven)
+    with pytest.raises(InvalidAssignmentError, match=message):
+        check(built, uneven, even=even)
+
+
+def test_all_broken_rules_are_named(built: Group) -> None:
+    broken = Assignment.complete(built, np.array([-1, 0, 1, 1, 0, -1], np.int32))
+
+    with pytest.raises(InvalidAssignmentError) as caught:
+        check(built, broken)
+
+    assert len(caught.value.problems) == 2
