@@ -1,0 +1,91 @@
+"""What the embedded broker is started with: ports, server.properties, log4j2.properties."""
+
+import secrets
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+HOST = "127.0.0.1"
+
+# Below the ports that Linux (32768 up) and macOS (49152 up) give to outgoing connections. A client that keeps
+# connecting while the broker is away could otherwise get the broker's port as its own, and hold it.
+_PORTS = range(20_000, 32_000)
+_PORT_TRIES = 200
+
+LOG4J2 = """\
+status = error
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {directory}/server.log
+appender.file.filePattern = {directory}/server.log.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{ISO8601}} %p %c: %m%n
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+"""
+
+
+def free_port(avoid: frozenset[int] = frozenset()) -> int:
+    """A loopback port that nobody listens on at this moment.
+
+    Raises:
+        OSError: None of many tried was free.
+    """
+    for _ in range(_PORT_TRIES):
+        port = secrets.choice(_PORTS)
+        if port not in avoid and _is_free(port):
+            return port
+    raise OSError(f"no free port on {HOST} between {_PORTS.start} and {_PORTS.stop}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # As Java does: connections of a broker that just stopped do not count.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def server_properties(
+    *, data_dir: Path, port: int, controller_port: int, overrides: Mapping[str, str]
+) -> dict[str, str]:
+    """Properties of one KRaft node that is broker and controller, on loopback only."""
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        # A static voter, not a dynamic one: its port may differ the next time the same data is used.
+        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": str(data_dir / "kafka"),
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        # A topic that was deleted stays deleted though a consumer still asks for it.
+        "auto.create.topics.enable": "false",
+        # The default of 128 MB is a quarter of the heap.
+        "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
+        **overrides,
+    }
+
+
+def properties_text(properties: Mapping[str, str]) -> str:
+    """The properties as Java reads them, sorted."""
+    return "".join(f"{key}={_escaped(value)}\n" for key, value in sorted(properties.items()))
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n")

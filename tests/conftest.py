@@ -1,0 +1,27 @@
+"""Shared fixtures; every test gets the marker of its folder."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.embedded import EmbeddedBroker
+from tests.support.broker import create_offsets_topic, small_broker
+
+_TESTS = Path(__file__).parent
+_MARKERS = {"spark": "spark", "integration": "broker", "fault": "fault"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        marker = _MARKERS.get(item.path.relative_to(_TESTS).parts[0])
+        if marker:
+            item.add_marker(marker)
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[EmbeddedBroker]:
+    """One running broker for all tests that do not hurt it; give topics and groups names of your own."""
+    with small_broker() as running:
+        create_offsets_topic(running.bootstrap_servers)
+        yield running

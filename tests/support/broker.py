@@ -1,0 +1,81 @@
+"""A broker sized for tests, and the few things every test wants from it."""
+
+import os
+from collections.abc import Mapping
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from pipeline.embedded import EmbeddedBroker
+from tests.support.waiting import wait_until
+
+OFFSETS_TOPIC = "__consumer_offsets"
+OFFSETS_PARTITIONS = 4
+
+SMALL = {
+    "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
+    "transaction.state.log.num.partitions": "2",
+    # A broker that was killed may come back after this time and not after nine seconds.
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+    "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.min.heartbeat.interval.ms": "300",
+    "group.consumer.heartbeat.interval.ms": "300",
+}
+
+
+def small_broker(**more: str) -> EmbeddedBroker:
+    """An `EmbeddedBroker` with few internal partitions; keywords are properties with `_` for `.`."""
+    return EmbeddedBroker(
+        properties={**SMALL, **{key.replace("_", "."): value for key, value in more.items()}}
+    )
+
+
+def admin_client(bootstrap: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+
+
+def create_topics(bootstrap: str, partitions: Mapping[str, int]) -> None:
+    """Create topics and return when every partition has a leader."""
+    admin = admin_client(bootstrap)
+    for future in admin.create_topics([NewTopic(name, n, 1) for name, n in partitions.items()]).values():
+        future.result()
+
+    def all_led() -> bool:
+        topics = admin.list_topics(timeout=10).topics
+        return all(
+            name in topics
+            and len(topics[name].partitions) == n
+            and all(p.leader >= 0 for p in topics[name].partitions.values())
+            for name, n in partitions.items()
+        )
+
+    wait_until(all_led, what=f"leaders for {sorted(partitions)}")
+
+
+def create_offsets_topic(bootstrap: str) -> None:
+    """Make the broker create `__consumer_offsets`, as the first group of a cluster does."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "first-group", "log_level": 0})
+    try:
+        consumer.committed([TopicPartition("no-such-topic", 0)], timeout=30)
+    finally:
+        consumer.close()
+
+
+def produce(bootstrap: str, topic: str, counts: Mapping[int, int]) -> None:
+    """Append that many small records to each partition."""
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "log_level": 0})
+    for partition, count in sorted(counts.items()):
+        for number in range(count):
+            producer.produce(topic, value=str(number), partition=partition)
+    assert producer.flush(30) == 0
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process exists."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
