@@ -103,5 +103,6 @@ def main() -> None:
     except Exception as error:
         if _wants_traceback():
             raise
-        typer.echo(f"lagwise: {type(error).__name__}: {error} (LAGWISE_DEBUG=1 shows where)", err=True)
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        typer.echo(f"lagwise: {text} (LAGWISE_DEBUG=1 shows where)", err=True)
         sys.exit(1)

@@ -9,7 +9,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPar
 
 from pipeline.cli.control_entry import Entry, entry
 from pipeline.cli.control_poll import messages
-from pipeline.cli.output import note
+from pipeline.cli.output import note, progress
 from pipeline.cli.place import ConfigOption, find_config
 from pipeline.config import load
 from pipeline.config_model import Config
@@ -54,7 +54,8 @@ def tail(
     )
     try:
         name = topic or settings.control.topic
-        partitions = _assign(consumer, name, timeout_s=settings.source.request_timeout_s)
+        with progress("asking the brokers"):
+            partitions = _assign(consumer, name, timeout_s=settings.source.request_timeout_s)
         for message in messages(consumer, partitions=partitions, follow=follow):
             _print(entry(message), output=output)
     except KeyboardInterrupt:

@@ -1,0 +1,77 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.config import load, tomllib
+from pipeline.config_model import Config
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "x.toml"
+
+
+def test_printed_config_loads_as_the_same(command: Any, file: Path, tmp_path: Path) -> None:
+    file.write_text(
+        "[cluster]\nname = 'a\"b'\n[kafka.properties]\nbootstrap.servers = 'b:1'\n[spark]\nspark.x = 1\n"
+        "[[plan.groups]]\npattern = 'a'\noptions = {scope = 'group'}\n[[plan.groups]]\npattern = 'b\\d'\n",
+        encoding="utf-8",
+    )
+
+    printed = tmp_path / "printed.toml"
+    printed.write_text(command("config", "check", str(file)).stdout, encoding="utf-8")
+
+    assert load(printed) == load(file)
+
+
+def test_defaults_are_printed(command: Any, file: Path) -> None:
+    file.write_text("", encoding="utf-8")
+
+    result = command("config", "check", str(file))
+
+    assert Config.model_validate(tomllib.loads(result.stdout)) == Config()
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_secrets_are_masked_and_warned_of(command: Any, file: Path) -> None:
+    file.write_text(
+        "[kafka.properties]\n'bootstrap.servers' = 'b'\n'sasl.password' = 'hunter2'\n"
+        "'ssl.key.password' = 'env:KEY_PASSWORD'\n"
+        "[kafka.java]\n'sasl.jaas.config' = 'hunter2'\n[spark]\n'spark.my.secret' = 'hunter2'\n"
+        "[tables.storage_options]\nAWS_SECRET_ACCESS_KEY = 'hunter2'\n",
+        encoding="utf-8",
+    )
+
+    result = command("config", "check", str(file))
+
+    assert result.exit_code == 0
+    assert "hunter2" not in result.output
+    assert result.stdout.count('"****"') == result.stdout.count("****") == 4
+    assert '"ssl.key.password" = "env:KEY_PASSWORD"' in result.stdout
+    assert result.stderr.count("a secret in plain text") == 4
+
+
+def test_config_that_cannot_be_used_is_exit_status_1(command: Any, file: Path) -> None:
+    file.write_text("[plan]\nintervall_s = 1\n", encoding="utf-8")
+
+    result = command("config", "check", str(file))
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f'lagwise: {file}: plan.intervall_s: unknown key; did you mean "interval_s"?\n'
+
+
+def test_missing_file_is_exit_status_1(command: Any, file: Path) -> None:
+    result = command("config", "check", str(file))
+
+    assert result.exit_code == 1
+    assert "copy conf/lagwise.toml" in result.stderr
+
+
+def test_debug_shows_where_an_error_comes_from(
+    command: Any, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAGWISE_DEBUG", "1")
+
+    with pytest.raises(Exception, match="no such file"):
+        command("config", "check", str(file))

@@ -1,0 +1,89 @@
+import resource
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from pipeline.cli import COMMANDS, load_command, main
+
+_PROBE = """
+import sys
+from pipeline.cli import main
+try:
+    main()
+finally:
+    print(*(name for name in ("pyspark", "confluent_kafka", "py4j") if name in sys.modules), file=sys.stderr)
+"""
+
+
+def _run(*arguments: str) -> tuple[subprocess.CompletedProcess[str], float]:
+    """The command in a process of its own, and the processor seconds it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-c", _PROBE, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return done, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_help_loads_no_spark_and_no_client() -> None:
+    done, cpu_s = _run("--help")
+
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in COMMANDS)
+    assert done.stderr.strip() == ""
+    assert cpu_s < 1.5
+
+
+def test_reading_loads_no_spark_and_no_client(world: Any) -> None:
+    world.write("partition_lag", {})
+
+    done, cpu_s = _run("lag", "--tables", str(world.root))
+
+    assert done.returncode == 0
+    assert done.stderr.strip() == ""
+    assert cpu_s < 2.0
+
+
+def test_unexpected_error_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError("by\nzero")
+
+    monkeypatch.setattr("pipeline.cli.app", broken)
+
+    with pytest.raises(SystemExit) as ended:
+        main()
+
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "lagwise: ZeroDivisionError: by zero (LAGWISE_DEBUG=1 shows where)\n"
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"run"}))
+def test_list_says_what_the_command_says(name: str) -> None:
+    command = load_command(name)
+
+    assert command.help.partition("\n")[0] == COMMANDS[name]
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"run", "control", "config", "broker"}))
+def test_help_has_an_example_and_exit_statuses(name: str) -> None:
+    text = load_command(name).help
+
+    assert f"Example: lagwise {name}" in text
+    assert "Exit status: 0 " in text
+
+
+def test_unknown_command_is_exit_status_2(command: Any) -> None:
+    result = command("lags")
+
+    assert result.exit_code == 2
+    assert "No such command" in result.stderr
+
+
+def test_version_is_printed(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.cli.version", lambda name: f"1.2.3 of {name}")
+
+    assert command("--version").stdout == "lagwise 1.2.3 of lagwise\n"
