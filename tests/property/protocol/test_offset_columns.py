@@ -95,6 +95,28 @@ def test_columns_equal_the_scalar_codecs_row_by_row(
     assert [scalar_row(*record) for record in batch] == actual
 
 
+def near_misses(data: bytes) -> list[bytes]:
+    """Every prefix, and every copy with one byte set to a value at which lengths and signs turn over."""
+    edges = (0x00, 0x01, 0x02, 0x7F, 0x80, 0xFF)
+    changed = [data[:at] + bytes([edge]) + data[at + 1 :] for at in range(len(data)) for edge in edges]
+    return [data[:at] for at in range(len(data))] + changed
+
+
+KEYS = (golden.KEY_COMMIT, golden.KEY_LEGACY_COMMIT, golden.KEY_GROUP)
+VALUES = tuple(value for name, value in vars(golden).items() if name.startswith(("V", "BROKER")))
+
+
+def test_every_near_miss_of_real_bytes_is_judged_as_the_scalar_codecs_do() -> None:
+    records = [(key, golden.V3) for good in KEYS for key in near_misses(good)]
+    records += [(golden.KEY_COMMIT, value) for good in VALUES for value in near_misses(good)]
+
+    columns = decode_offset_commits(*(pa.array(part, pa.binary()) for part in zip(*records, strict=True)))
+
+    actual = zip(*(getattr(columns, name).to_pylist() for name in columns.__slots__), strict=True)
+    wrong = [record for record, row in zip(records, actual, strict=True) if row != scalar_row(*record)]
+    assert not wrong
+
+
 @given(commit_keys)
 def test_key_survives_a_round_trip(key: OffsetCommitKey) -> None:
     assert key == decode_offset_commit_key(encode_offset_commit_key(key))
