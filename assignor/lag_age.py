@@ -21,7 +21,7 @@ class Passage:
     at_ms: Int64s
     """``[P]``, ms since the epoch; UNKNOWN for an empty ring."""
     is_older: Bools
-    """``[P]``, the offset was passed before the oldest sample, whose time ``at_ms`` then is."""
+    """``[P]``, the offset was passed before the oldest sample, whose time (if any) ``at_ms`` is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,4 +77,4 @@ def passage_of(samples: Samples, offset: Int64s) -> Passage:
     fraction = np.where(rise > 0, (offset - first_end) / np.maximum(rise, 1), 0.0)
     duration_ms = entry(samples.observed_at_ms, behind) - first_ms
     at_ms = first_ms + (fraction * duration_ms).astype(np.int64)
-    return Passage(at_ms=at_ms, is_older=(reached == 0) & (samples.count > 0))
+    return Passage(at_ms=at_ms, is_older=reached == 0)

@@ -43,6 +43,7 @@ def _mean(previous: Floats, delta_records: Int64s, delta_ms: Int64s, half_life_m
     usable = (delta_records >= 0) & (delta_ms > 0)
     elapsed_ms = np.where(usable, delta_ms, 1)
     raw = delta_records * 1000.0 / elapsed_ms
-    weight = -np.expm1(-np.log(2.0) * elapsed_ms / half_life_ms)
-    mean = np.where(np.isnan(previous), raw, previous + weight * (raw - previous))
-    return np.where(usable, mean, previous)
+    half_lives = elapsed_ms / half_life_ms
+    # Two products of values >= 0 cannot turn negative; expm1 keeps a weight much smaller than 1 exact.
+    mean = previous * np.exp2(-half_lives) - raw * np.expm1(-np.log(2.0) * half_lives)
+    return np.where(usable, np.where(np.isnan(previous), raw, mean), previous)

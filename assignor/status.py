@@ -81,7 +81,7 @@ def judge(
     codes = np.full(len(committed), Status.OK, dtype=np.int8)
     lagging = np.flatnonzero((committed != UNKNOWN) & (log_end - committed > allowed_lag))
     codes[lagging] = _judge_lagging(_rows(window, lagging), _ring_rows(samples, lagging), now_ms, allowed_lag)
-    codes[(log_start != UNKNOWN) & (committed < log_start)] = Status.EXPIRED
+    codes[committed < log_start] = Status.EXPIRED
     codes[log_end == UNKNOWN] = Status.UNKNOWN
     codes[committed == UNKNOWN] = Status.NOT_COMMITTED
     codes[~topic_exists] = Status.DELETED
@@ -110,7 +110,7 @@ def _is_stopped(window: CommitWindow, samples: Samples, now_ms: int, allowed_lag
     # After a quiet hour the last commit is old; the consumer is late only from the first new record on.
     began_ms = np.where(lag_began.is_older, UNKNOWN, lag_began.at_ms)
     silent_since_ms = np.maximum(entry(window.commit_timestamp_ms, last), began_ms)
-    is_stopped: Bools = (window.count > 0) & (now_ms - silent_since_ms > span_ms)
+    is_stopped: Bools = (window.count > 0) & (silent_since_ms < now_ms - span_ms)
     return is_stopped
 
 

@@ -1,3 +1,5 @@
+from itertools import accumulate
+
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,6 +43,20 @@ def test_rings_equal_the_plain_rule(series: list[list[Observation]]) -> None:
         expected = [oracles.append(*pair) for pair in zip(expected, *zip(*row, strict=True), strict=True)]
 
     assert ring_rows(ring) == expected
+
+
+@given(st.lists(forward_steps, min_size=RING_SIZE + 1, max_size=3 * RING_SIZE))
+@settings(deadline=None)
+def test_full_ring_is_thinned_by_the_plain_rule(steps: list[tuple[int, int, bool]]) -> None:
+    times = accumulate(duration_ms for duration_ms, _, _ in steps)
+    observed = [(at, number) for number, at in enumerate(times)]
+
+    ring = after(*observed)
+
+    expected: list[Sample] = []
+    for sample in observed:
+        expected = oracles.append(expected, *sample)
+    assert ring_rows(ring) == [expected]
 
 
 @given(observations())

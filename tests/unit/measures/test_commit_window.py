@@ -46,6 +46,14 @@ def test_full_window_loses_its_oldest_commit() -> None:
     assert window_rows(window) == [[*full[1:], (99, 99_000, 1)]]
 
 
+def test_full_window_without_a_new_commit_stays() -> None:
+    full: list[Commit] = [(number, 1000 * number, number) for number in range(WINDOW_SIZE)]
+
+    window = append(windows(full), full[-1], is_new=False)
+
+    assert window_rows(window) == [full]
+
+
 def test_deleted_offset_empties_the_window() -> None:
     window = append(windows([(5, 1000, None), (9, 2000, 3)]), (None, 3000, None))
 

@@ -60,17 +60,14 @@ def test_idle_partition_keeps_two_samples() -> None:
     assert ring_rows(ring) == [[(1000, 4), (2000, 5), (101_000, 5)]]
 
 
-def test_full_ring_drops_the_inner_sample_that_tells_least_for_its_age() -> None:
-    times = [1000 * tick for tick in range(RING_SIZE)]
-    times[5] = 4001  # its neighbours are closest together, but for the first ones that are older
-    full = rings([(at, at) for at in times])
+def test_full_ring_drops_the_inner_sample_that_is_needed_least_for_its_age() -> None:
+    newest_are_closest = [*range(0, 1500, 100), 1490]
+    full = rings([(at, at) for at in newest_are_closest])
 
-    ring = after((16_000, 16_000), ring=full)
+    ring = after((1500, 1500), ring=full)
 
-    gaps = [(times[j + 1] - times[j - 1]) / (16_000 - times[j - 1]) for j in range(1, RING_SIZE - 1)]
-    least = 1 + gaps.index(min(gaps))
-    expected = [(at, at) for at in times if at != times[least]]
-    assert ring_rows(ring) == [[*expected, (16_000, 16_000)]]
+    expected = [0, *range(200, 1500, 100), 1490, 1500]
+    assert ring_rows(ring) == [[(at, at) for at in expected]]
 
 
 def test_full_ring_of_an_idle_partition_is_not_thinned() -> None:
