@@ -31,7 +31,7 @@ rows = st.tuples(
 
 
 @given(st.lists(rows, min_size=1, max_size=8), st.integers(0, 20), st.integers(0, 2))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 def test_status_equals_the_first_rule_that_holds(rows: list[Row], now: int, allowed_lag: int) -> None:
     window, ring, log_start, log_end, topic_exists = zip(*rows, strict=True)
 
