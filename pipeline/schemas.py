@@ -35,57 +35,52 @@ _PARTITION = _key("partition", _INT, "partition number")
 _UPDATED = _key("updated_at", _TIME, "time of the batch that wrote the row (UTC)")
 _BATCH = _key("batch_id", _LONG, "batch of the stream that wrote the row; restarts with a new checkpoint")
 
+# Delta takes no NOT NULL inside arrays and maps; the comments say what is never null there.
 SAMPLES = t.ArrayType(
-    t.StructType(
-        [t.StructField("observed_at_ms", _LONG, False), t.StructField("log_end_offset", _LONG, False)]
-    ),
-    False,
+    t.StructType([t.StructField("observed_at_ms", _LONG), t.StructField("log_end_offset", _LONG)]),
 )
 """Bounded ring of what the log end was when, oldest first; times in ms since the epoch."""
 
 RECENT_COMMITS = t.ArrayType(
     t.StructType(
         [
-            t.StructField("committed_offset", _LONG, False),
-            t.StructField("commit_timestamp_ms", _LONG, False),
-            t.StructField("lag", _LONG, True),
+            t.StructField("committed_offset", _LONG),
+            t.StructField("commit_timestamp_ms", _LONG),
+            t.StructField("lag", _LONG),
         ]
     ),
-    False,
 )
 """Bounded window of a partition's last commits, oldest first; lag in records when it was seen."""
 
-PARTITIONS_BY_TOPIC = t.MapType(_STRING, t.ArrayType(_INT, False), False)
+PARTITIONS_BY_TOPIC = t.MapType(_STRING, t.ArrayType(_INT))
 
 MEMBERS = t.ArrayType(
     t.StructType(
         [
-            t.StructField("member_id", _STRING, False),
-            t.StructField("group_instance_id", _STRING, True),
-            t.StructField("client_id", _STRING, True),
-            t.StructField("client_host", _STRING, True),
-            t.StructField("rack", _STRING, True),
-            t.StructField("topics", t.ArrayType(_STRING, False), False),
-            t.StructField("owned", PARTITIONS_BY_TOPIC, False),
-            t.StructField("owned_generation", _INT, True),
-            t.StructField("assigned", PARTITIONS_BY_TOPIC, False),
-            t.StructField("error", _STRING, True),
+            t.StructField("member_id", _STRING),
+            t.StructField("group_instance_id", _STRING),
+            t.StructField("client_id", _STRING),
+            t.StructField("client_host", _STRING),
+            t.StructField("rack", _STRING),
+            t.StructField("topics", t.ArrayType(_STRING)),
+            t.StructField("owned", PARTITIONS_BY_TOPIC),
+            t.StructField("owned_generation", _INT),
+            t.StructField("assigned", PARTITIONS_BY_TOPIC),
+            t.StructField("error", _STRING),
         ]
     ),
-    False,
 )
 
 MOVES = t.ArrayType(
     t.StructType(
         [
-            t.StructField("topic", _STRING, False),
-            t.StructField("partition", _INT, False),
-            t.StructField("from", _STRING, True),
-            t.StructField("to", _STRING, True),
-            t.StructField("lag", _LONG, True),
+            t.StructField("topic", _STRING),
+            t.StructField("partition", _INT),
+            t.StructField("from", _STRING),
+            t.StructField("to", _STRING),
+            t.StructField("lag", _LONG),
         ]
     ),
-    False,
 )
 
 _OFFSETS = [
@@ -98,11 +93,15 @@ _MEASURES = [
     _column("committed_offset", _LONG, "next offset the group will read; null when it never committed"),
     _column("commit_timestamp", _TIME, "the group coordinator's clock at the commit"),
     *_OFFSETS,
-    _column("log_observed_at", _TIME, "when log start and log end were asked; an old time means no answer since"),
+    _column(
+        "log_observed_at", _TIME, "when log start and log end were asked; an old time means no answer since"
+    ),
     _column("lag", _LONG, "log end - max(committed, log start), records, >= 0; null when either is unknown"),
     _column("raw_lag", _LONG, "log end - committed, as kafka-consumer-groups prints it; may be negative"),
     _column("lag_seconds", _DOUBLE, "age of the next record to be read; 0 at the end; null when unknown"),
-    _column("lag_seconds_is_lower_bound", _BOOL, "the lag is older than the samples kept: at least lag_seconds"),
+    _column(
+        "lag_seconds_is_lower_bound", _BOOL, "the lag is older than the samples kept: at least lag_seconds"
+    ),
     _column("arrival_rate", _DOUBLE, "records/s appended, moving average"),
     _column("drain_rate", _DOUBLE, "records/s the group commits, moving average"),
     _key("status", _STRING, "OK WARN STALL STOP REWIND NOT_COMMITTED EXPIRED DELETED UNKNOWN"),
@@ -125,10 +124,10 @@ PARTITION_LAG = t.StructType(
         _column("offsets_partition", _INT, "partition of __consumer_offsets that holds the group"),
         _column("commit_position", _LONG, "offset of the commit record there; orders the commits of a group"),
         _column("leader_epoch", _INT, "leader epoch of the commit; null when the client sent none"),
-        _column("rate_commit_ms", _LONG, "commit time up to which drain_rate was averaged, ms"),
         _column("recent_commits", RECENT_COMMITS, "last commits, oldest first: what the status is judged by"),
         _key("confirmed", _BOOL, "the commit was read under the present checkpoint"),
         _column("history_at", _TIME, "time of this partition's newest lag_history row"),
+        _column("history_hash", _LONG, "hash of what that row said: a new one is due when it changes"),
         _UPDATED,
         _BATCH,
     ]
@@ -195,9 +194,13 @@ RECOMMENDATIONS = t.StructType(
         _column("base_generation", _INT, "generation the target starts from"),
         _column("base_hash", _STRING, "hash of the members, their subscriptions and partitions"),
         _column("target_hash", _STRING, "hash of the target: the same text means the same assignment"),
-        _column("assignment", t.MapType(_STRING, t.MapType(_STRING, _STRING), False), "member -> topic -> ranges"),
+        _column("assignment", t.MapType(_STRING, t.MapType(_STRING, _STRING)), "member -> topic -> ranges"),
         _column("moves", MOVES, "partitions that change owner, lag in records"),
-        _column("drain_s_before", _DOUBLE, "seconds until the slowest member is drained, as assigned; null = never"),
+        _column(
+            "drain_s_before",
+            _DOUBLE,
+            "seconds until the slowest member is drained, as assigned; null = never",
+        ),
         _column("drain_s_after", _DOUBLE, "the same under the target"),
         _column("drain_s_bound", _DOUBLE, "no assignment can be faster"),
         _column("imbalance_before", _DOUBLE, "(largest - smallest) / total member lag, as assigned"),

@@ -1,0 +1,308 @@
+"""What one batch does: the only module that joins the steps, in the order in which the data flows.
+
+A batch may run again after a crash, at any point. Then `__consumer_offsets` delivers the same records, but the
+brokers no longer answer the same log offsets. So a batch is what its first committed write (`topic_offsets`)
+says: a table that already holds the batch is read, not folded again, later steps derive from stored tables
+only, and the batch's clock is the one in that first write.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pipeline import decode, fold, measure, ownership, plan, upkeep
+from pipeline.config_model import Config
+from pipeline.gate import Gate
+from pipeline.publish import Publisher
+from pipeline.store import Stamp, Store
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Driver:
+    """What lasts from batch to batch."""
+
+    config: Config
+    cluster: str
+    store: Store
+    owner: str
+    gate: Gate
+    publisher: Publisher
+    query_id: str = ""
+    position: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """How far the Kafka source was after the last batch: next offset by topic and partition number."""
+    plan_at_ms: int = 0
+    """Clock of the batch that planned last."""
+    once: bool = False
+    """Plan with the first batch by which the offsets topic has been read, whatever the interval says."""
+    replayed: frozenset[str] = frozenset()
+    """Tables that hold the present batch already; only the first batch after a start can have any."""
+    foreign: frozenset[str] = frozenset()
+    """Latest tables whose rows still come from another checkpoint."""
+    started: bool = False
+    at_ms: int = 0
+    """Clock of the last batch."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Batch:
+    """One batch on its way through the steps."""
+
+    driver: Driver
+    rows: DataFrame
+    batch_id: int
+    stamp: Stamp | None = None
+    decoded: DataFrame | None = None
+    summary: decode.Summary = field(default_factory=decode.Summary)
+    published: int = 0
+
+    @property
+    def clock(self) -> Stamp:
+        """The batch's stamp, once `begin` has made it."""
+        if self.stamp is None:
+            raise AssertionError("begin comes first")
+        return self.stamp
+
+    def kind(self, *kinds: str) -> DataFrame:
+        """Decoded rows of these kinds."""
+        if self.decoded is None:
+            raise AssertionError("decode comes first")
+        return self.decoded.where(F.col("row_kind").isin(*kinds))
+
+
+def begin(batch: Batch) -> None:
+    """Make sure that this driver still owns the tables, and settle the batch's clock."""
+    driver = batch.driver
+    ownership.check(driver.store, driver.owner)
+    if not driver.started:
+        _look_back(driver, batch.batch_id)
+    if "topic_offsets" in driver.replayed:
+        batch.stamp = driver.store.stamp("topic_offsets")
+    else:
+        # Time that goes back would make ages and rates negative; it stands still instead.
+        at_ms = max(time.time_ns() // 1_000_000, driver.at_ms + 1)
+        behind = driver.gate.behind(driver.position)
+        batch.stamp = Stamp(
+            query_id=driver.query_id,
+            batch_id=batch.batch_id,
+            at_ms=at_ms,
+            behind=tuple(behind),
+            reason=driver.gate.reason(behind, at_ms),
+        )
+    driver.at_ms = batch.clock.at_ms
+
+
+def _look_back(driver: Driver, batch_id: int) -> None:
+    """See how far the tables are: which hold this batch, which come from another checkpoint."""
+    names = (
+        "topic_offsets",
+        "consumer_groups",
+        "partition_lag",
+        "lag_history",
+        "quarantine",
+        "recommendations",
+    )
+    stamps = {name: stamp for name in names if (stamp := driver.store.stamp(name))}
+    driver.replayed = frozenset(n for n, stamp in stamps.items() if stamp.is_batch(driver.query_id, batch_id))
+    driver.foreign = frozenset(n for n, stamp in stamps.items() if stamp.query_id != driver.query_id)
+    driver.at_ms = max((stamp.at_ms for stamp in stamps.values()), default=0)
+    plans = stamps.get("recommendations")
+    driver.plan_at_ms = plans.at_ms if plans else 0
+
+
+def decode_records(batch: Batch) -> None:
+    """Decode, keep the result for the steps to come, and say what was in it."""
+    source = batch.driver.config.source
+    filters = decode.Filters(
+        topics_include=source.topics_include,
+        topics_exclude=source.topics_exclude,
+        groups_include=source.groups_include,
+        groups_exclude=source.groups_exclude,
+    )
+    batch.decoded = decode.decode(batch.rows, filters).persist()
+    batch.summary = decode.summarise(batch.decoded)
+
+
+def store_topic_offsets(batch: Batch) -> None:
+    """The batch's first write: what the brokers said, and when."""
+    driver = batch.driver
+    if "topic_offsets" in driver.replayed:
+        return
+    folded = fold.fold_topic_offsets(driver.store.read("topic_offsets"), batch.kind("log_offset"))
+    measured = measure.measure_topic_offsets(
+        folded,
+        measure.TopicSettings(
+            at_ms=batch.clock.at_ms,
+            is_listed=batch.summary.is_listed,
+            listing_error=batch.summary.listing_error,
+            half_life_ms=driver.config.rates.half_life_s * 1000,
+        ),
+    )
+    _write(batch, "topic_offsets", measured)
+
+
+def store_groups(batch: Batch) -> None:
+    """Group records, when the batch has any."""
+    driver = batch.driver
+    if "consumer_groups" in driver.replayed:
+        return
+    is_first = not driver.started
+    if not (batch.summary.group_records or is_first or "consumer_groups" in driver.foreign):
+        return
+    folded = fold.fold_groups(
+        driver.store.read("consumer_groups"),
+        batch.kind("group", "group_tombstone"),
+        is_new_checkpoint=is_first and "consumer_groups" in driver.foreign,
+        behind=batch.clock.behind,
+    )
+    _write(batch, "consumer_groups", folded)
+
+
+def store_lag(batch: Batch) -> None:
+    """The lag of every partition of every group, from what is stored by now."""
+    driver = batch.driver
+    if "partition_lag" in driver.replayed:
+        return
+    config = driver.config
+    folded = fold.fold_commits(
+        driver.store.read("partition_lag"),
+        fold.newest_commits(batch.kind("commit", "tombstone")),
+        fold.assigned_partitions(driver.store.read("consumer_groups")),
+        is_new_checkpoint=not driver.started and "partition_lag" in driver.foreign,
+        behind=batch.clock.behind,
+    )
+    measured = measure.measure_lag(
+        folded,
+        driver.store.read("topic_offsets"),
+        measure.LagSettings(
+            at_ms=batch.clock.at_ms,
+            behind=batch.clock.behind,
+            half_life_ms=config.rates.half_life_s * 1000,
+            allowed_lag=config.status.allowed_lag,
+            history_interval_ms=config.history.interval_s * 1000,
+            history_max_gap_ms=config.history.max_gap_s * 1000,
+        ),
+    )
+    _write(batch, "partition_lag", measured)
+
+
+def store_history(batch: Batch) -> None:
+    """The rows of `partition_lag` whose turn it is."""
+    due = batch.driver.store.read("partition_lag").where("history_at = updated_at")
+    _append(batch, "lag_history", due.withColumn("date", F.to_date("updated_at")))
+
+
+def store_quarantine(batch: Batch) -> None:
+    """What could not be decoded."""
+    if batch.summary.quarantined:
+        _append(batch, "quarantine", batch.kind("bad"))
+
+
+def make_plans(batch: Batch) -> None:
+    """Evaluate every group, when a plan is due, and write down what was decided."""
+    driver = batch.driver
+    if "recommendations" in driver.replayed or not _is_plan_due(driver, batch.clock):
+        return
+    plans = plan.make_plans(
+        driver.store.read("consumer_groups"),
+        driver.store.read("partition_lag"),
+        driver.store.read("topic_offsets"),
+        plan.PlanSettings(
+            cluster=driver.cluster,
+            config=driver.config.plan,
+            max_record_bytes=driver.config.control.max_record_bytes,
+            at_ms=batch.clock.at_ms,
+            provisional_reason=batch.clock.reason,
+            behind=batch.clock.behind,
+        ),
+        driver.publisher.published,
+    )
+    _append(batch, "recommendations", plans)
+    driver.plan_at_ms = batch.clock.at_ms
+
+
+def _is_plan_due(driver: Driver, clock: Stamp) -> bool:
+    if driver.once:
+        return not clock.behind
+    return clock.at_ms - driver.plan_at_ms >= driver.config.plan.interval_s * 1000
+
+
+def publish_plans(batch: Batch) -> None:
+    """Send what this batch wrote into `recommendations`; nothing else is ever published."""
+    driver = batch.driver
+    if driver.plan_at_ms == batch.clock.at_ms:
+        rows = driver.store.read("recommendations").where(
+            F.col("created_at") == _timestamp(batch.clock.at_ms)
+        )
+        batch.published = driver.publisher.publish(rows)
+
+
+def keep_up(batch: Batch) -> None:
+    """Compact, expire and clean, now and then."""
+    tables = batch.driver.config.tables
+    if batch.batch_id % tables.upkeep_every_batches == tables.upkeep_every_batches - 1:
+        upkeep.run(
+            batch.driver.store,
+            at_ms=batch.clock.at_ms,
+            keep_days=batch.driver.config.history.keep_days,
+            storage_options=tables.storage_options,
+        )
+
+
+Step = Callable[[Batch], None]
+
+STEPS: tuple[Step, ...] = (
+    begin,
+    decode_records,
+    store_topic_offsets,
+    store_groups,
+    store_lag,
+    store_history,
+    store_quarantine,
+    make_plans,
+    publish_plans,
+    keep_up,
+)
+
+
+def run(batch: Batch, steps: tuple[Step, ...] = STEPS) -> dict[str, float]:
+    """Take one batch through the steps. Safe to run again with the same batch id.
+
+    Returns:
+        Seconds by step.
+    """
+    seconds: dict[str, float] = {}
+    try:
+        for step in steps:
+            begun = time.monotonic()
+            step(batch)
+            seconds[step.__name__] = time.monotonic() - begun
+    finally:
+        if batch.decoded is not None:
+            batch.decoded.unpersist()
+    driver = batch.driver
+    driver.started, driver.replayed, driver.foreign = True, frozenset(), frozenset()
+    return seconds
+
+
+def _write(batch: Batch, name: str, rows: DataFrame) -> None:
+    stamped = (
+        rows.withColumn("cluster", F.lit(batch.driver.cluster))
+        .withColumn("updated_at", _timestamp(batch.clock.at_ms))
+        .withColumn("batch_id", F.lit(batch.batch_id).cast("long"))
+    )
+    batch.driver.store.write(name, stamped, batch.clock)
+
+
+def _append(batch: Batch, name: str, rows: DataFrame) -> None:
+    if name not in batch.driver.replayed:
+        _write(batch, name, rows)
+
+
+def _timestamp(at_ms: int) -> Column:
+    return F.timestamp_millis(F.lit(at_ms))

@@ -1,0 +1,108 @@
+"""Source: what must be known of the Kafka cluster, and be there, before the stream starts."""
+
+import logging
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from pipeline.config_model import ControlConfig
+from pipeline.errors import BrokerUnavailableError
+from pipeline.source import OFFSETS_TOPIC
+
+log = logging.getLogger(__name__)
+
+_COMPACTED = {"cleanup.policy": "compact"}
+_ACKS = {"cleanup.policy": "compact,delete"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """One cluster, as found when the job started."""
+
+    cluster_id: str
+    partitions: dict[str, int]
+    """Number of partitions of each topic that the stream reads."""
+    offsets_ends: dict[int, int]
+    """High watermark of each partition of the offsets topic."""
+
+
+def inspect(admin: AdminClient, control: ControlConfig, *, timeout_s: float) -> Cluster:
+    """Look at the cluster; create the job's own topics, and have the broker create the offsets topic, if absent.
+
+    Raises:
+        BrokerUnavailableError: No broker answered in time, or a topic could not be made.
+    """
+    try:
+        listed = admin.list_topics(timeout=timeout_s)
+        _create_missing(admin, control, present=set(listed.topics), timeout_s=timeout_s)
+        read = (OFFSETS_TOPIC, control.acks_topic, control.commands_topic)
+        partitions = _wait_for(admin, (*read, control.topic), timeout_s=timeout_s)
+        ends = _ends(admin, partitions[OFFSETS_TOPIC], timeout_s=timeout_s)
+    except KafkaException as error:
+        raise BrokerUnavailableError(f"the Kafka cluster did not answer: {error}") from error
+    return Cluster(
+        cluster_id=str(listed.cluster_id),
+        partitions={topic: partitions[topic] for topic in read},
+        offsets_ends=ends,
+    )
+
+
+def _create_missing(
+    admin: AdminClient, control: ControlConfig, *, present: set[str], timeout_s: float
+) -> None:
+    wanted = [
+        NewTopic(control.topic, num_partitions=control.partitions, config=_COMPACTED),
+        # One partition: all that is said about a group keeps its order.
+        NewTopic(control.acks_topic, num_partitions=1, config=_ACKS),
+        NewTopic(control.commands_topic, num_partitions=1, config=_COMPACTED),
+    ]
+    missing = [topic for topic in wanted if topic.topic not in present]
+    if missing:
+        for name, future in admin.create_topics(missing, operation_timeout=timeout_s).items():
+            _result(future, timeout_s, ignore=KafkaError.TOPIC_ALREADY_EXISTS)
+            log.info("topic created", extra={"topic": name})
+    if OFFSETS_TOPIC not in present:
+        # Asking for any group's coordinator makes the broker create the topic. The question is expected to fail.
+        asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("lagwise-none")])
+        for future in asked.values():
+            _result(future, timeout_s, ignore=KafkaError.GROUP_ID_NOT_FOUND)
+
+
+def _result(future: "Future[Any]", timeout_s: float, *, ignore: int) -> None:
+    try:
+        future.result(timeout=timeout_s + 5)
+    except KafkaException as error:
+        if error.args[0].code() not in (ignore, KafkaError._NOENT, KafkaError.COORDINATOR_NOT_AVAILABLE):  # noqa: SLF001 - the constant's public name
+            raise
+
+
+def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) -> dict[str, int]:
+    deadline = time.monotonic() + timeout_s
+    found: dict[str, int] = {}
+    while len(found) < len(topics):
+        listed = admin.list_topics(timeout=timeout_s).topics
+        found = {t: len(listed[t].partitions) for t in topics if t in listed and listed[t].partitions}
+        if len(found) < len(topics) and time.monotonic() > deadline:
+            missing = ", ".join(t for t in topics if t not in found)
+            raise BrokerUnavailableError(f"topics {missing} did not appear within {timeout_s:g} s")
+    return found
+
+
+def _ends(admin: AdminClient, partitions: int, *, timeout_s: float) -> dict[int, int]:
+    latest = OffsetSpec.latest()
+    asked = admin.list_offsets(
+        {TopicPartition(OFFSETS_TOPIC, number): latest for number in range(partitions)},
+        isolation_level=IsolationLevel.READ_UNCOMMITTED,
+        request_timeout=timeout_s,
+    )
+    return {one.partition: future.result(timeout=timeout_s + 5).offset for one, future in asked.items()}

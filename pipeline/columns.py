@@ -1,0 +1,50 @@
+"""Arrow columns to and from the arrays of `assignor`: null <-> UNKNOWN or nan, timestamps <-> ms."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assignor.arrays import Bools, Floats, Int64s
+from assignor.lag import UNKNOWN
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+
+def int64s(column: pa.Array) -> Int64s:
+    """Integers, UNKNOWN where null."""
+    values: Int64s = pc.fill_null(column.cast(pa.int64()), UNKNOWN).to_numpy(zero_copy_only=False)
+    return values
+
+
+def floats(column: pa.Array) -> Floats:
+    """Floats, nan where null."""
+    values: Floats = pc.fill_null(column, np.nan).to_numpy(zero_copy_only=False)
+    return values
+
+
+def bools(column: pa.Array) -> Bools:
+    """Booleans, False where null."""
+    values: Bools = pc.fill_null(column, False).to_numpy(zero_copy_only=False)
+    return values
+
+
+def millis(column: pa.Array) -> Int64s:
+    """Timestamps as ms since the epoch, UNKNOWN where null."""
+    micros = int64s(column.cast(TIMESTAMP).cast(pa.int64()))
+    return np.where(micros == UNKNOWN, UNKNOWN, micros // 1000)
+
+
+def from_int64s(values: Int64s) -> pa.Array:
+    """An int64 column, null where UNKNOWN."""
+    return pa.array(values, mask=values == UNKNOWN)
+
+
+def from_floats(values: Floats) -> pa.Array:
+    """A float64 column, null where nan."""
+    return pa.array(values, mask=np.isnan(values))
+
+
+def from_millis(values: Int64s) -> pa.Array:
+    """A timestamp column (UTC, µs) of ms since the epoch, null where UNKNOWN."""
+    unknown = values == UNKNOWN
+    return pa.array(np.where(unknown, 0, values) * 1000, mask=unknown).cast(TIMESTAMP)

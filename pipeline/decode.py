@@ -1,0 +1,267 @@
+"""Decode: bytes of the offsets topic to commits, tombstones, group records and what could not be read.
+
+One output row per thing found; which columns are filled depends on `row_kind`:
+
+    commit, tombstone        group_id topic partition offsets_partition position [committed_offset …]
+    group, group_tombstone   group_id group_type offsets_partition position [state … members]
+    log_offset               topic partition log_start_offset log_end_offset isolation observed_at_ms error
+    listing                  error (null: the brokers' list of topics is complete)
+    bad                      topic partition offset timestamp key value kind reason   (`schemas.QUARANTINE`)
+    count                    kind count
+
+Records are decoded where they are read, a whole Arrow batch at a time, and each batch is collapsed to the
+newest commit of each partition before it leaves the worker: records in, partitions out.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from assignor.arrays import Bools
+from assignor.protocol.offset_columns import Kind, OffsetColumns, decode_offset_commits, last_per_key
+from assignor.protocol.record_types import KNOWN_TYPES, RecordType
+from pipeline.decode_groups import GROUP_COLUMNS, HEADER_TYPES, group_rows
+from pipeline.source import OFFSETS_TOPIC
+
+_PLAIN_COLUMNS = (
+    ("row_kind", t.StringType()),
+    ("kind", t.StringType()),
+    ("group_id", t.StringType()),
+    ("topic", t.StringType()),
+    ("partition", t.IntegerType()),
+    ("offsets_partition", t.IntegerType()),
+    ("position", t.LongType()),
+    ("committed_offset", t.LongType()),
+    ("leader_epoch", t.IntegerType()),
+    ("commit_timestamp_ms", t.LongType()),
+    ("log_start_offset", t.LongType()),
+    ("log_end_offset", t.LongType()),
+    ("isolation", t.StringType()),
+    ("observed_at_ms", t.LongType()),
+    ("error", t.StringType()),
+    ("offset", t.LongType()),
+    ("timestamp", t.TimestampType()),
+    ("key", t.BinaryType()),
+    ("value", t.BinaryType()),
+    ("reason", t.StringType()),
+    ("count", t.LongType()),
+)
+DECODED = t.StructType([*(t.StructField(name, kind) for name, kind in _PLAIN_COLUMNS), *GROUP_COLUMNS])
+_ARROW = to_arrow_schema(DECODED)
+
+_LOG_COLUMNS = (
+    "topic",
+    "partition",
+    "log_start_offset",
+    "log_end_offset",
+    "isolation",
+    "observed_at_ms",
+    "error",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Whose commits are kept: regular expressions on the whole name; exclusion wins."""
+
+    topics_include: tuple[str, ...]
+    topics_exclude: tuple[str, ...]
+    groups_include: tuple[str, ...]
+    groups_exclude: tuple[str, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Summary:
+    """What a batch contained."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    """Records by kind; record types without use here by Kafka's name."""
+    is_listed: bool = False
+    """Whether the brokers were asked for their topics at all."""
+    listing_error: str | None = None
+
+    @property
+    def group_records(self) -> int:
+        """Group records and their tombstones."""
+        return self.counts.get("group", 0)
+
+    @property
+    def quarantined(self) -> int:
+        """Records that could not be read."""
+        return self.counts.get("bad", 0)
+
+
+def decode(rows: DataFrame, filters: Filters) -> DataFrame:
+    """The decoded rows of one batch of `source.read_stream`; see the module."""
+    spark = rows.sparkSession
+    # Each of the 50 partitions of the offsets topic is a task, and each task a round trip to a Python worker.
+    tasks = max(2, 2 * spark.sparkContext.defaultParallelism)
+    return rows.coalesce(tasks).mapInArrow(_Worker(filters), schema=DECODED)
+
+
+def summarise(decoded: DataFrame) -> Summary:
+    """Counts over the whole batch. The first action on a persisted batch, so the one that decodes it."""
+    rows = decoded.where(F.col("row_kind").isin("count", "listing")).select(
+        "row_kind", "kind", "count", "error"
+    )
+    counts: Counter[str] = Counter()
+    summary = Summary()
+    for row in rows.collect():
+        if row["row_kind"] == "listing":
+            summary.is_listed = True
+            summary.listing_error = row["error"]
+        else:
+            counts[row["kind"]] += row["count"]
+    summary.counts = dict(sorted(counts.items()))
+    return summary
+
+
+class _Worker:
+    """What one task does with its Arrow batches; made on the driver, runs on the executors."""
+
+    def __init__(self, filters: Filters) -> None:
+        self.filters = filters
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        wants_topic = _matcher(self.filters.topics_include, self.filters.topics_exclude)
+        wants_group = _matcher(self.filters.groups_include, self.filters.groups_exclude)
+        counts: Counter[str] = Counter()
+        for batch in batches:
+            is_log_offset = pc.equal(batch["kind"], "log_offset")
+            yield from _log_offsets(batch.filter(is_log_offset))
+            records = batch.filter(pc.equal(batch["topic"], OFFSETS_TOPIC))
+            if records.num_rows:
+                yield from _records(records, wants_topic, wants_group, counts)
+        if counts:
+            kinds, numbers = zip(*sorted(counts.items()), strict=True)
+            yield _rows("count", kind=pa.array(kinds), count=pa.array(numbers, pa.int64()))
+
+
+def _log_offsets(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    is_listing = pc.is_null(batch["topic"])
+    listing = batch.filter(is_listing)
+    if listing.num_rows:
+        yield _rows("listing", error=listing["error"])
+    offsets = batch.filter(pc.invert(is_listing))
+    if offsets.num_rows:
+        yield _rows("log_offset", **{name: offsets[name] for name in _LOG_COLUMNS})
+
+
+def _records(
+    batch: pa.RecordBatch,
+    wants_topic: Callable[[str], bool],
+    wants_group: Callable[[str], bool],
+    counts: Counter[str],
+) -> Iterator[pa.RecordBatch]:
+    columns = decode_offset_commits(batch["key"], batch["value"])
+    kind = columns.kind.to_numpy()
+    _count(kind, columns, counts)
+    wanted = _wanted(columns.group_id, wants_group) & _wanted(columns.topic, wants_topic)
+    for code, row_kind in ((Kind.COMMIT, "commit"), (Kind.TOMBSTONE, "tombstone")):
+        counts[row_kind] += int(np.count_nonzero(kind == code))
+    commits = np.flatnonzero(np.isin(kind, (Kind.COMMIT, Kind.TOMBSTONE)) & wanted)
+    if commits.size:
+        yield _commits(batch, columns, commits)
+    is_bad = np.isin(kind, (Kind.UNKNOWN_TYPE, Kind.BAD))
+    bad = [
+        _bad(
+            batch,
+            np.flatnonzero(is_bad),
+            np.where(kind == Kind.BAD, "offset_commit", "unknown_type")[is_bad],
+            columns.reason,
+        )
+    ]
+    headers = np.isin(columns.record_type.fill_null(-1).to_numpy(), HEADER_TYPES)
+    groups, bad_groups = group_rows(batch.filter(pa.array(headers)), wants_group)
+    counts["group"] += len(groups)
+    counts["bad"] += int(np.count_nonzero(is_bad)) + len(bad_groups)
+    if groups:
+        yield _from_rows(groups)
+    if bad_groups:
+        yield _from_rows(bad_groups)
+    yield from (rows for rows in bad if rows.num_rows)
+
+
+def _count(kind: np.ndarray, columns: OffsetColumns, counts: Counter[str]) -> None:
+    """Count the record types that nothing is done with, so that none is dropped without a trace."""
+    others = columns.record_type.filter(pa.array((kind == Kind.OTHER) | (kind == Kind.UNKNOWN_TYPE)))
+    for pair in others.value_counts().to_pylist():
+        number = pair["values"]
+        name = RecordType(number).name.lower() if number in KNOWN_TYPES else f"unknown_type_{number}"
+        counts[name] += pair["counts"]
+    counts["null_key"] += int(np.count_nonzero(kind == Kind.NULL_KEY))
+
+
+def _commits(batch: pa.RecordBatch, columns: OffsetColumns, rows: np.ndarray) -> pa.RecordBatch:
+    position = batch["offset"].to_numpy()
+    newest = rows[last_per_key(batch["key"].take(pa.array(rows)), position[rows])]
+    index = pa.array(newest)
+    is_tombstone = columns.kind.take(index).to_numpy() == Kind.TOMBSTONE
+    return _rows(
+        None,
+        row_kind=pa.array(np.where(is_tombstone, "tombstone", "commit")),
+        offsets_partition=batch["partition"].take(index),
+        position=batch["offset"].take(index),
+        **{
+            name: getattr(columns, name).take(index)
+            for name in (
+                "group_id",
+                "topic",
+                "partition",
+                "committed_offset",
+                "leader_epoch",
+                "commit_timestamp_ms",
+            )
+        },
+    )
+
+
+def _bad(batch: pa.RecordBatch, rows: np.ndarray, kinds: np.ndarray, reason: pa.Array) -> pa.RecordBatch:
+    index = pa.array(rows)
+    raw = {
+        name: batch[name].take(index)
+        for name in ("topic", "partition", "offset", "timestamp", "key", "value")
+    }
+    return _rows("bad", kind=pa.array(kinds.astype(str), pa.string()), reason=reason.take(index), **raw)
+
+
+def _wanted(names: pa.Array, wants: Callable[[str], bool]) -> Bools:
+    """Which rows have a name that passes; each distinct name is asked about once. Null passes."""
+    encoded = names.dictionary_encode()
+    passes: Bools = np.array([*(wants(name) for name in encoded.dictionary.to_pylist()), True])
+    wanted: Bools = passes[encoded.indices.fill_null(len(passes) - 1).to_numpy()]
+    return wanted
+
+
+def _matcher(include: tuple[str, ...], exclude: tuple[str, ...]) -> Callable[[str], bool]:
+    takes, refuses = ([re.compile(pattern) for pattern in patterns] for patterns in (include, exclude))
+
+    def wants(name: str) -> bool:
+        return not any(r.fullmatch(name) for r in refuses) and any(r.fullmatch(name) for r in takes)
+
+    return wants
+
+
+def _rows(of_kind: str | None, **columns: pa.Array) -> pa.RecordBatch:
+    """Rows of `DECODED` with these columns, all others null."""
+    size = len(next(iter(columns.values())))
+    if of_kind is not None:
+        columns["row_kind"] = pa.array([of_kind] * size, pa.string())
+    arrays = [
+        columns[name].cast(kind) if name in columns else pa.nulls(size, kind)
+        for name, kind in zip(_ARROW.names, _ARROW.types, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
+
+
+def _from_rows(rows: list[dict[str, object]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(rows, schema=_ARROW)

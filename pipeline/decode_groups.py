@@ -1,0 +1,139 @@
+"""Decode: group records, one by one; they come with rebalances, not with commits, so there are few.
+
+A classic group's record is read whole. Of the other types only the header record counts here: it says that
+the group exists and of which type it is.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.types import StructField
+
+from assignor.errors import DecodeError
+from assignor.protocol.consumer import decode_assignment, decode_subscription
+from assignor.protocol.group_metadata import GroupMember, GroupMetadata, decode_group_metadata
+from assignor.protocol.offsets import group_id_of, record_type_of
+from assignor.protocol.record_types import RecordType, group_type_of
+from assignor.protocol.sticky import claims_of
+from pipeline.schemas import CONSUMER_GROUPS
+
+Row = dict[str, Any]
+
+HEADER_TYPES = (
+    RecordType.GROUP_METADATA,
+    RecordType.CONSUMER_GROUP_METADATA,
+    RecordType.SHARE_GROUP_METADATA,
+    RecordType.STREAMS_GROUP_METADATA,
+)
+"""The record of each group type that lives as long as the group does."""
+
+GROUP_COLUMNS = tuple(
+    StructField(name, CONSUMER_GROUPS[name].dataType)
+    for name in (
+        "group_type",
+        "state",
+        "protocol_type",
+        "assignor",
+        "rebalance_protocol",
+        "generation",
+        "leader",
+        "members",
+    )
+)
+"""Columns of `schemas.CONSUMER_GROUPS` that a group row fills; all others leave them null."""
+
+CONSUMER_PROTOCOL = "consumer"
+
+_PROTOCOL_OF_ASSIGNOR = {
+    "range": "eager",
+    "roundrobin": "eager",
+    "sticky": "eager",
+    "cooperative-sticky": "cooperative",
+}
+
+
+def group_rows(records: pa.RecordBatch, wants_group: Callable[[str], bool]) -> tuple[list[Row], list[Row]]:
+    """Rows of kind 'group' and 'group_tombstone', and rows of kind 'bad'.
+
+    A group whose own record is whole but whose members sent something unreadable gives both: the group's row
+    names the member, the bad row keeps the bytes.
+    """
+    good: list[Row] = []
+    bad: list[Row] = []
+    for record in records.select(["topic", "partition", "offset", "timestamp", "key", "value"]).to_pylist():
+        try:
+            group_id = group_id_of(record["key"])
+            if wants_group(group_id):
+                row = _row(group_id, record)
+                good.append(row)
+                bad.extend(
+                    _bad(record, f"member {m['member_id']}: {m['error']}")
+                    for m in row["members"]
+                    if m["error"]
+                )
+        except DecodeError as error:
+            bad.append(_bad(record, str(error)))
+    return good, bad
+
+
+def _bad(record: Row, reason: str) -> Row:
+    return record | {"row_kind": "bad", "kind": "group_metadata", "reason": reason}
+
+
+def _row(group_id: str, record: Row) -> Row:
+    group_type = group_type_of(RecordType(record_type_of(record["key"])))
+    row = {
+        "row_kind": "group_tombstone" if record["value"] is None else "group",
+        "group_id": group_id,
+        "group_type": group_type.value if group_type else None,
+        "offsets_partition": record["partition"],
+        "position": record["offset"],
+        "members": [],
+    }
+    if record["value"] is None or row["group_type"] != "classic":
+        return row
+    return row | _classic(decode_group_metadata(record["value"]))
+
+
+def _classic(group: GroupMetadata) -> Row:
+    return {
+        # The log holds a group's record from the end of each rebalance only: no state in between shows.
+        "state": "Stable" if group.members else "Empty",
+        "protocol_type": group.protocol_type,
+        "assignor": group.protocol,
+        "rebalance_protocol": _PROTOCOL_OF_ASSIGNOR.get(group.protocol or ""),
+        "generation": group.generation,
+        "leader": group.leader,
+        "members": [_member(member, group) for member in group.members],
+    }
+
+
+def _member(member: GroupMember, group: GroupMetadata) -> Row:
+    row: Row = {
+        "member_id": member.member_id,
+        "group_instance_id": member.group_instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "rack": None,
+        "topics": [],
+        "owned": {},
+        "owned_generation": None,
+        "assigned": {},
+        "error": None,
+    }
+    if group.protocol_type != CONSUMER_PROTOCOL:
+        return row
+    try:
+        subscription = decode_subscription(member.subscription)
+        claims = claims_of(group.protocol, subscription)
+        assigned = decode_assignment(member.assignment).partitions
+    except DecodeError as error:
+        return row | {"error": str(error)}
+    return row | {
+        "rack": subscription.rack,
+        "topics": sorted(set(subscription.topics)),
+        "owned": claims.owned,
+        "owned_generation": claims.generation if claims.generation >= 0 else None,
+        "assigned": assigned,
+    }

@@ -1,0 +1,194 @@
+"""Fold: the stored state and one batch's decoded rows, brought together. Nothing is measured here.
+
+The last write wins by the record's offset in its partition of the offsets topic, never by a timestamp: all
+records of a group are in one partition, and the clocks of coordinators differ.
+
+Commits that the present checkpoint has not read yet (`confirmed` is false) were carried over from an earlier
+one. A full reading of a partition of the offsets topic delivers every commit that still counts, so the ones
+that are still unconfirmed when it was read to its end had their tombstone compacted away, and are dropped.
+"""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+PARTITION_KEY = ("topic", "partition")
+LAG_KEY = ("group_id", *PARTITION_KEY)
+
+_GROUP_STATE = (
+    "group_type",
+    "state",
+    "protocol_type",
+    "assignor",
+    "rebalance_protocol",
+    "generation",
+    "leader",
+    "members",
+)
+
+
+def fold_topic_offsets(stored: DataFrame, observed: DataFrame) -> DataFrame:
+    """Each known partition with what is stored (`old`) and what was observed now (`new`); either may be null.
+
+    Args:
+        stored: `schemas.TOPIC_OFFSETS`.
+        observed: Decoded rows of kind 'log_offset'.
+    """
+    old = stored.select(*PARTITION_KEY, F.struct(*stored.columns).alias("old"))
+    new = observed.select(
+        *PARTITION_KEY,
+        F.struct("log_start_offset", "log_end_offset", "isolation", "observed_at_ms", "error").alias("new"),
+    )
+    return old.join(new, on=list(PARTITION_KEY), how="full_outer")
+
+
+def fold_groups(
+    stored: DataFrame, events: DataFrame, *, is_new_checkpoint: bool, behind: Sequence[int]
+) -> DataFrame:
+    """One row per live group: its newest group record.
+
+    A group that changes its type (classic to consumer and back, KIP-848) gets a tombstone of the old type
+    and records of the new one, in either order; so the newest record is found for each type first, and a
+    tombstone removes its own type only.
+
+    Args:
+        stored: `schemas.CONSUMER_GROUPS`.
+        events: Decoded rows of kind 'group' and 'group_tombstone'.
+        is_new_checkpoint: The stored rows come from another checkpoint.
+        behind: Partitions of the offsets topic that are not read to their end yet.
+    """
+    confirmed = F.lit(False) if is_new_checkpoint else F.col("confirmed")
+    columns = ("group_id", *_GROUP_STATE, "offsets_partition", "group_position")
+    rows = stored.select(
+        *columns, confirmed.alias("confirmed"), F.lit(False).alias("is_tombstone")
+    ).unionByName(
+        events.withColumnRenamed("position", "group_position").select(
+            *columns,
+            F.lit(True).alias("confirmed"),
+            (F.col("row_kind") == "group_tombstone").alias("is_tombstone"),
+        )
+    )
+    newest = F.desc("group_position"), F.desc("confirmed")
+    by_type = Window.partitionBy("group_id", "group_type").orderBy(*newest)
+    by_group = Window.partitionBy("group_id").orderBy(*newest, "group_type")
+    return (
+        rows.withColumn("rank", F.row_number().over(by_type))
+        .where("rank = 1 and not is_tombstone")
+        .withColumn("rank", F.row_number().over(by_group))
+        .where("rank = 1")
+        .where(F.col("confirmed") | F.col("offsets_partition").isin(*behind))
+        .drop("rank", "is_tombstone")
+    )
+
+
+def assigned_partitions(groups: DataFrame) -> DataFrame:
+    """One row per partition that a member of a classic group was given: its owner.
+
+    Members claim what they like; two of one generation that were given the same partition (an assignor's
+    fault) leave one row, that of the smaller member id.
+    """
+    members = groups.select(
+        "group_id", "generation", "offsets_partition", F.explode("members").alias("member")
+    )
+    topics = members.select(
+        "group_id",
+        "generation",
+        "offsets_partition",
+        *(F.col(f"member.{name}") for name in ("member_id", "group_instance_id", "client_id", "client_host")),
+        F.explode("member.assigned").alias("topic", "partitions"),
+    )
+    owner = F.struct(
+        "member_id", "group_instance_id", "client_id", "client_host", "generation", "offsets_partition"
+    )
+    return (
+        topics.select(
+            *(c for c in topics.columns if c != "partitions"), F.explode("partitions").alias("partition")
+        )
+        .groupBy(*LAG_KEY)
+        .agg(F.min(owner).alias("owner"))
+    )
+
+
+def newest_commits(decoded: DataFrame) -> DataFrame:
+    """The newest commit or tombstone of each partition in the batch, as `new`.
+
+    Each task has collapsed its own records; what is left to settle are a key written in both of its forms
+    (record types 0 and 1) and a partition of the offsets topic read by two tasks.
+    """
+    fields = (
+        "position",
+        "offsets_partition",
+        (F.col("row_kind") == "tombstone").alias("is_tombstone"),
+        "committed_offset",
+        "leader_epoch",
+        "commit_timestamp_ms",
+    )
+    return (
+        decoded.where(F.col("row_kind").isin("commit", "tombstone"))
+        .select(*LAG_KEY, F.struct(*fields).alias("new"))
+        .groupBy(*LAG_KEY)
+        .agg(F.max("new").alias("new"))
+    )
+
+
+def fold_commits(
+    stored: DataFrame,
+    commits: DataFrame,
+    assigned: DataFrame,
+    *,
+    is_new_checkpoint: bool,
+    behind: Sequence[int],
+) -> DataFrame:
+    """One row per partition that a group has committed or owns: the stored row (`old`), the commit that now
+    holds (top-level columns), `has_new_commit`, and the owner; each null where there is none.
+
+    Args:
+        stored: `schemas.PARTITION_LAG`.
+        commits: `newest_commits`.
+        assigned: `assigned_partitions`.
+        is_new_checkpoint: The stored rows come from another checkpoint.
+        behind: Partitions of the offsets topic that are not read to their end yet.
+    """
+    key = list(LAG_KEY)
+    old = stored.select(*key, F.struct(*stored.columns).alias("old"))
+    joined = old.join(commits, on=key, how="full_outer").join(assigned, on=key, how="full_outer")
+    is_newer = F.col("new").isNotNull() & (
+        F.col("old.commit_position").isNull()
+        | (F.col("new.offsets_partition") != F.col("old.offsets_partition"))
+        | (F.col("new.position") > F.col("old.commit_position"))
+    )
+    kept_confirmed = F.lit(False) if is_new_checkpoint else F.col("old.confirmed")
+    # Read again under a new checkpoint, a commit confirms the row that it once wrote.
+    confirmed = F.coalesce(F.col("new").isNotNull() | kept_confirmed, F.lit(True))
+    folded = joined.withColumn("is_newer", is_newer).select(
+        *key,
+        "old",
+        "owner",
+        (F.col("is_newer") & ~F.col("new.is_tombstone")).alias("has_new_commit"),
+        *_commit_columns(),
+        confirmed.alias("confirmed"),
+    )
+    owned = F.col("owner").isNotNull()
+    live = F.col("confirmed") | F.col("offsets_partition").isin(*behind)
+    return folded.where((F.col("committed_offset").isNotNull() & live) | owned)
+
+
+def _commit_columns() -> list[Column]:
+    """The commit that holds: the new one where it is newer (all null for a tombstone), else the stored one."""
+
+    def pick(new: Column, old: str) -> Column:
+        return F.when(F.col("is_newer"), new).otherwise(F.col(f"old.{old}")).alias(old)
+
+    def value(name: str) -> Column:
+        return F.when(~F.col("new.is_tombstone"), F.col(f"new.{name}"))
+
+    return [
+        pick(value("committed_offset"), "committed_offset"),
+        pick(value("leader_epoch"), "leader_epoch"),
+        pick(F.timestamp_millis(value("commit_timestamp_ms")), "commit_timestamp"),
+        pick(F.col("new.position"), "commit_position"),
+        F.coalesce("new.offsets_partition", "old.offsets_partition", "owner.offsets_partition").alias(
+            "offsets_partition"
+        ),
+    ]

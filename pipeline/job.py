@@ -1,0 +1,163 @@
+"""The job: configuration in, a running stream out; for ever, or until the offsets topic was read once (`once`)."""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+
+from confluent_kafka.admin import AdminClient
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from pipeline import cluster, kafka_client, ownership, query
+from pipeline.artifacts import resolve_for_spark
+from pipeline.batch import STEPS, Driver, Step
+from pipeline.config_model import Config
+from pipeline.errors import BrokerUnavailableError, PipelineError
+from pipeline.gate import Gate
+from pipeline.log_offsets import LogOffsetsSettings
+from pipeline.publish import Publisher
+from pipeline.session import PACKAGES, build_session
+from pipeline.source import OFFSETS_TOPIC, read_stream
+from pipeline.store import create_tables
+
+log = logging.getLogger(__name__)
+
+_LONGEST_WAIT_S = 60.0
+_FAILURES_IN_A_ROW = 3
+_LONGEST_ONCE_INTERVAL_S = 5
+
+
+def _ignore(_report: query.Report) -> None:
+    pass
+
+
+class Job:
+    """One driver. `stop` may be set from any thread or signal handler."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        once: bool = False,
+        on_batch: Callable[[query.Report], None] = _ignore,
+        steps: tuple[Step, ...] = STEPS,
+    ) -> None:
+        """Nothing is contacted before `run`."""
+        self.config = config
+        self.once = once
+        self.on_batch = on_batch
+        self.steps = steps
+        self.stop = threading.Event()
+        self.is_incomplete = False
+        """`once` gave up: the offsets topic could not be read to its end within the deadline."""
+        self._failures = 0
+
+    def run(self) -> None:
+        """Run until `stop` is set; a cluster that is away is waited for, whether at start or later.
+
+        Raises:
+            PipelineError: What waiting does not cure, such as another driver that took over.
+            StreamingQueryException: The query failed several times in a row without a batch in between.
+        """
+        spark = build_session(self.config.spark, jars=_jars())
+        create_tables(spark, self._root, retention_hours=self.config.tables.retention_hours)
+        waits = 0
+        while not self.stop.is_set():
+            self._failures += 1
+            try:
+                self._stream(spark)
+            except BrokerUnavailableError as error:
+                wait_s = min(_LONGEST_WAIT_S, 2.0**waits)
+                waits += 1
+                log.warning("Kafka is away", extra={"error": str(error), "next_attempt_in_s": wait_s})
+                self.stop.wait(wait_s)
+            except PipelineError:
+                raise
+            except StreamingQueryException as error:
+                if self._failures >= _FAILURES_IN_A_ROW:
+                    raise
+                log.error("the query failed and is started again", extra={"cause": query.cause_of(error)})  # noqa: TRY400 - the trace is the JVM's
+            else:
+                waits = 0
+
+    @property
+    def _root(self) -> str:
+        return self.config.tables.root
+
+    def _stream(self, spark: SparkSession) -> None:
+        config = self.config
+        found = cluster.inspect(
+            AdminClient({**kafka_client.librdkafka_properties(config)}, logger=log),
+            config.control,
+            timeout_s=config.source.request_timeout_s,
+        )
+        driver = self._driver(spark, found)
+        stream = read_stream(
+            spark,
+            java_properties=kafka_client.java_properties(config),
+            partitions=found.partitions,
+            max_offsets_per_trigger=config.source.max_offsets_per_trigger,
+            log_offsets=_log_offsets(config),
+        )
+        runner = query.Runner(driver, on_batch=self._finished, steps=self.steps)
+        interval_s = config.trigger.interval_s
+        if self.once:
+            interval_s = min(interval_s, _LONGEST_ONCE_INTERVAL_S)
+        running = query.start(
+            spark, stream, runner, checkpoint=config.tables.checkpoint_path, interval_s=interval_s
+        )
+        query.watch(running, runner, stop=self.stop, interval_s=interval_s)
+
+    def _driver(self, spark: SparkSession, found: cluster.Cluster) -> Driver:
+        now_ms = time.time_ns() // 1_000_000
+        name = self.config.cluster.name or found.cluster_id
+        owner = ownership.owner_name(now_ms)
+        store = ownership.acquire(spark, self._root, cluster=name, owner=owner, now_ms=now_ms)
+        publisher = Publisher(
+            kafka_client.librdkafka_properties(self.config),
+            topic=self.config.control.topic,
+            cluster=name,
+            timeout_s=self.config.source.request_timeout_s,
+        )
+        publisher.learn(store.read("recommendations"))
+        return Driver(
+            config=self.config,
+            cluster=name,
+            store=store,
+            owner=owner,
+            publisher=publisher,
+            once=self.once,
+            gate=Gate(
+                topic=OFFSETS_TOPIC,
+                targets=found.offsets_ends,
+                started_at_ms=now_ms,
+                deadline_s=self.config.start.deadline_s,
+            ),
+        )
+
+    def _finished(self, report: query.Report) -> None:
+        self._failures = 0
+        self.on_batch(report)
+        if self.once and (report.is_complete or report.is_overdue):
+            self.is_incomplete = not report.is_complete
+            self.stop.set()
+
+
+def _log_offsets(config: Config) -> LogOffsetsSettings:
+    return LogOffsetsSettings(
+        properties=kafka_client.unresolved(config),
+        topics_include=config.source.topics_include,
+        topics_exclude=config.source.topics_exclude,
+        isolation=config.source.isolation,
+        request_timeout_s=config.source.request_timeout_s,
+        splits=config.source.log_offset_splits,
+    )
+
+
+def _jars() -> tuple[str, ...]:
+    # Under spark-submit the JVM is there already, and its --packages or --jars have brought them.
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return ()
+    return tuple(str(jar) for jar in resolve_for_spark(PACKAGES, report=log.info))

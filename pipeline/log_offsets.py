@@ -1,0 +1,151 @@
+"""Source: a Python data source that asks the brokers for log start and log end offsets at every trigger.
+
+One row per partition:
+
+    topic, partition, log_start_offset, log_end_offset, isolation, observed_at_ms, error
+
+`error` is set, and the offsets are null, where the broker did not answer. A row whose topic is null carries
+the listing itself: with an error nothing is known about which topics exist, without one a topic that has no
+row is gone. Whatever happens to the cluster, the query does not fail: the rows say what went wrong.
+
+The tick is what keeps the stream going: Spark starts no batch without new data, and a group whose consumers
+have stopped commits nothing while its lag grows.
+"""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+NAME = "lagwise_log_offsets"
+
+SCHEMA = (
+    "topic string, partition int, log_start_offset long, log_end_offset long, "
+    "isolation string, observed_at_ms long, error string"
+)
+
+_ARROW = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("log_start_offset", pa.int64()),
+        ("log_end_offset", pa.int64()),
+        ("isolation", pa.string()),
+        ("observed_at_ms", pa.int64()),
+        ("error", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOffsetsSettings:
+    """What to ask, and how; travels to the executors as one JSON option."""
+
+    properties: dict[str, Any]
+    """librdkafka properties; references to secrets are still unresolved, executors resolve their own."""
+    topics_include: tuple[str, ...]
+    topics_exclude: tuple[str, ...]
+    """Regular expressions on the whole topic name; exclusion wins."""
+    isolation: str
+    request_timeout_s: float
+    splits: int
+
+    def to_json(self) -> str:
+        """One line that `from_json` reads back."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "LogOffsetsSettings":
+        """The settings that `to_json` wrote."""
+        fields = json.loads(text)
+        for name in ("topics_include", "topics_exclude"):
+            fields[name] = tuple(fields[name])
+        return cls(**fields)
+
+    def wants(self, topic: str) -> bool:
+        """Whether the patterns let this topic through."""
+        if any(re.fullmatch(pattern, topic) for pattern in self.topics_exclude):
+            return False
+        return any(re.fullmatch(pattern, topic) for pattern in self.topics_include)
+
+
+@dataclass
+class Slice(InputPartition):
+    """One task's share: partition numbers by topic, or the error that made the listing fail."""
+
+    topics: list[tuple[str, list[int]]]
+    error: str | None = None
+    carries_listing: bool = False
+
+
+class LogOffsetsSource(DataSource):
+    """`spark.readStream.format("lagwise_log_offsets").option("settings", …)`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return NAME
+
+    def schema(self) -> str:
+        """One row per partition; see the module."""
+        return SCHEMA
+
+    def streamReader(self, schema: StructType) -> "LogOffsetsReader":  # noqa: ARG002, N802 - Spark's signature
+        """A reader that has a new tick at every trigger."""
+        return LogOffsetsReader(LogOffsetsSettings.from_json(self.options["settings"]))
+
+
+class LogOffsetsReader(DataSourceStreamReader):
+    """Lists topics where the stream is planned, asks for offsets on the executors."""
+
+    def __init__(self, settings: LogOffsetsSettings) -> None:
+        self.settings = settings
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+        """Tick zero."""
+        return {"tick": 0}
+
+    def latestOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+        """The present time: every trigger is new, and nothing here can fail."""
+        return {"tick": time.time_ns() // 1_000_000}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Slice]:  # noqa: ARG002 - Spark's signature
+        """The wanted partitions in `splits` shares of equal size."""
+        try:
+            return slices(self._list_topics(), self.settings.splits)
+        except Exception as error:  # noqa: BLE001 - an exception here fails the query; the row says it instead
+            return [Slice(topics=[], error=f"topics could not be listed: {error}", carries_listing=True)]
+
+    def read(self, partition: Slice) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+        """One batch of rows for the share."""
+        # Spark pickles this class by reference and runs it in workers that import it again.
+        from pipeline.log_offsets_ask import ask  # noqa: PLC0415
+
+        yield pa.RecordBatch.from_pylist(list(ask(self.settings, partition)), schema=_ARROW)
+
+    def _list_topics(self) -> dict[str, list[int]]:
+        from pipeline.log_offsets_ask import list_topics  # noqa: PLC0415
+
+        return list_topics(self.settings)
+
+
+def slices(topics: dict[str, list[int]], count: int) -> list[Slice]:
+    """`topics` in at most `count` shares whose partition counts differ by at most one.
+
+    A large topic is split between shares. The first share carries the listing, also when it is empty.
+    """
+    flat = [(topic, number) for topic in sorted(topics) for number in sorted(topics[topic])]
+    size = max(1, -(-len(flat) // count))
+    shares: list[Slice] = []
+    for begin in range(0, max(len(flat), 1), size):
+        share: dict[str, list[int]] = {}
+        for topic, number in flat[begin : begin + size]:
+            share.setdefault(topic, []).append(number)
+        shares.append(Slice(topics=list(share.items()), carries_listing=begin == 0))
+    return shares

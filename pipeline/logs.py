@@ -1,0 +1,35 @@
+"""Logs: one line per event on stderr, `time level logger message key=value …`, readable by people and by scripts."""
+
+import json
+import logging
+from datetime import datetime, timezone
+
+# What every LogRecord has; the rest came in by `extra`.
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+
+
+class _Line(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, tz=timezone.utc).isoformat(timespec="milliseconds")
+        fields = {name: value for name, value in vars(record).items() if name not in _STANDARD}
+        pairs = "".join(f" {name}={_text(value)}" for name, value in fields.items())
+        line = f"{at.replace('+00:00', 'Z')} {record.levelname:7} {record.name} {record.getMessage()}{pairs}"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return line
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str) and value and not set(value) & set(' "=\n'):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def configure(level: str = "INFO") -> None:
+    """Send the logs of `pipeline` to stderr, and nothing of the libraries below warnings."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Line())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("pipeline").setLevel(level)
+    # py4j reports at INFO each callback that was cut off by a stop.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)

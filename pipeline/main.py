@@ -1,0 +1,51 @@
+"""Entry of spark-submit: `spark-submit … pipeline/main.py --config lagwise.toml [--once]`.
+
+Exit status: 0 stopped, 1 failed (the reason is the last line), 3 `--once` could not read everything in time.
+"""
+
+import argparse
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from pipeline.config import load
+from pipeline.errors import PipelineError
+from pipeline.job import Job
+from pipeline.logs import configure
+
+INCOMPLETE = 3
+
+
+def run(config_file: Path, *, once: bool) -> int:
+    """Run the job of a configuration file until SIGTERM or SIGINT; the exit status."""
+    configure()
+    log = logging.getLogger("pipeline.main")
+    try:
+        job = Job(load(config_file), once=once)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: job.stop.set())
+        job.run()
+    except PipelineError as error:
+        log.critical(str(error))
+        return 1
+    return INCOMPLETE if job.is_incomplete else 0
+
+
+def main() -> int:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(prog="lagwise", description=__doc__)
+    parser.add_argument(
+        "--config", type=Path, default=Path("conf/lagwise.toml"), help="TOML file (%(default)s)"
+    )
+    parser.add_argument(
+        "--once",
+        action="store_true",
+        help="stop when the offsets topic was read to its present end, plan once",
+    )
+    arguments = parser.parse_args()
+    return run(arguments.config, once=arguments.once)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

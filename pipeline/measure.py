@@ -1,0 +1,259 @@
+"""Measure: lag, age, rates and status of what was folded, one Arrow batch at a time.
+
+The rules are those of `assignor`; this module only brings columns to them and back.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from assignor import commit_window, samples
+from assignor.arrays import Bools, Int64s
+from assignor.lag import UNKNOWN, difference, lag, raw_lag
+from assignor.lag_age import lag_age
+from assignor.rates import arrival_rate, drain_rate
+from assignor.status import STATUS_NAMES, judge
+from pipeline.columns import bools, floats, from_floats, from_int64s, from_millis, int64s, millis
+from pipeline.schemas import PARTITION_LAG, TOPIC_OFFSETS
+
+# Columns that Spark adds afterwards, the same for every row or made from other columns.
+_BY_SPARK = frozenset({"cluster", "updated_at", "batch_id", "history_at", "history_hash"})
+
+# A row says something new when one of these does.
+_HISTORY_KEY = ("committed_offset", "log_end_offset", "status", "member_id")
+
+
+def _without_spark_columns(schema: t.StructType) -> t.StructType:
+    return t.StructType([field for field in schema if field.name not in _BY_SPARK])
+
+
+_TOPICS = _without_spark_columns(TOPIC_OFFSETS)
+_LAGS = _without_spark_columns(PARTITION_LAG)
+_TOPICS_ARROW = to_arrow_schema(_TOPICS)
+_LAGS_ARROW = to_arrow_schema(_LAGS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSettings:
+    """What the measures of a partition's log depend on, beside its row."""
+
+    at_ms: int
+    """Clock of the batch."""
+    is_listed: bool
+    """The brokers named all their topics: one without an observation is gone."""
+    listing_error: str | None
+    half_life_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagSettings:
+    """What the measures of a group's partition depend on, beside its row."""
+
+    at_ms: int
+    behind: tuple[int, ...]
+    """Partitions of the offsets topic whose groups are provisional."""
+    half_life_ms: int
+    allowed_lag: int
+    history_interval_ms: int
+    history_max_gap_ms: int
+
+
+def measure_topic_offsets(folded: DataFrame, settings: TopicSettings) -> DataFrame:
+    """`schemas.TOPIC_OFFSETS` of `fold.fold_topic_offsets`: what was answered replaces what was known.
+
+    Without an answer the previous offsets and their time stay, and `error` says why. A topic that the brokers
+    no longer list gets `deleted_at`; one that is there again starts anew.
+    """
+    return folded.mapInArrow(partial(_each, partial(_topics, settings=settings)), schema=_TOPICS)
+
+
+def measure_lag(folded: DataFrame, topic_offsets: DataFrame, settings: LagSettings) -> DataFrame:
+    """`schemas.PARTITION_LAG` of `fold.fold_commits` and the log offsets stored by this batch.
+
+    A partition that a member claims, that no commit names, and that no broker knows, is left out.
+    """
+    logs = topic_offsets.select(
+        "topic",
+        "partition",
+        F.struct(
+            "log_start_offset",
+            "log_end_offset",
+            "isolation",
+            "observed_at",
+            "arrival_rate",
+            "samples",
+            "deleted_at",
+        ).alias("log"),
+    )
+    known = folded.join(logs, on=["topic", "partition"], how="left").where(
+        F.col("committed_offset").isNotNull() | F.col("log.deleted_at").isNull() & F.col("log").isNotNull()
+    )
+    measured = known.select(*known.columns, "old.history_at", "old.history_hash").mapInArrow(
+        partial(_each, partial(_lags, settings=settings)),
+        schema=t.StructType([*_LAGS, PARTITION_LAG["history_at"], PARTITION_LAG["history_hash"]]),
+    )
+    return _with_history_turn(measured, settings)
+
+
+def _with_history_turn(measured: DataFrame, settings: LagSettings) -> DataFrame:
+    """`history_at` becomes the batch's time where a history row is due."""
+    now = F.timestamp_millis(F.lit(settings.at_ms))
+    elapsed_ms = F.lit(settings.at_ms) - F.unix_millis("history_at")
+    says = F.xxhash64(*_HISTORY_KEY)
+    is_due = (
+        F.col("history_at").isNull()
+        | (elapsed_ms >= settings.history_max_gap_ms)
+        | ((elapsed_ms >= settings.history_interval_ms) & (says != F.col("history_hash")))
+    )
+    return (
+        measured.withColumn("is_due", is_due)
+        .withColumn("history_hash", F.when(F.col("is_due"), says).otherwise(F.col("history_hash")))
+        .withColumn("history_at", F.when(F.col("is_due"), now).otherwise(F.col("history_at")))
+    )
+
+
+def _each(
+    work: Callable[[pa.RecordBatch], pa.RecordBatch], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    return (work(batch) for batch in batches if batch.num_rows)
+
+
+def _topics(batch: pa.RecordBatch, settings: TopicSettings) -> pa.RecordBatch:
+    old, new = batch["old"], batch["new"]
+    known = samples.from_arrow(_field(old, "samples"))
+    old_start, old_end = int64s(_field(old, "log_start_offset")), int64s(_field(old, "log_end_offset"))
+    old_at = millis(_field(old, "observed_at"))
+    end, observed_ms = int64s(_field(new, "log_end_offset")), int64s(_field(new, "observed_at_ms"))
+    answered = end != UNKNOWN
+    is_gone = ~_is_set(new) & settings.is_listed & (settings.listing_error is None)
+    # A topic that was deleted and made again has another history under the same name.
+    is_reborn = answered & _is_set(_field(old, "deleted_at"))
+    fresh = samples.append(_emptied(known, is_reborn), np.where(answered, observed_ms, UNKNOWN), end)
+    previous = np.where(is_reborn, np.nan, floats(_field(old, "arrival_rate")))
+    grown = np.where(is_reborn, UNKNOWN, difference(end, old_end))
+    rate = arrival_rate(previous, grown, difference(observed_ms, old_at), settings.half_life_ms)
+    unanswered = pa.scalar(settings.listing_error, pa.string())
+    deleted_ms = np.where(is_gone, _or(millis(_field(old, "deleted_at")), settings.at_ms), UNKNOWN)
+    columns = {
+        "topic": batch["topic"],
+        "partition": batch["partition"],
+        "log_start_offset": from_int64s(
+            np.where(answered, int64s(_field(new, "log_start_offset")), old_start)
+        ),
+        "log_end_offset": from_int64s(np.where(answered, end, old_end)),
+        "isolation": pc.if_else(pa.array(answered), _field(new, "isolation"), _field(old, "isolation")),
+        "observed_at": from_millis(np.where(answered, observed_ms, old_at)),
+        "arrival_rate": from_floats(np.where(answered, rate, previous)),
+        "samples": samples.to_arrow(fresh),
+        "error": pc.if_else(pa.array(_is_set(new)), _field(new, "error"), unanswered),
+        "deleted_at": from_millis(deleted_ms),
+    }
+    return _batch(columns, _TOPICS_ARROW)
+
+
+def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
+    old, log = batch["old"], batch["log"]
+    exists = _is_set(log) & ~_is_set(_field(log, "deleted_at"))
+    committed = int64s(batch["committed_offset"])
+    start = np.where(exists, int64s(_field(log, "log_start_offset")), UNKNOWN)
+    end = np.where(exists, int64s(_field(log, "log_end_offset")), UNKNOWN)
+    ring = samples.from_arrow(_field(log, "samples"))
+    records = lag(committed, start, end)
+    age = lag_age(ring, committed=committed, log_start=start, lag=records, now_ms=settings.at_ms)
+    committed_ms = millis(batch["commit_timestamp"])
+    window = commit_window.append_commit(
+        commit_window.from_arrow(_field(old, "recent_commits")),
+        committed=committed,
+        commit_timestamp_ms=_or(committed_ms, settings.at_ms),
+        lag=records,
+        is_new=bools(batch["has_new_commit"]),
+    )
+    codes = judge(
+        window,
+        ring,
+        committed=committed,
+        log_start=start,
+        log_end=end,
+        topic_exists=exists,
+        now_ms=settings.at_ms,
+        allowed_lag=settings.allowed_lag,
+    )
+    drained = drain_rate(
+        floats(_field(old, "drain_rate")),
+        difference(committed, int64s(_field(old, "committed_offset"))),
+        difference(np.full(len(committed), settings.at_ms), millis(_field(old, "updated_at"))),
+        settings.half_life_ms,
+    )
+    columns = {
+        **{name: batch[name] for name in _LAGS.names if name in batch.schema.names},
+        **{name: _field(batch["owner"], name) for name in _OWNER},
+        "log_start_offset": from_int64s(start),
+        "log_end_offset": from_int64s(end),
+        "isolation": _field(log, "isolation"),
+        "log_observed_at": _field(log, "observed_at"),
+        "lag": from_int64s(records),
+        "raw_lag": from_int64s(raw_lag(committed, end)),
+        "lag_seconds": from_floats(age.seconds),
+        "lag_seconds_is_lower_bound": pa.array(age.is_lower_bound),
+        "arrival_rate": _field(log, "arrival_rate"),
+        "drain_rate": from_floats(drained),
+        "status": pa.array(STATUS_NAMES).take(pa.array(codes)),
+        "assigned": pa.array(_is_set(batch["owner"])),
+        "provisional": pa.array(_is_provisional(int64s(batch["offsets_partition"]), settings.behind)),
+        "recent_commits": commit_window.to_arrow(window),
+        "history_at": batch["history_at"],
+        "history_hash": batch["history_hash"],
+    }
+    schema = pa.schema(
+        [
+            *_LAGS_ARROW,
+            ("history_at", _LAGS_ARROW.field("log_observed_at").type),
+            ("history_hash", pa.int64()),
+        ]
+    )
+    return _batch(columns, schema)
+
+
+_OWNER = ("member_id", "group_instance_id", "client_id", "client_host", "generation")
+
+
+def _is_provisional(offsets_partition: Int64s, behind: tuple[int, ...]) -> Bools:
+    is_provisional: Bools = np.isin(offsets_partition, behind)
+    if behind:
+        is_provisional |= offsets_partition == UNKNOWN
+    return is_provisional
+
+
+def _field(structs: pa.StructArray, name: str) -> pa.Array:
+    """A field of a struct column, null where the struct is."""
+    return pc.struct_field(structs, name)
+
+
+def _is_set(column: pa.Array) -> Bools:
+    is_set: Bools = pc.is_valid(column).to_numpy(zero_copy_only=False)
+    return is_set
+
+
+def _or(values: Int64s, otherwise: int) -> Int64s:
+    return np.where(values == UNKNOWN, otherwise, values)
+
+
+def _emptied(known: samples.Samples, where: Bools) -> samples.Samples:
+    return samples.Samples(
+        observed_at_ms=np.where(where[:, None], UNKNOWN, known.observed_at_ms),
+        log_end=np.where(where[:, None], UNKNOWN, known.log_end),
+        count=np.where(where, 0, known.count),
+    )
+
+
+def _batch(columns: dict[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [columns[field.name].cast(field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,72 @@
+"""Store: which driver owns the tables. The newest one does; the one before it is fenced.
+
+`planner_state` holds one row: owner and term. A driver that starts takes the next term, makes it known to
+every table (`Store.touch`), and from then on every write of an earlier term is skipped by Delta itself. The
+earlier driver learns it from `check`, at the latest with its next batch.
+"""
+
+import logging
+import os
+import socket
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from pipeline.errors import FencedError
+from pipeline.schemas import PLANNER_STATE
+from pipeline.store import Stamp, Store
+
+_TABLE = "planner_state"
+
+log = logging.getLogger(__name__)
+
+
+def owner_name(now_ms: int) -> str:
+    """Host, process and start time: different for every driver that ever ran."""
+    return f"{socket.gethostname()}/{os.getpid()}/{now_ms}"
+
+
+def acquire(spark: SparkSession, root: str, *, cluster: str, owner: str, now_ms: int) -> Store:
+    """Take the next term and fence whoever held the last one.
+
+    Returns:
+        The tables, open under the new term.
+
+    Raises:
+        FencedError: Another driver took the same term in the same moment, and was first.
+    """
+    last = _current(Store(spark, root, term=0))
+    store = Store(spark, root, term=(last[1] if last else 0) + 1)
+    row = spark.createDataFrame(
+        [(cluster, owner, store.term, now_ms)], "cluster string, owner string, term long, ms long"
+    )
+    store.write(
+        _TABLE,
+        row.withColumn("acquired_at", F.timestamp_millis("ms")).select(*PLANNER_STATE.fieldNames()),
+        Stamp(query_id="", batch_id=-1, at_ms=now_ms, behind=(), reason=None),
+    )
+    check(store, owner)
+    store.touch()
+    if last:
+        log.info("took over", extra={"previous_owner": last[0], "term": store.term})
+    return store
+
+
+def check(store: Store, owner: str) -> None:
+    """Return if `owner` still owns the tables.
+
+    Raises:
+        FencedError: It does not; the message names the driver that does.
+    """
+    present = _current(store)
+    if present != (owner, store.term):
+        holder, term = present or ("nobody", 0)
+        raise FencedError(
+            f"the tables under {store.root} belong to driver {holder} (term {term}) now; this driver "
+            f"({owner}, term {store.term}) stops. Run one driver per tables.root."
+        )
+
+
+def _current(store: Store) -> tuple[str, int] | None:
+    rows = store.read(_TABLE).select("owner", "term").collect()
+    return (rows[0]["owner"], rows[0]["term"]) if rows else None

@@ -1,0 +1,202 @@
+"""Publish: what a batch wrote into `recommendations`, read back, to the compacted control topic.
+
+The table is the outbox: a batch that runs again sends the same bytes under the same epoch. The producer is
+transactional under one id per cluster, so the broker itself fences a driver that has been replaced, and
+readers see all plans of a batch or none.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from assignor.errors import DecodeError
+from assignor.protocol import control
+from assignor.plan_facts import Published
+from pipeline.errors import BrokerUnavailableError, FencedError
+
+log = logging.getLogger(__name__)
+
+_FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001 - public constant
+_ATTEMPTS = 3
+
+
+class Publisher:
+    """One transactional producer for the life of the driver, and what is known to be published."""
+
+    def __init__(self, properties: Mapping[str, str], *, topic: str, cluster: str, timeout_s: float) -> None:
+        """Fence the producer of an earlier driver.
+
+        Raises:
+            BrokerUnavailableError: The transaction coordinator did not answer in time.
+        """
+        self.topic = topic
+        self.cluster = cluster
+        self.timeout_s = timeout_s
+        self.published: dict[str, Published] = {}
+        """Newest plan of each group."""
+        self._properties = dict(properties)
+        self._producer = Producer(
+            {
+                **properties,
+                "transactional.id": f"lagwise-{cluster}",
+                "transaction.timeout.ms": "60000",
+            },
+            logger=log,
+        )
+        try:
+            self._producer.init_transactions(timeout_s)
+        except KafkaException as error:
+            raise BrokerUnavailableError(
+                f"no transaction coordinator for the control topic: {error}"
+            ) from error
+
+    def learn(self, recommendations: DataFrame) -> None:
+        """Find the highest epoch of each group: in the table and in the control topic, whichever is further."""
+        newest = (
+            recommendations.where("decision = 'publish'")
+            .groupBy("group_id")
+            .agg(
+                F.max_by(F.struct("epoch", "target_hash", "base_hash", "valid_until"), "epoch").alias("last")
+            )
+            .select(
+                "group_id",
+                "last.epoch",
+                "last.target_hash",
+                "last.base_hash",
+                F.unix_millis("last.valid_until"),
+            )
+        )
+        for group_id, *plan in newest.collect():
+            self.published[group_id] = _published(*plan)
+        for group_id, epoch in self._epochs_in_topic().items():
+            known = self.published.get(group_id)
+            if known is None or known.epoch < epoch:
+                # Published by a driver whose tables are gone: its content is not known, so a new plan is due.
+                self.published[group_id] = _published(epoch, "", "", 0)
+
+    def publish(self, recommendations: DataFrame) -> int:
+        """Send one batch's plans in one transaction.
+
+        Args:
+            recommendations: The rows of one batch.
+
+        Returns:
+            Number of control records sent.
+
+        Raises:
+            FencedError: Another driver has taken over.
+            BrokerUnavailableError: The broker did not take the records.
+        """
+        rows = (
+            recommendations.where("decision = 'publish'")
+            .select("group_id", "epoch", "record", "target_hash", "base_hash", F.unix_millis("valid_until"))
+            .orderBy("group_id")
+            .collect()
+        )
+        if rows:
+            self._send([(group_id, epoch, record) for group_id, epoch, record, *_ in rows])
+        for group_id, epoch, _, *plan in rows:
+            self.published[group_id] = _published(epoch, *plan)
+        return len(rows)
+
+    def _send(self, records: list[tuple[str, int, str]]) -> None:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._producer.begin_transaction()
+                for group_id, epoch, record in records:
+                    self._producer.produce(
+                        self.topic,
+                        key=control.encode_key(self.cluster, group_id),
+                        value=record.encode(),
+                        headers=list(control.headers(epoch)),
+                    )
+                    self._producer.poll(0)
+                self._producer.commit_transaction(self.timeout_s)
+            except KafkaException as error:
+                self._recover(error, attempt)
+            else:
+                return
+
+    def _recover(self, failure: KafkaException, attempt: int) -> None:
+        error = failure.args[0]
+        if error.code() in _FENCED:
+            raise FencedError(
+                f"another driver publishes for cluster {self.cluster} now: {error.str()}"
+            ) from failure
+        if error.fatal() or attempt == _ATTEMPTS:
+            raise BrokerUnavailableError(f"plans could not be published: {error.str()}") from failure
+        log.warning("publishing again", extra={"attempt": attempt, "error": error.str()})
+        if error.txn_requires_abort():
+            self._producer.abort_transaction(self.timeout_s)
+
+    def _epochs_in_topic(self) -> dict[str, int]:
+        """Highest epoch of each of this cluster's groups in the control topic, read from its start to its end."""
+        reader = Consumer(
+            {
+                **self._properties,
+                "group.id": "lagwise-control-reader",
+                "enable.auto.commit": "false",
+                "isolation.level": "read_committed",
+                "enable.partition.eof": "true",
+            },
+            logger=log,
+        )
+        try:
+            return _read_epochs(reader, self.topic, self.cluster, self.timeout_s)
+        except KafkaException as error:
+            raise BrokerUnavailableError(f"control topic {self.topic} could not be read: {error}") from error
+        finally:
+            reader.close()
+
+
+def _published(epoch: int, target_hash: str, base_hash: str, valid_until_ms: int) -> Published:
+    return Published(epoch=epoch, target_hash=target_hash, base_hash=base_hash, valid_until_ms=valid_until_ms)
+
+
+def _read_epochs(reader: Consumer, topic: str, cluster: str, timeout_s: float) -> dict[str, int]:
+    numbers = reader.list_topics(topic, timeout=timeout_s).topics[topic].partitions
+    reader.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in numbers])
+    unfinished = set(numbers)
+    epochs: dict[str, int] = {}
+    deadline = time.monotonic() + timeout_s
+    while unfinished:
+        message = reader.poll(0.2)
+        if message is None:
+            if time.monotonic() > deadline:
+                raise BrokerUnavailableError(
+                    f"control topic {topic} could not be read to its end in {timeout_s:g} s"
+                )
+            continue
+        deadline = time.monotonic() + timeout_s
+        error = message.error()
+        if error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - public constant
+            unfinished.discard(message.partition())
+        elif error is not None:
+            raise KafkaException(error)
+        else:
+            _note_epoch(message.key(), message.headers(), cluster, epochs)
+    return epochs
+
+
+def _note_epoch(key: Any, headers: Any, cluster: str, epochs: dict[str, int]) -> None:
+    # The epoch also stands in a header so that it survives in withdrawals and in values from other versions.
+    try:
+        named, group_id = control.decode_key(key or b"")
+        epoch = int(dict(headers or []).get("epoch", b"0"))
+    except (DecodeError, ValueError):
+        log.warning("control record that is not ours", extra={"key": repr(key)})
+        return
+    if named == cluster:
+        epochs[group_id] = max(epoch, epochs.get(group_id, 0))

@@ -1,0 +1,189 @@
+"""The streaming query: built, watched, stopped between two batches, and started again when the cluster was away."""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from pipeline.batch import STEPS, Batch, Driver, Step
+from pipeline.batch import run as run_batch
+from pipeline.errors import BrokerUnavailableError, PipelineError
+
+log = logging.getLogger(__name__)
+
+_POLL_S = 1
+_SILENT_INTERVALS = 4
+
+
+class _StopRequestedError(Exception):
+    """Raised by a batch that Spark started after the stop was asked for; Spark will run it again next time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One finished batch."""
+
+    batch_id: int
+    seconds: float
+    seconds_by_step: dict[str, float]
+    counts: dict[str, int]
+    """Records by kind."""
+    published: int
+    is_complete: bool
+    """Everything that was in the offsets topic when the job started has been read."""
+    is_overdue: bool
+    """It is not, and the start-up deadline has passed."""
+    reason: str | None
+    """Why it is not."""
+
+
+class Runner:
+    """Calls the steps for each batch of one query; the query's foreachBatch function."""
+
+    def __init__(
+        self, driver: Driver, *, on_batch: Callable[[Report], None], steps: tuple[Step, ...] = STEPS
+    ) -> None:
+        """Nothing runs before the query calls."""
+        self.driver = driver
+        self.steps = steps
+        self.on_batch = on_batch
+        self.between_batches = threading.Lock()
+        """Held while a batch runs; whoever stops the query holds it too."""
+        self.stopping = False
+        self.failure: Exception | None = None
+        self.last_batch_at_s = time.monotonic()
+        self._query: StreamingQuery | None = None
+        self._known = threading.Event()
+
+    def started(self, query: StreamingQuery) -> None:
+        """Tell the first batch which query it belongs to."""
+        self._query = query
+        self.driver.query_id = query.id
+        self._known.set()
+
+    def __call__(self, rows: DataFrame, batch_id: int) -> None:
+        """Run one batch; its failure is kept for the main thread, as Spark only passes its text on."""
+        self._known.wait()
+        with self.between_batches:
+            if self.stopping:
+                raise _StopRequestedError
+            try:
+                self._run(rows, batch_id)
+            except Exception as error:
+                self.failure = error
+                raise
+            finally:
+                self.last_batch_at_s = time.monotonic()
+
+    def _run(self, rows: DataFrame, batch_id: int) -> None:
+        begun = time.monotonic()
+        progress = self._query.lastProgress if self._query else None
+        if progress:
+            self.driver.position = _position(progress.sources[0].endOffset)
+        batch = Batch(driver=self.driver, rows=rows, batch_id=batch_id)
+        seconds = run_batch(batch, self.steps)
+        report = Report(
+            batch_id=batch_id,
+            seconds=time.monotonic() - begun,
+            seconds_by_step=seconds,
+            counts=batch.summary.counts,
+            published=batch.published,
+            is_complete=not batch.clock.behind,
+            is_overdue=bool(batch.clock.behind) and self.driver.gate.is_overdue(batch.clock.at_ms),
+            reason=batch.clock.reason,
+        )
+        _log(report)
+        self.on_batch(report)
+
+
+def start(
+    spark: SparkSession, stream: DataFrame, runner: Runner, *, checkpoint: str, interval_s: int
+) -> StreamingQuery:
+    """Start the query; the first batch runs at once."""
+    spark.sparkContext.setLogLevel("ERROR")
+    query = (
+        stream.writeStream.queryName("lagwise")
+        .foreachBatch(runner)
+        .option("checkpointLocation", checkpoint)
+        .trigger(processingTime=f"{interval_s} seconds")
+        .start()
+    )
+    runner.started(query)
+    return query
+
+
+def watch(query: StreamingQuery, runner: Runner, *, stop: threading.Event, interval_s: int) -> None:
+    """Return when the query was stopped between two batches because `stop` was set.
+
+    Raises:
+        PipelineError: What a batch raised.
+        BrokerUnavailableError: The query ended because Kafka could not be reached.
+        StreamingQueryException: It ended for another reason.
+    """
+    warned_at_s = 0.0
+    while not stop.is_set():
+        if _has_ended(query, runner):
+            return
+        silent_s = time.monotonic() - max(runner.last_batch_at_s, warned_at_s)
+        if silent_s > _SILENT_INTERVALS * interval_s and not runner.between_batches.locked():
+            warned_at_s = time.monotonic()
+            log.warning(
+                "no batch has started: is the Kafka cluster reachable?", extra={"for_s": round(silent_s)}
+            )
+    with runner.between_batches:
+        # A batch that starts from here on gives up before it has done anything.
+        runner.stopping = True
+        query.stop()
+
+
+def _has_ended(query: StreamingQuery, runner: Runner) -> bool:
+    try:
+        return bool(query.awaitTermination(_POLL_S))
+    except StreamingQueryException as error:
+        if isinstance(runner.failure, PipelineError):
+            raise runner.failure from None
+        if "org.apache.kafka" in str(error):
+            raise BrokerUnavailableError(cause_of(error)) from error
+        raise
+
+
+def cause_of(error: StreamingQueryException) -> str:
+    """The line of a failed query's message that says what happened: it holds plans and traces besides."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    causes = [
+        line for line in lines if "org.apache.kafka" in line or line.endswith("Error") or "Error: " in line
+    ]
+    return (causes or lines)[-1 if causes else 0]
+
+
+def _position(end_offset: Any) -> Mapping[str, Mapping[str, int]]:
+    # A string by its type hint; a mapping as soon as Spark could parse it.
+    position: Mapping[str, Mapping[str, int]] = (
+        json.loads(end_offset) if isinstance(end_offset, str) else end_offset
+    )
+    return position
+
+
+def _log(report: Report) -> None:
+    log.info(
+        "batch",
+        extra={
+            "batch_id": report.batch_id,
+            "seconds": round(report.seconds, 2),
+            "published": report.published,
+            "counts": {name: count for name, count in report.counts.items() if count},
+            "steps": {name: round(s, 2) for name, s in report.seconds_by_step.items() if s >= 0.01},
+            **({"provisional": report.reason} if report.reason else {}),
+        },
+    )
+    if report.counts.get("bad"):
+        log.warning(
+            "records could not be read, see table quarantine", extra={"records": report.counts["bad"]}
+        )

@@ -1,0 +1,177 @@
+"""Store: the Delta tables, who may write them, and which batch each of them holds.
+
+Every write is one Delta commit that carries two things in the commit itself:
+
+- a transaction `("lagwise", term * 2**32 + batch_id + 1)`: Delta skips the write, inside its own commit protocol, when the
+  table has seen the same or a higher number. A driver whose term is over can therefore not write, whatever it
+  believes, and a batch that runs twice under one term writes once;
+- a stamp in the commit's user metadata (`Stamp`): which batch of which checkpoint it was, and that batch's
+  clock. A restarted driver reads it to see how far the batch that is being replayed had come.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline.errors import StoreError
+from pipeline.schemas import TABLES, Table
+
+_APP = "lagwise"
+_TERM = 2**32
+_BY_NAME = {table.name: table for table in TABLES}
+
+# A stamp is looked for among so many of a table's newest commits: upkeep adds commits without one.
+_STAMP_SEARCH_COMMITS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """What a commit says about the batch that made it."""
+
+    query_id: str
+    """Id of the checkpoint; batch ids start again with a new one."""
+    batch_id: int
+    at_ms: int
+    """The batch's clock: ms since the epoch, read once, by the batch's first write."""
+    behind: tuple[int, ...]
+    """Partitions of the offsets topic not yet read to the end they had at start: their groups are provisional."""
+    reason: str | None
+    """Why they are, in words; null when there are none."""
+
+    def is_batch(self, query_id: str, batch_id: int) -> bool:
+        """Whether the commit belongs to this batch."""
+        return self.query_id == query_id and self.batch_id == batch_id
+
+
+class Store:
+    """The tables under one root, written by one driver under one term."""
+
+    def __init__(self, spark: SparkSession, root: str, *, term: int) -> None:
+        """Open the tables; `create_tables` must have run."""
+        self.spark = spark
+        self.root = root
+        self.term = term
+
+    def path(self, name: str) -> str:
+        """Folder of a table."""
+        return path_of(self.root, name)
+
+    def read(self, name: str) -> DataFrame:
+        """The newest version of a table."""
+        return self.spark.read.format("delta").load(self.path(name))
+
+    def write(self, name: str, rows: DataFrame, stamp: Stamp) -> None:
+        """Overwrite a latest table, or append to an append table, with `rows` and the batch's stamp.
+
+        Columns are taken by name, in the order of the table's schema. Nothing happens when the table already
+        holds this batch under this term, or when another driver has taken over.
+        """
+        table = _BY_NAME[name]
+        (
+            rows.select(*table.schema.fieldNames())
+            .write.format("delta")
+            .mode("overwrite" if table.is_latest else "append")
+            .option("txnAppId", _APP)
+            .option("txnVersion", str(self.term * _TERM + stamp.batch_id + 1))
+            .option("userMetadata", json.dumps(asdict(stamp)))
+            .save(self.path(name))
+        )
+
+    def touch(self) -> None:
+        """Make the term known to every table, so that writes of earlier terms are skipped from now on."""
+        for table in TABLES:
+            (
+                self.read(table.name)
+                .limit(0)
+                .write.format("delta")
+                .mode("append")
+                .option("txnAppId", _APP)
+                .option("txnVersion", str(self.term * _TERM))
+                .save(self.path(table.name))
+            )
+
+    def stamp(self, name: str) -> Stamp | None:
+        """The newest stamp in a table's log, or null when no batch has written it yet."""
+        commits = (
+            DeltaTable.forPath(self.spark, self.path(name))
+            .history(_STAMP_SEARCH_COMMITS)
+            .select("version", "userMetadata")
+            .where("userMetadata is not null")
+            .orderBy("version", ascending=False)
+            .limit(1)
+            .collect()
+        )
+        if not commits:
+            return None
+        fields = json.loads(commits[0]["userMetadata"])
+        return Stamp(**(fields | {"behind": tuple(fields["behind"])}))
+
+
+def path_of(root: str, name: str) -> str:
+    """Folder of the table `name` under `root`."""
+    return f"{root.rstrip('/')}/{name}"
+
+
+def create_tables(spark: SparkSession, root: str, retention_hours: float) -> None:
+    """Create what is missing, and bring retention up to date.
+
+    Args:
+        spark: Session to work in.
+        root: Folder of the tables.
+        retention_hours: How long replaced files and the table log stay; longer than any reader runs.
+
+    Raises:
+        StoreError: A table exists with other columns than this version writes.
+    """
+    for table in TABLES:
+        path = path_of(root, table.name)
+        if DeltaTable.isDeltaTable(spark, path):
+            _check(spark, table, path)
+            _alter(spark, path, _properties(table, retention_hours))
+        else:
+            _create(spark, table, path, retention_hours)
+
+
+def _create(spark: SparkSession, table: Table, path: str, retention_hours: float) -> None:
+    builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(table.schema)
+    if table.partition_by:
+        builder = builder.partitionedBy(*table.partition_by)
+    for key, value in _properties(table, retention_hours).items():
+        builder = builder.property(key, value)
+    builder.execute()
+
+
+def _properties(table: Table, retention_hours: float) -> dict[str, str]:
+    minutes = max(1, round(retention_hours * 60))
+    common = {
+        "delta.enableDeletionVectors": "false",
+        # Replaced files are of use only to a reader that is still at an older version.
+        "delta.deletedFileRetentionDuration": f"interval {minutes} minutes",
+        "delta.logRetentionDuration": f"interval {minutes} minutes",
+    }
+    # A commit every few seconds: a checkpoint at every tenth would be written a thousand times a day.
+    return common | ({"delta.checkpointInterval": "25"} if table.is_latest else {})
+
+
+def _alter(spark: SparkSession, path: str, wanted: dict[str, str]) -> None:
+    present = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES delta.`{path}`").collect()}
+    changed = {key: value for key, value in wanted.items() if present.get(key) != value}
+    if changed:
+        settings = ", ".join(f"'{key}' = '{value}'" for key, value in sorted(changed.items()))
+        spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({settings})")
+
+
+def _check(spark: SparkSession, table: Table, path: str) -> None:
+    present = {field.name: field.dataType for field in spark.read.format("delta").load(path).schema}
+    wrong = [
+        f"{field.name} ({'missing' if field.name not in present else present[field.name].simpleString()})"
+        for field in table.schema
+        if present.get(field.name) != field.dataType
+    ]
+    if wrong:
+        raise StoreError(
+            f"table {table.name} at {path} was made by another version of lagwise: {', '.join(wrong)}. "
+            "Point tables.root at an empty folder, or move the old tables away."
+        )
