@@ -15,6 +15,8 @@ OFFSETS_PARTITIONS = 4
 SMALL = {
     "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
     "transaction.state.log.num.partitions": "2",
+    # A commit with a megabyte of metadata is one of the things to try.
+    "message.max.bytes": "4000000",
     # A broker that was killed may come back after this time and not after nine seconds.
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
