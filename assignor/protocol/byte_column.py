@@ -62,6 +62,7 @@ class ByteColumn:
         edges = np.empty((rows, pieces), np.int64)
         edges[:, 0] = self.start
         for number, (first, last) in enumerate(spans):
+            # Offsets that go back would make the array invalid even where nobody takes from it.
             edges[:, 2 * number + 1] = np.where(where, first, self.start)
             edges[:, 2 * number + 2] = np.where(where, last, self.start)
         cells = self._recut(edges.ravel())

@@ -250,8 +250,8 @@ def _ranges_json(by_topic: TopicPartitions) -> dict[str, str]:
 
 
 def _plain(seconds: float | None) -> float | None:
-    # 0.0 takes the sign from -0.0, and float() the form from whole numbers: equal values, equal bytes.
-    return None if seconds is None else float(seconds) + 0.0
+    # Takes the sign from -0.0 and gives whole numbers their fraction: equal values, equal bytes.
+    return None if seconds is None else seconds + 0.0
 
 
 def _dump(document: Mapping[str, Any]) -> bytes:

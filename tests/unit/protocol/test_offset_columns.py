@@ -118,6 +118,15 @@ def test_unusual_but_good_commit_joins_the_others() -> None:
     assert [row(columns, 0), row(columns, 1)] == [GOOD, GOOD]
 
 
+def test_metadata_with_a_length_of_three_bytes_does_not_shift_the_fields_behind_it() -> None:
+    # The last byte of the timestamp is 0, which reads as "no tags" when everything is taken one byte early.
+    value = golden.V4[:14] + b"\xa1\x9c\x01" + b"m" * 20_000 + golden.V4[16:]
+
+    columns = decoded((golden.KEY_COMMIT, value))
+
+    assert row(columns, 0) == GOOD
+
+
 def test_group_that_is_not_utf_8_is_bad_and_its_neighbours_are_not() -> None:
     broken = golden.KEY_COMMIT.replace(b"g", b"\xff")
     accented = b"\x00\x01\x00\x02\xc3\xa9\x00\x01t\x00\x00\x00\x03"
