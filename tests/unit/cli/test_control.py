@@ -1,6 +1,6 @@
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -108,6 +108,12 @@ def test_damaged_value_is_shown_as_such(value: bytes) -> None:
     assert found.record is None
     assert "damaged: " in found.as_text()
     assert found.as_text().isprintable()
+
+
+def test_reason_cannot_steer_the_terminal() -> None:
+    damaged = replace(entry(_Message(data=b"")), damaged="bad \x1b[31m")
+
+    assert damaged.as_text().endswith(r"damaged: bad \x1b[31m")
 
 
 def test_without_follow_it_ends_when_every_partition_was_at_its_end() -> None:

@@ -1,3 +1,4 @@
+import time
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -72,6 +73,18 @@ def test_group_topic_and_partition_are_filters(world: Any) -> None:
 )
 def test_time_is_ago_or_iso(text: str, expected: datetime) -> None:
     assert parse_time(text, now=NOON) == expected
+
+
+def test_bare_time_is_utc_wherever_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        moment = parse_time("2026-01-01T00:00:00", now=NOON)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    assert moment == datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
 @pytest.mark.parametrize("text", ["", "1", "1w", "-1h", "yesterday", "99999999999d", "2026-13-01"])

@@ -157,12 +157,20 @@ def test_no_error_quotes_a_secret(problems: Problems, text: str) -> None:
     assert "hunter2" not in "".join(problems(text))
 
 
-def test_repr_holds_no_properties(load_text: Loader) -> None:
-    config = load_text("[kafka.properties]\n'bootstrap.servers' = 'b'\n'sasl.password' = 'hunter2'")
+@pytest.mark.parametrize("table", ["kafka.properties", "kafka.java", "spark", "tables.storage_options"])
+def test_repr_holds_no_properties(load_text: Loader, table: str) -> None:
+    config = load_text(f"[{table}]\n'bootstrap.servers' = 'b'\n'sasl.password' = 'hunter2'")
 
-    assert config.kafka.properties["sasl.password"] == "hunter2"
+    assert "hunter2" in config.model_dump_json()
     assert "hunter2" not in repr(config)
     assert "hunter2" not in str(config)
+
+
+def test_error_of_the_model_itself_quotes_nothing() -> None:
+    with pytest.raises(ValueError, match="properties") as raised:
+        Config.model_validate({"kafka": {"properties": "hunter2"}})
+
+    assert "hunter2" not in str(raised.value)
 
 
 def test_config_cannot_be_changed(load_text: Loader) -> None:
