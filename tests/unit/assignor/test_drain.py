@@ -65,21 +65,25 @@ def test_group_that_reads_nothing_is_drained() -> None:
 
 BOUNDS = {
     "one partition on its fastest subscriber": (
-        [("a", "t", 10.0), ("b", "u", 1000.0)],
+        [("a", "t", 10.0), ("b", "t", 5.0), ("c", "u", 1000.0)],
         {"t": [100], "u": [1]},
         10.0,
     ),
     "one subscriber set": (
         [("a", "t", 10.0), ("b", "t", 10.0), ("c", "u", 10.0)],
-        {"t": [30, 30, 30, 30], "u": [0]},
-        6.0,
+        {"t": [30] * 6, "u": [0]},
+        9.0,
     ),
     "two largest on the two fastest": (
         [("a", "t", 30.0), ("b", "t", 10.0), ("c", "t", 10.0)],
         {"t": [200, 200, 0, 0]},
         10.0,
     ),
-    "all work over all capacity": ([("a", "t", 20.0), ("b", "t", 10.0)], {"t": [30] * 10}, 10.0),
+    "all work over all capacity that may take part": (
+        [("a", "t", 10.0), ("b", "tu", 10.0), ("c", "u", 10.0), ("idle", "-", 1000.0)],
+        {"t": [30] * 4, "u": [30] * 4, "-": []},
+        8.0,
+    ),
     "two of three partitions on one of two members": (
         [("a", "t", 10.0), ("b", "t", 10.0)],
         {"t": [30, 30, 30]},
@@ -94,7 +98,7 @@ def test_bound_is_the_largest_of_its_parts(
 ) -> None:
     built = group(
         {topic: len(lag) for topic, lag in lags.items()},
-        *(member(name, topic, capacity=capacity) for name, topic, capacity in members),
+        *(member(name, *topics, capacity=capacity) for name, topics, capacity in members),
         lags=lags,
     )
 

@@ -15,8 +15,8 @@ def test_static_members_come_first_by_instance_id() -> None:
     built = group(
         {"t": 1},
         member("a", "t"),
-        member("y", "t", instance_id="2"),
-        member("z", "t", instance_id="1"),
+        member("y", "t", instance_id="y2"),
+        member("z", "t", instance_id="y1"),
         member("B", "t"),
     )
 

@@ -28,7 +28,7 @@ def test_lone_surrogate_is_ordered_instead_of_raising() -> None:
 
 def test_pids_of_partitions_that_do_not_exist_are_minus_one() -> None:
     topics = Topics.of({"a": 2, "b": 3})
-    wanted = [(0, 1), (1, 2), (0, 2), (0, -1), (-1, 0), (1, 2**31 - 1)]
+    wanted = [(0, 1), (1, 2), (0, 2), (1, -1), (-1, 0), (1, 2**31 - 1)]
 
     topic, number = np.array(wanted, np.int64).T
     pids = topics.pids(topic, number)
