@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from pipeline.embedded import EmbeddedBroker
@@ -59,8 +59,19 @@ def create_topics(bootstrap: str, partitions: Mapping[str, int]) -> None:
 def create_offsets_topic(bootstrap: str) -> None:
     """Make the broker create `__consumer_offsets`, as the first group of a cluster does."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "first-group", "log_level": 0})
+
+    def coordinator_answers() -> bool:
+        try:
+            consumer.committed([TopicPartition("no-such-topic", 0)], timeout=30)
+        except KafkaException as error:
+            # The partition was made a moment ago and its coordinator is not loaded yet.
+            if not error.args[0].retriable() and error.args[0].code() != KafkaError.NOT_COORDINATOR:
+                raise
+            return False
+        return True
+
     try:
-        consumer.committed([TopicPartition("no-such-topic", 0)], timeout=30)
+        wait_until(coordinator_answers, what=f"a coordinator for {OFFSETS_TOPIC}")
     finally:
         consumer.close()
 
