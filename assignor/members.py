@@ -88,17 +88,17 @@ def _claims(
     topics: Topics, members: Sequence[Member], index: Mapping[str, int]
 ) -> tuple[Claims, IgnoredClaims]:
     """Claims on partitions that exist, and how many were on others."""
-    per_topic = [
-        (m, index.get(name, -1), member.generation, numbers)
-        for m, member in enumerate(members)
-        for name, numbers in member.owned.items()
-    ]
-    lengths = np.array([len(numbers) for *_, numbers in per_topic], np.int64)
-    n_claims = int(lengths.sum())
-    number = np.fromiter(chain.from_iterable(row[3] for row in per_topic), np.int64, n_claims)
-    topic = np.repeat(np.array([row[1] for row in per_topic], np.int32), lengths)
-    member = np.repeat(np.array([row[0] for row in per_topic], np.int32), lengths)
-    generation = np.repeat(np.array([row[2] for row in per_topic], np.int32), lengths)
+    owned = [member.owned for member in members]
+    lengths = np.array([len(numbers) for claimed in owned for numbers in claimed.values()], np.int64)
+    number = np.fromiter(
+        chain.from_iterable(numbers for claimed in owned for numbers in claimed.values()),
+        np.int64,
+        int(lengths.sum()),
+    )
+    topic = np.array([index.get(name, -1) for claimed in owned for name in claimed], np.int32).repeat(lengths)
+    topics_claimed = np.array([len(claimed) for claimed in owned], np.int64)
+    member = np.arange(len(members), dtype=np.int32).repeat(topics_claimed).repeat(lengths)
+    generation = np.array([member.generation for member in members], np.int32)[member]
     pid = topics.pids(topic, number)
     real = pid >= 0
     unknown = int((topic < 0).sum())
