@@ -67,7 +67,7 @@ def _major_version(program: Path) -> int | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     match = _VERSION.search(done.stderr)
-    return int(match.group(1)) if match and done.returncode == 0 else None
+    return int(match.group(1)) if match else None
 
 
 def install_line() -> str:

@@ -31,6 +31,14 @@ STUBBORN = (
 )
 
 
+# Java handles SIGTERM, and a handler does not run in a stopped process.
+POLITE = (
+    *(sys.executable, "-IS", "-c"),
+    "import signal, time, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); print(flush=True); "
+    "time.sleep(600)",
+)
+
+
 def start(*command: str, grace_s: float = 5) -> tuple["subprocess.Popen[str]", int]:
     """The watchdog, and the process id of its child."""
     dog = subprocess.Popen(
@@ -88,14 +96,16 @@ def test_a_child_that_does_not_listen_is_killed_after_the_grace() -> None:
 
 
 def test_a_stopped_child_still_ends_politely() -> None:
-    dog, child = start(*SLEEPER)
-    os.kill(child, signal.SIGSTOP)
+    dog, child = start(*POLITE)
 
     with dog:
         assert dog.stdin
+        assert dog.stderr
+        dog.stderr.readline()
+        os.kill(child, signal.SIGSTOP)
         dog.stdin.close()
 
-        assert dog.wait(10) == 128 + signal.SIGTERM
+        assert dog.wait(10) == 7
 
 
 def test_exit_status_of_the_child_is_passed_on() -> None:
