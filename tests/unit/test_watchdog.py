@@ -34,8 +34,10 @@ STUBBORN = (
 # Java handles SIGTERM, and a handler does not run in a stopped process.
 POLITE = (
     *(sys.executable, "-IS", "-c"),
-    "import signal, time, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); print(flush=True); "
-    "time.sleep(600)",
+    (
+        "import signal, time, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); print(flush=True); "
+        "time.sleep(600)"
+    ),
 )
 
 
