@@ -4,6 +4,8 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,15 @@ from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupType, Kaf
 from pipeline import embedded
 from pipeline.embedded import EmbeddedBroker
 from pipeline.errors import BrokerUnavailableError
-from tests.support.broker import SMALL, admin_client, create_topics, is_alive, produce, small_broker
+from tests.support.broker import (
+    SMALL,
+    admin_client,
+    create_offsets_topic,
+    create_topics,
+    is_alive,
+    produce,
+    small_broker,
+)
 from tests.support.waiting import wait_until
 
 
@@ -24,10 +34,17 @@ def log_end(bootstrap: str, topic: str) -> int:
         consumer.close()
 
 
-def command(*arguments: str) -> list[str]:
-    """`lagwise broker` as a process of its own."""
+@contextmanager
+def lagwise_broker(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """`lagwise broker` as a process of its own, which does not outlive a test that fails."""
     code = "import typer; from pipeline.cli.broker import broker; typer.run(broker)"
-    return [sys.executable, "-c", code, *arguments]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def java_of(data_dir: Path) -> int:
@@ -158,7 +175,7 @@ def test_property_that_kafka_refuses_is_in_the_error(tmp_path: Path) -> None:
 
 
 def test_no_java_process_outlives_a_killed_owner(tmp_path: Path) -> None:
-    with subprocess.Popen(command("--data", str(tmp_path)), stdout=subprocess.PIPE, text=True) as owner:
+    with lagwise_broker("--data", str(tmp_path)) as owner:
         assert owner.stdout
         assert owner.stdout.readline().startswith("bootstrap servers: 127.0.0.1:")
         java = java_of(tmp_path)
@@ -170,29 +187,24 @@ def test_no_java_process_outlives_a_killed_owner(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 def test_command_ends_cleanly(number: signal.Signals, tmp_path: Path) -> None:
-    with subprocess.Popen(
-        command("--data", str(tmp_path), "--partitions-of-offsets-topic", "3"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as owner:
+    with lagwise_broker("--data", str(tmp_path), "--partitions-of-offsets-topic", "3") as owner:
         assert owner.stdout
         bootstrap = owner.stdout.readline().split()[-1]
         assert owner.stdout.readline() == f"data: {tmp_path}\n"
         java = java_of(tmp_path)
-        assert admin_client(bootstrap).list_topics(timeout=10).brokers
+        create_offsets_topic(bootstrap)
+        topics = admin_client(bootstrap).list_topics(timeout=10).topics
 
         owner.send_signal(number)
         _, said = owner.communicate(timeout=30)
 
     assert (owner.returncode, said) == (0, "stopped\n")
+    assert len(topics["__consumer_offsets"].partitions) == 3
     assert not is_alive(java)
 
 
 def test_command_says_when_the_broker_ends_by_itself(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        command("--data", str(tmp_path)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as owner:
+    with lagwise_broker("--data", str(tmp_path)) as owner:
         assert owner.stdout
         owner.stdout.readline()
 
