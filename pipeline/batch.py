@@ -193,14 +193,17 @@ def store_lag(batch: Batch) -> None:
 
 def store_history(batch: Batch) -> None:
     """The rows of `partition_lag` whose turn it is."""
+    if "lag_history" in batch.driver.replayed:
+        return
     due = batch.driver.store.read("partition_lag").where("history_at = updated_at")
-    _append(batch, "lag_history", due.withColumn("date", F.to_date("updated_at")))
+    if not due.isEmpty():
+        _write(batch, "lag_history", due.withColumn("date", F.to_date("updated_at")))
 
 
 def store_quarantine(batch: Batch) -> None:
     """What could not be decoded."""
-    if batch.summary.quarantined:
-        _append(batch, "quarantine", batch.kind("bad"))
+    if batch.summary.quarantined and "quarantine" not in batch.driver.replayed:
+        _write(batch, "quarantine", batch.kind("bad"))
 
 
 def make_plans(batch: Batch) -> None:
@@ -222,7 +225,7 @@ def make_plans(batch: Batch) -> None:
         ),
         driver.publisher.published,
     )
-    _append(batch, "recommendations", plans)
+    _write(batch, "recommendations", plans)
     driver.plan_at_ms = batch.clock.at_ms
 
 
@@ -247,7 +250,7 @@ def keep_up(batch: Batch) -> None:
     tables = batch.driver.config.tables
     if batch.batch_id % tables.upkeep_every_batches == tables.upkeep_every_batches - 1:
         upkeep.run(
-            batch.driver.store,
+            batch.driver.store.root,
             at_ms=batch.clock.at_ms,
             keep_days=batch.driver.config.history.keep_days,
             storage_options=tables.storage_options,
@@ -297,11 +300,6 @@ def _write(batch: Batch, name: str, rows: DataFrame) -> None:
         .withColumn("batch_id", F.lit(batch.batch_id).cast("long"))
     )
     batch.driver.store.write(name, stamped, batch.clock)
-
-
-def _append(batch: Batch, name: str, rows: DataFrame) -> None:
-    if name not in batch.driver.replayed:
-        _write(batch, name, rows)
 
 
 def _timestamp(at_ms: int) -> Column:

@@ -139,7 +139,7 @@ class TablesConfig(_Section):
 
     root: Annotated[str, Field(min_length=1)] = ".lagwise/tables"
     checkpoint: str = ""
-    retention_hours: Count = 6
+    retention_hours: Annotated[float, Field(gt=0)] = 6.0
     upkeep_every_batches: Count = 60
     storage_options: Properties = Field(default={}, repr=False)
     """For the commands that read without Spark, in the object store's own names; may hold secrets."""

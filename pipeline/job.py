@@ -18,6 +18,7 @@ from pipeline.errors import BrokerUnavailableError, PipelineError
 from pipeline.gate import Gate
 from pipeline.log_offsets import LogOffsetsSettings
 from pipeline.publish import Publisher
+from pipeline.secret_values import resolve
 from pipeline.session import PACKAGES, build_session
 from pipeline.source import OFFSETS_TOPIC, read_stream
 from pipeline.store import create_tables
@@ -61,7 +62,7 @@ class Job:
             PipelineError: What waiting does not cure, such as another driver that took over.
             StreamingQueryException: The query failed several times in a row without a batch in between.
         """
-        spark = build_session(self.config.spark, jars=_jars())
+        spark = build_session(resolve(self.config.spark), jars=_jars())
         create_tables(spark, self._root, retention_hours=self.config.tables.retention_hours)
         waits = 0
         while not self.stop.is_set():

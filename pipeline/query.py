@@ -6,11 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from pipeline.batch import STEPS, Batch, Driver, Step
 from pipeline.batch import run as run_batch
@@ -86,7 +86,7 @@ class Runner:
         begun = time.monotonic()
         progress = self._query.lastProgress if self._query else None
         if progress:
-            self.driver.position = _position(progress.sources[0].endOffset)
+            self.driver.position = _position(progress)
         batch = Batch(driver=self.driver, rows=rows, batch_id=batch_id)
         seconds = run_batch(batch, self.steps)
         report = Report(
@@ -163,11 +163,9 @@ def cause_of(error: StreamingQueryException) -> str:
     return (causes or lines)[-1 if causes else 0]
 
 
-def _position(end_offset: Any) -> Mapping[str, Mapping[str, int]]:
-    # A string by its type hint; a mapping as soon as Spark could parse it.
-    position: Mapping[str, Mapping[str, int]] = (
-        json.loads(end_offset) if isinstance(end_offset, str) else end_offset
-    )
+def _position(progress: StreamingQueryProgress) -> Mapping[str, Mapping[str, int]]:
+    # `sources[0].endOffset` is the text of a Python dict; only the whole report is JSON.
+    position: Mapping[str, Mapping[str, int]] = json.loads(progress.json)["sources"][0]["endOffset"]
     return position
 
 

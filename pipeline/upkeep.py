@@ -1,47 +1,49 @@
-"""Store: what keeps the tables small while the stream runs, in the stream's own thread (one writer per table)."""
+"""Store: what keeps the tables small while the stream runs, in the stream's own thread (one writer per table).
+
+It works through delta-rs, not through Spark: `VACUUM` alone starts hundreds of Spark tasks per table, which
+takes longer than a batch may, and Spark's Delta expires its log by whole days only, when a day is thousands of
+commits here.
+"""
 
 import logging
 import time
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 
-import deltalake
-from delta.tables import DeltaTable
+from deltalake import DeltaTable
 
-from pipeline.schemas import TABLES
-from pipeline.store import Store
+from pipeline.schemas import TABLES, Table
+from pipeline.store import path_of
 
 log = logging.getLogger(__name__)
 
 _DAY = timedelta(days=1)
+_TIME_COLUMN = {"lag_history": "date", "recommendations": "created_at", "quarantine": "updated_at"}
 
 
-def run(store: Store, *, at_ms: int, keep_days: int, storage_options: Mapping[str, str]) -> None:
+def run(root: str, *, at_ms: int, keep_days: int, storage_options: Mapping[str, str]) -> None:
     """Compact the append tables, delete rows older than `keep_days`, and remove files no version needs.
 
-    Files and table log are kept as long as the tables' own retention properties say.
+    Replaced files and the table log stay as long as each table's own retention properties say.
     """
     begun = time.monotonic()
-    today = datetime.fromtimestamp(at_ms / 1000, tz=timezone.utc).date()
-    oldest = today - timedelta(days=keep_days)
+    now = datetime.fromtimestamp(at_ms / 1000, tz=timezone.utc)
+    removed = 0
     for table in TABLES:
-        handle = DeltaTable.forPath(store.spark, store.path(table.name))
+        handle = DeltaTable(path_of(root, table.name), storage_options=dict(storage_options) or None)
         if not table.is_latest:
-            column = table.partition_by[0] if table.partition_by else _time_column(table.name)
-            handle.delete(f"{column} < '{oldest.isoformat()}'")
-            optimize = handle.optimize()
-            # Yesterday's rows may still be in files that were written after midnight.
-            recent = f"{column} >= '{(today - _DAY).isoformat()}'"
-            (optimize.where(recent) if table.partition_by else optimize).executeCompaction()
-        handle.vacuum()
-        _clean_log(store, table.name, storage_options)
-    log.info("upkeep done", extra={"seconds": round(time.monotonic() - begun, 1)})
+            _compact(handle, table, now, keep_days)
+        removed += len(handle.vacuum(dry_run=False))
+        handle.create_checkpoint()
+        handle.cleanup_metadata()
+    log.info("upkeep done", extra={"seconds": round(time.monotonic() - begun, 1), "files_removed": removed})
 
 
-def _time_column(name: str) -> str:
-    return "created_at" if name == "recommendations" else "updated_at"
-
-
-def _clean_log(store: Store, name: str, storage_options: Mapping[str, str]) -> None:
-    """Expire log files now: Spark's Delta does it by whole days only, and a day is thousands of commits here."""
-    deltalake.DeltaTable(store.path(name), storage_options=dict(storage_options) or None).cleanup_metadata()
+def _compact(handle: DeltaTable, table: Table, now: datetime, keep_days: int) -> None:
+    column = _TIME_COLUMN[table.name]
+    oldest = (now - timedelta(days=keep_days)).date().isoformat()
+    kind = "DATE" if column == "date" else "TIMESTAMP"
+    handle.delete(f"{column} < {kind} '{oldest}'")
+    # Yesterday's rows may still be in files that were written after midnight.
+    days = [(now - _DAY).date().isoformat(), now.date().isoformat()]
+    handle.optimize.compact(partition_filters=[(column, "in", days)] if table.partition_by else None)
