@@ -1,0 +1,60 @@
+"""A driver that kills itself, and the JVM with it, behind a named step: `python tests/fault/driver.py ROOT BROKER STEP N`.
+
+STEP is a name out of `pipeline.batch.STEPS`, or `none` for a driver that reads what is there, plans once and ends.
+N is the batch of this process, counted from 1, in which it happens.
+"""
+
+import os
+import signal
+import sys
+
+from pipeline.batch import STEPS, Batch, Step
+from pipeline.config_model import (
+    Config,
+    HistoryConfig,
+    KafkaConfig,
+    PlanConfig,
+    TablesConfig,
+    TriggerConfig,
+)
+from pipeline.job import Job
+from pipeline.logs import configure
+
+
+def config(root: str, bootstrap: str) -> Config:
+    """Everything is due in every batch, so that every step has something to lose."""
+    return Config(
+        kafka=KafkaConfig(properties={"bootstrap.servers": bootstrap}),
+        tables=TablesConfig(root=root, upkeep_every_batches=2, retention_hours=0.01),
+        trigger=TriggerConfig(interval_s=1),
+        history=HistoryConfig(interval_s=1, max_gap_s=1),
+        plan=PlanConfig(interval_s=1, dry_run=False),
+    )
+
+
+def killing(name: str, in_batch: int) -> tuple[Step, ...]:
+    """The steps, with a SIGKILL to the whole process group behind one of them."""
+    batches = 0
+
+    def wrapped(step: Step) -> Step:
+        def run(batch: Batch) -> None:
+            nonlocal batches
+            batches += step is STEPS[0]
+            step(batch)
+            if step.__name__ == name and batches == in_batch:
+                os.killpg(0, signal.SIGKILL)
+
+        run.__name__ = step.__name__
+        return run
+
+    return tuple(wrapped(step) for step in STEPS)
+
+
+def main() -> None:
+    root, bootstrap, step, in_batch = sys.argv[1:]
+    configure()
+    Job(config(root, bootstrap), once=step == "none", steps=killing(step, int(in_batch))).run()
+
+
+if __name__ == "__main__":
+    main()

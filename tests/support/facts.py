@@ -1,0 +1,58 @@
+"""Short builders for what a decision about a group is made from."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from assignor.lag import UNKNOWN
+from assignor.plan_facts import GroupFacts, MemberFacts, PartitionFacts, Rules
+
+NOW_MS = 1_700_000_000_000
+
+RULES = Rules(
+    cluster="local",
+    strategy="lag-aware",
+    auto_offset_reset="earliest",
+    exclude=False,
+    dry_run=False,
+    max_staleness_ms=90_000,
+    valid_for_ms=600_000,
+    max_record_bytes=1_000_000,
+)
+
+
+def group(assigned: Mapping[str, Mapping[str, tuple[int, ...]]], **changes: object) -> GroupFacts:
+    """A stable classic group: each member reads topic t and what it was assigned."""
+    members = tuple(
+        MemberFacts(
+            member_id=name, client_id=f"client-{name}", client_host="/h", topics=("t",), assigned=partitions
+        )
+        for name, partitions in assigned.items()
+    )
+    facts = GroupFacts(
+        group_id="g",
+        group_type="classic",
+        state="Stable",
+        protocol_type="consumer",
+        assignor="range",
+        generation=4,
+        members=members,
+    )
+    return replace(facts, **changes)  # type: ignore[arg-type]
+
+
+def partitions(lags: list[int | None], *, topic: str = "t", observed_at_ms: int = NOW_MS) -> PartitionFacts:
+    """Partitions of one topic whose log holds 1,000,000 records from offset 0; a lag of None: never committed."""
+    n = len(lags)
+    end = 1_000_000
+    return PartitionFacts(
+        topic=[topic] * n,
+        partition=np.arange(n),
+        committed=np.array([UNKNOWN if lag is None else end - lag for lag in lags], np.int64),
+        log_start=np.zeros(n, np.int64),
+        log_end=np.full(n, end, np.int64),
+        observed_at_ms=np.full(n, observed_at_ms, np.int64),
+        arrival_rate=np.zeros(n),
+        drain_rate=np.full(n, np.nan),
+    )

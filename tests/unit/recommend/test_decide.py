@@ -1,0 +1,259 @@
+"""Publish, leave alone or abstain: the decision about one group."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from assignor.lag import UNKNOWN
+from assignor.plan_facts import Decision, GroupFacts, MemberFacts, PartitionFacts, Published, Rules
+from assignor.protocol.control import decode
+from assignor.recommend import decide
+from tests.support.facts import NOW_MS, RULES, group, partitions
+
+BURIED = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}
+LAGS: list[int | None] = [900, 800, 10, 0]
+
+
+def out(decision: Decision, **changes: object) -> Published:
+    """The plan that `decision` published."""
+    assert decision.epoch is not None
+    assert decision.target_hash is not None
+    assert decision.base_hash is not None
+    assert decision.valid_until_ms is not None
+    plan = Published(
+        epoch=decision.epoch,
+        target_hash=decision.target_hash,
+        base_hash=decision.base_hash,
+        valid_until_ms=decision.valid_until_ms,
+    )
+    return replace(plan, **changes)  # type: ignore[arg-type]
+
+
+def decided(
+    facts: GroupFacts | None = None,
+    lags: PartitionFacts | None = None,
+    rules: Rules = RULES,
+    published: Published | None = None,
+    now_ms: int = NOW_MS,
+) -> Decision:
+    return decide(facts or group(BURIED), lags or partitions(LAGS), rules, published, now_ms=now_ms)
+
+
+def test_first_plan_has_epoch_one_and_the_whole_target() -> None:
+    decision = decided()
+
+    assert (decision.decided, decision.epoch) == ("publish", 1)
+    assert decision.assignment == {"a": {"t": "0,3"}, "b": {"t": "1-2"}}
+    record = decode((decision.record or "").encode())
+    assert {name: member.target for name, member in record.members.items()} == {
+        "a": {"t": (0, 3)},
+        "b": {"t": (1, 2)},
+    }
+    assert {name: member.base for name, member in record.members.items()} == {
+        "a": {"t": (0, 1)},
+        "b": {"t": (2, 3)},
+    }
+    assert [(m.partition, m.giver, m.taker) for m in record.moves] == [(1, "a", "b"), (3, "b", "a")]
+    assert (record.base_generation, record.base_protocol, record.why.lag) == (4, "range", 1710)
+    assert record.valid_until_ms == NOW_MS + RULES.valid_for_ms
+
+
+def test_same_facts_give_the_same_record_byte_for_byte() -> None:
+    backwards = group(dict(reversed(BURIED.items())))
+
+    assert decided().record == decided(backwards).record
+
+
+def test_epoch_rises_above_the_one_published() -> None:
+    published = Published(epoch=41, target_hash="", base_hash="", valid_until_ms=0)
+
+    assert decided(published=published).epoch == 42
+
+
+def test_plan_that_still_says_so_is_not_published_again() -> None:
+    first = decided()
+
+    decision = decided(
+        published=out(first), now_ms=NOW_MS + 1000, lags=partitions(LAGS, observed_at_ms=NOW_MS + 1000)
+    )
+
+    assert (decision.decided, decision.epoch, decision.record) == ("unchanged", None, None)
+    assert "epoch 1" in (decision.reason or "")
+
+
+def test_plan_still_right_is_published_again_before_it_expires() -> None:
+    later = NOW_MS + RULES.valid_for_ms // 2
+
+    decision = decided(published=out(decided()), now_ms=later, lags=partitions(LAGS, observed_at_ms=later))
+
+    assert (decision.decided, decision.epoch) == ("publish", 2)
+
+
+def test_new_generation_is_a_new_base_and_publishes() -> None:
+    decision = decided(group(BURIED, generation=5), published=out(decided()))
+
+    assert (decision.decided, decision.epoch) == ("publish", 2)
+
+
+def test_group_that_has_its_target_is_left_alone() -> None:
+    decision = decided(group({"a": {"t": (0, 3)}, "b": {"t": (1, 2)}}))
+
+    assert (decision.decided, decision.moves) == ("unchanged", ())
+
+
+def test_stale_plan_is_replaced_when_the_group_has_its_target_already() -> None:
+    settled = group({"a": {"t": (0, 3)}, "b": {"t": (1, 2)}})
+
+    decision = decided(settled, published=out(decided(), target_hash="another"))
+
+    assert (decision.decided, decision.epoch, decision.moves) == ("publish", 2, ())
+
+
+def test_dry_run_has_figures_but_neither_epoch_nor_record() -> None:
+    decision = decided(rules=replace(RULES, dry_run=True))
+
+    assert (decision.decided, decision.epoch, decision.record) == ("dry_run", None, None)
+    assert len(decision.moves) == 2
+    assert decision.imbalance_after is not None
+    assert decision.imbalance_before is not None
+    assert decision.imbalance_after < decision.imbalance_before
+
+
+def test_drain_times_come_from_members_seen_draining_a_backlog() -> None:
+    lags = replace(partitions(LAGS), drain_rate=np.array([10.0, 10.0, 20.0, 0.0]))
+
+    decision = decided(lags=lags)
+
+    assert decision.drain_s_before == pytest.approx(1700 / 20)
+    assert decision.drain_s_after == pytest.approx(900 / 20)
+    assert decision.drain_s_bound is not None
+    assert decision.drain_s_bound <= decision.drain_s_after
+
+
+def test_no_drain_rate_gives_no_times() -> None:
+    decision = decided()
+
+    assert (decision.drain_s_before, decision.drain_s_after, decision.drain_s_bound) == (None, None, None)
+
+
+def test_never_committed_partition_weighs_its_whole_log_under_earliest() -> None:
+    lags = partitions([None, 10, 10, 10])
+
+    assert (
+        decided(lags=lags).moves != decided(lags=lags, rules=replace(RULES, auto_offset_reset="latest")).moves
+    )
+
+
+def test_partition_claimed_by_two_members_goes_to_one() -> None:
+    decision = decided(group({"a": {"t": (0, 1)}, "b": {"t": (1, 2, 3)}}))
+
+    assert decision.decided == "publish"
+    assert sorted(r for topics in (decision.assignment or {}).values() for r in topics.values()) == [
+        "0,3",
+        "1-2",
+    ]
+    assert ("t", 1, None) in {(m.topic, m.partition, m.from_member) for m in decision.moves}
+
+
+@pytest.mark.parametrize("partition", [-1, 2**31 - 1])
+def test_claim_on_an_impossible_partition_is_ignored(partition: int) -> None:
+    decision = decided(group({"a": {"t": (0, 1, partition)}, "b": {"t": (2, 3)}}))
+
+    assert decision.assignment == decided().assignment
+
+
+_ABSTENTIONS = {
+    "excluded": ({}, {"exclude": True}, "excluded"),
+    "provisional": ({"provisional": "not read yet"}, {}, "provisional: not read yet"),
+    "only commits": ({"group_type": None, "members": ()}, {}, "assign()"),
+    "KIP-848": ({"group_type": "consumer"}, {}, "KIP-848"),
+    "share group": ({"group_type": "share"}, {}, "share"),
+    "streams group": ({"group_type": "streams"}, {}, "streams"),
+    "no members": ({"members": ()}, {}, "no members"),
+    "connect": ({"protocol_type": "connect"}, {}, "'connect'"),
+    "Kafka Streams": ({"assignor": "stream"}, {}, "tasks"),
+    "not stable": ({"state": "Empty"}, {}, "not stable: Empty"),
+    "unknown strategy option": ({}, {"options": {"scop": "topic"}}, "scop"),
+    "record too large": ({}, {"max_record_bytes": 100}, "limit 100"),
+}
+
+
+@pytest.mark.parametrize(("of_group", "of_rules", "reason"), _ABSTENTIONS.values(), ids=_ABSTENTIONS)
+def test_abstains_and_says_why(of_group: dict[str, object], of_rules: dict[str, object], reason: str) -> None:
+    decision = decided(group(BURIED, **of_group), rules=replace(RULES, **of_rules))  # type: ignore[arg-type]
+
+    assert (decision.decided, decision.epoch, decision.record) == ("abstain", None, None)
+    assert reason in (decision.reason or "")
+
+
+def test_member_with_unreadable_subscription_is_named() -> None:
+    facts = group(BURIED)
+    broken = MemberFacts(member_id="c", error="truncated (at byte 3)")
+
+    decision = decided(replace(facts, members=(*facts.members, broken)))
+
+    assert decision.reason == "the subscription of member c cannot be read: truncated (at byte 3)"
+
+
+def test_stale_log_offsets_are_no_ground_for_a_plan() -> None:
+    old = NOW_MS - RULES.max_staleness_ms
+
+    assert decided(lags=partitions(LAGS, observed_at_ms=old)).decided == "publish"
+    assert "t-0 and 3 more" in (decided(lags=partitions(LAGS, observed_at_ms=old - 1)).reason or "")
+
+
+def test_unknown_log_end_is_no_ground_for_a_plan() -> None:
+    lags = partitions(LAGS)
+    lags.log_end[2] = UNKNOWN
+
+    assert "log end offset is not known: t-2" in (decided(lags=lags).reason or "")
+
+
+def test_member_that_reads_an_unobserved_topic_stops_the_plan() -> None:
+    decision = decided(group({"a": {"t": (0, 1), "hidden": (0,)}, "b": {"t": (2, 3)}}))
+
+    assert "hidden" in (decision.reason or "")
+
+
+def test_topic_without_partitions_stops_the_plan() -> None:
+    decision = decided(group({"a": {}, "b": {}}), lags=partitions([]))
+
+    assert "no partitions" in (decision.reason or "")
+
+
+def test_gap_in_partition_numbers_stops_the_plan() -> None:
+    lags = replace(partitions(LAGS), partition=np.array([0, 1, 2, 4]))
+
+    assert "numbered through" in (decided(group({"a": {}, "b": {}}), lags=lags).reason or "")
+
+
+def test_unequal_subscriptions_are_refused_by_the_constrained_strategy_with_a_way_out() -> None:
+    facts = group(BURIED)
+    reader = MemberFacts(member_id="c", topics=("u",))
+    lags = partitions(LAGS)
+    both = replace(
+        lags,
+        topic=[*lags.topic, "u"],
+        **{
+            name: np.append(getattr(lags, name), getattr(lags, name)[:1])
+            for name in (
+                "partition",
+                "committed",
+                "log_start",
+                "log_end",
+                "observed_at_ms",
+                "arrival_rate",
+                "drain_rate",
+            )
+        },
+    )
+
+    decision = decided(
+        replace(facts, members=(*facts.members, reader)),
+        lags=both,
+        rules=replace(RULES, strategy="constrained-cooperative-sticky"),
+    )
+
+    assert decision.decided == "abstain"
+    assert "cooperative-sticky" in (decision.reason or "")
