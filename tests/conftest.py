@@ -1,5 +1,6 @@
 """Shared fixtures; every test gets the marker of its folder."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,14 @@ from pipeline.embedded import EmbeddedBroker
 from tests.support.broker import create_offsets_topic, small_broker
 
 _TESTS = Path(__file__).parent
+# JVMs in tests live for a minute: what the optimising compiler does in that time is never earned back.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 _MARKERS = {"spark": "spark", "integration": "broker", "fault": "fault"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # PySpark leaves the sockets over which it collects rows to the garbage collector.
+    config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
