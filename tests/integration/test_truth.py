@@ -1,0 +1,126 @@
+"""What the tables say equals what Kafka's own ConsumerGroupCommand prints, for two dozen live groups of all kinds.
+
+Members and assignments of KIP-848 groups are in record types 5 to 8, which are not decoded: of these groups the
+committed rows are compared, without the columns of their owners.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+
+from tests.support import kafka_tools
+from tests.support.broker import small_broker
+from tests.support.groups_zoo import Zoo, zoo
+from tests.support.job import RunningJob, job_config, running
+from tests.support.kafka_tools import OffsetRow
+
+
+class Truth(NamedTuple):
+    """A paused zoo, and the job that has seen the end of its traffic."""
+
+    bootstrap: str
+    animals: Zoo
+    job: RunningJob
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Truth]:
+    with small_broker() as broker, zoo(broker.bootstrap_servers) as animals:
+        config = job_config(broker.bootstrap_servers, tmp_path_factory.mktemp("tables"))
+        with running(config) as job:
+            animals.pause_traffic()
+            job.wait_for_batches(2)
+            yield Truth(broker.bootstrap_servers, animals, job)
+
+
+def test_every_row_is_the_tools(truth: Truth) -> None:
+    kip_848 = {name for name, kind in truth.animals.kinds.items() if kind.group_type == "Consumer"}
+
+    printed = kafka_tools.describe_offsets(truth.bootstrap)
+
+    wanted = {
+        replace(row, member_id=None, host=None, client_id=None) if row.group_id in kip_848 else row
+        for row in printed
+        if row.group_id not in kip_848 or row.committed_offset is not None
+    }
+    assert len({row.group_id for row in wanted}) >= 20
+    assert {_as_printed(row) for row in truth.job.rows("partition_lag")} == wanted
+
+
+def test_no_row_is_provisional_or_older_than_the_pause(truth: Truth) -> None:
+    rows = truth.job.rows("partition_lag")
+
+    assert not any(row["provisional"] for row in rows)
+    assert len({row["updated_at"] for row in rows}) == 1
+
+
+def test_lag_is_the_tools_where_it_is_not_negative(truth: Truth) -> None:
+    printed = {
+        (row.group_id, row.topic, row.partition): row.lag
+        for row in kafka_tools.describe_offsets(truth.bootstrap)
+    }
+
+    lags = {
+        (row["group_id"], row["topic"], row["partition"]): row["lag"]
+        for row in truth.job.rows("partition_lag")
+    }
+
+    assert all(lag == printed[key] for key, lag in lags.items())
+    assert None in lags.values()
+    assert 0 in lags.values()
+    assert any(lag for lag in lags.values())
+
+
+def test_commits_of_aborted_transactions_do_not_show(truth: Truth) -> None:
+    rows = truth.job.lags("zoo-transactional-aborted")
+
+    # Only its first transaction was committed, and it has gone on reading since.
+    assert rows
+    assert all(row["committed_offset"] < row["log_end_offset"] for row in rows.values())
+
+
+def test_groups_are_the_tools(truth: Truth) -> None:
+    kinds = truth.animals.kinds
+    states = {row.group_id: row for row in kafka_tools.describe_states(truth.bootstrap)}
+
+    groups = {row["group_id"]: row for row in truth.job.rows("consumer_groups")}
+
+    # Groups of assign() users have no group record, and show by their commits alone.
+    assert groups.keys() == {name for name, kind in kinds.items() if kind.subscribes}
+    for name, group in groups.items():
+        assert group["group_type"] == kinds[name].group_type.lower()
+        if kinds[name].group_type == "Classic":
+            assert (group["state"], len(group["members"])) == (states[name].state, states[name].members)
+            assert group["assignor"] == states[name].assignor
+
+
+def test_members_of_classic_groups_are_the_tools(truth: Truth) -> None:
+    classic = {name for name, kind in truth.animals.kinds.items() if kind.group_type == "Classic"}
+    printed = {
+        (row.group_id, row.member_id, row.group_instance_id, row.host, row.client_id, row.partitions)
+        for row in kafka_tools.describe_members(truth.bootstrap)
+        if row.group_id in classic
+    }
+
+    members = {
+        (
+            group["group_id"],
+            member["member_id"],
+            member["group_instance_id"],
+            member["client_host"],
+            member["client_id"],
+            sum(len(numbers) for _, numbers in member["assigned"]),
+        )
+        for group in truth.job.rows("consumer_groups")
+        for member in group["members"]
+    }
+
+    assert len(printed) >= 20
+    assert members == printed
+
+
+def _as_printed(row: dict[str, object]) -> OffsetRow:
+    names = ("group_id", "topic", "partition", "committed_offset", "log_end_offset", "member_id", "client_id")
+    return OffsetRow(**{name: row[name] for name in names}, host=row["client_host"], lag=row["raw_lag"])

@@ -1,0 +1,160 @@
+"""The job in a thread of its own, on a broker of the test's; its batches waited for, its tables read without Spark.
+
+One at a time: all jobs of a pytest process share its one Spark session.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from deltalake import DeltaTable
+
+from pipeline import logs
+from pipeline.batch import STEPS, Step
+from pipeline.config_model import Config, KafkaConfig, PlanConfig, SourceConfig, TablesConfig, TriggerConfig
+from pipeline.job import Job
+from pipeline.query import Report
+from tests.support.waiting import wait_until
+
+Row = dict[str, Any]
+
+_BATCH_WITHIN_S = 90.0
+_STOPPED_WITHIN_S = 90.0
+
+
+class RunningJob:
+    """One job.
+
+    Attributes:
+        reports: Of every finished batch, oldest first.
+        messages: What it logged at INFO and above, one line each, with the fields.
+    """
+
+    def __init__(self, config: Config, *, once: bool = False, steps: tuple[Step, ...] = STEPS) -> None:
+        self.config = config
+        self.reports: list[Report] = []
+        self.messages: list[str] = []
+        self.failure: BaseException | None = None
+        self._job = Job(config, once=once, on_batch=self.reports.append, steps=steps)
+        self._thread = Thread(target=self._run, name="job", daemon=True)
+
+    @property
+    def is_incomplete(self) -> bool:
+        """As `Job.is_incomplete`."""
+        return self._job.is_incomplete
+
+    def start(self) -> None:
+        """Return at once; the first batch takes a while."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it between two batches, as SIGTERM does.
+
+        Raises:
+            AssertionError: It does not end.
+        """
+        self._job.stop.set()
+        self.join()
+
+    def join(self, within_s: float = _STOPPED_WITHIN_S) -> None:
+        """Return when it has ended."""
+        self._thread.join(within_s)
+        assert not self._thread.is_alive(), f"the job did not end within {within_s:.0f} s"
+
+    def wait(self, condition: Callable[[], object], *, what: str, within_s: float = _BATCH_WITHIN_S) -> None:
+        """Return as soon as the condition holds; a job that fails meanwhile is raised at once."""
+
+        def holds() -> object:
+            if self.failure is not None:
+                raise AssertionError(f"the job failed while waiting for {what}") from self.failure
+            return condition()
+
+        wait_until(holds, what=f"{what}; {len(self.reports)} batches finished", within_s=within_s)
+
+    def wait_for_batches(self, count: int = 2) -> None:
+        """Return when so many more batches have finished. The second one began after this call."""
+        wanted = len(self.reports) + count
+        self.wait(lambda: len(self.reports) >= wanted, what=f"{count} more batches")
+
+    def rows(self, table: str) -> list[Row]:
+        """All rows of the table's newest version."""
+        return read_table(self.config, table)
+
+    def lags(self, group_id: str) -> dict[tuple[str, int], Row]:
+        """Rows of `partition_lag` of one group by topic and partition."""
+        return {
+            (row["topic"], row["partition"]): row
+            for row in self.rows("partition_lag")
+            if row["group_id"] == group_id
+        }
+
+    def _run(self) -> None:
+        with _captured(self.messages):
+            try:
+                self._job.run()
+            except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+                self.failure = error
+
+
+@contextmanager
+def running(config: Config, *, steps: tuple[Step, ...] = STEPS) -> Iterator[RunningJob]:
+    """The job from its first finished batch to the end of the block."""
+    job = RunningJob(config, steps=steps)
+    job.start()
+    try:
+        job.wait_for_batches(1)
+        yield job
+    finally:
+        job.stop()
+    if job.failure is not None:
+        raise job.failure
+
+
+def job_config(bootstrap: str, root: Path, **sections: Any) -> Config:
+    """A configuration for tests: a batch every second, a plan with nearly every batch, dry."""
+    return Config(
+        **{
+            "kafka": KafkaConfig(properties={"bootstrap.servers": bootstrap, "log_level": "0"}),
+            "tables": TablesConfig(root=str(root)),
+            "trigger": TriggerConfig(interval_s=1),
+            "source": SourceConfig(request_timeout_s=5),
+            "plan": PlanConfig(interval_s=1, dry_run=True),
+            **sections,
+        }
+    )
+
+
+def read_table(config: Config, table: str) -> list[Row]:
+    """All rows of the table's newest version, as anybody reads them."""
+    rows: list[Row] = DeltaTable(f"{config.tables.root}/{table}").to_pyarrow_table().to_pylist()
+    return rows
+
+
+@contextmanager
+def _captured(messages: list[str]) -> Iterator[None]:
+    """What `pipeline` logs, without the traces."""
+    handler = _Lines(messages)
+    logger = logging.getLogger("pipeline")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(handler)
+
+
+class _Lines(logging.Handler):
+    """Keeps the line that `logs.configure` would print."""
+
+    def __init__(self, messages: list[str]) -> None:
+        super().__init__(logging.INFO)
+        self._messages = messages
+        self.setFormatter(logs._Line())
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._messages.append(self.format(record))
