@@ -1,0 +1,46 @@
+"""Group metadata as a coordinator writes it, for groups that nobody runs: into the offsets topic by `inject`."""
+
+from assignor.protocol.consumer import (
+    Assignment,
+    Subscription,
+    TopicPartitions,
+    encode_assignment,
+    encode_subscription,
+)
+from assignor.protocol.group_metadata import GroupMember, GroupMetadata, encode_group_metadata
+from assignor.protocol.offsets import encode_group_metadata_key
+from tests.support.inject import RawRecord, offsets_partition
+
+
+def member(
+    member_id: str,
+    *topics: str,
+    assigned: TopicPartitions | None = None,
+    owned: TopicPartitions | None = None,
+    subscription: bytes | None = None,
+) -> GroupMember:
+    """A member that was given `assigned` and says that it owns `owned`; `subscription` replaces its bytes."""
+    return GroupMember(
+        member_id=member_id,
+        client_id=f"client-{member_id}",
+        client_host="/10.0.0.1",
+        session_timeout_ms=45_000,
+        rebalance_timeout_ms=300_000,
+        subscription=subscription or encode_subscription(Subscription(topics=topics, owned=owned or {})),
+        assignment=encode_assignment(Assignment(partitions=assigned or {})),
+    )
+
+
+def group_record(group_id: str, *members: GroupMember, generation: int = 1) -> RawRecord:
+    """A stable classic group on the range assignor, in its own partition of the offsets topic."""
+    group = GroupMetadata(
+        protocol_type="consumer",
+        generation=generation,
+        protocol="range",
+        leader=members[0].member_id,
+        state_timestamp_ms=1_700_000_000_000,
+        members=members,
+    )
+    return RawRecord(
+        offsets_partition(group_id), encode_group_metadata_key(group_id), encode_group_metadata(group)
+    )
