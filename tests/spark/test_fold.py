@@ -1,0 +1,192 @@
+"""The stored state brought forward by one batch."""
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from pipeline.fold import assigned_partitions, fold_commits, fold_groups, newest_commits
+from tests.support.frames import decoded, member, picked, stored_groups, stored_lag
+
+
+def commit(position: int, offset: int, **fields: Any) -> dict[str, Any]:
+    row = {
+        "row_kind": "commit",
+        "position": position,
+        "committed_offset": offset,
+        "commit_timestamp_ms": 1000,
+    }
+    return row | fields
+
+
+def tombstone(position: int, **fields: Any) -> dict[str, Any]:
+    return {"row_kind": "tombstone", "position": position} | fields
+
+
+def folded(
+    spark: SparkSession,
+    stored: list[dict[str, Any]],
+    batch: list[dict[str, Any]],
+    groups: list[dict[str, Any]] | None = None,
+    *,
+    is_new_checkpoint: bool = False,
+    behind: tuple[int, ...] = (),
+) -> list[tuple[Any, ...]]:
+    result = fold_commits(
+        stored_lag(spark, *stored),
+        newest_commits(decoded(spark, *batch)),
+        assigned_partitions(stored_groups(spark, *(groups or []))),
+        is_new_checkpoint=is_new_checkpoint,
+        behind=behind,
+    )
+    return picked(
+        result, "group_id", "partition", "committed_offset", "commit_position", "has_new_commit", "confirmed"
+    )
+
+
+def test_commit_at_a_later_position_wins_even_with_a_lower_offset_and_an_earlier_clock(
+    spark: SparkSession,
+) -> None:
+    stored = [{"committed_offset": 50, "commit_position": 7}]
+
+    assert folded(spark, stored, [commit(8, 20, commit_timestamp_ms=1)]) == [("g", 0, 20, 8, True, True)]
+
+
+def test_commit_at_an_earlier_position_never_moves_a_group_back(spark: SparkSession) -> None:
+    stored = [{"committed_offset": 50, "commit_position": 7}]
+
+    assert folded(spark, stored, [commit(6, 99)]) == [("g", 0, 50, 7, False, True)]
+
+
+def test_last_of_several_commits_in_a_batch_counts(spark: SparkSession) -> None:
+    batch = [commit(9, 3), commit(11, 1), commit(10, 2), commit(4, 5, partition=1)]
+
+    assert folded(spark, [], batch) == [("g", 0, 1, 11, True, True), ("g", 1, 5, 4, True, True)]
+
+
+def test_tombstone_removes_the_row(spark: SparkSession) -> None:
+    stored = [
+        {"committed_offset": 50, "commit_position": 7},
+        {"partition": 1, "committed_offset": 5, "commit_position": 8},
+    ]
+
+    assert folded(spark, stored, [tombstone(9)]) == [("g", 1, 5, 8, False, True)]
+
+
+def test_tombstone_before_the_commit_that_stands_removes_nothing(spark: SparkSession) -> None:
+    assert folded(spark, [], [tombstone(9), commit(10, 4)]) == [("g", 0, 4, 10, True, True)]
+
+
+def test_tombstone_of_a_partition_somebody_owns_leaves_it_without_a_commit(spark: SparkSession) -> None:
+    stored = [{"committed_offset": 50, "commit_position": 7}]
+    groups = [{"members": [member("m", assigned={"t": [0]})]}]
+
+    assert folded(spark, stored, [tombstone(9)], groups) == [("g", 0, None, 9, False, True)]
+
+
+def test_owned_partition_without_a_commit_has_a_row(spark: SparkSession) -> None:
+    groups = [{"members": [member("m", assigned={"t": [1]})]}]
+
+    assert folded(spark, [], [], groups) == [("g", 1, None, None, False, True)]
+
+
+def test_group_that_moved_to_another_offsets_partition_goes_on_from_its_positions_there(
+    spark: SparkSession,
+) -> None:
+    stored = [{"committed_offset": 50, "commit_position": 700, "offsets_partition": 1}]
+
+    assert folded(spark, stored, [commit(3, 51, offsets_partition=2)]) == [("g", 0, 51, 3, True, True)]
+
+
+def test_new_checkpoint_drops_what_the_topic_no_longer_holds_once_it_was_read(spark: SparkSession) -> None:
+    stored = [
+        {"committed_offset": 50, "commit_position": 7, "confirmed": False},
+        {"partition": 1, "committed_offset": 5, "commit_position": 8, "confirmed": True},
+    ]
+
+    assert folded(spark, stored, [], behind=(3,)) == [
+        ("g", 0, 50, 7, False, False),
+        ("g", 1, 5, 8, False, True),
+    ]
+    assert folded(spark, stored, []) == [("g", 1, 5, 8, False, True)]
+
+
+def test_new_checkpoint_confirms_the_commit_that_it_reads_again(spark: SparkSession) -> None:
+    stored = [
+        {"committed_offset": 50, "commit_position": 7},
+        {"partition": 1, "committed_offset": 5, "commit_position": 8},
+    ]
+
+    rows = folded(spark, stored, [commit(7, 50)], is_new_checkpoint=True, behind=(3,))
+
+    assert rows == [("g", 0, 50, 7, False, True), ("g", 1, 5, 8, False, False)]
+
+
+def test_partition_given_to_two_members_has_one_row(spark: SparkSession) -> None:
+    groups = [
+        {"generation": 4, "members": [member("b", assigned={"t": [0]}), member("a", assigned={"t": [0]})]}
+    ]
+
+    rows = picked(
+        assigned_partitions(stored_groups(spark, *groups)), "partition", "owner.member_id", "owner.generation"
+    )
+
+    assert rows == [(0, "a", 4)]
+
+
+def group_event(
+    position: int, group_type: str = "classic", *, gone: bool = False, **fields: Any
+) -> dict[str, Any]:
+    kind = "group_tombstone" if gone else "group"
+    return {"row_kind": kind, "position": position, "group_type": group_type, "members": []} | fields
+
+
+def groups_after(
+    spark: SparkSession,
+    stored: list[dict[str, Any]],
+    events: list[dict[str, Any]],
+    *,
+    is_new_checkpoint: bool = False,
+    behind: tuple[int, ...] = (),
+) -> list[tuple[Any, ...]]:
+    result = fold_groups(
+        stored_groups(spark, *stored),
+        decoded(spark, *events),
+        is_new_checkpoint=is_new_checkpoint,
+        behind=behind,
+    )
+    return picked(result, "group_id", "group_type", "generation", "group_position", "confirmed")
+
+
+def test_newest_group_record_stands(spark: SparkSession) -> None:
+    stored = [{"generation": 3, "group_position": 5}]
+
+    assert groups_after(spark, stored, [group_event(9, generation=5), group_event(8, generation=4)]) == [
+        ("g", "classic", 5, 9, True)
+    ]
+
+
+def test_deleted_group_is_gone_and_made_again_it_is_back(spark: SparkSession) -> None:
+    stored = [{"generation": 3, "group_position": 5}]
+
+    assert groups_after(spark, stored, [group_event(9, gone=True)]) == []
+    assert groups_after(spark, stored, [group_event(9, gone=True), group_event(10, generation=1)]) == [
+        ("g", "classic", 1, 10, True)
+    ]
+
+
+def test_group_that_became_a_consumer_group_is_one_whichever_record_came_first(spark: SparkSession) -> None:
+    stored = [{"generation": 3, "group_position": 5}]
+    tombstone_first = [group_event(9, gone=True), group_event(10, "consumer")]
+    header_first = [group_event(9, "consumer"), group_event(10, gone=True)]
+
+    assert groups_after(spark, stored, tombstone_first) == [("g", "consumer", None, 10, True)]
+    assert groups_after(spark, stored, header_first) == [("g", "consumer", None, 9, True)]
+
+
+def test_unconfirmed_group_is_dropped_once_its_partition_was_read(spark: SparkSession) -> None:
+    stored = [{"generation": 3, "group_position": 5}]
+
+    assert groups_after(spark, stored, [], is_new_checkpoint=True, behind=(3,)) == [
+        ("g", "classic", 3, 5, False)
+    ]
+    assert groups_after(spark, stored, [], is_new_checkpoint=True) == []

@@ -1,0 +1,219 @@
+"""What is measured of folded rows."""
+
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline.fold import assigned_partitions, fold_commits, fold_topic_offsets, newest_commits
+from pipeline.measure import LagSettings, TopicSettings, measure_lag, measure_topic_offsets
+from tests.support.frames import NOW_MS, at, decoded, member, picked, stored_groups, stored_lag, stored_topics
+
+TOPICS = TopicSettings(at_ms=NOW_MS, is_listed=True, listing_error=None, half_life_ms=60_000)
+LAGS = LagSettings(
+    at_ms=NOW_MS,
+    behind=(),
+    half_life_ms=60_000,
+    allowed_lag=0,
+    history_interval_ms=60_000,
+    history_max_gap_ms=900_000,
+)
+
+
+def observed(partition: int = 0, *, end: int | None, error: str | None = None) -> dict[str, Any]:
+    return {
+        "row_kind": "log_offset",
+        "partition": partition,
+        "log_start_offset": None if end is None else 0,
+        "log_end_offset": end,
+        "isolation": "read_uncommitted",
+        "observed_at_ms": NOW_MS,
+        "error": error,
+    }
+
+
+def topics(
+    spark: SparkSession,
+    stored: list[dict[str, Any]],
+    now: list[dict[str, Any]],
+    settings: TopicSettings = TOPICS,
+) -> DataFrame:
+    return measure_topic_offsets(
+        fold_topic_offsets(stored_topics(spark, *stored), decoded(spark, *now)), settings
+    )
+
+
+KNOWN = {
+    "log_start_offset": 0,
+    "log_end_offset": 100,
+    "isolation": "read_uncommitted",
+    "observed_at": at(-10),
+}
+
+
+def test_answer_replaces_what_was_known_and_gives_a_rate(spark: SparkSession) -> None:
+    rows = picked(
+        topics(spark, [KNOWN], [observed(end=150)]), "log_end_offset", "observed_at", "arrival_rate", "error"
+    )
+
+    assert rows == [(150, at(0).replace(tzinfo=None), 5.0, None)]
+
+
+def test_no_answer_keeps_the_value_its_age_and_says_why(spark: SparkSession) -> None:
+    rows = picked(
+        topics(spark, [KNOWN], [observed(end=None, error="timed out")]),
+        "log_end_offset",
+        "observed_at",
+        "error",
+    )
+
+    assert rows == [(100, at(-10).replace(tzinfo=None), "timed out")]
+
+
+def test_topic_that_is_no_longer_listed_is_deleted_since_then(spark: SparkSession) -> None:
+    first = picked(topics(spark, [KNOWN], []), "deleted_at")
+    later = picked(topics(spark, [KNOWN | {"deleted_at": at(-5)}], []), "deleted_at")
+
+    assert (first, later) == ([(at(0).replace(tzinfo=None),)], [(at(-5).replace(tzinfo=None),)])
+
+
+def test_failed_listing_deletes_nothing(spark: SparkSession) -> None:
+    failed = replace(TOPICS, listing_error="no broker")
+
+    rows = picked(topics(spark, [KNOWN], [], failed), "log_end_offset", "deleted_at", "error")
+
+    assert rows == [(100, None, "no broker")]
+
+
+def test_topic_made_again_starts_anew(spark: SparkSession) -> None:
+    stored = KNOWN | {"deleted_at": at(-5), "arrival_rate": 9.0, "samples": [(NOW_MS - 10_000, 100)]}
+
+    rows = picked(topics(spark, [stored], [observed(end=200)]), "deleted_at", "arrival_rate", "samples")
+
+    assert [(deleted, rate, [tuple(s) for s in ring]) for deleted, rate, ring in rows] == [
+        (None, None, [(NOW_MS, 200)])
+    ]
+
+
+def lags(
+    spark: SparkSession,
+    stored: list[dict[str, Any]],
+    logs: list[dict[str, Any]],
+    *,
+    batch: tuple[dict[str, Any], ...] = (),
+    groups: tuple[dict[str, Any], ...] = (),
+    settings: LagSettings = LAGS,
+) -> DataFrame:
+    folded = fold_commits(
+        stored_lag(spark, *stored),
+        newest_commits(decoded(spark, *batch)),
+        assigned_partitions(stored_groups(spark, *groups)),
+        is_new_checkpoint=False,
+        behind=settings.behind,
+    )
+    return measure_lag(folded, stored_topics(spark, *logs), settings)
+
+
+COMMITTED = {"committed_offset": 40, "commit_position": 7, "commit_timestamp": at(-20)}
+
+
+def test_lag_is_log_end_minus_committed_offset(spark: SparkSession) -> None:
+    assert picked(lags(spark, [COMMITTED], [KNOWN]), "lag", "raw_lag", "log_end_offset") == [(60, 60, 100)]
+
+
+def test_lag_of_a_commit_below_log_start_counts_what_is_left(spark: SparkSession) -> None:
+    rows = picked(lags(spark, [COMMITTED], [KNOWN | {"log_start_offset": 70}]), "lag", "raw_lag", "status")
+
+    assert rows == [(30, 60, "EXPIRED")]
+
+
+def test_commit_beyond_log_end_has_no_negative_lag(spark: SparkSession) -> None:
+    rows = picked(lags(spark, [COMMITTED], [KNOWN | {"log_end_offset": 30}]), "lag", "raw_lag", "lag_seconds")
+
+    assert rows == [(0, -10, 0.0)]
+
+
+def test_unknown_log_end_gives_null_and_not_zero(spark: SparkSession) -> None:
+    unknown = {"log_end_offset": None, "isolation": "read_uncommitted"}
+
+    assert picked(lags(spark, [COMMITTED], [unknown]), "lag", "raw_lag", "lag_seconds", "status") == [
+        (None, None, None, "UNKNOWN")
+    ]
+
+
+def test_deleted_topic_has_no_lag_and_says_so(spark: SparkSession) -> None:
+    rows = picked(
+        lags(spark, [COMMITTED], [KNOWN | {"deleted_at": at(-3)}]), "lag", "log_end_offset", "status"
+    )
+
+    assert rows == [(None, None, "DELETED")]
+
+
+def test_owner_and_generation_stand_beside_the_commit(spark: SparkSession) -> None:
+    owner = member("m", client_id="c", client_host="/h", group_instance_id="i", assigned={"t": [0]})
+
+    rows = picked(
+        lags(spark, [COMMITTED], [KNOWN], groups=({"generation": 6, "members": [owner]},)),
+        *("assigned", "member_id", "group_instance_id", "client_id", "client_host", "generation"),
+    )
+
+    assert rows == [(True, "m", "i", "c", "/h", 6)]
+
+
+def test_claims_on_partitions_that_do_not_exist_have_no_row(spark: SparkSession) -> None:
+    owner = member("m", assigned={"t": [-1, 0, 2**31 - 1], "nowhere": [0]})
+
+    rows = picked(lags(spark, [], [KNOWN], groups=({"members": [owner]},)), "topic", "partition", "status")
+
+    assert rows == [("t", 0, "NOT_COMMITTED")]
+
+
+def test_rows_of_an_unread_offsets_partition_are_provisional(spark: SparkSession) -> None:
+    other = COMMITTED | {"partition": 1, "offsets_partition": 4}
+    settings = replace(LAGS, behind=(4,))
+
+    rows = picked(
+        lags(spark, [COMMITTED, other], [KNOWN, KNOWN | {"partition": 1}], settings=settings),
+        "partition",
+        "provisional",
+    )
+
+    assert rows == [(0, False), (1, True)]
+
+
+def test_commits_move_the_drain_rate_by_the_time_between_two_batches(spark: SparkSession) -> None:
+    new = {"row_kind": "commit", "position": 8, "committed_offset": 90, "commit_timestamp_ms": NOW_MS - 500}
+
+    rows = lags(spark, [COMMITTED], [KNOWN], batch=(new,))
+
+    assert picked(rows, "drain_rate", "committed_offset") == [(5.0, 90)]
+    assert [tuple(c) for c in rows.select("recent_commits").collect()[0][0]] == [(90, NOW_MS - 500, 10)]
+
+
+def test_lag_of_a_stopped_group_goes_on_growing(spark: SparkSession) -> None:
+    before, after = (
+        picked(lags(spark, [COMMITTED], [KNOWN | {"log_end_offset": end}]), "lag")[0][0] for end in (100, 160)
+    )
+
+    assert (before, after) == (60, 120)
+
+
+def turns(spark: SparkSession, history_at: float | None, history_hash: int | None) -> bool:
+    stored = COMMITTED | {
+        "history_at": None if history_at is None else at(history_at),
+        "history_hash": history_hash,
+    }
+    rows = picked(lags(spark, [stored], [KNOWN]), "history_at")
+    return rows == [(at(0).replace(tzinfo=None),)]
+
+
+def test_history_is_due_when_new_when_changed_after_the_interval_and_at_the_latest_after_the_gap(
+    spark: SparkSession,
+) -> None:
+    says = int(picked(lags(spark, [COMMITTED], [KNOWN]), "history_hash")[0][0])
+
+    assert turns(spark, None, None)
+    assert not turns(spark, -59, says + 1)
+    assert turns(spark, -60, says + 1)
+    assert not turns(spark, -899, says)
+    assert turns(spark, -900, says)

@@ -1,0 +1,100 @@
+"""Plans of all groups at once, on the executors."""
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from assignor.plan_facts import Published
+from pipeline.config_model import GroupRule, PlanConfig
+from pipeline.plan import PlanSettings, make_plans
+from tests.support.frames import NOW_MS, at, member, picked, stored_groups, stored_lag, stored_topics
+
+SETTINGS = PlanSettings(
+    cluster="local",
+    config=PlanConfig(dry_run=False, groups=(GroupRule(pattern="hands-off", exclude=True),)),
+    max_record_bytes=1_000_000,
+    at_ms=NOW_MS,
+    behind=(9,),
+    provisional_reason="partition 9 not read",
+)
+TOPICS = [
+    {"partition": n, "log_start_offset": 0, "log_end_offset": 1000, "observed_at": at(0), "arrival_rate": 0.0}
+    for n in range(4)
+]
+LAGS = [{"partition": n, "committed_offset": committed} for n, committed in enumerate((100, 200, 990, 1000))]
+GROUP: dict[str, Any] = {
+    "state": "Stable",
+    "protocol_type": "consumer",
+    "assignor": "range",
+    "generation": 4,
+    "members": [member("a", assigned={"t": [0, 1]}), member("b", assigned={"t": [2, 3]})],
+}
+
+
+def plans(
+    spark: SparkSession,
+    groups: list[dict[str, Any]],
+    lags: list[dict[str, Any]],
+    published: dict[str, Published] | None = None,
+) -> list[tuple[Any, ...]]:
+    result = make_plans(
+        stored_groups(spark, *groups),
+        stored_lag(spark, *lags),
+        stored_topics(spark, *TOPICS),
+        SETTINGS,
+        published or {},
+    )
+    return picked(result, "group_id", "decision", "epoch", "reason", "record")
+
+
+def test_every_group_with_members_or_commits_has_one_row_with_its_reason(spark: SparkSession) -> None:
+    groups = [GROUP, GROUP | {"group_id": "hands-off"}, GROUP | {"group_id": "late", "offsets_partition": 9}]
+    lags = [*LAGS, {"group_id": "assigns", "committed_offset": 5}]
+
+    rows = plans(spark, groups, lags)
+
+    assert [(group, decision) for group, decision, *_ in rows] == [
+        ("assigns", "abstain"),
+        ("g", "publish"),
+        ("hands-off", "abstain"),
+        ("late", "abstain"),
+    ]
+    reasons = {row[0]: row[3] for row in rows}
+    assert "assign()" in reasons["assigns"]
+    assert "excluded" in reasons["hands-off"]
+    assert "partition 9 not read" in reasons["late"]
+
+
+def test_epoch_follows_the_newest_published_plan(spark: SparkSession) -> None:
+    known = {"g": Published(epoch=11, target_hash="", base_hash="", valid_until_ms=0)}
+
+    assert [row[2] for row in plans(spark, [GROUP], LAGS, known)] == [12]
+
+
+def test_same_rows_in_any_order_and_number_of_tasks_give_the_same_bytes(spark: SparkSession) -> None:
+    groups = [GROUP | {"group_id": f"g{n}"} for n in range(5)]
+    lags = [row | {"group_id": f"g{n}"} for n in range(5) for row in LAGS]
+
+    one = plans(spark, groups, lags)
+    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    three = plans(spark, groups[::-1], lags[::-1])
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+
+    assert one == three
+    assert len({row[4] for row in one}) == 5
+
+
+def test_group_row_holds_what_an_operator_asks_for(spark: SparkSession) -> None:
+    result = make_plans(
+        stored_groups(spark, GROUP), stored_lag(spark, *LAGS), stored_topics(spark, *TOPICS), SETTINGS, {}
+    )
+
+    row = result.collect()[0]
+
+    assert row.assignment == {"a": {"t": "0,3"}, "b": {"t": "1-2"}}
+    assert [(m["partition"], m["from"], m["to"], m["lag"]) for m in row.moves] == [
+        (1, "a", "b", 800),
+        (3, "b", "a", 0),
+    ]
+    assert row.imbalance_after < row.imbalance_before
+    assert (row.base_generation, row.strategy) == (4, "lag-aware")

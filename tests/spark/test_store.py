@@ -1,0 +1,140 @@
+"""Tables: made once, written once per batch, by one driver."""
+
+import time
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pipeline import ownership, upkeep
+from pipeline.errors import FencedError, StoreError
+from pipeline.schemas import TABLES
+from pipeline.store import Stamp, Store, create_tables
+from tests.support.frames import NOW_MS, picked
+
+STAMP = Stamp(query_id="q", batch_id=3, at_ms=NOW_MS, behind=(1, 2), reason="not read yet")
+
+
+@pytest.fixture(scope="module")
+def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("store"))
+    create_tables(spark, path, retention_hours=1)
+    return path
+
+
+def driver(spark: SparkSession, root: str, name: str) -> Store:
+    return ownership.acquire(spark, root, cluster="local", owner=name, now_ms=NOW_MS)
+
+
+def bad_rows(spark: SparkSession, *offsets: int) -> DataFrame:
+    rows = spark.createDataFrame([(o,) for o in offsets], "offset long")
+    nothing = {name: F.lit(None).cast("binary") for name in ("key", "value")}
+    return rows.withColumns(
+        {
+            "cluster": F.lit("local"),
+            "topic": F.lit("t"),
+            "partition": F.lit(0),
+            "kind": F.lit("unknown_type"),
+            "reason": F.lit("why"),
+            "timestamp": F.timestamp_millis(F.lit(NOW_MS)),
+            "updated_at": F.timestamp_millis(F.lit(NOW_MS)),
+            "batch_id": F.lit(3).cast("long"),
+            **nothing,
+        }
+    )
+
+
+def test_every_table_has_its_columns_commented_and_plain_features(root: str) -> None:
+    for table in TABLES:
+        stored = DeltaTable(f"{root}/{table.name}")
+        assert [field.name for field in stored.schema().fields] == table.schema.fieldNames()
+        assert all(field.metadata.get("comment") for field in stored.schema().fields)
+        assert stored.protocol().min_reader_version == 1
+
+
+def test_making_the_tables_again_changes_nothing(spark: SparkSession, root: str) -> None:
+    before = DeltaTable(f"{root}/partition_lag").version()
+
+    create_tables(spark, root, retention_hours=1)
+
+    assert DeltaTable(f"{root}/partition_lag").version() == before
+
+
+def test_new_retention_reaches_the_tables(spark: SparkSession, root: str) -> None:
+    create_tables(spark, root, retention_hours=2)
+
+    properties = DeltaTable(f"{root}/lag_history").metadata().configuration
+    assert properties["delta.deletedFileRetentionDuration"] == "interval 120 minutes"
+
+
+def test_table_of_another_shape_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    other = spark.createDataFrame([("x",)], "cluster string")
+    other.write.format("delta").save(str(tmp_path / "partition_lag"))
+
+    with pytest.raises(StoreError, match=r"table partition_lag .*group_id \(missing\).*empty folder"):
+        create_tables(spark, str(tmp_path), retention_hours=1)
+
+
+def test_newer_driver_fences_the_older_one_inside_the_write(spark: SparkSession, root: str) -> None:
+    old = driver(spark, root, "old")
+    new = driver(spark, root, "new")
+
+    old.write("quarantine", bad_rows(spark, 666), STAMP)
+    new.write("quarantine", bad_rows(spark, 1), STAMP)
+
+    assert (666,) not in picked(new.read("quarantine"), "offset")
+    assert (1,) in picked(new.read("quarantine"), "offset")
+    ownership.check(new, "new")
+    with pytest.raises(FencedError, match="belong to driver new"):
+        ownership.check(old, "old")
+
+
+def test_batch_that_runs_twice_under_one_term_writes_once(spark: SparkSession, root: str) -> None:
+    store = driver(spark, root, "twice")
+
+    for _ in range(2):
+        store.write("quarantine", bad_rows(spark, 2), STAMP)
+
+    assert picked(store.read("quarantine").where("offset = 2"), "offset") == [(2,)]
+
+
+def test_stamp_survives_upkeep_and_tells_batch_and_clock(spark: SparkSession, root: str) -> None:
+    store = driver(spark, root, "stamped")
+    store.write("quarantine", bad_rows(spark, 3), STAMP)
+
+    upkeep.run(root, at_ms=time.time_ns() // 1_000_000, keep_days=10_000, storage_options={})
+
+    assert store.stamp("quarantine") == STAMP
+    assert STAMP.is_batch("q", 3)
+    assert not STAMP.is_batch("q", 4)
+    assert not STAMP.is_batch("other", 3)
+
+
+def test_table_that_no_batch_wrote_has_no_stamp(spark: SparkSession, root: str) -> None:
+    assert driver(spark, root, "fresh").stamp("consumer_groups") is None
+
+
+def test_upkeep_removes_replaced_files_and_rows_past_their_days_and_spark_reads_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    create_tables(spark, str(tmp_path), retention_hours=0)
+    store = driver(spark, str(tmp_path), "keeper")
+    for offset in range(3):
+        stamp = Stamp(query_id="q", batch_id=offset, at_ms=NOW_MS, behind=(), reason=None)
+        store.write("quarantine", bad_rows(spark, offset), stamp)
+    day_ms = 86_400_000
+
+    upkeep.run(str(tmp_path), at_ms=NOW_MS + 5 * day_ms, keep_days=6, storage_options={})
+    kept = picked(store.read("quarantine"), "offset")
+    upkeep.run(str(tmp_path), at_ms=NOW_MS + 8 * day_ms, keep_days=6, storage_options={})
+
+    assert kept == [(0,), (1,), (2,)]
+    assert picked(store.read("quarantine"), "offset") == []
+    store.write(
+        "quarantine",
+        bad_rows(spark, 9),
+        Stamp(query_id="q", batch_id=9, at_ms=NOW_MS, behind=(), reason=None),
+    )
+    assert picked(store.read("quarantine"), "offset") == [(9,)]

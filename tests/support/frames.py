@@ -1,0 +1,74 @@
+"""DataFrames of the tables and of decoded rows, of which a test names only the columns it is about."""
+
+from datetime import datetime, timezone
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as t
+
+from pipeline.decode import DECODED
+from pipeline.schemas import CONSUMER_GROUPS, PARTITION_LAG, TOPIC_OFFSETS
+
+NOW_MS = 1_700_000_000_000
+QUERY = "query-1"
+
+_DEFAULTS: dict[str, Any] = {
+    "cluster": "local",
+    "group_id": "g",
+    "group_type": "classic",
+    "topic": "t",
+    "partition": 0,
+    "status": "OK",
+    "assigned": False,
+    "provisional": False,
+    "confirmed": True,
+    "offsets_partition": 3,
+    "updated_at": datetime.fromtimestamp(NOW_MS / 1000 - 10, tz=timezone.utc),
+    "batch_id": 0,
+    "members": [],
+    "samples": [],
+    "recent_commits": [],
+}
+
+
+def at(seconds: float) -> datetime:
+    """A time so many seconds after `NOW_MS`."""
+    return datetime.fromtimestamp(NOW_MS / 1000 + seconds, tz=timezone.utc)
+
+
+def decoded(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
+    """Decoded rows; what is not named is null, but group, topic, partition and offsets partition."""
+    named = ("group_id", "topic", "partition", "offsets_partition")
+    return _frame(spark, DECODED, rows, {name: _DEFAULTS[name] for name in named})
+
+
+def stored_lag(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
+    return _frame(spark, PARTITION_LAG, rows, _DEFAULTS)
+
+
+def stored_groups(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
+    return _frame(spark, CONSUMER_GROUPS, rows, _DEFAULTS)
+
+
+def stored_topics(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
+    return _frame(spark, TOPIC_OFFSETS, rows, _DEFAULTS)
+
+
+def member(member_id: str, **fields: Any) -> dict[str, Any]:
+    """A member of a stored group."""
+    empty: dict[str, Any] = dict.fromkeys(
+        ("group_instance_id", "client_id", "client_host", "rack", "owned_generation", "error")
+    )
+    return empty | {"member_id": member_id, "topics": ["t"], "owned": {}, "assigned": {}} | fields
+
+
+def picked(frame: DataFrame, *columns: str) -> list[tuple[Any, ...]]:
+    """The values of some columns, sorted."""
+    return sorted((tuple(row) for row in frame.select(*columns).collect()), key=repr)
+
+
+def _frame(
+    spark: SparkSession, schema: t.StructType, rows: tuple[dict[str, Any], ...], defaults: dict[str, Any]
+) -> DataFrame:
+    data = [tuple({**defaults, **row}.get(name) for name in schema.fieldNames()) for row in rows]
+    return spark.createDataFrame(data, schema)
