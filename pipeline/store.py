@@ -11,6 +11,7 @@ Every write is one Delta commit that carries two things in the commit itself:
 
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
@@ -110,8 +111,10 @@ class Store:
 
 
 def path_of(root: str, name: str) -> str:
-    """Folder of the table `name` under `root`."""
-    return f"{root.rstrip('/')}/{name}"
+    """Folder of the table `name` under `root`; a relative one starts at the working directory."""
+    # Delta takes a relative location for the name of a table.
+    base = root.rstrip("/") if "://" in root else Path(root).absolute()
+    return f"{base}/{name}"
 
 
 def create_tables(spark: SparkSession, root: str, retention_hours: float) -> None:
