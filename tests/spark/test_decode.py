@@ -41,7 +41,7 @@ def records(spark: SparkSession, *pairs: tuple[bytes, bytes | None]) -> DataFram
         for position, pair in enumerate(pairs)
     ]
     # One task, as one partition of the offsets topic is.
-    return spark.createDataFrame(rows, _SOURCE).coalesce(1)
+    return spark.createDataFrame(rows, _SOURCE).repartition(1)
 
 
 def test_newest_commit_of_each_partition_leaves_the_worker(spark: SparkSession) -> None:
