@@ -140,8 +140,10 @@ def fold_commits(
     is_new_checkpoint: bool,
     behind: Sequence[int],
 ) -> DataFrame:
-    """One row per partition that a group has committed or owns: the stored row (`old`), the commit that now
-    holds (top-level columns), `has_new_commit`, and the owner; each null where there is none.
+    """One row per partition that a group has committed or owns.
+
+    With the stored row (`old`), the commit that now holds (top-level columns), `has_new_commit`, and the
+    `owner`; each is null where there is none.
 
     Args:
         stored: `schemas.PARTITION_LAG`.

@@ -22,8 +22,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from assignor.errors import DecodeError
-from assignor.protocol import control
 from assignor.plan_facts import Published
+from assignor.protocol import control
 from pipeline.errors import BrokerUnavailableError, FencedError
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""The streaming query: built, watched, stopped between two batches, and started again when the cluster was away."""
+"""The streaming query: built, watched, and stopped between two batches."""
 
 import json
 import logging
@@ -20,10 +20,11 @@ log = logging.getLogger(__name__)
 
 _POLL_S = 1
 _SILENT_INTERVALS = 4
+_SHOWN_S = 0.01
 
 
 class _StopRequestedError(Exception):
-    """Raised by a batch that Spark started after the stop was asked for; Spark will run it again next time."""
+    """Raised by a batch that Spark started after the stop was asked for; it will run again next time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,11 +132,16 @@ def watch(query: StreamingQuery, runner: Runner, *, stop: threading.Event, inter
     while not stop.is_set():
         if _has_ended(query, runner):
             return
-        silent_s = time.monotonic() - max(runner.last_batch_at_s, warned_at_s)
+        now_s = time.monotonic()
+        silent_s = now_s - max(runner.last_batch_at_s, warned_at_s)
         if silent_s > _SILENT_INTERVALS * interval_s and not runner.between_batches.locked():
-            warned_at_s = time.monotonic()
+            warned_at_s = now_s
             log.warning(
-                "no batch has started: is the Kafka cluster reachable?", extra={"for_s": round(silent_s)}
+                "no batch has started: is the Kafka cluster reachable?",
+                extra={
+                    "bootstrap_servers": runner.driver.config.kafka.properties["bootstrap.servers"],
+                    "for_s": round(now_s - runner.last_batch_at_s),
+                },
             )
     with runner.between_batches:
         # A batch that starts from here on gives up before it has done anything.
@@ -177,7 +183,7 @@ def _log(report: Report) -> None:
             "seconds": round(report.seconds, 2),
             "published": report.published,
             "counts": {name: count for name, count in report.counts.items() if count},
-            "steps": {name: round(s, 2) for name, s in report.seconds_by_step.items() if s >= 0.01},
+            "steps": {name: round(s, 2) for name, s in report.seconds_by_step.items() if s >= _SHOWN_S},
             **({"provisional": report.reason} if report.reason else {}),
         },
     )
