@@ -25,6 +25,7 @@ COMMANDS = {
     "assign": "Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.",
     "config": "Check a configuration.",
     "broker": "Run an Apache Kafka broker on this machine until Ctrl-C.",
+    "demo": "The stream on an embedded broker with uneven traffic, shown live, until Ctrl-C.",
     "run": "Run the stream until it is stopped (Ctrl-C or SIGTERM).",
 }
 """Each command with the first line of its help; `pipeline.cli.NAME` holds a function or typer app `NAME`."""

@@ -35,7 +35,7 @@ NONE = "-"
 # Laying out a terminal table costs about a millisecond per row.
 _MOST_ROWS_IN_COLOUR = 500
 _PROGRESS_AFTER_S = 2.0
-_STYLES = {
+STYLES = {
     "OK": "green",
     "WARN": "yellow",
     "REWIND": "yellow",
@@ -47,6 +47,7 @@ _STYLES = {
     "publish": "green",
     "abstain": "yellow",
 }
+"""Colour of a status or decision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +166,7 @@ def _coloured(columns: Sequence[Column], lines: Iterable[Sequence[str]]) -> Tabl
     for column in columns:
         table.add_column(column.header, justify="right" if column.is_number else "left", overflow="fold")
     for line in lines:
-        table.add_row(*(Text(cell, style=_STYLES.get(cell.rstrip("*"), "")) for cell in line))
+        table.add_row(*(Text(cell, style=STYLES.get(cell.rstrip("*"), "")) for cell in line))
     return table
 
 

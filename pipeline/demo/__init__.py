@@ -1,0 +1,8 @@
+"""The demo: the real stream on an embedded broker, with consumers that fall behind unevenly.
+
+scene      which topics and groups there are, and how fast everything is
+traffic    the producer process; `members` the consumer processes; `crew` starts and ends them
+folder     where everything is written; `terminal` keeps foreign output away from the view
+snapshot   what the tables say; `live` and `lines` show it, `summary` sums it up
+show       joins them
+"""

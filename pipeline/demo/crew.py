@@ -1,0 +1,88 @@
+"""The demo's topics, and the processes that write to and read from them."""
+
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from types import TracebackType
+from typing import final
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from pipeline.demo.scene import GROUPS, TOPICS
+from pipeline.errors import BrokerUnavailableError, PipelineError
+
+_TIMEOUT_S = 30.0
+_STOPPED_WITHIN_S = 6.0
+# The slowest consumer would fill a disk in the end.
+_TOPIC_CONFIG = {"retention.bytes": str(64 * 1024 * 1024), "segment.bytes": str(8 * 1024 * 1024)}
+
+
+def create_topics(bootstrap: str) -> None:
+    """Create the topics of the scene.
+
+    Raises:
+        BrokerUnavailableError: The broker did not make them.
+    """
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    wanted = [NewTopic(topic.name, topic.partitions, 1, config=_TOPIC_CONFIG) for topic in TOPICS]
+    try:
+        for future in admin.create_topics(wanted, operation_timeout=_TIMEOUT_S).values():
+            future.result(_TIMEOUT_S)
+    except KafkaException as error:
+        raise BrokerUnavailableError(f"the demo's topics could not be created: {error}") from error
+
+
+@final
+class Crew:
+    """The producer and the groups, a process each; a context manager. Their output is this process's."""
+
+    def __init__(self, bootstrap: str) -> None:
+        """Start all of them."""
+        self._processes = {
+            "the producer": _start("traffic", bootstrap),
+            **{
+                f"the consumers of {group.group_id}": _start("members", bootstrap, group.group_id)
+                for group in GROUPS
+            },
+        }
+
+    def __enter__(self) -> "Crew":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def check(self) -> None:
+        """Raise if somebody has gone home early.
+
+        Raises:
+            PipelineError: A process ended by itself.
+        """
+        for name, process in self._processes.items():
+            if process.poll() is not None:
+                raise PipelineError(f"{name} ended with status {process.returncode}")
+
+    def close(self) -> None:
+        """End all of them: first all are told, then each is waited for, and killed if it takes too long."""
+        for process in self._processes.values():
+            if process.stdin:
+                process.stdin.close()
+        deadline = time.monotonic() + _STOPPED_WITHIN_S
+        for process in self._processes.values():
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - time.monotonic()))
+            process.kill()
+            process.wait()
+
+
+def _start(module: str, *arguments: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-m", f"pipeline.demo.{module}", *arguments],
+        stdin=subprocess.PIPE,
+        # Ctrl-C goes to the whole foreground group; the consumers leave when the demo says so.
+        start_new_session=True,
+    )

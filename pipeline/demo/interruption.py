@@ -1,0 +1,33 @@
+"""Ctrl-C and SIGTERM: the first ends the demo in order, the second at once."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event
+from typing import Any
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_EXIT_STATUS = 130
+
+
+@contextmanager
+def heard(tidy: Callable[[], object]) -> Iterator[Event]:
+    """An event that the first signal sets. A second one calls `tidy` and ends this process at once.
+
+    That leaves nothing running: consumers, Spark and the broker's watchdog end when their stdin closes.
+    """
+    asked = Event()
+
+    def on_signal(_number: int, _frame: Any) -> None:
+        if asked.is_set():
+            tidy()
+            os._exit(_EXIT_STATUS)
+        asked.set()
+
+    before = {number: signal.signal(number, on_signal) for number in _SIGNALS}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

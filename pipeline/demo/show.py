@@ -1,0 +1,158 @@
+"""The demo from beginning to end."""
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, suppress
+from datetime import datetime
+from queue import Empty, SimpleQueue
+from threading import Event
+from typing import Protocol
+
+from rich.console import Console
+
+from pipeline.artifacts import resolve, resolve_for_spark
+from pipeline.config import load
+from pipeline.demo import interruption
+from pipeline.demo.background import in_background
+from pipeline.demo.crew import Crew, create_topics
+from pipeline.demo.engine import Engine
+from pipeline.demo.folder import TEMPLATE, Folder
+from pipeline.demo.lines import Lines
+from pipeline.demo.live import Screen
+from pipeline.demo.snapshot import Snapshot, read_snapshot
+from pipeline.demo.summary import Summary, summarise
+from pipeline.embedded import KAFKA, EmbeddedBroker
+from pipeline.errors import BrokerUnavailableError
+from pipeline.query import Report
+from pipeline.reading import Tables
+from pipeline.session import PACKAGES
+
+_LOOK_EVERY_S = 0.2
+_BROKER = {
+    # A task of each batch reads each of them.
+    "offsets.topic.num.partitions": "4",
+    # Members that come at the same time join one generation instead of one each.
+    "group.initial.rebalance.delay.ms": "1000",
+}
+
+
+class View(Protocol):
+    """What shows the demo."""
+
+    def phase(self, text: str) -> AbstractContextManager[None]:
+        """Show that something that takes time is being done, while the body runs."""
+
+    def open(self) -> AbstractContextManager[None]:
+        """Get ready for batches, while the body runs."""
+
+    def show(self, report: Report, snapshot: Snapshot) -> None:
+        """One finished batch."""
+
+
+class Show:
+    """One run of the demo in its folder."""
+
+    def __init__(self, folder: Folder, console: Console, *, seconds: float | None) -> None:
+        """Start nothing.
+
+        Args:
+            folder: Where everything goes; empty.
+            console: Where the view is drawn.
+            seconds: How long to go on after the first batch; None is until Ctrl-C.
+        """
+        self._folder = folder
+        self._console = console
+        self._seconds = seconds
+        self._tables = Tables(str(folder.tables))
+        self._bootstrap = ""
+        self._plans_until: datetime | None = None
+        self._batch_seconds: list[float] = []
+        self._view: View = (
+            Screen(console, tables=folder.tables, log=folder.log) if console.is_terminal else Lines(console)
+        )
+
+    def run(self) -> Summary:
+        """Start everything, watch, end everything, and sum up.
+
+        Raises:
+            PipelineError: Something could not be started, or ended by itself.
+        """
+        resolve(KAFKA, report=self._console.print)
+        jars = tuple(str(jar) for jar in resolve_for_spark(PACKAGES, report=self._console.print))
+        with interruption.heard(self._console.show_cursor) as asked, ExitStack() as cleanup:
+            broker = EmbeddedBroker(data_dir=self._folder.broker, properties=_BROKER)
+            cleanup.callback(broker.close)
+            engine = Engine(load(TEMPLATE).spark, jars=jars)
+            cleanup.callback(engine.close)
+            if self._has_started(broker, engine, asked):
+                self._play(broker, engine, asked, cleanup)
+            with self._view.phase("ending"):
+                cleanup.close()
+        return self._sum_up()
+
+    def _has_started(self, broker: EmbeddedBroker, engine: Engine, asked: Event) -> bool:
+        """Whether Kafka and Spark run, rather than that the end was asked for meanwhile."""
+        with self._view.phase("starting Kafka and Spark (about 15 s)"):
+            for one in (in_background(broker.start), engine.session):
+                while not one.done() and not asked.wait(_LOOK_EVERY_S):
+                    pass
+                if one.done():
+                    one.result()
+        return not asked.is_set()
+
+    def _play(self, broker: EmbeddedBroker, engine: Engine, asked: Event, cleanup: ExitStack) -> None:
+        with self._view.phase("creating topics, starting producer and consumers"):
+            self._bootstrap = broker.bootstrap_servers
+            create_topics(self._bootstrap)
+            crew = cleanup.enter_context(Crew(self._bootstrap))
+        self._folder.write_config(self._bootstrap)
+        reports: SimpleQueue[Report] = SimpleQueue()
+        engine.run(load(self._folder.config), on_batch=reports.put)
+        # Before the consumers leave, so that the tables show them at work.
+        cleanup.callback(engine.stop)
+
+        def check() -> None:
+            engine.check()
+            crew.check()
+            if broker.pid is None:
+                raise BrokerUnavailableError(
+                    f"the broker ended by itself; see {self._folder.broker}/server.log"
+                )
+
+        with self._view.phase("running the first batch (about 20 s)"):
+            report = _next(reports, asked, check, until_s=math.inf)
+        until_s = time.monotonic() + (math.inf if self._seconds is None else self._seconds)
+        with self._view.open():
+            while report:
+                self._show(report)
+                report = _next(reports, asked, check, until_s=until_s)
+
+    def _show(self, report: Report) -> None:
+        self._batch_seconds.append(report.seconds)
+        snapshot = read_snapshot(self._tables, plans_after=self._plans_until)
+        self._plans_until = max((plan.created_at for plan in snapshot.plans), default=self._plans_until)
+        self._view.show(report, snapshot)
+
+    def _sum_up(self) -> Summary:
+        final = Snapshot(groups=(), plans=())
+        if self._batch_seconds:
+            final = read_snapshot(self._tables, plans_after=None)
+        return summarise(
+            self._batch_seconds,
+            final,
+            tables_root=self._folder.tables,
+            control_topic=load(TEMPLATE).control.topic,
+            bootstrap=self._bootstrap,
+        )
+
+
+def _next(
+    reports: "SimpleQueue[Report]", asked: Event, check: Callable[[], None], *, until_s: float
+) -> Report | None:
+    """The next batch; None when the end was asked for or the time is up."""
+    while not asked.is_set() and time.monotonic() < until_s:
+        check()
+        with suppress(Empty):
+            return reports.get(timeout=_LOOK_EVERY_S)
+    return None

@@ -1,0 +1,172 @@
+"""What the tables say after a batch, as the views show it; read without Spark, as anyone else would."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow.compute as pc
+
+from pipeline.reading import Tables
+
+Row = Mapping[str, Any]
+
+_LAG = (
+    "group_id",
+    "topic",
+    "partition",
+    "lag",
+    "lag_seconds",
+    "arrival_rate",
+    "drain_rate",
+    "status",
+    "member_id",
+    "client_id",
+)
+_GROUPS = ("group_id", "group_type", "assignor", "members")
+_PLANS = (
+    "group_id",
+    "created_at",
+    "decision",
+    "reason",
+    "epoch",
+    "moves",
+    "drain_s_before",
+    "drain_s_after",
+    "drain_s_bound",
+)
+_WORST_FIRST = ("EXPIRED", "STOP", "STALL", "REWIND", "WARN", "NOT_COMMITTED", "UNKNOWN", "OK")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What one member of a group has to do; partitions without a known owner are a share of their own."""
+
+    client_id: str | None
+    """None where the owner is not known."""
+    partitions: int
+    lag: int
+    """Records, over the partitions whose lag is known."""
+    lag_seconds: float | None
+    """Of the partition that is furthest behind."""
+    arrival_rate: float
+    """Records/s."""
+    drain_rate: float
+    """Records/s."""
+    status: str
+    """The worst of its partitions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupView:
+    """One group."""
+
+    group_id: str
+    group_type: str | None
+    assignor: str | None
+    shares: tuple[Share, ...]
+    """By client id; the share of nobody last."""
+
+    @property
+    def lag(self) -> int:
+        """Records."""
+        return sum(share.lag for share in self.shares)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One row of `recommendations`."""
+
+    group_id: str
+    created_at: datetime
+    decision: str
+    reason: str | None
+    epoch: int | None
+    moves: int
+    drain_s_before: float | None
+    drain_s_after: float | None
+    drain_s_bound: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All groups, sorted by id, and the plans made since the snapshot before."""
+
+    groups: tuple[GroupView, ...]
+    plans: tuple[Plan, ...]
+    """Oldest first."""
+
+    @property
+    def lag(self) -> int:
+        """Records."""
+        return sum(group.lag for group in self.groups)
+
+    @property
+    def partitions(self) -> int:
+        """Counted once for each group that reads them."""
+        return sum(share.partitions for group in self.groups for share in group.shares)
+
+
+def read_snapshot(tables: Tables, *, plans_after: datetime | None) -> Snapshot:
+    """The newest state, with the plans made later than `plans_after` (all when it is None).
+
+    Raises:
+        StoreError: A table cannot be read.
+    """
+    lags = tables.read("partition_lag", columns=_LAG).to_pylist()
+    groups = tables.read("consumer_groups", columns=_GROUPS).to_pylist()
+    later = None if plans_after is None else pc.field("created_at") > plans_after
+    plans = tables.read("recommendations", columns=_PLANS, where=later).to_pylist()
+    return Snapshot(groups=_groups(groups, lags), plans=_plans(plans))
+
+
+def _groups(groups: Sequence[Row], lags: Sequence[Row]) -> tuple[GroupView, ...]:
+    known = {row["group_id"]: row for row in groups}
+    by_group: dict[str, list[Row]] = defaultdict(list)
+    for row in lags:
+        by_group[row["group_id"]].append(row)
+    return tuple(
+        GroupView(
+            group_id=group_id,
+            group_type=known.get(group_id, {}).get("group_type"),
+            assignor=known.get(group_id, {}).get("assignor"),
+            shares=_shares(known.get(group_id, {}).get("members") or (), by_group[group_id]),
+        )
+        for group_id in sorted({*known, *by_group})
+    )
+
+
+def _shares(members: Sequence[Row], lags: Sequence[Row]) -> tuple[Share, ...]:
+    names = {member["member_id"]: member["client_id"] for member in members}
+    names |= {row["member_id"]: row["client_id"] for row in lags}
+    by_member: dict[str | None, list[Row]] = {member_id: [] for member_id in names}
+    for row in lags:
+        by_member[row["member_id"]].append(row)
+    order = sorted(names, key=lambda one: (one is None, names[one] or "", one or ""))
+    return tuple(_share(names[member_id], by_member[member_id]) for member_id in order)
+
+
+def _share(client_id: str | None, rows: Sequence[Row]) -> Share:
+    return Share(
+        client_id=client_id,
+        partitions=len(rows),
+        lag=sum(_known(rows, "lag")),
+        lag_seconds=max(_known(rows, "lag_seconds"), default=None),
+        arrival_rate=sum(_known(rows, "arrival_rate")),
+        drain_rate=sum(_known(rows, "drain_rate")),
+        status=min((row["status"] for row in rows), key=_badness, default="OK"),
+    )
+
+
+def _known(rows: Iterable[Row], name: str) -> list[Any]:
+    return [row[name] for row in rows if row[name] is not None]
+
+
+def _badness(status: str) -> tuple[int, str]:
+    return (_WORST_FIRST.index(status) if status in _WORST_FIRST else len(_WORST_FIRST), status)
+
+
+def _plans(rows: Sequence[Row]) -> tuple[Plan, ...]:
+    plans = [Plan(**{**row, "moves": len(row["moves"] or ())}) for row in rows]
+    return tuple(sorted(plans, key=lambda plan: (plan.created_at, plan.group_id)))

@@ -1,0 +1,58 @@
+"""Small snapshots to show."""
+
+from datetime import datetime, timezone
+from typing import Any
+
+from pipeline.demo.snapshot import GroupView, Plan, Share, Snapshot
+from pipeline.query import Report
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+
+
+def share(client_id: str | None = "billing-1", **given: Any) -> Share:
+    defaults = {
+        "partitions": 3,
+        "lag": 0,
+        "lag_seconds": 0.0,
+        "arrival_rate": 10.0,
+        "drain_rate": 10.0,
+        "status": "OK",
+    }
+    return Share(client_id=client_id, **{**defaults, **given})
+
+
+def group(*shares: Share, group_id: str = "billing") -> GroupView:
+    return GroupView(group_id=group_id, group_type="classic", assignor="range", shares=shares)
+
+
+def plan(**given: Any) -> Plan:
+    defaults = {
+        "group_id": "billing",
+        "created_at": NOON,
+        "decision": "publish",
+        "reason": None,
+        "epoch": 1,
+        "moves": 2,
+        "drain_s_before": 400.0,
+        "drain_s_after": 50.0,
+        "drain_s_bound": 40.0,
+    }
+    return Plan(**{**defaults, **given})
+
+
+def snapshot(*groups: GroupView, plans: tuple[Plan, ...] = ()) -> Snapshot:
+    return Snapshot(groups=groups, plans=plans)
+
+
+def report(**given: Any) -> Report:
+    defaults = {
+        "batch_id": 7,
+        "seconds": 2.5,
+        "seconds_by_step": {},
+        "counts": {},
+        "published": 0,
+        "is_complete": True,
+        "is_overdue": False,
+        "reason": None,
+    }
+    return Report(**{**defaults, **given})

@@ -1,0 +1,22 @@
+import pytest
+
+from pipeline.demo.words import grounds, seconds, verdict
+from tests.support.demo_scenes import plan
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(None, "never"), (0.4, "0 s"), (119.4, "119 s"), (120.0, "2 min"), (7199.0, "120 min"), (7200.0, "2 h")],
+)
+def test_seconds_are_said_in_a_unit_that_fits(value: float | None, expected: str) -> None:
+    assert seconds(value) == expected
+
+
+def test_one_move_is_one_move() -> None:
+    assert grounds(plan(moves=1)).startswith("1 move,")
+
+
+def test_a_decision_against_a_plan_has_its_reason() -> None:
+    abstained = plan(decision="abstain", epoch=None, reason="no members")
+
+    assert (verdict(abstained), grounds(abstained)) == ("abstain", "no members")
