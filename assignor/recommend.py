@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from assignor.arrays import Bools
+from assignor.arrays import Int64s
 from assignor.assignment import Assignment
 from assignor.drain import drain_s, lag_imbalance
 from assignor.drain_bound import lower_bound_s
@@ -25,6 +25,10 @@ from assignor.refusals import refuse_data, refuse_group
 from assignor.registry import strategy
 from assignor.topics import Topics
 from assignor.verify import check
+
+_BACKLOG_S = 10.0
+"""Lag of so many seconds of draining is a backlog. Less is what lies between two commits of a member that keeps
+up: a client commits every 5 s by default (auto.commit.interval.ms), and the batch looks some time later."""
 
 
 def decide(
@@ -75,7 +79,7 @@ def to_group(facts: GroupFacts, partitions: PartitionFacts, rules: Rules) -> Gro
     )
     if (lag == UNKNOWN).any():
         raise AbstainError(f"lag of {topics.name(int((lag == UNKNOWN).argmax()))} is not known")
-    capacity = _capacity(facts, partitions, topics, lag > 0)
+    capacity = _capacity(facts, partitions, topics, lag)
     members = [
         Member(
             member_id=member.member_id,
@@ -93,9 +97,9 @@ def to_group(facts: GroupFacts, partitions: PartitionFacts, rules: Rules) -> Gro
 
 
 def _capacity(
-    facts: GroupFacts, partitions: PartitionFacts, topics: Topics, is_behind: Bools
+    facts: GroupFacts, partitions: PartitionFacts, topics: Topics, lag: Int64s
 ) -> list[float | None]:
-    """Records/s that each member was seen to drain while it had lag, the only time when it shows its capacity."""
+    """Records/s that each member drains while it has a backlog, the only time when it shows its capacity."""
     index = topics.index()
     drained = np.nan_to_num(partitions.drain_rate)
     rates: list[float | None] = []
@@ -112,7 +116,7 @@ def _capacity(
         )
         pid = pid[pid >= 0]
         rate = float(drained[pid].sum())
-        rates.append(rate if rate > 0 and is_behind[pid].any() else None)
+        rates.append(rate if rate > 0 and lag[pid].sum() > _BACKLOG_S * rate else None)
     return rates
 
 

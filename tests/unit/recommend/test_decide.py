@@ -131,6 +131,14 @@ def test_drain_times_come_from_members_seen_draining_a_backlog() -> None:
     assert decision.drain_s_bound <= decision.drain_s_after
 
 
+def test_member_that_keeps_up_counts_as_fast_as_those_with_a_backlog() -> None:
+    lags = replace(partitions(LAGS), drain_rate=np.array([10.0, 10.0, 1.5, 0.0]))
+
+    decision = decided(lags=lags)
+
+    assert decision.drain_s_after == pytest.approx(900 / 20)
+
+
 def test_no_drain_rate_gives_no_times() -> None:
     decision = decided()
 
