@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml deploy/constraints.txt
 	@echo "installing pinned dependencies into $(VENV) (about a minute the first time)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1" -c deploy/constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt --group dev -e ".[stream]"
-	@$(BIN)/python -m pipeline.artifacts
+	@$(BIN)/python -m pipeline.fetch
 	@touch $@
 
 run: setup ## run the job on an embedded broker with live, uneven traffic (Ctrl-C ends it)

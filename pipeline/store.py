@@ -3,8 +3,8 @@
 Every write is one Delta commit that carries two things in the commit itself:
 
 - a transaction `("lagwise", term * 2**32 + batch_id + 1)`: Delta skips the write, inside its own commit
-  protocol, when the table has seen the same or a higher number. A driver whose term is over can therefore not write, whatever it
-  believes, and a batch that runs twice under one term writes once;
+  protocol, when the table has seen the same or a higher number. A driver whose term is over can therefore not
+  write, whatever it believes, and a batch that runs twice under one term writes once;
 - a stamp in the commit's user metadata (`Stamp`): which batch of which checkpoint it was, and that batch's
   clock. A restarted driver reads it to see how far the batch that is being replayed had come.
 """
