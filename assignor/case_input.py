@@ -65,13 +65,13 @@ def read_case(document: Mapping[str, object]) -> Case:
     topics = _topics(document["topics"])
     members = _object(document["members"], "members")
     lag, unknown_lag = _lags(topics, document.get("lags"))
-    _check_racks(topics, document.get("racks"))
     try:
         group = build_group(
             topics=topics,
             members=[_member(member_id, value) for member_id, value in members.items()],
             lag=lag,
             rate=_rates(topics, document.get("rates")),
+            replica_racks=_racks(topics, document.get("racks")),
         )
     except InvalidGroupError as error:
         raise InvalidCaseError("", str(error)) from error
@@ -112,13 +112,13 @@ def _member(member_id: str, value: object) -> Member:
     if "topics" not in entry:
         raise InvalidCaseError(f"{key}.topics", "is missing")
     subscribed = _list(entry["topics"], f"{key}.topics")
-    for name in ("client", "rack"):
-        _optional_text(entry, name, key)
+    _optional_text(entry, "client", key)
     generation = entry.get("generation")
     return Member(
         member_id=member_id,
         topics=[_text(topic, f"{key}.topics[{i}]") for i, topic in enumerate(subscribed)],
         instance_id=_optional_text(entry, "instance", key),
+        rack=_optional_text(entry, "rack", key),
         owned={
             topic: _numbers(numbers, f"{key}.owned.{topic}")
             for topic, numbers in _optional_object(entry, "owned", f"{key}.owned").items()
@@ -159,11 +159,14 @@ def _rates(topics: Topics, value: object) -> Floats:
     return rate
 
 
-def _check_racks(topics: Topics, value: object) -> None:
-    for name, _, values in _by_topic(topics, value, "racks"):
+def _racks(topics: Topics, value: object) -> list[list[str]]:
+    """Replica racks by pid; a topic left out has none."""
+    by_pid: list[list[str]] = [[] for _ in range(topics.n_partitions)]
+    for name, first, values in _by_topic(topics, value, "racks"):
         for i, racks in enumerate(values):
-            for j, rack in enumerate(_list(racks, f"racks.{name}[{i}]")):
-                _text(rack, f"racks.{name}[{i}][{j}]")
+            key = f"racks.{name}[{i}]"
+            by_pid[first + i] = [_text(rack, f"{key}[{j}]") for j, rack in enumerate(_list(racks, key))]
+    return by_pid
 
 
 def _by_topic(topics: Topics, value: object, key: str) -> Iterable[tuple[str, int, list[object]]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from assignor.arrays import Bools, Int32s, Int64s
 
+UNCLAIMED = int(np.iinfo(np.int32).min)
 NO_GENERATION = -1
 """Generation of a claim that came without one: user data v0, or an empty subscription."""
 
@@ -34,6 +35,8 @@ class Ownership:
     """Winning claimant of each partition, -1 where nobody claims it or the claim is contested."""
     contested: Bools
     """True where two members claim the partition in the same newest generation."""
+    generation: Int32s
+    """Newest generation in which anybody claims the partition, `UNCLAIMED` where nobody does."""
 
 
 def resolve(claims: Claims, *, n_partitions: int) -> Ownership:
@@ -47,7 +50,7 @@ def resolve(claims: Claims, *, n_partitions: int) -> Ownership:
 
     Source: KIP-341; Kafka's AbstractStickyAssignor.
     """
-    newest = np.full(n_partitions, np.iinfo(np.int32).min, np.int32)
+    newest = np.full(n_partitions, UNCLAIMED, np.int32)
     np.maximum.at(newest, claims.pid, claims.generation)
     current = claims.generation == newest[claims.pid]
     pid, member = claims.pid[current], claims.member[current]
@@ -57,4 +60,4 @@ def resolve(claims: Claims, *, n_partitions: int) -> Ownership:
     contested = np.zeros(n_partitions, np.bool_)
     contested[pid[member != last[pid]]] = True
     last[contested] = -1
-    return Ownership(holder=last, contested=contested)
+    return Ownership(holder=last, contested=contested, generation=newest)

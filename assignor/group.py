@@ -12,6 +12,7 @@ import numpy as np
 from assignor.arrays import Bools, Floats, Int32s, Int64s
 from assignor.claims import Ownership
 from assignor.errors import InvalidGroupError
+from assignor.racks import Racks
 from assignor.subscriptions import Subscriptions
 from assignor.topics import Topics
 
@@ -54,6 +55,8 @@ class Group:
     """Records per second that arrive in each partition, >= 0."""
     capacity: Floats | None
     """Records per second each member can drain, > 0; None when that is unknown."""
+    racks: Racks | None = None
+    """Racks of members and replicas; None when no member has one."""
     ignored_claims: IgnoredClaims = field(default_factory=IgnoredClaims)
     owner: Int32s = field(init=False)
     """Holder of each partition as long as it still subscribes, otherwise -1."""
@@ -91,6 +94,9 @@ class Group:
             capacity.shape == (n,) and np.isfinite(capacity).all() and (capacity > 0).all()
         ):
             raise InvalidGroupError("every member needs a finite capacity > 0, or none has one")
+        racks = self.racks
+        if racks is not None and (len(racks.of_member) != n or len(racks.of_partition) != self.n_partitions):
+            raise InvalidGroupError("racks are those of other members or partitions")
 
     @property
     def n_members(self) -> int:

@@ -1,6 +1,6 @@
 """From members as the consumer protocol knows them to a `Group`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -10,6 +10,7 @@ from assignor.arrays import Floats, Int64s
 from assignor.claims import NO_GENERATION, Claims, resolve
 from assignor.errors import InvalidGroupError
 from assignor.group import Group, IgnoredClaims
+from assignor.racks import Racks
 from assignor.subscriptions import Subscriptions
 from assignor.topics import Topics, java_order
 
@@ -25,6 +26,8 @@ class Member:
     """group.instance.id of a static member (KIP-345)."""
     owned: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Claimed partition numbers by topic. Not trusted: what cannot be is ignored and counted."""
+    rack: str | None = None
+    """client.rack."""
     generation: int = NO_GENERATION
     """Generation of the claims."""
     capacity: float | None = None
@@ -47,6 +50,7 @@ def build_group(
     members: Sequence[Member],
     lag: Int64s | None = None,
     rate: Floats | None = None,
+    replica_racks: Sequence[Collection[str]] | None = None,
 ) -> Group:
     """The array form of a group, the same for any order of `members`.
 
@@ -55,6 +59,8 @@ def build_group(
         members: In any order.
         lag: Records by pid, >= 0; without it every lag is 0.
         rate: Records per second by pid, >= 0; without it nothing arrives.
+        replica_racks: Racks of the replicas by pid; without it, or when no member has a rack, racks play no
+            part.
 
     Raises:
         InvalidGroupError: A member id is there twice, or a measure is out of range (see `Group`).
@@ -74,6 +80,7 @@ def build_group(
         lag=np.zeros(topics.n_partitions, np.int64) if lag is None else lag,
         rate=np.zeros(topics.n_partitions, np.float64) if rate is None else rate,
         capacity=_capacities(ranked),
+        racks=_racks(topics, ranked, replica_racks),
         ignored_claims=ignored,
     )
 
@@ -116,3 +123,13 @@ def _capacities(members: Sequence[Member]) -> Floats | None:
         return None
     median = float(np.median(known))
     return np.array([median if m.capacity is None else m.capacity for m in members], np.float64)
+
+
+def _racks(
+    topics: Topics, members: Sequence[Member], replica_racks: Sequence[Collection[str]] | None
+) -> Racks | None:
+    if replica_racks is None or not any(member.rack for member in members):
+        return None
+    if len(replica_racks) != topics.n_partitions:
+        raise InvalidGroupError(f"racks for {len(replica_racks)} of {topics.n_partitions} partitions")
+    return Racks.of(members=[member.rack for member in members], partitions=replica_racks)

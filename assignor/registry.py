@@ -4,7 +4,7 @@ import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from assignor import constrained_sticky, lag_aware
+from assignor import constrained_sticky, lag_aware, range_assignor, roundrobin
 from assignor.assignment import Assignment
 from assignor.errors import InvalidOptionError, UnknownStrategyError
 from assignor.group import Group
@@ -80,6 +80,16 @@ _STRATEGIES = (
         options=(Choice(name="scope", words=("topic", "group")),),
         reads_lag=True,
         function=lag_aware.assign,
+    ),
+    Strategy(
+        name=range_assignor.NAME,
+        protocols=(RebalanceProtocol.EAGER,),
+        function=range_assignor.assign,
+    ),
+    Strategy(
+        name=roundrobin.NAME,
+        protocols=(RebalanceProtocol.EAGER,),
+        function=roundrobin.assign,
     ),
 )
 

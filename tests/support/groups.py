@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from assignor.assignment import Assignment
-from assignor.claims import Ownership
+from assignor.claims import UNCLAIMED, Ownership
 from assignor.group import Group
 from assignor.members import Member, build_group
 from assignor.subscriptions import Subscriptions
@@ -62,7 +62,11 @@ def equal_group(n_partitions: int, n_topics: int, n_members: int) -> Group:
         topics=topics,
         member_ids=tuple(f"m{m:06d}" for m in range(n_members)),
         subscriptions=Subscriptions.everyone(n_topics=n_topics, n_members=n_members),
-        ownership=Ownership(holder=np.full(n, -1, np.int32), contested=np.zeros(n, np.bool_)),
+        ownership=Ownership(
+            holder=np.full(n, -1, np.int32),
+            contested=np.zeros(n, np.bool_),
+            generation=np.full(n, UNCLAIMED, np.int32),
+        ),
         lag=np.zeros(n, np.int64),
         rate=np.zeros(n),
         capacity=None,
@@ -71,8 +75,10 @@ def equal_group(n_partitions: int, n_topics: int, n_members: int) -> Group:
 
 def owned_by(base: Group, target: Assignment) -> Group:
     """The group once every member holds what `target` gives it."""
-    nothing = np.zeros(base.n_partitions, np.bool_)
-    return replace(base, ownership=Ownership(holder=target.member.copy(), contested=nothing))
+    holder = target.member.copy()
+    uncontested = np.zeros(base.n_partitions, np.bool_)
+    generation = np.where(holder >= 0, 1, UNCLAIMED).astype(np.int32)
+    return replace(base, ownership=Ownership(holder=holder, contested=uncontested, generation=generation))
 
 
 def by_name(base: Group, target: Assignment) -> dict[str, list[str]]:

@@ -4,7 +4,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assignor.claims import Ownership
 from assignor.errors import InvalidGroupError
 from assignor.members import build_group
 from assignor.topics import Topics
@@ -110,7 +109,7 @@ def test_lag_that_cannot_be_summed_is_refused() -> None:
         ({"capacity": np.array([1.0, 1.0])}, "capacity"),
         ({"member_ids": ("a", "b")}, "subscriptions"),
         (
-            {"ownership": Ownership(holder=np.array([1, 0], np.int32), contested=np.zeros(2, np.bool_))},
+            {"ownership": replace(equal_group(2, 1, 1).ownership, holder=np.array([1, 0], np.int32))},
             "holder",
         ),
     ],
