@@ -1,4 +1,4 @@
-"""The job: configuration in, a running stream out; for ever, or until the offsets topic was read once (`once`)."""
+"""The job: configuration in, a running stream out; for ever, or until the offsets topic was read (`once`)."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ from pipeline import cluster, kafka_client, ownership, query
 from pipeline.artifacts import resolve_for_spark
 from pipeline.batch import STEPS, Driver, Step
 from pipeline.config_model import Config
-from pipeline.errors import BrokerUnavailableError, PipelineError
+from pipeline.errors import BrokerUnavailableError
 from pipeline.gate import Gate
 from pipeline.log_offsets import LogOffsetsSettings
 from pipeline.publish import Publisher
@@ -54,6 +54,10 @@ class Job:
         self.is_incomplete = False
         """`once` gave up: the offsets topic could not be read to its end within the deadline."""
         self._failures = 0
+        """Of the query, in a row, without a batch in between."""
+        self._waits = 0
+        """For the cluster, in a row, without a batch in between."""
+        self._driver: Driver | None = None
 
     def run(self) -> None:
         """Run until `stop` is set; a cluster that is away is waited for, whether at start or later.
@@ -64,24 +68,32 @@ class Job:
         """
         spark = build_session(resolve(self.config.spark), jars=_jars())
         create_tables(spark, self._root, retention_hours=self.config.tables.retention_hours)
-        waits = 0
         while not self.stop.is_set():
+            self._stream_until_it_ends(spark)
+
+    def _stream_until_it_ends(self, spark: SparkSession) -> None:
+        try:
+            self._stream(spark)
+        except BrokerUnavailableError as error:
+            self._wait_for_cluster(error)
+        except StreamingQueryException as error:
             self._failures += 1
-            try:
-                self._stream(spark)
-            except BrokerUnavailableError as error:
-                wait_s = min(_LONGEST_WAIT_S, 2.0**waits)
-                waits += 1
-                log.warning("Kafka is away", extra={"error": str(error), "next_attempt_in_s": wait_s})
-                self.stop.wait(wait_s)
-            except PipelineError:
+            if self._failures >= _FAILURES_IN_A_ROW:
                 raise
-            except StreamingQueryException as error:
-                if self._failures >= _FAILURES_IN_A_ROW:
-                    raise
-                log.error("the query failed and is started again", extra={"cause": query.cause_of(error)})  # noqa: TRY400 - the trace is the JVM's
-            else:
-                waits = 0
+            log.error("the query failed and is started again", extra={"cause": query.cause_of(error)})  # noqa: TRY400 - the trace is the JVM's
+
+    def _wait_for_cluster(self, error: BrokerUnavailableError) -> None:
+        wait_s = min(_LONGEST_WAIT_S, 2.0**self._waits)
+        self._waits += 1
+        log.warning(
+            "Kafka is away",
+            extra={
+                "bootstrap_servers": self.config.kafka.properties["bootstrap.servers"],
+                "error": str(error),
+                "next_attempt_in_s": wait_s,
+            },
+        )
+        self.stop.wait(wait_s)
 
     @property
     def _root(self) -> str:
@@ -94,7 +106,7 @@ class Job:
             config.control,
             timeout_s=config.source.request_timeout_s,
         )
-        driver = self._driver(spark, found)
+        driver = self._driver = self._take_over(spark, found)
         stream = read_stream(
             spark,
             java_properties=kafka_client.java_properties(config),
@@ -107,11 +119,14 @@ class Job:
         if self.once:
             interval_s = min(interval_s, _LONGEST_ONCE_INTERVAL_S)
         running = query.start(
-            spark, stream, runner, checkpoint=config.tables.checkpoint_path, interval_s=interval_s
+            stream, runner, checkpoint=config.tables.checkpoint_path, interval_s=interval_s
         )
         query.watch(running, runner, stop=self.stop, interval_s=interval_s)
 
-    def _driver(self, spark: SparkSession, found: cluster.Cluster) -> Driver:
+    def _take_over(self, spark: SparkSession, found: cluster.Cluster) -> Driver:
+        if self._driver is not None:
+            # Started again: a driver that has come meanwhile is not to be fenced by the one before it.
+            ownership.check(self._driver.store, self._driver.owner)
         now_ms = time.time_ns() // 1_000_000
         name = self.config.cluster.name or found.cluster_id
         owner = ownership.owner_name(now_ms)
@@ -139,7 +154,7 @@ class Job:
         )
 
     def _finished(self, report: query.Report) -> None:
-        self._failures = 0
+        self._failures = self._waits = 0
         self.on_batch(report)
         if self.once and (report.is_complete or report.is_overdue):
             self.is_incomplete = not report.is_complete

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 _POLL_S = 1
 _SILENT_INTERVALS = 4
+_COMMIT_S = 10
+_COMMIT_POLL_S = 0.05
 _SHOWN_S = 0.01
 
 
@@ -60,6 +62,7 @@ class Runner:
         self.stopping = False
         self.failure: Exception | None = None
         self.last_batch_at_s = time.monotonic()
+        self.last_batch_id: int | None = None
         self._query: StreamingQuery | None = None
         self._known = threading.Event()
 
@@ -100,15 +103,13 @@ class Runner:
             is_overdue=bool(batch.clock.behind) and self.driver.gate.is_overdue(batch.clock.at_ms),
             reason=batch.clock.reason,
         )
+        self.last_batch_id = batch_id
         _log(report)
         self.on_batch(report)
 
 
-def start(
-    spark: SparkSession, stream: DataFrame, runner: Runner, *, checkpoint: str, interval_s: int
-) -> StreamingQuery:
+def start(stream: DataFrame, runner: Runner, *, checkpoint: str, interval_s: int) -> StreamingQuery:
     """Start the query; the first batch runs at once."""
-    spark.sparkContext.setLogLevel("ERROR")
     query = (
         stream.writeStream.queryName("lagwise")
         .foreachBatch(runner)
@@ -143,10 +144,21 @@ def watch(query: StreamingQuery, runner: Runner, *, stop: threading.Event, inter
                     "for_s": round(now_s - runner.last_batch_at_s),
                 },
             )
+    _let_commit(query, runner)
     with runner.between_batches:
         # A batch that starts from here on gives up before it has done anything.
         runner.stopping = True
         query.stop()
+
+
+def _let_commit(query: StreamingQuery, runner: Runner) -> None:
+    """Give Spark the moment it takes to write a finished batch into the checkpoint, or it would run again."""
+    deadline_s = time.monotonic() + _COMMIT_S
+    while query.isActive and time.monotonic() < deadline_s:
+        progress = query.lastProgress
+        if runner.last_batch_id is None or (progress and progress.batchId >= runner.last_batch_id):
+            return
+        threading.Event().wait(_COMMIT_POLL_S)
 
 
 def _has_ended(query: StreamingQuery, runner: Runner) -> bool:
