@@ -15,6 +15,8 @@ class Unassigned(enum.IntEnum):
     ASSIGNED = 0
     NOBODY_SUBSCRIBES = 1
     WITHHELD = 2
+    BEYOND_JOIN = 3
+    OWNER_DOES_NOT_READ = 4
 
     @property
     def words(self) -> str:
@@ -26,6 +28,8 @@ _WORDS = {
     Unassigned.ASSIGNED: "assigned",
     Unassigned.NOBODY_SUBSCRIBES: "no member subscribes to the topic",
     Unassigned.WITHHELD: "withheld until the member that may still hold it has revoked it",
+    Unassigned.BEYOND_JOIN: "the smallest topic of the join has no partition of this number",
+    Unassigned.OWNER_DOES_NOT_READ: "the member of this partition number does not subscribe to the topic",
 }
 
 

@@ -7,7 +7,7 @@ drain rate for every member; without one there is no time (unknown is never 0), 
 
 import numpy as np
 
-from assignor.arrays import Bools, Floats, Int32s, Int64s
+from assignor.arrays import Floats, Int32s, Int64s
 from assignor.group import Group
 
 
@@ -48,18 +48,9 @@ def lag_imbalance(group: Group, member: Int32s) -> float:
     Members that subscribe to nothing with partitions do not count: they can hold none.
     """
     held = member >= 0
-    lag = summed(group.lag[held], by=member[held], n=group.n_members)[readers(group)]
+    lag = summed(group.lag[held], by=member[held], n=group.n_members)[group.readers()]
     total = float(lag.sum())
     return float(lag.max() - lag.min()) / total if total > 0 else 0.0
-
-
-def readers(group: Group) -> Bools:
-    """N entries: does the member subscribe to any topic that has partitions."""
-    used = np.zeros(group.subscriptions.n_sets, np.bool_)
-    used[group.subscriptions.set_of_topic[group.topics.counts > 0]] = True
-    reads = np.zeros(group.n_members, np.bool_)
-    reads[group.subscriptions.members[np.repeat(used, group.subscriptions.set_sizes())]] = True
-    return reads
 
 
 def summed(values: Int64s | Floats, *, by: Int32s, n: int) -> Floats:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from assignor.arrays import Floats, Int64s
-from assignor.drain import readers, summed, times_s
+from assignor.drain import summed, times_s
 from assignor.group import Group
 
 
@@ -29,7 +29,7 @@ def lower_bound_s(group: Group) -> float | None:
     work = np.nonzero(group.readable())[0]
     if len(work) == 0:
         return 0.0
-    fastest = -np.sort(-group.capacity[readers(group)])
+    fastest = -np.sort(-group.capacity[group.readers()])
     largest = _largest(group, work, n=len(fastest) + 1)
     return max(
         _one_partition(group, group.capacity, work),

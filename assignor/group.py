@@ -112,6 +112,15 @@ class Group:
         """P entries: does anybody subscribe to the partition's topic."""
         return (self.subscriptions.subscriber_counts() > 0)[self.topics.topic_of]
 
+    def readers(self) -> Bools:
+        """N entries: does the member subscribe to any topic that has partitions."""
+        sets = self.subscriptions
+        used = np.zeros(sets.n_sets, np.bool_)
+        used[sets.set_of_topic[self.topics.counts > 0]] = True
+        reads = np.zeros(self.n_members, np.bool_)
+        reads[sets.members[np.repeat(used, sets.set_sizes())]] = True
+        return reads
+
     def has_equal_subscriptions(self) -> bool:
         """Does every member subscribe to every topic that has partitions and a subscriber."""
         readers = self.subscriptions.subscriber_counts()

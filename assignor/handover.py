@@ -24,14 +24,30 @@ def withheld(group: Group, target: Assignment) -> Bools:
     return np.logical_and(held_by_another | group.ownership.contested, target.member >= 0)
 
 
-def next_step(group: Group, target: Assignment) -> Assignment:
+def next_step(group: Group, target: Assignment, *, by_number: bool = False) -> Assignment:
     """The part of `target` that may be handed out now.
 
     Called with the group as it is, this is step one. Called with the group after its members have revoked,
     it is step two and equals `target`: nothing is held by another any more. Keep the target between the two
     steps; a strategy that looks at lag would choose another one and the hand-over might never end.
 
+    Args:
+        group: Who holds what now.
+        target: The complete target.
+        by_number: Hand over partition numbers whole: while one partition of a number waits, no member is given
+            another of that number that it does not hold yet. For strategies that join topics (KIP-315).
+
     Source: KIP-429; Kafka's CooperativeStickyAssignor, which misses contested and stale claims on its general
     path.
     """
-    return target.without(withheld(group, target), why=Unassigned.WITHHELD)
+    waiting = withheld(group, target)
+    if by_number:
+        waiting |= _of_waiting_numbers(group, waiting) & (target.member != group.ownership.holder)
+    return target.without(waiting & (target.member >= 0), why=Unassigned.WITHHELD)
+
+
+def _of_waiting_numbers(group: Group, waiting: Bools) -> Bools:
+    number = group.topics.number_of
+    waits = np.zeros(int(group.topics.counts.max(initial=0)), np.bool_)
+    waits[number[waiting]] = True
+    return waits[number]

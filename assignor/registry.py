@@ -4,7 +4,7 @@ import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from assignor import constrained_sticky, lag_aware, range_assignor, roundrobin
+from assignor import constrained_sticky, lag_aware, range_assignor, roundrobin, stream_join
 from assignor.assignment import Assignment
 from assignor.errors import InvalidOptionError, UnknownStrategyError
 from assignor.group import Group
@@ -37,6 +37,8 @@ class Strategy:
     options: tuple[Choice, ...] = ()
     reads_lag: bool = False
     """Does the assignment depend on lag, so that unknown lag matters to it."""
+    joins: bool = False
+    """Must the partitions of one number change hands together (see `handover.next_step`)."""
     function: Callable[..., Assignment]
 
     def check_options(self, options: Mapping[str, object]) -> dict[str, str]:
@@ -90,6 +92,12 @@ _STRATEGIES = (
         name=roundrobin.NAME,
         protocols=(RebalanceProtocol.EAGER,),
         function=roundrobin.assign,
+    ),
+    Strategy(
+        name=stream_join.NAME,
+        protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
+        joins=True,
+        function=stream_join.assign,
     ),
 )
 

@@ -80,3 +80,20 @@ def most_kept_with_even_counts(group: Group) -> int:
     owned = [int((group.owner == m).sum()) for m in range(group.n_members)]
     floor, extras = divmod(int(group.readable().sum()), max(group.n_members, 1))
     return sum(min(o, floor) for o in owned) + min(extras, sum(o > floor for o in owned))
+
+
+def stream_join_picks(n_numbers: int, n_members: int, owner: Sequence[int]) -> list[int]:
+    """KIP-315, a pick at a time: own, else lowest unowned, else the last of the longest list that is left.
+
+    In every round members with something of their own left pick first.
+    """
+    own = {m: [i for i in range(n_numbers) if owner[i] == m] for m in range(n_members)}
+    free = [i for i in range(n_numbers) if owner[i] < 0]
+    taker = [-1] * n_numbers
+    while -1 in taker:
+        for m in sorted(own, key=lambda m: (not own[m], m)):
+            if -1 in taker:
+                longest = max(own, key=lambda v: (len(own[v]), -v))
+                pick = own[m].pop(0) if own[m] else free.pop(0) if free else own[longest].pop()
+                taker[pick] = m
+    return taker

@@ -41,8 +41,8 @@ def test_hand_over_ends_after_its_second_step(strategy: Strategy, description: D
     group = description.build()
     target = strategy.assign(group, {})
 
-    first = next_step(group, target)
-    second = next_step(owned_by(group, first), target)
+    first = next_step(group, target, by_number=strategy.joins)
+    second = next_step(owned_by(group, first), target, by_number=strategy.joins)
 
     verify.check(group, first)
     verify.check(group, second)

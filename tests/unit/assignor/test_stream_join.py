@@ -1,0 +1,141 @@
+import numpy as np
+
+from assignor import stream_join, verify
+from assignor.assignment import Assignment, Unassigned
+from assignor.group import Group
+from assignor.handover import next_step
+from tests.support.groups import by_name, group, member
+
+JOIN = ("clicks", "impressions")
+
+
+def assigned(built: Group) -> Assignment:
+    target = stream_join.assign(built)
+    verify.check(built, target)
+    return target
+
+
+def numbers(built: Group, target: Assignment, topic: str) -> dict[str, list[int]]:
+    return {
+        member_id: [int(name.rsplit("-", 1)[1]) for name in partitions if name.startswith(topic + "-")]
+        for member_id, partitions in by_name(built, target).items()
+    }
+
+
+def test_example_of_kip_315_gives_only_what_the_lost_member_had_to_others() -> None:
+    owned = {"A": [0, 1, 2], "B": [3, 4, 5], "C": [6, 7]}
+    built = group(
+        {"clicks": 10, "impressions": 10},
+        *(member(name, *JOIN, owned=dict.fromkeys(JOIN, tuple(o))) for name, o in owned.items()),
+    )
+
+    target = assigned(built)
+
+    for topic in JOIN:
+        assert numbers(built, target, topic) == {"A": [0, 1, 2, 9], "B": [3, 4, 5], "C": [6, 7, 8]}
+
+
+def test_numbers_that_the_smallest_topic_lacks_are_left_out_with_the_reason() -> None:
+    built = group({"clicks": 2, "impressions": 4}, member("A", *JOIN), member("B", *JOIN))
+
+    target = assigned(built)
+
+    assert numbers(built, target, "impressions") == {"A": [0], "B": [1]}
+    assert target.why.tolist() == [0, 0, 0, 0, Unassigned.BEYOND_JOIN, Unassigned.BEYOND_JOIN]
+
+
+def test_topic_that_one_member_tries_out_is_read_only_in_its_own_numbers() -> None:
+    built = group({"clicks": 4, "impressions": 4, "new": 4}, member("A", *JOIN, "new"), member("B", *JOIN))
+
+    target = assigned(built)
+
+    assert numbers(built, target, "clicks") == {"A": [0, 1], "B": [2, 3]}
+    assert numbers(built, target, "new") == {"A": [0, 1], "B": []}
+    assert target.why[-4:].tolist() == [0, 0, *[Unassigned.OWNER_DOES_NOT_READ] * 2]
+
+
+def test_added_topic_follows_the_numbers_that_are_owned() -> None:
+    built = group(
+        {"clicks": 4, "impressions": 4},
+        member("A", *JOIN, owned={"clicks": [1, 2]}),
+        member("B", *JOIN, owned={"clicks": [0, 3]}),
+    )
+
+    assert numbers(built, assigned(built), "impressions") == {"A": [1, 2], "B": [0, 3]}
+
+
+def test_zombie_loses_its_numbers_to_the_newer_generation() -> None:
+    built = group(
+        {"clicks": 2, "impressions": 2},
+        member("live", *JOIN, owned={"clicks": [0]}, generation=5),
+        member("zombie", *JOIN, owned={"clicks": [1], "impressions": [0, 1]}, generation=4),
+    )
+
+    target = assigned(built)
+
+    assert numbers(built, target, "impressions") == {"live": [0], "zombie": [1]}
+    assert numbers(built, target, "clicks") == {"live": [0], "zombie": [1]}
+
+
+def test_number_that_two_members_hold_in_different_topics_belongs_to_nobody() -> None:
+    built = group(
+        {"clicks": 3, "impressions": 3},
+        member("A", *JOIN, owned={"clicks": [2, 1]}),
+        member("B", *JOIN, owned={"impressions": [2], "clicks": [0]}),
+    )
+
+    target = assigned(built)
+
+    assert numbers(built, target, "clicks") == {"A": [1, 2], "B": [0]}
+    assert next_step(built, target, by_number=True).why[[2, 5]].tolist() == [0, Unassigned.WITHHELD]
+
+
+def test_empty_topic_and_topic_nobody_reads_do_not_stop_the_join() -> None:
+    built = group({"clicks": 1, "empty": 0, "other": 1}, member("A", "clicks", "empty"))
+
+    target = assigned(built)
+
+    assert target.why.tolist() == [0, Unassigned.NOBODY_SUBSCRIBES]
+
+
+def test_member_that_reads_nothing_gets_no_number() -> None:
+    built = group({"clicks": 2}, member("A"), member("B", "clicks"))
+
+    assert by_name(built, assigned(built)) == {"A": [], "B": ["clicks-0", "clicks-1"]}
+
+
+def test_group_without_anything_to_join_gets_an_empty_assignment() -> None:
+    built = group({"clicks": 2}, member("A"))
+
+    assert assigned(built).member.tolist() == [-1, -1]
+
+
+def test_number_is_handed_over_in_all_topics_at_once() -> None:
+    built = group(
+        {"clicks": 2, "impressions": 2},
+        member("A", *JOIN, owned={"clicks": [0, 1]}),
+        member("B", *JOIN),
+    )
+    target = assigned(built)
+
+    apart = next_step(built, target)
+    together = next_step(built, target, by_number=True)
+
+    verify.check(built, apart)
+    verify.check(built, together)
+    assert numbers(built, apart, "impressions") == {"A": [0], "B": [1]}
+    assert numbers(built, together, "impressions") == {"A": [0], "B": []}
+
+
+def test_partition_that_its_target_holds_is_not_revoked_for_the_rest_of_its_number() -> None:
+    built = group(
+        {"clicks": 2, "impressions": 2},
+        member("A", *JOIN, owned={"clicks": [0, 1], "impressions": [0]}, generation=5),
+        member("B", *JOIN, owned={"impressions": [1]}, generation=5),
+    )
+    target = Assignment.complete(built, np.array([0, 1, 0, 1], np.int32))
+
+    first = next_step(built, target, by_number=True)
+
+    verify.check(built, first)
+    assert by_name(built, first) == {"A": ["clicks-0", "impressions-0"], "B": ["impressions-1"]}
