@@ -6,14 +6,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
-    IsolationLevel,
-    KafkaError,
-    KafkaException,
-    TopicPartition,
-)
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec, TopicMetadata
 
 from pipeline.config_model import ControlConfig
 from pipeline.errors import BrokerUnavailableError
@@ -69,20 +63,21 @@ def _create_missing(
     missing = [topic for topic in wanted if topic.topic not in present]
     if missing:
         for name, future in admin.create_topics(missing, operation_timeout=timeout_s).items():
-            _result(future, timeout_s, ignore=KafkaError.TOPIC_ALREADY_EXISTS)
+            _created(future, timeout_s)
             log.info("topic created", extra={"topic": name})
     if OFFSETS_TOPIC not in present:
-        # Asking for any group's coordinator makes the broker create the topic. The question is expected to fail.
-        asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("lagwise-none")])
-        for future in asked.values():
-            _result(future, timeout_s, ignore=KafkaError.GROUP_ID_NOT_FOUND)
+        # Asking for any group's coordinator makes the broker create the topic; the answer does not matter.
+        # It must not be `list_consumer_group_offsets`: librdkafka 2.16 crashes the process when an admin client
+        # gets NOT_COORDINATOR for it (rd_kafka_handle_OffsetFetch wants a consumer group that is not there).
+        for future in admin.describe_consumer_groups(["lagwise-none"], request_timeout=timeout_s).values():
+            future.exception(timeout=timeout_s + 5)
 
 
-def _result(future: "Future[Any]", timeout_s: float, *, ignore: int) -> None:
+def _created(future: "Future[Any]", timeout_s: float) -> None:
     try:
         future.result(timeout=timeout_s + 5)
     except KafkaException as error:
-        if error.args[0].code() not in (ignore, KafkaError._NOENT, KafkaError.COORDINATOR_NOT_AVAILABLE):  # noqa: SLF001 - the constant's public name
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise
 
 
@@ -91,11 +86,15 @@ def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) 
     found: dict[str, int] = {}
     while len(found) < len(topics):
         listed = admin.list_topics(timeout=timeout_s).topics
-        found = {t: len(listed[t].partitions) for t in topics if t in listed and listed[t].partitions}
+        found = {t: len(listed[t].partitions) for t in topics if t in listed and _is_led(listed[t])}
         if len(found) < len(topics) and time.monotonic() > deadline:
             missing = ", ".join(t for t in topics if t not in found)
             raise BrokerUnavailableError(f"topics {missing} did not appear within {timeout_s:g} s")
     return found
+
+
+def _is_led(topic: TopicMetadata) -> bool:
+    return bool(topic.partitions) and all(one.leader >= 0 for one in topic.partitions.values())
 
 
 def _ends(admin: AdminClient, partitions: int, *, timeout_s: float) -> dict[int, int]:
