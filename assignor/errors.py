@@ -110,6 +110,21 @@ class InvalidOptionError(AssignorError):
         return f"{self.strategy}: option {self.option!r} {self._problem}"
 
 
+class NoCommonAssignorError(AssignorError):
+    """No assignor is supported by every member, so the group has none; change the members' lists.
+
+    Attributes:
+        listed: Every name that any member lists, sorted.
+    """
+
+    def __init__(self, listed: tuple[str, ...]) -> None:
+        super().__init__(listed)
+        self.listed = listed
+
+    def __str__(self) -> str:
+        return f"no assignor is listed by every member; they list: {', '.join(self.listed) or 'none'}"
+
+
 class InvalidAssignmentError(AssignorError):
     """An assignment breaks a rule that every assignment keeps; never publish it.
 
@@ -139,3 +154,7 @@ class InvalidCaseError(AssignorError):
 
     def __str__(self) -> str:
         return f"{self.key}: {self._problem}" if self.key else self._problem
+
+
+class AbstainError(AssignorError):
+    """No plan is made for a group; the message is the reason, in words for its operator."""
