@@ -1,0 +1,21 @@
+"""The parts of a run by name; importable, since each of them runs in a process of its own."""
+
+import time
+from typing import Any
+
+from tests.benchmarks import decode, steady
+
+PARTS = {
+    "decode": decode.measure,
+    **{name: size.measure for name, size in steady.SIZES.items()},
+}
+
+
+def measure(name: str, *, quick: bool) -> dict[str, Any]:
+    """The figures of one part."""
+    return PARTS[name](say, quick=quick)
+
+
+def say(text: str) -> None:
+    """Progress, with the time."""
+    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)  # noqa: T201 - progress of a command

@@ -1,0 +1,76 @@
+"""What a run leaves behind: everything as JSON, the figures that matter as Markdown."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "results"
+
+_RATES = (
+    ("best_per_s", "best, commits/s"),
+    ("median_per_s", "median, commits/s"),
+    ("cpu_s_median", "processor s"),
+)
+_BATCHES = (
+    ("rows", "rows"),
+    ("partitions_asked", "partitions asked"),
+    ("commits_per_batch", "commits a batch"),
+    ("first_batch_s", "first batch s"),
+    ("whole_p50_s", "whole p50 s"),
+    ("whole_p95_s", "whole p95 s"),
+    ("without_plan_and_history_p50_s", "steps without plan, history p50 s"),
+    ("cpu_s_p50", "processor s"),
+)
+
+
+def write(run: dict[str, Any], name: str) -> tuple[Path, Path]:
+    """The two files, written anew."""
+    FOLDER.mkdir(exist_ok=True)
+    as_json, as_markdown = FOLDER / f"{name}.json", FOLDER / f"{name}.md"
+    as_json.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
+    as_markdown.write_text(markdown(run), encoding="utf-8")
+    return as_json, as_markdown
+
+
+def markdown(run: dict[str, Any]) -> str:
+    """The run as Markdown: machine, decode rates, batches, steps, memory."""
+    parts = run["parts"]
+    batches = {name: part for name, part in parts.items() if "seconds_by_step" in part}
+    blocks = [_where(run)]
+    if "decode" in parts:
+        blocks.append(_rows("decode + newest per key", parts["decode"], _RATES))
+    if batches:
+        blocks.append(_rows("batch", batches, _BATCHES))
+        blocks.append(_columns("step, p50 s", {n: part["seconds_by_step"] for n, part in batches.items()}))
+        blocks.append(_columns("peak memory, MiB", {n: part["peak_mib"] for n, part in batches.items()}))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _where(run: dict[str, Any]) -> str:
+    machine = run["machine"]
+    return (
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB; load average at start "
+        f"{machine['load_average_1m']}; Python {machine['python']}, {machine['java']}; "
+        f"commit {machine['commit']}{' with changes' if machine['uncommitted'] else ''}; {run['at']}"
+        f"{'; quick run' if run['quick'] else ''}."
+    )
+
+
+def table(header: list[str], rows: list[list[Any]]) -> str:
+    """A Markdown table; numbers with thousands separators."""
+    lines = [header, ["---"] * len(header), *([_cell(value) for value in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _rows(title: str, parts: dict[str, Any], columns: tuple[tuple[str, str], ...]) -> str:
+    header = [title, *(text for _, text in columns)]
+    return table(header, [[name, *(part[key] for key, _ in columns)] for name, part in parts.items()])
+
+
+def _columns(title: str, parts: dict[str, dict[str, Any]]) -> str:
+    keys = dict.fromkeys(key for part in parts.values() for key in part)
+    return table([title, *parts], [[key, *(part.get(key, "") for part in parts.values())] for key in keys])
+
+
+def _cell(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
