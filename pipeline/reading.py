@@ -8,11 +8,14 @@ lag = Tables(".lagwise/tables").read("partition_lag", columns=["group_id", "lag"
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from pipeline.errors import StoreError
 
@@ -35,7 +38,9 @@ class Tables:
         """
         table = self._open(name)
         try:
-            return table.to_pyarrow_table(columns=list(columns), filters=where)
+            return table.to_pyarrow_table(
+                columns=list(columns), filters=where, filesystem=_filesystem(table.table_uri)
+            )
         except (DeltaError, OSError, pa.ArrowException) as error:
             raise StoreError(f"table {name} at {table.table_uri} cannot be read: {_line(error)}") from error
 
@@ -80,6 +85,16 @@ def all_of(*conditions: pc.Expression | None) -> pc.Expression | None:
         if condition is not None:
             found = condition if found is None else found & condition
     return found
+
+
+def _filesystem(uri: str) -> SubTreeFileSystem | None:
+    """Arrow's own file system for a table on this machine; None leaves it to deltalake.
+
+    The one of deltalake is written in Python. Arrow's threads let go of its files after the read has returned,
+    and a process that ends at that moment is aborted.
+    """
+    local = uri.startswith("file://") or "://" not in uri
+    return SubTreeFileSystem(url2pathname(urlsplit(uri).path), LocalFileSystem()) if local else None
 
 
 def _line(error: Exception) -> str:
