@@ -1,6 +1,7 @@
 """A driver that kills itself, and the JVM with it, behind a named step: `python tests/fault/driver.py ROOT BROKER STEP N`.
 
-STEP is a name out of `pipeline.batch.STEPS`, or `none` for a driver that reads what is there, plans once and ends.
+STEP is a name out of `pipeline.batch.STEPS`, or `none` for a driver that reads what is there, sends what was left
+unsent, makes no new plans and ends.
 N is the batch of this process, counted from 1, in which it happens.
 """
 
@@ -21,14 +22,14 @@ from pipeline.job import Job
 from pipeline.logs import configure
 
 
-def config(root: str, bootstrap: str) -> Config:
+def config(root: str, bootstrap: str, *, dry_run: bool) -> Config:
     """Everything is due in every batch, so that every step has something to lose."""
     return Config(
         kafka=KafkaConfig(properties={"bootstrap.servers": bootstrap}),
         tables=TablesConfig(root=root, upkeep_every_batches=2, retention_hours=0.01),
         trigger=TriggerConfig(interval_s=1),
         history=HistoryConfig(interval_s=1, max_gap_s=1),
-        plan=PlanConfig(interval_s=1, dry_run=False),
+        plan=PlanConfig(interval_s=1, dry_run=dry_run),
     )
 
 
@@ -53,7 +54,9 @@ def killing(name: str, in_batch: int) -> tuple[Step, ...]:
 def main() -> None:
     root, bootstrap, step, in_batch = sys.argv[1:]
     configure()
-    Job(config(root, bootstrap), once=step == "none", steps=killing(step, int(in_batch))).run()
+    to_the_end = step == "none"
+    settings = config(root, bootstrap, dry_run=to_the_end)
+    Job(settings, once=to_the_end, steps=killing(step, int(in_batch))).run()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,103 @@
+"""A batch that fails behind a step runs again, and it is as if it had run once.
+
+The job is one process here, so this is quick; `make fault` kills whole drivers.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from pipeline.batch import STEPS, Batch, Step
+from pipeline.config_model import HistoryConfig, PlanConfig
+from tests.support.broker import create_offsets_topic, small_broker
+from tests.support.inject import RawRecord, inject
+from tests.support.job import RunningJob, job_config
+from tests.support.traffic import Traffic, control_records
+from tests.support.undisturbed import (
+    assert_nothing_doubled,
+    assert_one_content_per_epoch,
+    assert_same_state,
+    rows,
+)
+
+_HISTORY = HistoryConfig(interval_s=1, max_gap_s=1)
+_PLAN = PlanConfig(interval_s=1, dry_run=False)
+
+
+class _BombError(Exception):
+    pass
+
+
+class Bombs:
+    """The steps, each of which fails behind its work, once, in a batch of its own."""
+
+    def __init__(self) -> None:
+        self.left = [step.__name__ for step in STEPS]
+        self.steps = tuple(self._armed(step) for step in STEPS)
+
+    def _armed(self, step: Step) -> Step:
+        def run(batch: Batch) -> None:
+            step(batch)
+            # A batch that was let through resets the job's patience, so every second one is.
+            if self.left and self.left[0] == step.__name__ and batch.driver.started:
+                self.left.pop(0)
+                raise _BombError
+
+        run.__name__ = step.__name__
+        return run
+
+
+class Replayed(NamedTuple):
+    bootstrap: str
+    bombs: Bombs
+    root: str
+    calm: str
+
+
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replayed]:
+    folder = tmp_path_factory.mktemp("replay")
+    bombs = Bombs()
+    with small_broker() as broker:
+        bootstrap = broker.bootstrap_servers
+        create_offsets_topic(bootstrap)
+        with Traffic(bootstrap) as traffic:
+            config = job_config(bootstrap, folder / "replayed", history=_HISTORY, plan=_PLAN)
+            job = RunningJob(config, steps=bombs.steps)
+            job.start()
+            for number in range(len(STEPS)):
+                inject(
+                    bootstrap, [RawRecord(key=b"\x00\x63", value=f"garbage {number}".encode(), partition=0)]
+                )
+                traffic.disturb()
+                job.wait(
+                    lambda n=number: len(bombs.left) < len(STEPS) - n, what=f"bomb {number}", within_s=180
+                )
+            job.stop()
+        for name in ("replayed", "calm"):
+            last = RunningJob(job_config(bootstrap, folder / name, history=_HISTORY), once=True)
+            last.start()
+            last.join(180)
+        yield Replayed(bootstrap, bombs, str(folder / "replayed"), str(folder / "calm"))
+
+
+def test_every_step_failed_once(replayed: Replayed) -> None:
+    assert replayed.bombs.left == []
+
+
+def test_replayed_batches_leave_the_state_of_a_calm_run(replayed: Replayed) -> None:
+    assert_same_state(replayed.root, replayed.calm)
+
+
+def test_replayed_batches_double_no_row_and_no_decision(replayed: Replayed) -> None:
+    assert_nothing_doubled(replayed.root)
+
+
+def test_replayed_batches_publish_no_epoch_with_two_contents(replayed: Replayed) -> None:
+    assert_one_content_per_epoch(replayed.root, control_records(replayed.bootstrap))
+
+
+def test_what_was_bad_is_in_quarantine_once_in_both(replayed: Replayed) -> None:
+    key = ("topic", "partition", "offset", "value")
+    assert rows(replayed.root, "quarantine", key) == rows(replayed.calm, "quarantine", key)

@@ -1,0 +1,60 @@
+"""What tables must have in common with those of a run over the same topic that nobody disturbed."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from deltalake import DeltaTable
+
+Row = tuple[Any, ...]
+
+COMMIT = ("group_id", "topic", "partition", "committed_offset", "commit_position", "leader_epoch")
+GROUP = ("group_id", "group_type", "state", "assignor", "generation", "members", "group_position")
+
+
+def rows(root: str, table: str, columns: tuple[str, ...]) -> list[Row]:
+    """Some columns of a table, sorted."""
+    read = DeltaTable(f"{root}/{table}").to_pyarrow_table(columns=list(columns)).to_pylist()
+    return sorted((tuple(row[name] for name in columns) for row in read), key=repr)
+
+
+def assert_same_state(disturbed: str, calm: str) -> None:
+    """Commits with their positions, and groups with their members, are the same under both roots."""
+    commits = rows(disturbed, "partition_lag", COMMIT)
+    groups = rows(disturbed, "consumer_groups", GROUP)
+
+    assert commits == rows(calm, "partition_lag", COMMIT)
+    assert groups == rows(calm, "consumer_groups", GROUP)
+    assert commits
+    assert groups
+
+
+def assert_nothing_doubled(root: str) -> None:
+    """No history row, no quarantine row and no decision is there twice."""
+    for table, key in (
+        ("lag_history", ("group_id", "topic", "partition", "updated_at")),
+        ("recommendations", ("group_id", "created_at")),
+        ("quarantine", ("topic", "partition", "offset")),
+    ):
+        counted = Counter(rows(root, table, key))
+        assert {row for row, count in counted.items() if count > 1} == set(), table
+
+
+def assert_one_content_per_epoch(root: str, sent: Iterable[tuple[str, int, str]]) -> None:
+    """An epoch says one thing, in the table and on the control topic, and both know the same epochs.
+
+    Args:
+        root: Of the tables.
+        sent: Group, epoch and value of the records on the control topic.
+    """
+    decided = [
+        row for row in rows(root, "recommendations", ("group_id", "epoch", "record")) if row[1] is not None
+    ]
+    published = list(sent)
+    contents: dict[tuple[str, int], set[str]] = {}
+    for group, epoch, value in (*decided, *published):
+        contents.setdefault((group, epoch), set()).add(value)
+
+    assert {key for key, values in contents.items() if len(values) > 1} == set()
+    assert {row[:2] for row in published} == {row[:2] for row in decided}
+    assert published
