@@ -52,8 +52,10 @@ class Traffic:
             thread.start()
             thread.join()
         if number % 2 == 0:
-            for future in admin_client(self.bootstrap).delete_consumer_groups([f"passing-{number}"]).values():
-                future.result()
+            # The client has to live as long as its futures.
+            admin = admin_client(self.bootstrap)
+            for future in admin.delete_consumer_groups([f"passing-{number}"]).values():
+                future.result(timeout=60)
 
     def _start(self, work: "threading._Target") -> None:  # type: ignore[name-defined]
         thread = threading.Thread(target=work)
