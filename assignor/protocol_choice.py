@@ -26,7 +26,7 @@ _PROTOCOLS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Selection:
     """The assignor that was selected, and how clearly."""
 
     assignor: str
@@ -36,7 +36,7 @@ class Choice:
     """Did another assignor get as many votes."""
 
 
-def select_assignor(lists: Sequence[Sequence[str]]) -> Choice:
+def select_assignor(lists: Sequence[Sequence[str]]) -> Selection:
     """The assignor of a group whose members list these, the best first.
 
     Among the names that every member lists, each member votes for its first; most votes win. A tie goes to
@@ -57,7 +57,7 @@ def select_assignor(lists: Sequence[Sequence[str]]) -> Choice:
     rank = {name: sum(names.index(name) for names in lists) for name in common}
     winner = min(common, key=lambda name: (-votes[name], rank[name], java_order(name)))
     tie = any(votes[name] == votes[winner] for name in common - {winner})
-    return Choice(assignor=winner, votes=votes[winner], tie=tie)
+    return Selection(assignor=winner, votes=votes[winner], tie=tie)
 
 
 def rebalance_protocol(selected: str, listed: Collection[str], *, mode: Mode) -> RebalanceProtocol:

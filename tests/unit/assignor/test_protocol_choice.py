@@ -3,7 +3,7 @@ import pytest
 from assignor.errors import NoCommonAssignorError
 from assignor.protocol_choice import (
     DEFAULT_ASSIGNORS,
-    Choice,
+    Selection,
     Mode,
     rebalance_protocol,
     select_assignor,
@@ -35,31 +35,33 @@ def test_rolling_bounce_selects_the_new_assignor_once_all_have_it(
 def test_most_first_choices_win() -> None:
     lists = [("a", "b"), ("b", "a"), ("b", "a")]
 
-    assert select_assignor(lists) == Choice(assignor="b", votes=2, tie=False)
+    assert select_assignor(lists) == Selection(assignor="b", votes=2, tie=False)
 
 
 def test_votes_count_before_places_in_the_lists() -> None:
     lists = [("z", "x", "b", "c"), ("z", "x", "b", "c"), ("b", "x", "c", "z")]
 
-    assert select_assignor(lists) == Choice(assignor="z", votes=2, tie=False)
+    assert select_assignor(lists) == Selection(assignor="z", votes=2, tie=False)
 
 
 def test_member_votes_for_its_first_choice_among_what_all_support() -> None:
     lists = [("own", "b", "a"), ("a", "b"), ("b", "a")]
 
-    assert select_assignor(lists) == Choice(assignor="b", votes=2, tie=False)
+    assert select_assignor(lists) == Selection(assignor="b", votes=2, tie=False)
 
 
 def test_tie_goes_to_the_name_further_forward_and_is_told() -> None:
     lists = [("b", "c", "a"), ("a", "b", "c")]
 
-    assert select_assignor(lists) == Choice(assignor="b", votes=1, tie=True)
+    assert select_assignor(lists) == Selection(assignor="b", votes=1, tie=True)
 
 
 def test_full_tie_goes_to_the_first_by_name_whatever_the_order_of_members() -> None:
     lists = [("b", "a"), ("a", "b")]
 
-    assert select_assignor(lists) == select_assignor(lists[::-1]) == Choice(assignor="a", votes=1, tie=True)
+    assert (
+        select_assignor(lists) == select_assignor(lists[::-1]) == Selection(assignor="a", votes=1, tie=True)
+    )
 
 
 @pytest.mark.parametrize(
