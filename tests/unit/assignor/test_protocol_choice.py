@@ -3,8 +3,8 @@ import pytest
 from assignor.errors import NoCommonAssignorError
 from assignor.protocol_choice import (
     DEFAULT_ASSIGNORS,
-    Selection,
     Mode,
+    Selection,
     rebalance_protocol,
     select_assignor,
 )
