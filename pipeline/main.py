@@ -7,6 +7,7 @@ import argparse
 import logging
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 from pipeline.config import load
@@ -25,7 +26,13 @@ def run(config_file: Path, *, once: bool) -> int:
         job = Job(load(config_file), once=once)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: job.stop.set())
-        job.run()
+        # pyspark takes SIGINT for itself when a session starts in the main thread.
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(job.run)
+            while not running.done():
+                # A signal that another thread has received is handled when this one wakes up.
+                wait([running], timeout=1)
+            running.result()
     except PipelineError as error:
         log.critical(str(error))
         return 1

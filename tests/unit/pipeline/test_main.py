@@ -1,0 +1,34 @@
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline import main
+from pipeline.job import Job
+
+
+@pytest.fixture(autouse=True)
+def _handlers() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_a_signal_stops_the_job(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lagwise.toml").write_text("")
+
+    def run(job: Job) -> None:
+        # Where pyspark starts in the main thread, it replaces the handler of SIGINT.
+        assert threading.current_thread() is not threading.main_thread()
+        signal.raise_signal(number)
+        assert job.stop.wait(10)
+
+    monkeypatch.setattr(Job, "run", run)
+
+    assert main.run(tmp_path / "lagwise.toml", once=False) == 0
