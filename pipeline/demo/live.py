@@ -77,7 +77,7 @@ class Screen:
         newest = [self._newest[name] for name in sorted(self._newest)]
         rows = sum(len(group.shares) for group in self._snapshot.groups)
         room = max(0, self._console.height - rows - len(newest) - _HEADINGS - 2)
-        earlier = list(self._earlier)[::-1][:room]
+        earlier = [plan for plan in reversed(self._earlier) if plan not in newest][:room]
         return Group(
             self._headline(self._report),
             lag_table(self._snapshot.groups),
