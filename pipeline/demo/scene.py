@@ -2,7 +2,7 @@
 
 billing    range. All members are equally fast, but one holds the hot partitions and is buried.
 shipping   cooperative-sticky, two topics, members of different speeds.
-search     roundrobin on a topic with even traffic: nothing to do.
+search     roundrobin on a topic with even traffic: little to gain.
 fraud      KIP-848: the broker assigns, so no plan is made.
 export     takes its partitions with assign(), so it has no members; too slow for its topic.
 """

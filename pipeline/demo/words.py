@@ -6,7 +6,7 @@ _UNITS = (("h", 3600), ("min", 60))
 
 
 def seconds(value: float | None) -> str:
-    """Seconds in two or three digits; null is never, as in the table."""
+    """Seconds in two or three digits; null is never."""
     if value is None:
         return "never"
     for unit, size in _UNITS:
@@ -25,5 +25,7 @@ def grounds(plan: Plan) -> str:
     if plan.decision not in ("publish", "dry_run"):
         return plan.reason or ""
     moves = "1 move" if plan.moves == 1 else f"{plan.moves} moves"
+    if plan.drain_s_bound is None:
+        return f"{moves}, drain time not known"
     before, after, bound = map(seconds, (plan.drain_s_before, plan.drain_s_after, plan.drain_s_bound))
     return f"{moves}, drain {before} → {after} (best {bound})"

@@ -1,0 +1,141 @@
+"""The demo as a user runs it, without a terminal."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from assignor.protocol.control import decode, decode_key
+from pipeline.embedded import EmbeddedBroker
+from pipeline.reading import Tables
+from tests.support.waiting import wait_until
+
+_FOLDER = Path(".lagwise/demo")
+_STARTED_WITHIN_S = 400.0
+
+
+@contextmanager
+def _demo(place: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    with subprocess.Popen(
+        [sys.executable, "-c", "from pipeline.cli import main; main()", "demo", *arguments],
+        cwd=place,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _read_until(process: "subprocess.Popen[str]", start: str) -> list[str]:
+    """Lines up to the first that begins with `start`."""
+    assert process.stdout
+    lines: list[str] = []
+    for line in process.stdout:
+        lines.append(line)
+        if line.startswith(start):
+            return lines
+    raise AssertionError(f"ended before {start!r}: {lines}, {process.stderr and process.stderr.read()}")
+
+
+def _descendants(pid: int) -> set[int]:
+    """Process ids of all children of a process, and of theirs."""
+    listed = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True, check=True)
+    pairs = [tuple(map(int, line.split())) for line in listed.stdout.splitlines()]
+    found, fresh = set[int](), {pid}
+    while fresh:
+        fresh = {child for child, parent in pairs if parent in fresh} - found
+        found |= fresh
+    return found
+
+
+def _running(pids: set[int]) -> set[int]:
+    """Those that still run; one that only waits for its exit status to be read does not."""
+    listed = subprocess.run(["ps", "-axo", "pid=,stat="], capture_output=True, text=True, check=True)
+    pairs = (line.split() for line in listed.stdout.splitlines())
+    return {int(pid) for pid, state in pairs if not state.startswith("Z")} & pids
+
+
+def _published(place: Path, topic: str) -> set[tuple[str, int]]:
+    """Group and epoch of each plan on the control topic, as read from the broker's data that was left."""
+    with EmbeddedBroker(data_dir=place / _FOLDER / "broker") as broker:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": broker.bootstrap_servers,
+                "group.id": "reader",
+                "enable.partition.eof": True,
+            }
+        )
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        found = set()
+        while (message := consumer.poll(30)) and not message.error():
+            record = decode(message.value() or b"")
+            assert decode_key(message.key() or b"") == ("demo", record.group)
+            found.add((record.group, record.epoch))
+        consumer.close()
+    return found
+
+
+def test_summary_is_what_tables_and_control_topic_hold(tmp_path: Path) -> None:
+    with _demo(tmp_path, "--seconds", "25", "--json", "summary.json", "--keep") as demo:
+        said = _read_until(demo, "batch 0")
+        processes = _descendants(demo.pid)
+        rest, errors = demo.communicate(timeout=_STARTED_WITHIN_S)
+
+    assert (demo.returncode, errors) == (0, "")
+    assert len(processes) > 8
+    assert not _running(processes)
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    tables = Tables(str(tmp_path / _FOLDER / "tables"))
+    lags = tables.read("partition_lag", columns=["group_id", "lag", "batch_id"])
+    plans = tables.read("recommendations", columns=["group_id", "decision", "epoch", "reason"])
+    made = plans.filter(pc.field("decision") == "publish").to_pylist()
+    assert summary == {
+        "batches": pc.max(lags["batch_id"]).as_py() + 1,
+        "batch_seconds_p50": summary["batch_seconds_p50"],
+        "groups": 5,
+        "partitions": lags.num_rows,
+        "total_lag": pc.sum(lags["lag"]).as_py(),
+        "published": len(made),
+        "tables_root": tables.root,
+        "control_topic": "lagwise.assignments",
+        "bootstrap_servers": summary["bootstrap_servers"],
+    }
+    assert summary["batch_seconds_p50"] > 0
+    assert "\x1b" not in "".join(said) + rest
+    published = _published(tmp_path, summary["control_topic"])
+    assert published == {(plan["group_id"], plan["epoch"]) for plan in made}
+    assert ("billing", 1) in published
+
+
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        ("starting Kafka and Spark", signal.SIGTERM),
+        ("running the first batch", signal.SIGINT),
+        ("batch 0", signal.SIGINT),
+    ],
+    ids=["SIGTERM-while-starting", "Ctrl-C-in-first-batch", "Ctrl-C-later"],
+)
+def test_a_signal_ends_it_and_leaves_nothing(line: str, number: signal.Signals, tmp_path: Path) -> None:
+    with _demo(tmp_path) as demo:
+        _read_until(demo, line)
+        processes = _descendants(demo.pid)
+
+        os.kill(demo.pid, number)
+        rest, errors = demo.communicate(timeout=120)
+
+    assert (demo.returncode, errors) == (0, "")
+    assert "Next:" in rest
+    assert not (tmp_path / _FOLDER).exists()
+    wait_until(lambda: not _running(processes), what="end of all processes")
