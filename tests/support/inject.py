@@ -113,7 +113,9 @@ def commit_in_transaction(bootstrap: str, group_id: str, offsets: Offsets, *, co
 @contextmanager
 def open_transaction(bootstrap: str, group_id: str, offsets: Offsets) -> Iterator[Producer]:
     """Let the group commit in a transaction that is open inside the block and aborted after it, if still open."""
-    producer = Producer({**_config(bootstrap), "transactional.id": f"inject-{uuid4()}"})
+    # As long as the broker allows: a slow test is not to see its coordinator abort the transaction.
+    timeout = {"transaction.timeout.ms": 900_000}
+    producer = Producer({**_config(bootstrap), **timeout, "transactional.id": f"inject-{uuid4()}"})
     producer.init_transactions(_TIMEOUT_S)
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group_id, "log_level": 0})
     try:
