@@ -108,7 +108,13 @@ class Show:
             crew = cleanup.enter_context(Crew(self._bootstrap))
         self._folder.write_config(self._bootstrap)
         reports: SimpleQueue[Report] = SimpleQueue()
-        engine.run(load(self._folder.config), on_batch=reports.put)
+
+        def on_batch(report: Report) -> None:
+            # Here, as the batch during which the end comes is never shown.
+            self._batch_seconds.append(report.seconds)
+            reports.put(report)
+
+        engine.run(load(self._folder.config), on_batch=on_batch)
         # Before the consumers leave, so that the tables show them at work.
         cleanup.callback(engine.stop)
 
@@ -129,7 +135,6 @@ class Show:
                 report = _next(reports, asked, check, until_s=until_s)
 
     def _show(self, report: Report) -> None:
-        self._batch_seconds.append(report.seconds)
         snapshot = read_snapshot(self._tables, plans_after=self._plans_until)
         self._plans_until = max((plan.created_at for plan in snapshot.plans), default=self._plans_until)
         self._view.show(report, snapshot)
