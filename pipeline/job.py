@@ -114,14 +114,12 @@ class Job:
             max_offsets_per_trigger=config.source.max_offsets_per_trigger,
             log_offsets=_log_offsets(config),
         )
-        runner = query.Runner(driver, on_batch=self._finished, steps=self.steps)
+        runner = query.Runner(driver, stop=self.stop, on_batch=self._finished, steps=self.steps)
         interval_s = config.trigger.interval_s
         if self.once:
             interval_s = min(interval_s, _LONGEST_ONCE_INTERVAL_S)
-        running = query.start(
-            stream, runner, checkpoint=config.tables.checkpoint_path, interval_s=interval_s
-        )
-        query.watch(running, runner, stop=self.stop, interval_s=interval_s)
+        running = query.start(stream, runner, checkpoint=config.tables.checkpoint_path, interval_s=interval_s)
+        query.watch(running, runner, interval_s=interval_s)
 
     def _take_over(self, spark: SparkSession, found: cluster.Cluster) -> Driver:
         if self._driver is not None:

@@ -51,15 +51,21 @@ class Runner:
     """Calls the steps for each batch of one query; the query's foreachBatch function."""
 
     def __init__(
-        self, driver: Driver, *, on_batch: Callable[[Report], None], steps: tuple[Step, ...] = STEPS
+        self,
+        driver: Driver,
+        *,
+        stop: threading.Event,
+        on_batch: Callable[[Report], None],
+        steps: tuple[Step, ...] = STEPS,
     ) -> None:
         """Nothing runs before the query calls."""
         self.driver = driver
         self.steps = steps
         self.on_batch = on_batch
         self.between_batches = threading.Lock()
-        """Held while a batch runs; whoever stops the query holds it too."""
-        self.stopping = False
+        """Held while a batch runs; whoever stops the query waits for it."""
+        self.stop = stop
+        """A batch that begins when it is set gives up before it has done anything."""
         self.failure: Exception | None = None
         self.last_batch_at_s = time.monotonic()
         self.last_batch_id: int | None = None
@@ -76,7 +82,7 @@ class Runner:
         """Run one batch; its failure is kept for the main thread, as Spark only passes its text on."""
         self._known.wait()
         with self.between_batches:
-            if self.stopping:
+            if self.stop.is_set():
                 raise _StopRequestedError
             try:
                 self._run(rows, batch_id)
@@ -121,8 +127,8 @@ def start(stream: DataFrame, runner: Runner, *, checkpoint: str, interval_s: int
     return query
 
 
-def watch(query: StreamingQuery, runner: Runner, *, stop: threading.Event, interval_s: int) -> None:
-    """Return when the query was stopped between two batches because `stop` was set.
+def watch(query: StreamingQuery, runner: Runner, *, interval_s: int) -> None:
+    """Return when the query was stopped between two batches because `runner.stop` was set.
 
     Raises:
         PipelineError: What a batch raised.
@@ -130,7 +136,7 @@ def watch(query: StreamingQuery, runner: Runner, *, stop: threading.Event, inter
         StreamingQueryException: It ended for another reason.
     """
     warned_at_s = 0.0
-    while not stop.is_set():
+    while not runner.stop.is_set():
         if _has_ended(query, runner):
             return
         now_s = time.monotonic()
@@ -145,10 +151,11 @@ def watch(query: StreamingQuery, runner: Runner, *, stop: threading.Event, inter
                 },
             )
     _let_commit(query, runner)
-    with runner.between_batches:
-        # A batch that starts from here on gives up before it has done anything.
-        runner.stopping = True
-        query.stop()
+    # The batch at hand ends first. The lock is free again when Spark stops: a batch that begins now has to come
+    # in to give up, or the stop would wait for it in vain.
+    runner.between_batches.acquire()
+    runner.between_batches.release()
+    query.stop()
 
 
 def _let_commit(query: StreamingQuery, runner: Runner) -> None:
@@ -165,6 +172,8 @@ def _has_ended(query: StreamingQuery, runner: Runner) -> bool:
     try:
         return bool(query.awaitTermination(_POLL_S))
     except StreamingQueryException as error:
+        if runner.stop.is_set() and runner.failure is None:
+            return True
         if isinstance(runner.failure, PipelineError):
             raise runner.failure from None
         if "org.apache.kafka" in str(error):

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# The stream by spark-submit: deploy/submit.sh --config FILE [--once]
+#
+#   SPARK_SUBMIT   another spark-submit than the virtual environment's, for example a cluster's
+#   SUBMIT_ARGS    more options for it, for example "--master yarn --deploy-mode client --driver-memory 4g"
+#
+# Delta and the Kafka connector come as --jars from the cache that `make setup` fills, so that a machine without
+# a network can submit. Executors need this Python environment too: same path, or PYSPARK_PYTHON.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+python="$here/.venv/bin/python"
+[ -x "$python" ] || { echo "submit.sh: no $python: run 'make setup' first" >&2; exit 1; }
+
+export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"
+export PYSPARK_PYTHON="${PYSPARK_PYTHON:-$python}"
+export PYSPARK_DRIVER_PYTHON="$python"
+
+jars=$("$python" -c '
+from pipeline.artifacts import resolve_for_spark
+from pipeline.session import PACKAGES
+print(*resolve_for_spark(PACKAGES), sep=",")')
+read -ra more <<<"${SUBMIT_ARGS:-}"
+exec "${SPARK_SUBMIT:-$here/.venv/bin/spark-submit}" \
+  --jars "$jars" \
+  --driver-memory 2g \
+  --conf spark.driver.extraJavaOptions="-Dlog4j2.configurationFile=$here/pipeline/log4j2.properties" \
+  "${more[@]}" \
+  "$here/pipeline/main.py" "$@"

@@ -1,0 +1,56 @@
+"""`--once`: everything that is in the offsets topic, one plan, an end; by the command and by spark-submit."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.embedded import EmbeddedBroker
+from tests.support.broker import OFFSETS_PARTITIONS, create_topics, produce
+from tests.support.group_records import group_record, member
+from tests.support.inject import commit_record, inject
+from tests.support.job import read_table, write_config
+
+REPOSITORY = Path(__file__).parents[2]
+COMMANDS = {
+    "command": [sys.executable, "-m", "pipeline.main"],
+    "spark-submit": [str(REPOSITORY / "deploy" / "submit.sh")],
+}
+GROUPS = 12
+END = 30
+
+
+@pytest.mark.parametrize("way", COMMANDS)
+def test_once_reads_everything_plans_once_and_ends(broker: EmbeddedBroker, tmp_path: Path, way: str) -> None:
+    topic = f"once-{way}"
+    names = {f"{topic}-{number}" for number in range(GROUPS)}
+    create_topics(broker.bootstrap_servers, {topic: 2})
+    produce(broker.bootstrap_servers, topic, {0: END, 1: END})
+    for number, name in enumerate(sorted(names)):
+        busy = member("busy", topic, assigned={topic: (0, 1)})
+        inject(
+            broker.bootstrap_servers,
+            [group_record(name, busy, member("idle", topic)), commit_record(name, topic, 0, number)],
+        )
+    config = write_config(tmp_path / "lagwise.toml", broker.bootstrap_servers, tmp_path / "tables")
+
+    done = subprocess.run(
+        [*COMMANDS[way], "--config", str(tmp_path / "lagwise.toml"), "--once"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY), "PYSPARK_PYTHON": sys.executable},
+    )
+
+    assert done.returncode == 0, done.stderr
+    rows = [row for row in read_table(config, "partition_lag") if row["group_id"] in names]
+    assert {(row["group_id"], row["partition"]) for row in rows} == {(n, p) for n in names for p in (0, 1)}
+    assert {row["lag"] for row in rows if row["partition"] == 0} == {END - n for n in range(GROUPS)}
+    assert not any(row["provisional"] for row in rows)
+    plans = [row for row in read_table(config, "recommendations") if row["group_id"] in names]
+    assert [row["decision"] for row in plans] == ["dry_run"] * GROUPS
+    assert len({row["group_id"] for row in plans}) == GROUPS > OFFSETS_PARTITIONS

@@ -1,0 +1,128 @@
+"""What the job does when its query ends: wait, start again, give up, or stop for good."""
+
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from pipeline import job as job_module
+from pipeline.batch import Batch
+from pipeline.config_model import Config
+from pipeline.errors import BrokerUnavailableError, FencedError
+from pipeline.job import Job
+from pipeline.query import Runner, _StopRequestedError
+
+
+class ScriptedJob(Job):
+    """A job whose query ends as the script says; the end of the script is a stop."""
+
+    def __init__(self, *script: Exception | str) -> None:
+        super().__init__(Config())
+        self.script: Iterator[Exception | str] = iter(script)
+        self.waited_s: list[float] = []
+        self.stop.wait = self._wait  # no test waits for a minute
+
+    def _wait(self, timeout: float | None = None) -> bool:
+        self.waited_s.append(timeout or 0.0)
+        return self.stop.is_set()
+
+    def _stream(self, spark: Any) -> None:  # noqa: ARG002 - the signature of Job
+        step = next(self.script, None)
+        if isinstance(step, Exception):
+            raise step
+        if step == "batch":
+            self._finished(SimpleNamespace(is_complete=True, is_overdue=False))  # all it reads
+        else:
+            self.stop.set()
+
+
+@pytest.fixture(autouse=True)
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_module, "build_session", lambda *_args, **_more: None)
+    monkeypatch.setattr(job_module, "create_tables", lambda *_args, **_more: None)
+    monkeypatch.setattr(job_module, "_jars", tuple)
+
+
+def away() -> BrokerUnavailableError:
+    return BrokerUnavailableError("no answer")
+
+
+def broken() -> StreamingQueryException:
+    return StreamingQueryException("it broke")
+
+
+def test_cluster_that_is_away_is_waited_for_longer_each_time_up_to_a_minute() -> None:
+    job = ScriptedJob(*(away() for _ in range(8)))
+
+    job.run()
+
+    assert job.waited_s == [1, 2, 4, 8, 16, 32, 60, 60]
+
+
+def test_batch_in_between_makes_the_wait_short_again() -> None:
+    job = ScriptedJob(away(), away(), "batch", away())
+
+    job.run()
+
+    assert job.waited_s == [1, 2, 1]
+
+
+def test_query_that_fails_three_times_in_a_row_ends_the_job() -> None:
+    job = ScriptedJob(broken(), broken(), broken())
+
+    with pytest.raises(StreamingQueryException, match="it broke"):
+        job.run()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        (broken(), broken(), "batch", broken(), broken()),
+        (away(), away(), away(), broken(), broken()),
+    ],
+    ids=["a batch in between", "a cluster that was away counts apart"],
+)
+def test_query_that_fails_now_and_then_is_started_again(script: tuple[Exception | str, ...]) -> None:
+    job = ScriptedJob(*script)
+
+    job.run()
+
+    assert job.stop.is_set()
+
+
+def test_job_that_was_replaced_while_it_waited_does_not_take_the_tables_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = Job(Config())
+    before: Any = SimpleNamespace(store="tables", owner="me")
+    job._driver = before
+    taken: list[str] = []
+
+    def check(store: str, owner: str) -> None:
+        raise FencedError(f"{store} of {owner} belong to another")
+
+    monkeypatch.setattr(job_module.ownership, "check", check)
+    monkeypatch.setattr(job_module.ownership, "acquire", lambda *_args, **_more: taken.append("tables"))
+    nothing: Any = None
+
+    with pytest.raises(FencedError, match="tables of me"):
+        job._take_over(nothing, nothing)
+
+    assert taken == []
+
+
+def test_batch_that_begins_after_the_stop_does_nothing() -> None:
+    stop = threading.Event()
+    done: list[Batch] = []
+    nothing: Any = SimpleNamespace(id="query", query_id="")
+    runner = Runner(nothing, stop=stop, on_batch=lambda _report: None, steps=(done.append,))
+    runner.started(nothing)
+    stop.set()
+
+    with pytest.raises(_StopRequestedError):
+        runner(nothing, 1)
+
+    assert done == []
