@@ -138,6 +138,7 @@ def store_topic_offsets(batch: Batch) -> None:
         folded,
         measure.TopicSettings(
             at_ms=batch.clock.at_ms,
+            batch_id=batch.batch_id,
             is_listed=batch.summary.is_listed,
             listing_error=batch.summary.listing_error,
             half_life_ms=driver.config.rates.half_life_s * 1000,
@@ -160,7 +161,7 @@ def store_groups(batch: Batch) -> None:
         is_new_checkpoint=is_first and "consumer_groups" in driver.foreign,
         behind=batch.clock.behind,
     )
-    _write(batch, "consumer_groups", folded)
+    _write(batch, "consumer_groups", _stamped(batch, folded))
 
 
 def store_lag(batch: Batch) -> None:
@@ -181,6 +182,7 @@ def store_lag(batch: Batch) -> None:
         driver.store.read("topic_offsets"),
         measure.LagSettings(
             at_ms=batch.clock.at_ms,
+            batch_id=batch.batch_id,
             behind=batch.clock.behind,
             half_life_ms=config.rates.half_life_s * 1000,
             allowed_lag=config.status.allowed_lag,
@@ -203,7 +205,7 @@ def store_history(batch: Batch) -> None:
 def store_quarantine(batch: Batch) -> None:
     """What could not be decoded."""
     if batch.summary.quarantined and "quarantine" not in batch.driver.replayed:
-        _write(batch, "quarantine", batch.kind("bad"))
+        _write(batch, "quarantine", _stamped(batch, batch.kind("bad")))
 
 
 def make_plans(batch: Batch) -> None:
@@ -220,6 +222,7 @@ def make_plans(batch: Batch) -> None:
             config=driver.config.plan,
             max_record_bytes=driver.config.control.max_record_bytes,
             at_ms=batch.clock.at_ms,
+            batch_id=batch.batch_id,
             provisional_reason=batch.clock.reason,
             behind=batch.clock.behind,
         ),
@@ -240,7 +243,8 @@ def publish_plans(batch: Batch) -> None:
     driver = batch.driver
     if driver.plan_at_ms == batch.clock.at_ms:
         rows = driver.store.read("recommendations").where(
-            F.col("created_at") == _timestamp(batch.clock.at_ms)
+            # Delta has statistics of batch_id: files of other batches are not opened.
+            (F.col("batch_id") == batch.batch_id) & (F.col("created_at") == _timestamp(batch.clock.at_ms))
         )
         batch.published = driver.publisher.publish(rows)
 
@@ -294,12 +298,14 @@ def run(batch: Batch, steps: tuple[Step, ...] = STEPS) -> dict[str, float]:
 
 
 def _write(batch: Batch, name: str, rows: DataFrame) -> None:
-    stamped = (
-        rows.withColumn("cluster", F.lit(batch.driver.cluster))
-        .withColumn("updated_at", _timestamp(batch.clock.at_ms))
-        .withColumn("batch_id", F.lit(batch.batch_id).cast("long"))
+    named = rows.withColumn("cluster", F.lit(batch.driver.cluster))
+    batch.driver.store.write(name, named, batch.clock)
+
+
+def _stamped(batch: Batch, rows: DataFrame) -> DataFrame:
+    return rows.withColumn("updated_at", _timestamp(batch.clock.at_ms)).withColumn(
+        "batch_id", F.lit(batch.batch_id).cast("long")
     )
-    batch.driver.store.write(name, stamped, batch.clock)
 
 
 def _timestamp(at_ms: int) -> Column:

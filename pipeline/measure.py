@@ -24,8 +24,9 @@ from assignor.status import STATUS_NAMES, judge
 from pipeline.columns import bools, floats, from_floats, from_int64s, from_millis, int64s, millis
 from pipeline.schemas import PARTITION_LAG, TOPIC_OFFSETS
 
-# Columns that Spark adds afterwards, the same for every row or made from other columns.
-_BY_SPARK = frozenset({"cluster", "updated_at", "batch_id", "history_at", "history_hash"})
+# Columns that Spark adds afterwards. Numbers that change with every batch are not among them: Spark writes
+# literals into the code that it generates, and would compile and warm up that code anew for every batch.
+_BY_SPARK = frozenset({"cluster", "history_at", "history_hash"})
 
 # A row says something new when one of these does.
 _HISTORY_KEY = ("committed_offset", "log_end_offset", "status", "member_id")
@@ -47,6 +48,7 @@ class TopicSettings:
 
     at_ms: int
     """Clock of the batch."""
+    batch_id: int
     is_listed: bool
     """The brokers named all their topics: one without an observation is gone."""
     listing_error: str | None
@@ -58,6 +60,7 @@ class LagSettings:
     """What the measures of a group's partition depend on, beside its row."""
 
     at_ms: int
+    batch_id: int
     behind: tuple[int, ...]
     """Partitions of the offsets topic whose groups are provisional."""
     half_life_ms: int
@@ -105,8 +108,7 @@ def measure_lag(folded: DataFrame, topic_offsets: DataFrame, settings: LagSettin
 
 def _with_history_turn(measured: DataFrame, settings: LagSettings) -> DataFrame:
     """`history_at` becomes the batch's time where a history row is due."""
-    now = F.timestamp_millis(F.lit(settings.at_ms))
-    elapsed_ms = F.lit(settings.at_ms) - F.unix_millis("history_at")
+    elapsed_ms = F.unix_millis("updated_at") - F.unix_millis("history_at")
     says = F.xxhash64(*_HISTORY_KEY)
     is_due = (
         F.col("history_at").isNull()
@@ -116,7 +118,7 @@ def _with_history_turn(measured: DataFrame, settings: LagSettings) -> DataFrame:
     return (
         measured.withColumn("is_due", is_due)
         .withColumn("history_hash", F.when(F.col("is_due"), says).otherwise(F.col("history_hash")))
-        .withColumn("history_at", F.when(F.col("is_due"), now).otherwise(F.col("history_at")))
+        .withColumn("history_at", F.when(F.col("is_due"), F.col("updated_at")).otherwise(F.col("history_at")))
     )
 
 
@@ -155,6 +157,7 @@ def _topics(batch: pa.RecordBatch, settings: TopicSettings) -> pa.RecordBatch:
         "samples": samples.to_arrow(fresh),
         "error": pc.if_else(pa.array(_is_set(new)), _field(new, "error"), unanswered),
         "deleted_at": from_millis(deleted_ms),
+        **_of_the_batch(len(deleted_ms), settings),
     }
     return _batch(columns, _TOPICS_ARROW)
 
@@ -211,6 +214,7 @@ def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
         "recent_commits": commit_window.to_arrow(window),
         "history_at": batch["history_at"],
         "history_hash": batch["history_hash"],
+        **_of_the_batch(len(committed), settings),
     }
     schema = pa.schema(
         [
@@ -223,6 +227,13 @@ def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
 
 
 _OWNER = ("member_id", "group_instance_id", "client_id", "client_host", "generation")
+
+
+def _of_the_batch(rows: int, settings: TopicSettings | LagSettings) -> dict[str, pa.Array]:
+    return {
+        "updated_at": from_millis(np.full(rows, settings.at_ms)),
+        "batch_id": pa.array(np.full(rows, settings.batch_id)),
+    }
 
 
 def _is_provisional(offsets_partition: Int64s, behind: tuple[int, ...]) -> Bools:

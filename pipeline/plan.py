@@ -23,8 +23,7 @@ from pipeline.columns import floats, int64s, millis
 from pipeline.config_model import PlanConfig
 from pipeline.schemas import RECOMMENDATIONS
 
-_BY_BATCH = frozenset({"cluster", "batch_id"})
-_ROW = t.StructType([field for field in RECOMMENDATIONS if field.name not in _BY_BATCH])
+_ROW = t.StructType([field for field in RECOMMENDATIONS if field.name != "cluster"])
 _ARROW = to_arrow_schema(_ROW)
 
 _PUBLISHED = "group_id string, last_epoch long, last_target string, last_base string, last_valid_ms long"
@@ -40,6 +39,7 @@ class PlanSettings:
     max_record_bytes: int
     at_ms: int
     """Clock of the batch."""
+    batch_id: int
     behind: tuple[int, ...]
     """Partitions of the offsets topic whose groups are provisional."""
     provisional_reason: str | None
@@ -106,7 +106,7 @@ def _planner(settings: PlanSettings) -> Any:
             _published(row),
             now_ms=settings.at_ms,
         )
-        return pa.Table.from_pylist([_to_row(row["group_id"], decision, settings.at_ms)], schema=_ARROW)
+        return pa.Table.from_pylist([_to_row(row["group_id"], decision, settings)], schema=_ARROW)
 
     return plan
 
@@ -189,7 +189,7 @@ def _published(row: Mapping[str, Any]) -> Published | None:
     )
 
 
-def _to_row(group_id: str, decision: Decision, at_ms: int) -> dict[str, Any]:
+def _to_row(group_id: str, decision: Decision, settings: PlanSettings) -> dict[str, Any]:
     return {
         "group_id": group_id,
         "epoch": decision.epoch,
@@ -217,7 +217,8 @@ def _to_row(group_id: str, decision: Decision, at_ms: int) -> dict[str, Any]:
         "imbalance_after": decision.imbalance_after,
         "record": decision.record,
         "valid_until": _time(decision.valid_until_ms),
-        "created_at": _time(at_ms),
+        "created_at": _time(settings.at_ms),
+        "batch_id": settings.batch_id,
     }
 
 

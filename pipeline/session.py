@@ -32,6 +32,11 @@ _REQUIRED = {
 _DEFAULTS = {
     # Latest tables are one file per million rows: more than a few partitions only make small files and tasks.
     "spark.sql.shuffle.partitions": "2",
+    # With two shuffle partitions there is nothing to adapt, and each stage would be a job of its own.
+    "spark.sql.adaptive.enabled": "false",
+    # A batch uses some 200 generated classes; the default of 100 evicts each before its next use, so that every
+    # batch would compile all of them again, and run them cold.
+    "spark.sql.codegen.cache.maxEntries": "2000",
     # Delta rebuilds its snapshot with a job of this many tasks at every commit (default 50).
     "spark.databricks.delta.snapshotPartitions": "2",
     # Statistics for columns nobody filters by cost time in every batch.

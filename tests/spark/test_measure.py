@@ -9,9 +9,10 @@ from pipeline.fold import assigned_partitions, fold_commits, fold_topic_offsets,
 from pipeline.measure import LagSettings, TopicSettings, measure_lag, measure_topic_offsets
 from tests.support.frames import NOW_MS, at, decoded, member, picked, stored_groups, stored_lag, stored_topics
 
-TOPICS = TopicSettings(at_ms=NOW_MS, is_listed=True, listing_error=None, half_life_ms=60_000)
+TOPICS = TopicSettings(at_ms=NOW_MS, batch_id=7, is_listed=True, listing_error=None, half_life_ms=60_000)
 LAGS = LagSettings(
     at_ms=NOW_MS,
+    batch_id=7,
     behind=(),
     half_life_ms=60_000,
     allowed_lag=0,
@@ -217,3 +218,9 @@ def test_history_is_due_when_new_when_changed_after_the_interval_and_at_the_late
     assert turns(spark, -60, says + 1)
     assert not turns(spark, -899, says)
     assert turns(spark, -900, says)
+
+
+def test_rows_carry_the_number_and_the_clock_of_the_batch(spark: SparkSession) -> None:
+    rows = picked(topics(spark, [KNOWN], [observed(end=150)]), "updated_at", "batch_id")
+
+    assert rows == [(at(0).replace(tzinfo=None), 7)]

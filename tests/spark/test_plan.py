@@ -14,6 +14,7 @@ SETTINGS = PlanSettings(
     config=PlanConfig(dry_run=False, groups=(GroupRule(pattern="hands-off", exclude=True),)),
     max_record_bytes=1_000_000,
     at_ms=NOW_MS,
+    batch_id=7,
     behind=(9,),
     provisional_reason="partition 9 not read",
 )
