@@ -24,11 +24,16 @@ _BATCHES = (
 
 
 def write(run: dict[str, Any], name: str) -> tuple[Path, Path]:
-    """The two files, written anew."""
+    """The two files of a run of benchmarks, written anew."""
+    return save(name, run, markdown(run))
+
+
+def save(name: str, run: dict[str, Any], text: str) -> tuple[Path, Path]:
+    """A run and what is said of it, in two files."""
     FOLDER.mkdir(exist_ok=True)
     as_json, as_markdown = FOLDER / f"{name}.json", FOLDER / f"{name}.md"
     as_json.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
-    as_markdown.write_text(markdown(run), encoding="utf-8")
+    as_markdown.write_text(text, encoding="utf-8")
     return as_json, as_markdown
 
 
@@ -36,7 +41,7 @@ def markdown(run: dict[str, Any]) -> str:
     """The run as Markdown: machine, decode rates, batches, steps, memory."""
     parts = run["parts"]
     batches = {name: part for name, part in parts.items() if "seconds_by_step" in part}
-    blocks = [_where(run)]
+    blocks = [where(run)]
     if "decode" in parts:
         blocks.append(_rows("decode + newest per key", parts["decode"], _RATES))
     if batches:
@@ -46,13 +51,14 @@ def markdown(run: dict[str, Any]) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _where(run: dict[str, Any]) -> str:
+def where(run: dict[str, Any]) -> str:
+    """Machine, versions and time of a run, in one line."""
     machine = run["machine"]
     return (
         f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB; load average at start "
         f"{machine['load_average_1m']}; Python {machine['python']}, {machine['java']}; "
         f"commit {machine['commit']}{' with changes' if machine['uncommitted'] else ''}; {run['at']}"
-        f"{'; quick run' if run['quick'] else ''}."
+        f"{'; quick run' if run.get('quick') else ''}."
     )
 
 
