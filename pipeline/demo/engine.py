@@ -5,12 +5,14 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from subprocess import TimeoutExpired
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from pipeline.config_model import Config
 from pipeline.demo.background import in_background
+from pipeline.errors import PipelineError
 from pipeline.job import Job
-from pipeline.query import Report
+from pipeline.query import Report, cause_of
 from pipeline.secret_values import resolve
 from pipeline.session import build_session
 
@@ -35,9 +37,16 @@ class Engine:
         self._running = in_background(self._job.run)
 
     def check(self) -> None:
-        """Raise what the job has ended with, if it has ended."""
+        """Raise what the job has ended with, if it has ended.
+
+        Raises:
+            PipelineError: It failed; the message is the line that says why.
+        """
         if self._running and self._running.done():
-            self._running.result()
+            try:
+                self._running.result()
+            except StreamingQueryException as error:
+                raise PipelineError(f"the stream failed: {cause_of(error)}") from error
 
     def stop(self) -> None:
         """Let the batch at hand finish and stop the stream."""
