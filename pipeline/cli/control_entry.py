@@ -5,9 +5,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from typing import Any, Protocol
 
-from assignor.protocol.control import decode
-
 from assignor.errors import DecodeError
+from assignor.protocol.control import decode
 from pipeline.cli.output import plain
 
 
