@@ -57,24 +57,33 @@ def group_rows(records: pa.RecordBatch, wants_group: Callable[[str], bool]) -> t
     """Rows of kind 'group' and 'group_tombstone', and rows of kind 'bad'.
 
     A group whose own record is whole but whose members sent something unreadable gives both: the group's row
-    names the member, the bad row keeps the bytes.
+    names every such member, the one bad row keeps the bytes.
     """
     good: list[Row] = []
     bad: list[Row] = []
-    for record in records.select(["topic", "partition", "offset", "timestamp", "key", "value"]).to_pylist():
+    for record in _raw(records).to_pylist():
         try:
             group_id = group_id_of(record["key"])
             if wants_group(group_id):
                 row = _row(group_id, record)
                 good.append(row)
-                bad.extend(
-                    _bad(record, f"member {m['member_id']}: {m['error']}")
-                    for m in row["members"]
-                    if m["error"]
-                )
+                unreadable = [m for m in row["members"] if m["error"]]
+                if unreadable:
+                    bad.append(_bad(record, _why(unreadable)))
         except DecodeError as error:
             bad.append(_bad(record, str(error)))
     return good, bad
+
+
+def _raw(records: pa.RecordBatch) -> pa.RecordBatch:
+    columns = records.select(["topic", "partition", "offset", "timestamp", "key", "value"])
+    # As microseconds: a producer may name a time after the year 9999, which no `datetime` can hold.
+    return columns.set_column(3, "timestamp", columns["timestamp"].cast(pa.int64()))
+
+
+def _why(unreadable: list[Row]) -> str:
+    first, others = unreadable[0], len(unreadable) - 1
+    return f"member {first['member_id']}: {first['error']}" + (f" (and {others} more)" if others else "")
 
 
 def _bad(record: Row, reason: str) -> Row:
