@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 _FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001 - public constant
 _ATTEMPTS = 3
+# Of the epochs that fit a column there is always a next one. A larger number is not from any lagwise.
+_LARGEST_EPOCH = 2**62
 
 
 class Publisher:
@@ -194,8 +196,10 @@ def _note_epoch(key: Any, headers: Any, cluster: str, epochs: dict[str, int]) ->
     # The epoch also stands in a header so that it survives in withdrawals and in values from other versions.
     try:
         named, group_id = control.decode_key(key or b"")
-        epoch = int(dict(headers or []).get("epoch", b"0"))
+        epoch = int(dict(headers or []).get("epoch") or b"0")
     except (DecodeError, ValueError):
+        epoch = -1
+    if not 0 <= epoch <= _LARGEST_EPOCH:
         log.warning("control record that is not ours", extra={"key": repr(key)})
         return
     if named == cluster:

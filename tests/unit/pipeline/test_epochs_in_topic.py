@@ -1,0 +1,47 @@
+"""What the control topic says about epochs, and what it cannot make the driver do."""
+
+from typing import Any
+
+import pytest
+
+from assignor.protocol.control import encode_key, headers
+from pipeline.publish import _note_epoch
+
+KEY = encode_key("c", "g")
+FOREIGN: list[tuple[str, bytes | None, Any]] = [
+    ("no key", None, headers(9)),
+    ("key of somebody else", b"{}", headers(9)),
+    ("epoch in words", KEY, [("epoch", b"nine")]),
+    ("negative epoch", KEY, headers(-9)),
+    ("epoch that fits no column", KEY, headers(2**63)),
+    ("last epoch that fits a column", KEY, headers(2**63 - 1)),
+]
+
+
+def noted(*records: tuple[Any, Any]) -> dict[str, int]:
+    epochs: dict[str, int] = {}
+    for key, of_record in records:
+        _note_epoch(key, of_record, "c", epochs)
+    return epochs
+
+
+def test_highest_epoch_of_a_group_counts() -> None:
+    assert noted((KEY, headers(3)), (KEY, headers(8)), (KEY, headers(5))) == {"g": 8}
+
+
+def test_groups_of_other_clusters_do_not_count() -> None:
+    assert noted((encode_key("other", "g"), headers(3))) == {}
+
+
+@pytest.mark.parametrize(
+    "of_record", [None, [], [("epoch", None)]], ids=["no headers", "no epoch", "null epoch"]
+)
+def test_record_without_an_epoch_counts_as_epoch_zero(of_record: Any) -> None:
+    assert noted((KEY, of_record)) == {"g": 0}
+
+
+@pytest.mark.parametrize(
+    ("key", "of_record"), [case[1:] for case in FOREIGN], ids=[case[0] for case in FOREIGN]
+)
+def test_record_that_is_not_ours_is_passed_over(key: Any, of_record: Any) -> None:
+    assert noted((KEY, headers(3)), (key, of_record)) == {"g": 3}
