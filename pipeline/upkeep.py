@@ -33,7 +33,9 @@ def run(root: str, *, at_ms: int, keep_days: int, storage_options: Mapping[str, 
         handle = DeltaTable(path_of(root, table.name), storage_options=dict(storage_options) or None)
         if not table.is_latest:
             _compact(handle, table, now, keep_days)
-        removed += len(handle.vacuum(dry_run=False))
+        # Full, by what lies in the folder: a checkpoint forgets which files were replaced when their retention
+        # is over, whether or not they were removed by then, and a killed writer's files were never in the log.
+        removed += len(handle.vacuum(dry_run=False, full=True))
         handle.create_checkpoint()
         handle.cleanup_metadata()
     log.info("upkeep done", extra={"seconds": round(time.monotonic() - begun, 1), "files_removed": removed})
