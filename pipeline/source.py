@@ -17,6 +17,11 @@ from pipeline.log_offsets import NAME, LogOffsetsSettings, LogOffsetsSource
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
+# Spark polls only for records that it knows to be there. A consumer that has read its range asks for more all the
+# same, and its next batch waits until the broker has answered that: half a second by Kafka's default, for each
+# partition of the offsets topic one after the other.
+_FETCH_MAX_WAIT_MS = "10"
+
 _RECORD_COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value")
 
 
@@ -39,6 +44,7 @@ def read_stream(
     """
     records = (
         spark.readStream.format("kafka")
+        .option("kafka.fetch.max.wait.ms", _FETCH_MAX_WAIT_MS)
         .options(**{f"kafka.{name}": value for name, value in java_properties.items()})
         # `subscribe` would join a group and write into the very topic that is read.
         .option("assign", json.dumps({topic: list(range(n)) for topic, n in sorted(partitions.items())}))
