@@ -45,6 +45,8 @@ class Driver:
     foreign: frozenset[str] = frozenset()
     """Latest tables whose rows still come from another checkpoint."""
     started: bool = False
+    behind: tuple[int, ...] = ()
+    """Partitions of the offsets topic that had not been read to their end by the last batch."""
     at_ms: int = 0
     """Clock of the last batch."""
 
@@ -148,12 +150,12 @@ def store_topic_offsets(batch: Batch) -> None:
 
 
 def store_groups(batch: Batch) -> None:
-    """Group records, when the batch has any."""
+    """Group records, when the batch has any, or when a partition was read to its end: then its stale ones go."""
     driver = batch.driver
     if "consumer_groups" in driver.replayed:
         return
     is_first = not driver.started
-    if not (batch.summary.group_records or is_first or "consumer_groups" in driver.foreign):
+    if not (batch.summary.group_records or is_first or batch.clock.behind != driver.behind):
         return
     folded = fold.fold_groups(
         driver.store.read("consumer_groups"),
@@ -294,6 +296,7 @@ def run(batch: Batch, steps: tuple[Step, ...] = STEPS) -> dict[str, float]:
             batch.decoded.unpersist()
     driver = batch.driver
     driver.started, driver.replayed, driver.foreign = True, frozenset(), frozenset()
+    driver.behind = batch.clock.behind
     return seconds
 
 

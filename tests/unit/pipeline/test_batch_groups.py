@@ -1,0 +1,57 @@
+"""When the table of groups is written: not in every batch, but never too seldom."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipeline import batch, fold
+from pipeline.batch import Batch, Driver, run, store_groups
+from pipeline.config_model import Config
+from pipeline.decode import Summary
+from pipeline.gate import Gate
+from pipeline.store import Stamp
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    names: list[str] = []
+    monkeypatch.setattr(fold, "fold_groups", lambda *_args, **_settings: None)
+    monkeypatch.setattr(batch, "_stamped", lambda _batch, rows: rows)
+    monkeypatch.setattr(batch, "_write", lambda _batch, name, _rows: names.append(name))
+    monkeypatch.setattr(Batch, "kind", lambda _self, *_kinds: None)
+    return names
+
+
+@pytest.fixture
+def driver() -> Driver:
+    store: Any = SimpleNamespace(read=lambda _name: None)
+    other: Any = None
+    gate = Gate(topic="t", targets={}, started_at_ms=0, deadline_s=1)
+    return Driver(config=Config(), cluster="c", store=store, owner="me", gate=gate, publisher=other)
+
+
+def run_batches(driver: Driver, *batches: tuple[tuple[int, ...], int]) -> None:
+    for batch_id, (behind, group_records) in enumerate(batches):
+        stamp = Stamp(query_id="q", batch_id=batch_id, at_ms=batch_id, behind=behind, reason=None)
+        rows: Any = None
+        summary = Summary(counts={"group": group_records})
+        run(Batch(driver=driver, rows=rows, batch_id=batch_id, stamp=stamp, summary=summary), (store_groups,))
+
+
+@pytest.mark.parametrize(
+    ("batches", "times"),
+    [
+        pytest.param([((), 0)], 1, id="first batch"),
+        pytest.param([((), 0), ((), 0), ((), 0)], 1, id="nothing new"),
+        pytest.param([((), 0), ((), 1), ((), 0)], 2, id="group records"),
+        # Groups of an earlier checkpoint stay until then, and those that are gone must not stay longer.
+        pytest.param([((3, 7), 0), ((7,), 0), ((), 0), ((), 0)], 3, id="partitions read to their end"),
+    ],
+)
+def test_groups_are_written_when_they_may_have_changed(
+    written: list[str], driver: Driver, batches: list[tuple[tuple[int, ...], int]], times: int
+) -> None:
+    run_batches(driver, *batches)
+
+    assert written == ["consumer_groups"] * times
