@@ -49,14 +49,7 @@ class Publisher:
         self.published: dict[str, Published] = {}
         """Newest plan of each group."""
         self._properties = dict(properties)
-        self._producer = Producer(
-            {
-                **properties,
-                "transactional.id": f"lagwise-{cluster}",
-                "transaction.timeout.ms": "60000",
-            },
-            logger=log,
-        )
+        self._producer = Producer(_producer_properties(properties, cluster), logger=log)
         try:
             self._producer.init_transactions(timeout_s)
         except KafkaException as error:
@@ -161,6 +154,17 @@ class Publisher:
             raise BrokerUnavailableError(f"control topic {self.topic} could not be read: {error}") from error
         finally:
             reader.close()
+
+
+def _producer_properties(properties: Mapping[str, str], cluster: str) -> dict[str, str]:
+    return {
+        **properties,
+        "transactional.id": f"lagwise-{cluster}",
+        "transaction.timeout.ms": "60000",
+        # A plan is written down only if it is no larger than control.max_record_bytes. A limit of the client's
+        # own, which counts key and headers too, would refuse it afterwards, and again at every start.
+        "message.max.bytes": "1000000000",
+    }
 
 
 def _published(epoch: int, target_hash: str, base_hash: str, valid_until_ms: int) -> Published:
