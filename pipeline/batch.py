@@ -111,7 +111,12 @@ def _look_back(driver: Driver, batch_id: int) -> None:
     )
     stamps = {name: stamp for name in names if (stamp := driver.store.stamp(name))}
     driver.replayed = frozenset(n for n, stamp in stamps.items() if stamp.is_batch(driver.query_id, batch_id))
-    driver.foreign = frozenset(n for n, stamp in stamps.items() if stamp.query_id != driver.query_id)
+    # Upkeep cuts the log of a table that is seldom written, and its stamp with it. partition_lag is written by
+    # every batch, after all other latest tables.
+    newest = {name: stamps.get(name) or stamps.get("partition_lag") for name in names}
+    driver.foreign = frozenset(
+        n for n, stamp in newest.items() if stamp and stamp.query_id != driver.query_id
+    )
     driver.at_ms = max((stamp.at_ms for stamp in stamps.values()), default=0)
     plans = stamps.get("recommendations")
     driver.plan_at_ms = plans.at_ms if plans else 0

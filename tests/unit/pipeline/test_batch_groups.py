@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pipeline import batch, fold
-from pipeline.batch import Batch, Driver, run, store_groups
+from pipeline.batch import Batch, Driver, _look_back, run, store_groups
 from pipeline.config_model import Config
 from pipeline.decode import Summary
 from pipeline.gate import Gate
@@ -55,3 +55,31 @@ def test_groups_are_written_when_they_may_have_changed(
     run_batches(driver, *batches)
 
     assert written == ["consumer_groups"] * times
+
+
+@pytest.mark.parametrize(
+    ("groups_of", "lag_of", "is_foreign"),
+    [
+        pytest.param("earlier", "earlier", True, id="new checkpoint"),
+        pytest.param("q", "q", False, id="same checkpoint"),
+        pytest.param("q", "earlier", False, id="new checkpoint, first batch half done"),
+        pytest.param(None, "earlier", True, id="new checkpoint, stamp cut off with the log"),
+        pytest.param(None, "q", False, id="same checkpoint, stamp cut off with the log"),
+        pytest.param(None, None, False, id="new tables"),
+    ],
+)
+def test_groups_of_another_checkpoint_are_known_as_such(
+    driver: Driver, groups_of: str | None, lag_of: str | None, is_foreign: bool
+) -> None:
+    queries = {"consumer_groups": groups_of, "partition_lag": lag_of}
+    stamps = {
+        name: Stamp(query_id=query_id, batch_id=8, at_ms=1, behind=(), reason=None)
+        for name, query_id in queries.items()
+        if query_id
+    }
+    store: Any = SimpleNamespace(stamp=stamps.get)
+    driver.store, driver.query_id = store, "q"
+
+    _look_back(driver, batch_id=9)
+
+    assert ("consumer_groups" in driver.foreign) == is_foreign
