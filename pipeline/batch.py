@@ -260,12 +260,16 @@ def keep_up(batch: Batch) -> None:
     """Compact, expire and clean, now and then."""
     tables = batch.driver.config.tables
     if batch.batch_id % tables.upkeep_every_batches == tables.upkeep_every_batches - 1:
-        upkeep.run(
-            batch.driver.store.root,
-            at_ms=batch.clock.at_ms,
-            keep_days=batch.driver.config.history.keep_days,
-            storage_options=tables.storage_options,
-        )
+        try:
+            upkeep.run(
+                batch.driver.store.root,
+                at_ms=batch.clock.at_ms,
+                keep_days=batch.driver.config.history.keep_days,
+                storage_options=tables.storage_options,
+            )
+        except Exception:
+            # The batch is stored and published; what was not cleaned up now is next time.
+            log.exception("upkeep failed", extra={"tables_root": batch.driver.store.root})
 
 
 Step = Callable[[Batch], None]

@@ -128,13 +128,14 @@ class Job:
         now_ms = time.time_ns() // 1_000_000
         name = self.config.cluster.name or found.cluster_id
         owner = ownership.owner_name(now_ms)
-        store = ownership.acquire(spark, self._root, cluster=name, owner=owner, now_ms=now_ms)
+        # First the one that may fail for want of a broker: each term leaves a commit in every table.
         publisher = Publisher(
             kafka_client.librdkafka_properties(self.config),
             topic=self.config.control.topic,
             cluster=name,
             timeout_s=self.config.source.request_timeout_s,
         )
+        store = ownership.acquire(spark, self._root, cluster=name, owner=owner, now_ms=now_ms)
         publisher.learn(store.read("recommendations"))
         return Driver(
             config=self.config,

@@ -77,7 +77,7 @@ class LogOffsetsSettings:
 
 @dataclass
 class Slice(InputPartition):
-    """One task's share: partition numbers by topic, or the error that made the listing fail."""
+    """One task's share: partition numbers by topic; and in the first, why the listing is not complete."""
 
     topics: list[tuple[str, list[int]]]
     error: str | None = None
@@ -118,7 +118,10 @@ class LogOffsetsReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Slice]:  # noqa: ARG002 - Spark's signature
         """The wanted partitions in `splits` shares of equal size."""
         try:
-            return slices(self._list_topics(), self.settings.splits)
+            topics, error = self._list_topics()
+            shares = slices(topics, self.settings.splits)
+            shares[0].error = error
+            return shares  # noqa: TRY300 - one exit for what was listed, one for what could not be
         except Exception as error:  # noqa: BLE001 - an exception here fails the query; the row says it instead
             return [Slice(topics=[], error=f"topics could not be listed: {error}", carries_listing=True)]
 
@@ -129,7 +132,7 @@ class LogOffsetsReader(DataSourceStreamReader):
 
         yield pa.RecordBatch.from_pylist(list(ask(self.settings, partition)), schema=_ARROW)
 
-    def _list_topics(self) -> dict[str, list[int]]:
+    def _list_topics(self) -> tuple[dict[str, list[int]], str | None]:
         from pipeline.log_offsets_ask import list_topics  # noqa: PLC0415
 
         return list_topics(self.settings)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from pipeline.kafka_client import resolve
@@ -22,18 +22,22 @@ _ISOLATION = {
 }
 
 
-def list_topics(settings: LogOffsetsSettings) -> dict[str, list[int]]:
-    """Partition numbers of every wanted topic that the cluster knows.
+def list_topics(settings: LogOffsetsSettings) -> tuple[dict[str, list[int]], str | None]:
+    """Partition numbers of every wanted topic that the cluster knows, and why the list may be incomplete.
 
     Raises:
         KafkaException: The cluster did not answer within `request_timeout_s`.
     """
     listed = _client(settings).list_topics(timeout=settings.request_timeout_s).topics
-    return {
-        name: sorted(topic.partitions)
-        for name, topic in listed.items()
-        if topic.error is None and settings.wants(name)
-    }
+    wanted = {name: topic for name, topic in sorted(listed.items()) if settings.wants(name)}
+    # A topic whose metadata cannot be had just now is not a topic that is gone.
+    unclear = [
+        f"topic {name}: {topic.error.str()}"
+        for name, topic in wanted.items()
+        if topic.error is not None and topic.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART
+    ]
+    known = {name: sorted(topic.partitions) for name, topic in wanted.items() if topic.error is None}
+    return known, unclear[0] if unclear else None
 
 
 def ask(settings: LogOffsetsSettings, share: Slice) -> Iterator[Row]:

@@ -12,7 +12,7 @@ import socket
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from pipeline.errors import FencedError
+from pipeline.errors import FencedError, StoreError
 from pipeline.schemas import PLANNER_STATE
 from pipeline.store import Stamp, Store
 
@@ -34,8 +34,14 @@ def acquire(spark: SparkSession, root: str, *, cluster: str, owner: str, now_ms:
 
     Raises:
         FencedError: Another driver took the same term in the same moment, and was first.
+        StoreError: The tables are about another cluster, whose offsets would be mixed with these.
     """
     last = _current(Store(spark, root, term=0))
+    if last and last[2] != cluster:
+        raise StoreError(
+            f"the tables under {root} are about cluster {last[2]!r}, this one is {cluster!r}: "
+            "give each cluster a tables.root of its own, or set cluster.name to the name it had"
+        )
     store = Store(spark, root, term=(last[1] if last else 0) + 1)
     row = spark.createDataFrame(
         [(cluster, owner, store.term, now_ms)], "cluster string, owner string, term long, ms long"
@@ -59,14 +65,14 @@ def check(store: Store, owner: str) -> None:
         FencedError: It does not; the message names the driver that does.
     """
     present = _current(store)
-    if present != (owner, store.term):
-        holder, term = present or ("nobody", 0)
+    if present is None or present[:2] != (owner, store.term):
+        holder, term, _ = present or ("nobody", 0, "")
         raise FencedError(
             f"the tables under {store.root} belong to driver {holder} (term {term}) now; this driver "
             f"({owner}, term {store.term}) stops. Run one driver per tables.root."
         )
 
 
-def _current(store: Store) -> tuple[str, int] | None:
-    rows = store.read(_TABLE).select("owner", "term").collect()
-    return (rows[0]["owner"], rows[0]["term"]) if rows else None
+def _current(store: Store) -> tuple[str, int, str] | None:
+    rows = store.read(_TABLE).select("owner", "term", "cluster").collect()
+    return (rows[0]["owner"], rows[0]["term"], rows[0]["cluster"]) if rows else None

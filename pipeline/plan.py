@@ -99,16 +99,25 @@ def _planner(settings: PlanSettings) -> Any:
 
     def plan(partitions, group):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - see above
         row = group.to_pylist()[0]
-        decision = decide(
-            _group_facts(row, settings),
-            _partition_facts(partitions),
-            _rules(row["group_id"], settings),
-            _published(row),
-            now_ms=settings.at_ms,
-        )
+        decision = _decide(row, partitions, settings)
         return pa.Table.from_pylist([_to_row(row["group_id"], decision, settings)], schema=_ARROW)
 
     return plan
+
+
+def _decide(row: Mapping[str, Any], partitions: pa.Table, settings: PlanSettings) -> Decision:
+    rules = _rules(row["group_id"], settings)
+    try:
+        return decide(
+            _group_facts(row, settings),
+            _partition_facts(partitions),
+            rules,
+            _published(row),
+            now_ms=settings.at_ms,
+        )
+    except Exception as error:  # noqa: BLE001 - a fault that one group brings to light must not stop all others
+        reason = f"planning failed, please report it: {type(error).__name__}: {error}"
+        return Decision(decided="abstain", reason=reason, strategy=rules.strategy)
 
 
 def _group_facts(row: Mapping[str, Any], settings: PlanSettings) -> GroupFacts:

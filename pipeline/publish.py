@@ -61,6 +61,7 @@ class Publisher:
         """Find the highest epoch of each group: in the table and in the control topic, whichever is further."""
         newest = (
             recommendations.where("decision = 'publish'")
+            .where(F.col("cluster") == self.cluster)
             .groupBy("group_id")
             .agg(
                 F.max_by(F.struct("epoch", "target_hash", "base_hash", "valid_until"), "epoch").alias("last")
@@ -75,10 +76,13 @@ class Publisher:
         )
         for group_id, *plan in newest.collect():
             self.published[group_id] = _published(*plan)
-        for group_id, epoch in self._epochs_in_topic().items():
+        sent = self._epochs_in_topic()
+        for group_id in sent.keys() | self.published.keys():
             known = self.published.get(group_id)
-            if known is None or known.epoch < epoch:
-                # Published by a driver whose tables are gone: its content is not known, so a new plan is due.
+            epoch = max(sent.get(group_id, 0), known.epoch if known else 0)
+            if known is None or known.epoch != sent.get(group_id):
+                # Published by a driver whose tables are gone, or decided by one that never got to send it: what
+                # readers hold is not what the table says, so a new plan is due.
                 self.published[group_id] = _published(epoch, "", "", 0)
 
     def publish(self, recommendations: DataFrame) -> int:
@@ -107,34 +111,36 @@ class Publisher:
         return len(rows)
 
     def _send(self, records: list[tuple[str, int, str]]) -> None:
+        try:
+            self._transact(records)
+        except KafkaException as failure:
+            error = failure.args[0]
+            if error.code() in _FENCED:
+                raise FencedError(
+                    f"another driver publishes for cluster {self.cluster} now: {error.str()}"
+                ) from failure
+            # The next driver's producer begins by aborting what this one has left open.
+            raise BrokerUnavailableError(f"plans could not be published: {error.str()}") from failure
+
+    def _transact(self, records: list[tuple[str, int, str]]) -> None:
+        self._producer.begin_transaction()
+        for group_id, epoch, record in records:
+            self._producer.produce(
+                self.topic,
+                key=control.encode_key(self.cluster, group_id),
+                value=record.encode(),
+                headers=list(control.headers(epoch)),
+            )
+            self._producer.poll(0)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self._producer.begin_transaction()
-                for group_id, epoch, record in records:
-                    self._producer.produce(
-                        self.topic,
-                        key=control.encode_key(self.cluster, group_id),
-                        value=record.encode(),
-                        headers=list(control.headers(epoch)),
-                    )
-                    self._producer.poll(0)
                 self._producer.commit_transaction(self.timeout_s)
-            except KafkaException as error:
-                self._recover(error, attempt)
+            except KafkaException as failure:
+                if attempt == _ATTEMPTS or not failure.args[0].retriable():
+                    raise
+                log.warning("publishing again", extra={"attempt": attempt, "error": failure.args[0].str()})
             else:
                 return
-
-    def _recover(self, failure: KafkaException, attempt: int) -> None:
-        error = failure.args[0]
-        if error.code() in _FENCED:
-            raise FencedError(
-                f"another driver publishes for cluster {self.cluster} now: {error.str()}"
-            ) from failure
-        if error.fatal() or attempt == _ATTEMPTS:
-            raise BrokerUnavailableError(f"plans could not be published: {error.str()}") from failure
-        log.warning("publishing again", extra={"attempt": attempt, "error": error.str()})
-        if error.txn_requires_abort():
-            self._producer.abort_transaction(self.timeout_s)
 
     def _epochs_in_topic(self) -> dict[str, int]:
         """Highest epoch of each of this cluster's groups in the control topic, read from its start to its end."""

@@ -23,6 +23,8 @@ _SILENT_INTERVALS = 4
 _COMMIT_S = 10
 _COMMIT_POLL_S = 0.05
 _SHOWN_S = 0.01
+# The brokers are there and say no; waiting does not change their mind.
+_REFUSALS = ("AuthorizationException", "AuthenticationException")
 
 
 class _StopRequestedError(Exception):
@@ -176,7 +178,8 @@ def _has_ended(query: StreamingQuery, runner: Runner) -> bool:
             return True
         if isinstance(runner.failure, PipelineError):
             raise runner.failure from None
-        if "org.apache.kafka" in str(error):
+        text = str(error)
+        if "org.apache.kafka" in text and not any(refusal in text for refusal in _REFUSALS):
             raise BrokerUnavailableError(cause_of(error)) from error
         raise
 

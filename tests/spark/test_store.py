@@ -91,6 +91,13 @@ def test_newer_driver_fences_the_older_one_inside_the_write(spark: SparkSession,
         ownership.check(old, "old")
 
 
+def test_tables_of_another_cluster_are_refused(spark: SparkSession, root: str) -> None:
+    driver(spark, root, "first")
+
+    with pytest.raises(StoreError, match="about cluster 'local', this one is 'other'"):
+        ownership.acquire(spark, root, cluster="other", owner="second", now_ms=NOW_MS)
+
+
 def test_batch_that_runs_twice_under_one_term_writes_once(spark: SparkSession, root: str) -> None:
     store = driver(spark, root, "twice")
 
