@@ -55,6 +55,7 @@ def test_every_table_has_its_columns_commented_and_plain_features(root: str) -> 
 
 
 def test_making_the_tables_again_changes_nothing(spark: SparkSession, root: str) -> None:
+    create_tables(spark, root, retention_hours=1)
     before = DeltaTable(f"{root}/partition_lag").version()
 
     create_tables(spark, root, retention_hours=1)
