@@ -21,6 +21,9 @@ from tests.support.undisturbed import (
     rows,
 )
 
+# Ten restarts of the query in one fixture.
+pytestmark = pytest.mark.timeout(1500)
+
 _HISTORY = HistoryConfig(interval_s=1, max_gap_s=1)
 _PLAN = PlanConfig(interval_s=1, dry_run=False)
 
