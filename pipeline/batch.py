@@ -61,6 +61,8 @@ class Batch:
     stamp: Stamp | None = None
     decoded: DataFrame | None = None
     summary: decode.Summary = field(default_factory=decode.Summary)
+    is_replay: bool = False
+    """It ran before, up to some step: clock and gate are those of that time, and say nothing about now."""
     published: int = 0
 
     @property
@@ -83,7 +85,8 @@ def begin(batch: Batch) -> None:
     ownership.check(driver.store, driver.owner)
     if not driver.started:
         _look_back(driver, batch.batch_id)
-    if "topic_offsets" in driver.replayed:
+    batch.is_replay = "topic_offsets" in driver.replayed
+    if batch.is_replay:
         batch.stamp = driver.store.stamp("topic_offsets")
     else:
         # Time that goes back would make ages and rates negative; it stands still instead.
@@ -218,7 +221,7 @@ def store_quarantine(batch: Batch) -> None:
 def make_plans(batch: Batch) -> None:
     """Evaluate every group, when a plan is due, and write down what was decided."""
     driver = batch.driver
-    if "recommendations" in driver.replayed or not _is_plan_due(driver, batch.clock):
+    if "recommendations" in driver.replayed or not _is_plan_due(batch):
         return
     plans = plan.make_plans(
         driver.store.read("consumer_groups"),
@@ -239,9 +242,10 @@ def make_plans(batch: Batch) -> None:
     driver.plan_at_ms = batch.clock.at_ms
 
 
-def _is_plan_due(driver: Driver, clock: Stamp) -> bool:
+def _is_plan_due(batch: Batch) -> bool:
+    driver, clock = batch.driver, batch.clock
     if driver.once:
-        return not clock.behind
+        return not clock.behind and not batch.is_replay
     return clock.at_ms - driver.plan_at_ms >= driver.config.plan.interval_s * 1000
 
 

@@ -107,7 +107,7 @@ class Runner:
             seconds_by_step=seconds,
             counts=batch.summary.counts,
             published=batch.published,
-            is_complete=not batch.clock.behind,
+            is_complete=not batch.clock.behind and not batch.is_replay,
             is_overdue=bool(batch.clock.behind) and self.driver.gate.is_overdue(batch.clock.at_ms),
             reason=batch.clock.reason,
         )

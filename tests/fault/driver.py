@@ -1,8 +1,8 @@
-"""A driver that kills itself, and the JVM with it, behind a named step: `python tests/fault/driver.py ROOT BROKER STEP N`.
+"""A driver that kills itself, and the JVM with it, behind a step: `python tests/fault/driver.py ROOT BROKER STEP WHEN`.
 
 STEP is a name out of `pipeline.batch.STEPS`, or `none` for a driver that reads what is there, sends what was left
 unsent, makes no new plans and ends.
-N is the batch of this process, counted from 1, in which it happens.
+WHEN is `first` for its first batch, `planning` for the first one behind the start-up gate, which is planned and published.
 """
 
 import os
@@ -33,16 +33,13 @@ def config(root: str, bootstrap: str, *, dry_run: bool) -> Config:
     )
 
 
-def killing(name: str, in_batch: int) -> tuple[Step, ...]:
+def killing(name: str, when: str) -> tuple[Step, ...]:
     """The steps, with a SIGKILL to the whole process group behind one of them."""
-    batches = 0
 
     def wrapped(step: Step) -> Step:
         def run(batch: Batch) -> None:
-            nonlocal batches
-            batches += step is STEPS[0]
             step(batch)
-            if step.__name__ == name and batches == in_batch:
+            if step.__name__ == name and (when == "first" or not batch.clock.behind):
                 os.killpg(0, signal.SIGKILL)
 
         run.__name__ = step.__name__
@@ -52,11 +49,11 @@ def killing(name: str, in_batch: int) -> tuple[Step, ...]:
 
 
 def main() -> None:
-    root, bootstrap, step, in_batch = sys.argv[1:]
+    root, bootstrap, step, when = sys.argv[1:]
     configure()
     to_the_end = step == "none"
     settings = config(root, bootstrap, dry_run=to_the_end)
-    Job(settings, once=to_the_end, steps=killing(step, int(in_batch))).run()
+    Job(settings, once=to_the_end, steps=killing(step, when)).run()
 
 
 if __name__ == "__main__":

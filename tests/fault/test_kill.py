@@ -21,8 +21,7 @@ pytestmark = pytest.mark.timeout(3600)
 
 _DRIVER = Path(__file__).with_name("driver.py")
 _DEADLINE_S = 600
-# The first batch of a driver replays the one that the driver before it died in, and the second still works off the gate.
-_KILLS = [(step.__name__, batch) for batch in (1, 3) for step in STEPS]
+_KILLS = [(step.__name__, when) for when in ("first", "planning") for step in STEPS]
 
 
 class Disturbed:
@@ -33,14 +32,14 @@ class Disturbed:
         self.root, self.calm = str(folder / "disturbed"), str(folder / "calm")
         self.statuses: list[tuple[str, int]] = []
         with Traffic(bootstrap) as traffic:
-            for step, batch in _KILLS:
-                self.statuses.append((step, self._drive(self.root, step, batch)))
+            for step, when in _KILLS:
+                self.statuses.append((step, self._drive(self.root, step, when)))
                 traffic.disturb()
-        self.ended = self._drive(self.root, "none", 0)
-        self.undisturbed = self._drive(self.calm, "none", 0)
+        self.ended = self._drive(self.root, "none", "never")
+        self.undisturbed = self._drive(self.calm, "none", "never")
 
-    def _drive(self, root: str, step: str, batch: int) -> int:
-        command = [sys.executable, str(_DRIVER), root, self.bootstrap, step, str(batch)]
+    def _drive(self, root: str, step: str, when: str) -> int:
+        command = [sys.executable, str(_DRIVER), root, self.bootstrap, step, when]
         process = subprocess.Popen(command, start_new_session=True)
         try:
             return process.wait(_DEADLINE_S)

@@ -42,8 +42,9 @@ class Bombs:
     def _armed(self, step: Step) -> Step:
         def run(batch: Batch) -> None:
             step(batch)
-            # A batch that was let through resets the job's patience, so every second one is.
-            if self.left and self.left[0] == step.__name__ and batch.driver.started:
+            # A batch that was let through resets the job's patience; and before the gate is open nothing is published.
+            is_armed = batch.driver.started and not batch.clock.behind
+            if self.left and self.left[0] == step.__name__ and is_armed:
                 self.left.pop(0)
                 raise _BombError
 
