@@ -52,6 +52,9 @@ def markdown(run: dict[str, Any]) -> str:
 def _compare(name: str, first: list[dict[str, Any]], last: list[dict[str, Any]]) -> dict[str, Any]:
     before = [sample[name] for sample in first if sample[name] is not None]
     after = [sample[name] for sample in last if sample[name] is not None]
+    if not before or not after:
+        # A third without a single batch is the worst that a stream can do.
+        return {"first third": None, "last third": None, "verdict": "not flat"}
     begun, ended = statistics.median(before), statistics.median(after)
     allowed = max(_TOLERANCE * begun, max(before) - min(before))
     verdict = "flat" if ended - begun <= allowed else "not flat"
