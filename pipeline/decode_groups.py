@@ -16,7 +16,7 @@ from assignor.protocol.group_metadata import GroupMember, GroupMetadata, decode_
 from assignor.protocol.offsets import group_id_of, record_type_of
 from assignor.protocol.record_types import RecordType, group_type_of
 from assignor.protocol.sticky import claims_of
-from pipeline.schemas import CONSUMER_GROUPS
+from pipeline.schemas import CONSUMER_GROUPS, GROUP_STATE
 
 Row = dict[str, Any]
 
@@ -28,19 +28,7 @@ HEADER_TYPES = (
 )
 """The record of each group type that lives as long as the group does."""
 
-GROUP_COLUMNS = tuple(
-    StructField(name, CONSUMER_GROUPS[name].dataType)
-    for name in (
-        "group_type",
-        "state",
-        "protocol_type",
-        "assignor",
-        "rebalance_protocol",
-        "generation",
-        "leader",
-        "members",
-    )
-)
+GROUP_COLUMNS = tuple(StructField(name, CONSUMER_GROUPS[name].dataType) for name in GROUP_STATE)
 """Columns of `schemas.CONSUMER_GROUPS` that a group row fills; all others leave them null."""
 
 CONSUMER_PROTOCOL = "consumer"

@@ -13,19 +13,10 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from pipeline.schemas import GROUP_STATE
+
 PARTITION_KEY = ("topic", "partition")
 LAG_KEY = ("group_id", *PARTITION_KEY)
-
-_GROUP_STATE = (
-    "group_type",
-    "state",
-    "protocol_type",
-    "assignor",
-    "rebalance_protocol",
-    "generation",
-    "leader",
-    "members",
-)
 
 
 def fold_topic_offsets(stored: DataFrame, observed: DataFrame) -> DataFrame:
@@ -59,7 +50,7 @@ def fold_groups(
         behind: Partitions of the offsets topic that are not read to their end yet.
     """
     confirmed = F.lit(False) if is_new_checkpoint else F.col("confirmed")
-    columns = ("group_id", *_GROUP_STATE, "offsets_partition", "group_position")
+    columns = ("group_id", *GROUP_STATE, "offsets_partition", "group_position")
     rows = stored.select(
         *columns, confirmed.alias("confirmed"), F.lit(False).alias("is_tombstone")
     ).unionByName(

@@ -39,7 +39,8 @@ def _without_spark_columns(schema: t.StructType) -> t.StructType:
 _TOPICS = _without_spark_columns(TOPIC_OFFSETS)
 _LAGS = _without_spark_columns(PARTITION_LAG)
 _TOPICS_ARROW = to_arrow_schema(_TOPICS)
-_LAGS_ARROW = to_arrow_schema(_LAGS)
+_LAGS_WITH_TURN = t.StructType([*_LAGS, PARTITION_LAG["history_at"], PARTITION_LAG["history_hash"]])
+_LAGS_WITH_TURN_ARROW = to_arrow_schema(_LAGS_WITH_TURN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,7 @@ def measure_lag(folded: DataFrame, topic_offsets: DataFrame, settings: LagSettin
     )
     measured = known.select(*known.columns, "old.history_at", "old.history_hash").mapInArrow(
         partial(_each, partial(_lags, settings=settings)),
-        schema=t.StructType([*_LAGS, PARTITION_LAG["history_at"], PARTITION_LAG["history_hash"]]),
+        schema=_LAGS_WITH_TURN,
     )
     return _with_history_turn(measured, settings)
 
@@ -216,14 +217,7 @@ def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
         "history_hash": batch["history_hash"],
         **_of_the_batch(len(committed), settings),
     }
-    schema = pa.schema(
-        [
-            *_LAGS_ARROW,
-            ("history_at", _LAGS_ARROW.field("log_observed_at").type),
-            ("history_hash", pa.int64()),
-        ]
-    )
-    return _batch(columns, schema)
+    return _batch(columns, _LAGS_WITH_TURN_ARROW)
 
 
 _OWNER = ("member_id", "group_instance_id", "client_id", "client_host", "generation")

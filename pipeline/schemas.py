@@ -182,6 +182,18 @@ CONSUMER_GROUPS = t.StructType(
     ]
 )
 
+GROUP_STATE = (
+    "group_type",
+    "state",
+    "protocol_type",
+    "assignor",
+    "rebalance_protocol",
+    "generation",
+    "leader",
+    "members",
+)
+"""Columns of `CONSUMER_GROUPS` that a group record fills."""
+
 RECOMMENDATIONS = t.StructType(
     [
         _CLUSTER,
