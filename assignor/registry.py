@@ -3,11 +3,13 @@
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from assignor import constrained_sticky, lag_aware, range_assignor, roundrobin, stream_join
 from assignor.assignment import Assignment
 from assignor.errors import InvalidOptionError, UnknownStrategyError
 from assignor.group import Group
+from assignor.strategy_options import Choice, Option, OptionValue
 from assignor.topics import java_order
 
 
@@ -19,45 +21,35 @@ class RebalanceProtocol(enum.IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """An option that takes one of a few words."""
-
-    name: str
-    words: tuple[str, ...]
-    """What it may be; the first is the default."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
     """A named function from a group to an assignment."""
 
     name: str
     protocols: tuple[RebalanceProtocol, ...]
     """Under which a target of this strategy may be applied, ascending."""
-    options: tuple[Choice, ...] = ()
+    options: tuple[Option, ...] = ()
     reads_lag: bool = False
     """Does the assignment depend on lag, so that unknown lag matters to it."""
     joins: bool = False
     """Must the partitions of one number change hands together (see `handover.next_step`)."""
     function: Callable[..., Assignment]
 
-    def check_options(self, options: Mapping[str, object]) -> dict[str, str]:
+    def check_options(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
         """Every option of the strategy with its given or default value.
 
         Raises:
             InvalidOptionError: The strategy has no such option, or the option takes no such value.
         """
         known = {option.name: option for option in self.options}
-        for name in options:
+        for name, value in options.items():
             if name not in known:
                 available = ", ".join(known) or "none"
                 raise InvalidOptionError(self.name, name, f"is not known; there are: {available}")
-        values = {name: options.get(name, option.words[0]) for name, option in known.items()}
-        for name, value in values.items():
-            if value not in known[name].words:
-                words = ", ".join(known[name].words)
-                raise InvalidOptionError(self.name, name, f"must be one of {words}, got {value!r}")
-        return {name: str(value) for name, value in values.items()}
+            problem = known[name].problem(value)
+            if problem is not None:
+                raise InvalidOptionError(self.name, name, problem)
+        given = cast("Mapping[str, OptionValue]", options)
+        return {name: given.get(name, option.default) for name, option in known.items()}
 
     def assign(self, group: Group, options: Mapping[str, object]) -> Assignment:
         """The assignment of `group`.
