@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from assignor.protocol.reader import Reader
 from assignor.protocol.writer import Writer
+from assignor.topics import java_order
 
 TopicPartitions: TypeAlias = Mapping[str, tuple[int, ...]]
 """Partitions by topic, in the order in which they were written."""
@@ -82,12 +83,14 @@ def encode_subscription(subscription: Subscription, *, version: int = NEWEST_VER
     writer = Writer()
     writer.int16(version)
     writer.array_count(len(subscription.topics))
-    for topic in sorted(subscription.topics):
+    for topic in sorted(subscription.topics, key=java_order):
         writer.string(topic)
     writer.bytes_(subscription.user_data)
     if version >= _FIRST_OWNED_VERSION:
         owned = subscription.owned
-        write_topic_partitions(writer, {topic: tuple(sorted(owned[topic])) for topic in sorted(owned)})
+        write_topic_partitions(
+            writer, {topic: tuple(sorted(owned[topic])) for topic in sorted(owned, key=java_order)}
+        )
     if version >= _FIRST_GENERATION_VERSION:
         writer.int32(subscription.generation)
     if version >= _FIRST_RACK_VERSION:

@@ -18,6 +18,7 @@ from assignor.protocol.group_metadata import (
     encode_group_metadata,
 )
 from assignor.protocol.sticky import Claims, decode_sticky_user_data, encode_sticky_user_data
+from assignor.topics import java_order
 from tests.support.bytes_strategies import texts
 
 int32s = st.integers(-(2**31), 2**31 - 1)
@@ -47,7 +48,7 @@ groups = st.builds(
 )
 subscriptions = st.builds(
     Subscription,
-    topics=st.lists(texts(), max_size=3).map(lambda topics: tuple(sorted(topics))),
+    topics=st.lists(texts(), max_size=3).map(lambda topics: tuple(sorted(topics, key=java_order))),
     user_data=st.none() | opaque,
     owned=st.dictionaries(texts(), st.lists(int32s, max_size=4).map(lambda p: tuple(sorted(p))), max_size=3),
     generation=generations,
