@@ -38,7 +38,7 @@ def save(name: str, run: dict[str, Any], text: str) -> tuple[Path, Path]:
 
 
 def markdown(run: dict[str, Any]) -> str:
-    """The run as Markdown: machine, decode rates, batches, steps, memory."""
+    """The run as Markdown: machine, decode rates, batches, steps, memory, and the tables that parts made."""
     parts = run["parts"]
     batches = {name: part for name, part in parts.items() if "seconds_by_step" in part}
     blocks = [where(run)]
@@ -48,6 +48,8 @@ def markdown(run: dict[str, Any]) -> str:
         blocks.append(_rows("batch", batches, _BATCHES))
         blocks.append(_columns("step, p50 s", {n: part["seconds_by_step"] for n, part in batches.items()}))
         blocks.append(_columns("peak memory, MiB", {n: part["peak_mib"] for n, part in batches.items()}))
+    for part in parts.values():
+        blocks += [table(of["header"], of["rows"]) for of in part.get("tables", [])]
     return "\n\n".join(blocks) + "\n"
 
 
