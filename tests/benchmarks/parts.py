@@ -3,10 +3,11 @@
 import time
 from typing import Any
 
-from tests.benchmarks import decode, steady
+from tests.benchmarks import decode, quality, steady
 
 PARTS = {
     "decode": decode.measure,
+    "quality": quality.measure,
     **{name: size.measure for name, size in steady.SIZES.items()},
 }
 
