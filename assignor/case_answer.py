@@ -1,18 +1,17 @@
 """An assignment as the answer to a JSON case: names for indices, figures, and the reason in words."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 
-from assignor.arrays import Int32s, Int64s
+from assignor.arrays import Int32s
 from assignor.assignment import Assignment, Unassigned
+from assignor.by_member import by_member, by_topic
 from assignor.case_input import Case
 from assignor.drain import drain_s, lag_imbalance
 from assignor.drain_bound import lower_bound_s
 from assignor.group import Group
 from assignor.registry import Strategy
-from assignor.topics import Topics
 from assignor.verify import Verdict
 
 
@@ -37,30 +36,12 @@ def answer(
     unplaced = np.nonzero(assignment.member < 0)[0]
     remarks = [*_unassigned_remarks(assignment), *_input_remarks(case, chosen), *_never_remarks(group, times)]
     return {
-        "assignment": _by_member(group, assignment.member),
-        "unassigned": _by_topic(group.topics, unplaced),
+        "assignment": by_member(group, assignment.member),
+        "unassigned": by_topic(group.topics, unplaced),
         "moves": _moves(case, assignment.member),
         "figures": figures,
         "reason": "; ".join(remarks) or None,
     }
-
-
-def _by_member(group: Group, member: Int32s) -> dict[str, object]:
-    order = np.argsort(member, kind="stable")
-    bounds = np.searchsorted(member[order], np.arange(group.n_members + 1))
-    return {
-        member_id: _by_topic(group.topics, order[bounds[m] : bounds[m + 1]])
-        for m, member_id in enumerate(group.member_ids)
-    }
-
-
-def _by_topic(topics: Topics, pids: Int64s) -> dict[str, list[int]]:
-    """Partition numbers by topic name, for ascending pids."""
-    topic = topics.topic_of[pids]
-    starts = np.nonzero(np.diff(topic, prepend=-1))[0].tolist()
-    numbers = topics.number_of[pids].tolist()
-    runs = pairwise([*starts, len(numbers)])
-    return {topics.names[topic[start]]: numbers[start:end] for start, end in runs}
 
 
 def _moves(case: Case, member: Int32s) -> list[dict[str, object]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, repeat
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class Member:
     rack: str | None = None
     """client.rack."""
     generation: int = NO_GENERATION
-    """Generation of the claims."""
+    """Generation of the claims; below 0 is not known."""
     capacity: float | None = None
     """Records per second the member can drain, > 0; None when unknown."""
 
@@ -95,22 +95,21 @@ def _claims(
     topics: Topics, members: Sequence[Member], index: Mapping[str, int]
 ) -> tuple[Claims, IgnoredClaims]:
     """Claims on partitions that exist, and how many were on others."""
+    # One claim can be one entry of one mapping, a million times over: the loops are those of map and chain.
     owned = [member.owned for member in members]
-    lengths = np.array([len(numbers) for claimed in owned for numbers in claimed.values()], np.int64)
-    number = np.fromiter(
-        chain.from_iterable(numbers for claimed in owned for numbers in claimed.values()),
-        np.int64,
-        int(lengths.sum()),
-    )
-    topic = np.array([index.get(name, -1) for claimed in owned for name in claimed], np.int32).repeat(lengths)
+    listed = list(chain.from_iterable(claimed.values() for claimed in owned))
+    lengths = np.fromiter(map(len, listed), np.int64, len(listed))
+    number = np.fromiter(chain.from_iterable(listed), np.int64, int(lengths.sum()))
+    named = map(index.get, chain.from_iterable(owned), repeat(-1))
+    topic = np.fromiter(named, np.int32, len(listed)).repeat(lengths)
     topics_claimed = np.array([len(claimed) for claimed in owned], np.int64)
     member = np.arange(len(members), dtype=np.int32).repeat(topics_claimed).repeat(lengths)
-    generation = np.array([member.generation for member in members], np.int32)[member]
+    generations = np.array([max(member.generation, NO_GENERATION) for member in members], np.int32)
     pid = topics.pids(topic, number)
     real = pid >= 0
     unknown = int((topic < 0).sum())
     ignored = IgnoredClaims(unknown_topic=unknown, out_of_range=int((~real).sum()) - unknown)
-    return Claims(pid=pid[real], member=member[real], generation=generation[real]), ignored
+    return Claims(pid=pid[real], member=member[real], generation=generations[member[real]]), ignored
 
 
 def _capacities(members: Sequence[Member]) -> Floats | None:

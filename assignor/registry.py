@@ -5,7 +5,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from assignor import constrained_sticky, lag_aware, range_assignor, roundrobin, stream_join
+from assignor import (
+    constrained_sticky,
+    cooperative_sticky,
+    lag_aware,
+    range_assignor,
+    roundrobin,
+    sticky,
+    stream_join,
+)
 from assignor.assignment import Assignment
 from assignor.errors import InvalidOptionError, UnknownStrategyError
 from assignor.group import Group
@@ -68,6 +76,11 @@ _STRATEGIES = (
         function=constrained_sticky.assign,
     ),
     Strategy(
+        name=cooperative_sticky.NAME,
+        protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
+        function=cooperative_sticky.assign,
+    ),
+    Strategy(
         name=lag_aware.NAME,
         # Cooperative because targets are pinned: a second run would see other lags and move again.
         protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
@@ -84,6 +97,11 @@ _STRATEGIES = (
         name=roundrobin.NAME,
         protocols=(RebalanceProtocol.EAGER,),
         function=roundrobin.assign,
+    ),
+    Strategy(
+        name=sticky.NAME,
+        protocols=(RebalanceProtocol.EAGER,),
+        function=sticky.assign,
     ),
     Strategy(
         name=stream_join.NAME,

@@ -5,10 +5,10 @@ What is assigned are partition *numbers*; a member that gets number i gets i of 
 
 import numpy as np
 
-from assignor import constrained_sticky
 from assignor.arrays import Int32s
 from assignor.assignment import Assignment, Unassigned
 from assignor.claims import UNCLAIMED, Ownership
+from assignor.equal_sticky import assign_equal
 from assignor.group import Group
 from assignor.subscriptions import Subscriptions
 from assignor.topics import Topics
@@ -38,7 +38,7 @@ def assign(group: Group) -> Assignment:
         return Assignment.complete(group, np.full(group.n_partitions, -1, np.int32))
     n_numbers = int(group.topics.counts[joined].min())
     taking = np.nonzero(group.readers())[0].astype(np.int32)
-    numbers = constrained_sticky.assign(_as_numbers(group, n_numbers, taking)).member
+    numbers = assign_equal(_as_numbers(group, n_numbers, taking)).member
     return _expand(group, taking[numbers])
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from assignor.arrays import Int32s, Int64s
+from assignor.arrays import Int32s, Int64s, stable_order
 from assignor.errors import InvalidGroupError
 
 
@@ -100,9 +100,6 @@ class Topics:
 
         Dealing in this order gives every member a share of every topic (KIP-615; KAFKA-16277).
 
-        Complexity: O(P) below 65,537 partitions per topic, where numpy sorts by radix.
+        Complexity: O(P) below 65,537 partitions per topic.
         """
-        number = self.number_of[pids]
-        if self.counts.max(initial=0) <= np.iinfo(np.uint16).max + 1:
-            return pids[np.argsort(number.astype(np.uint16), kind="stable")]
-        return pids[np.argsort(number, kind="stable")]
+        return pids[stable_order(self.number_of[pids], below=int(self.counts.max(initial=0)))]

@@ -103,7 +103,7 @@ def test_every_problem_is_told_at_once(problems: Problems) -> None:
         ("[control]\ntopic = 'a b'", "control.topic: must be a topic name: "),
         (
             "[plan]\nstrategy = 'best'",
-            "plan.strategy: must be one of constrained-cooperative-sticky, lag-aware",
+            "plan.strategy: must be one of constrained-cooperative-sticky, cooperative-sticky, lag-aware",
         ),
         (
             "[[plan.groups]]\npattern = 'a'\noptions = {scope = 'all'}",

@@ -1,0 +1,76 @@
+"""An assignment in names: what a plug-in hands to its members, and what a JSON case is answered with."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from assignor.arrays import Int32s, Int64s, stable_order
+from assignor.group import Group
+from assignor.topics import Topics
+
+Placed = dict[str, tuple[int, ...]]
+"""Partition numbers by topic name."""
+
+
+def by_member(group: Group, member: Int32s) -> dict[str, Placed]:
+    """Member id -> topic -> numbers: members in tie-break order, topics and numbers ascending.
+
+    A member without partitions has an empty entry; a partition without a member is in none. The entries are
+    as `Member.owned` takes them.
+
+    Args:
+        group: The group that was assigned.
+        member: Member index of each of P partitions, -1 for nobody.
+
+    Complexity: O(P + N).
+    """
+    placed = np.nonzero(member >= 0)[0]
+    pids = placed[stable_order(member[placed], below=group.n_members)]
+    holder, topic = member[pids], group.topics.topic_of[pids]
+    starts = _run_starts(holder, topic)
+    names = _names(group.topics, topic[starts])
+    numbers = _cut(group.topics.number_of[pids], starts)
+    bounds = np.searchsorted(holder[starts], np.arange(group.n_members + 1)).tolist()
+    return {
+        member_id: dict(zip(names[first:end], numbers[first:end], strict=True))
+        for member_id, (first, end) in zip(group.member_ids, pairwise(bounds), strict=True)
+    }
+
+
+def by_topic(topics: Topics, pids: Int64s) -> Placed:
+    """Topic -> numbers, for ascending `pids`."""
+    topic = topics.topic_of[pids]
+    starts = _run_starts(topic)
+    return dict(zip(_names(topics, topic[starts]), _cut(topics.number_of[pids], starts), strict=True))
+
+
+def _run_starts(*keys: Int32s) -> Int64s:
+    """Where a run begins over which no key changes."""
+    begins = np.ones(len(keys[0]), np.bool_)
+    begins[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    return np.nonzero(begins)[0]
+
+
+def _names(topics: Topics, topic: Int32s) -> list[str]:
+    return list(map(topics.names.__getitem__, topic.tolist()))
+
+
+def _cut(values: Int32s, starts: Int64s) -> list[tuple[int, ...]]:
+    """`values` cut into runs, one tuple each.
+
+    There can be a million runs of one number each. Runs of one length are therefore cut together; and they are
+    tuples, which the garbage collector lets go of after one look, where a million lists cost it half a second.
+    """
+    lengths = np.diff(starts, append=len(values))
+    by_length = stable_order(lengths, below=int(lengths.max(initial=0)) + 1)
+    ascending = lengths[by_length]
+    changes = np.nonzero(np.diff(ascending, prepend=0))[0].tolist()
+    runs: list[tuple[int, ...]] = []
+    for first, end in pairwise([*changes, len(ascending)]):
+        length = int(ascending[first])
+        positions = starts[by_length[first:end], None] + np.arange(length)
+        flat = iter(values[positions].ravel().tolist())
+        runs.extend(zip(*[flat] * length, strict=True))
+    place = np.empty(len(by_length), np.int64)
+    place[by_length] = np.arange(len(by_length))
+    return list(map(runs.__getitem__, place.tolist()))
