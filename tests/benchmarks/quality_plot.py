@@ -17,8 +17,7 @@ _LEAST_MOVES = 1
 
 def draw(figures: dict[str, Any], policies: Sequence[Policy], path: Path) -> None:
     """One SVG file, the same bytes for the same figures."""
-    settings = {"svg.hashsalt": "quality", "font.size": 8, "svg.fonttype": "none"}
-    with mpl.rc_context(settings):
+    with mpl.rc_context({"svg.hashsalt": "quality", "font.size": 8, "svg.fonttype": "none"}):
         figure = Figure(figsize=(11, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
         _still(left, figures["still"])
@@ -39,7 +38,7 @@ def _still(axes: Axes, rows: dict[str, dict[str, Any]]) -> None:
     axes.set_xticks([1, 1.5, 2, 3, 5, 10, _NEVER], ["1", "1.5", "2", "3", "5", "10", "never"])
     axes.minorticks_off()
     axes.grid(axis="x", linewidth=0.3)
-    axes.set_title("At one moment: drain time over the lower bound (dot median, tick p95)")
+    axes.set_title("At one moment: drain time over the lower bound\n(dot: median, tick: p95)", loc="left")
 
 
 def _over_time(axes: Axes, rows: dict[str, dict[str, Any]], names: Sequence[str]) -> None:
@@ -52,7 +51,7 @@ def _over_time(axes: Axes, rows: dict[str, dict[str, Any]], names: Sequence[str]
     axes.set_ylabel("lag, mega record-seconds")
     axes.grid(linewidth=0.3)
     axes.legend(fontsize=6, loc="best")
-    axes.set_title("Over time, all workloads: lag against moves (down and left is better)")
+    axes.set_title("Over time, all workloads: lag against moves\n(down and left is better)", loc="left")
 
 
 def _place(ratio: float | str) -> float:

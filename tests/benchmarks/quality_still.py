@@ -4,8 +4,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from assignor.drain import drain_s
 from assignor.drain_bound import lower_bound_s
 from assignor.group import Group
@@ -115,7 +113,8 @@ def _ask(contender: Contender, group: Group, bound: float, tally: Tally) -> None
     moves = check(group, assignment).moves
     drained = drain_s(group, assignment.member)
     assert drained is not None
+    assert group.capacity is not None
     moved = assignment.member != group.owner
     tally.ratios.append(drained / bound)
     tally.moves.append(moves)
-    tally.r_scores.append(float(group.rate[moved].sum()) / float(np.mean(group.capacity)))
+    tally.r_scores.append(float(group.rate[moved].sum()) / float(group.capacity.mean()))

@@ -66,23 +66,29 @@ class Coordinator:
     syncing: set[str] = field(default_factory=set)
     shares: Shares = field(default_factory=dict)
     answers: dict[str, Joined | Synced | Fault] = field(default_factory=dict)
+    ids_given: int = 0
 
-    def join(self, member_id: str, request: Joining) -> Fault | None:
-        """A JoinGroup of a member, known or new; it begins a rebalance if there is none."""
+    def join(self, member_id: str | None, request: Joining) -> str | Fault:
+        """A JoinGroup; it begins a rebalance if there is none. A new member, without an id, gets one."""
+        if member_id is not None and member_id not in self.members:
+            return Fault.FENCED
         others = [other.assignors for name, other in self.members.items() if name != member_id]
         try:
             select_assignor([*others, request.assignors])
         except NoCommonAssignorError:
             return Fault.INCONSISTENT
+        if member_id is None:
+            self.ids_given += 1
+            member_id = f"m{self.ids_given:03}"
         self.members[member_id] = request
         self._prepare()
         self.joined.add(member_id)
         self._complete()
-        return None
+        return member_id
 
-    def sync(self, member_id: str, generation: int, shares: Shares | None) -> Fault | None:
+    def sync(self, member_id: str | None, generation: int, shares: Shares | None) -> Fault | None:
         """A SyncGroup; the leader's carries the assignment."""
-        if member_id not in self.members or generation != self.generation:
+        if member_id is None or member_id not in self.members or generation != self.generation:
             return Fault.FENCED
         if self.state is GroupState.PREPARING:
             return Fault.IN_PROGRESS
@@ -95,19 +101,21 @@ class Coordinator:
             self.syncing = set()
         return None
 
-    def heartbeat(self, member_id: str, generation: int) -> Fault | None:
+    def heartbeat(self, member_id: str | None, generation: int) -> Fault | None:
         if member_id not in self.members or generation != self.generation:
             return Fault.FENCED
         return Fault.IN_PROGRESS if self.state is GroupState.PREPARING else None
 
-    def expire(self, member_id: str) -> None:
+    def expire(self, member_id: str | None) -> None:
         """Session or rebalance timeout, or LeaveGroup: the others rebalance without it."""
-        if self.members.pop(member_id, None) is not None:
+        if member_id in self.members:
+            del self.members[member_id]
             self.joined.discard(member_id)
+            self.syncing.discard(member_id)
             self._prepare()
             self._complete()
 
-    def takes_commits_of(self, member_id: str, generation: int) -> bool:
+    def takes_commits_of(self, member_id: str | None, generation: int) -> bool:
         """Is an OffsetCommit of this member accepted. Who owns the partition is not looked at."""
         known = member_id in self.members and generation == self.generation
         return known and self.state is not GroupState.COMPLETING

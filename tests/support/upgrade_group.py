@@ -28,8 +28,8 @@ PARTITIONS = frozenset((topic, number) for topic, count in TOPICS.items() for nu
 class Consumer:
     """One process; a bounce ends it and starts another."""
 
-    member_id: str
     state: RebalancingMember
+    member_id: str | None = None
     in_hand: frozenset[Partition] = frozenset()
 
 
@@ -41,13 +41,10 @@ class SimulatedGroup:
     mode: Mode = "kip"
     coordinator: Coordinator = field(default_factory=Coordinator)
     consumers: dict[int, Consumer] = field(default_factory=dict)
-    started: int = 0
 
     def start(self, slot: int, assignors: tuple[str, ...]) -> None:
         """A new consumer in an empty slot."""
-        self.started += 1
-        state = self.kind.started(assignors, mode=self.mode)
-        self.consumers[slot] = Consumer(member_id=f"m{self.started:03}", state=state)
+        self.consumers[slot] = Consumer(state=self.kind.started(assignors, mode=self.mode))
 
     def stop(self, slot: int) -> None:
         """A clean end: LeaveGroup."""
@@ -80,10 +77,10 @@ class SimulatedGroup:
             self._join(slot, consumer)
         elif phase is Phase.STABLE:
             self._heartbeat(slot, consumer)
-        elif consumer.member_id in self.coordinator.answers:
-            self._take(consumer, self.coordinator.answers.pop(consumer.member_id))
+        elif answer := self.coordinator.answers.pop(consumer.member_id, None):
+            self._take(consumer, answer)
         elif consumer.member_id not in self.coordinator.members:
-            consumer.state = consumer.state.fenced()
+            _fence(consumer)
 
     def settle(self) -> None:
         """Poll everybody until nothing changes any more.
@@ -118,16 +115,13 @@ class SimulatedGroup:
     def _heartbeat(self, slot: int, consumer: Consumer) -> None:
         fault = self.coordinator.heartbeat(consumer.member_id, consumer.state.generation)
         if fault is Fault.FENCED:
-            consumer.state = consumer.state.fenced()
+            _fence(consumer)
         elif fault is Fault.IN_PROGRESS:
             self._join(slot, consumer)
         else:
             consumer.in_hand = consumer.state.owned
 
     def _join(self, slot: int, consumer: Consumer) -> None:
-        if consumer.state.phase is Phase.OUT:
-            self.started += 1
-            consumer.member_id = f"m{self.started:03}"
         revokes = consumer.state.may_commit
         consumer.state = consumer.state.prepare()
         if revokes:
@@ -138,8 +132,13 @@ class SimulatedGroup:
             owned=consumer.state.owned,
             generation=consumer.state.generation,
         )
-        if self.coordinator.join(consumer.member_id, request) is Fault.INCONSISTENT:
+        answer = self.coordinator.join(consumer.member_id, request)
+        if answer is Fault.INCONSISTENT:
             self.stop(slot)
+        elif answer is Fault.FENCED:
+            _fence(consumer)
+        else:
+            consumer.member_id = answer
 
     def _take(self, consumer: Consumer, answer: Joined | Synced | Fault) -> None:
         if isinstance(answer, Joined):
@@ -156,9 +155,13 @@ class SimulatedGroup:
         shares = None if answer.members is None else assign(answer.assignor, answer.members)
         fault = self.coordinator.sync(consumer.member_id, answer.generation, shares)
         if fault is Fault.FENCED:
-            consumer.state = consumer.state.fenced()
+            _fence(consumer)
         elif fault is Fault.IN_PROGRESS:
             consumer.state = consumer.state.interrupted()
+
+
+def _fence(consumer: Consumer) -> None:
+    consumer.state, consumer.member_id = consumer.state.fenced(), None
 
 
 def assign(assignor: str, members: Mapping[str, Joining]) -> Shares:
@@ -170,7 +173,7 @@ def assign(assignor: str, members: Mapping[str, Joining]) -> Shares:
             for name, request in members.items()
         ),
     )
-    chosen = strategy({"cooperative-sticky": "constrained-cooperative-sticky"}.get(assignor, assignor))
+    chosen = strategy(assignor)
     target = chosen.assign(built, {})
     if RebalanceProtocol.COOPERATIVE in chosen.protocols:
         target = next_step(built, target)

@@ -92,6 +92,7 @@ class CommitsBeforeItRejoined(RebalancingMember):
         return replace(RebalancingMember.prepare(self), may_commit=True)
 
 
+@settings(max_examples=300)
 @given(WALKS)
 def test_no_two_members_may_commit_for_one_partition(walk: list[Step]) -> None:
     assert first_double_owners(walk, RebalancingMember) == []
