@@ -91,6 +91,8 @@ class RebalancingMember:
     def assigned(self, partitions: frozenset[Partition]) -> "RebalancingMember":
         """SyncGroup's answer. A member that lost its partitions takes none of these: it has not rejoined yet.
 
+        The proposal asks for that; what keeps commits apart is that the partitions were lost before.
+
         Another owns what it was given. If that takes something away from it, it has revoked that now and joins
         again, so that the partition can be given to whom it was withheld from.
         """

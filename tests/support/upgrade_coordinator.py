@@ -115,6 +115,10 @@ class Coordinator:
             self._prepare()
             self._complete()
 
+    def answer(self, member_id: str | None) -> Joined | Synced | Fault | None:
+        """The answer that waits for a member, taken away."""
+        return None if member_id is None else self.answers.pop(member_id, None)
+
     def takes_commits_of(self, member_id: str | None, generation: int) -> bool:
         """Is an OffsetCommit of this member accepted. Who owns the partition is not looked at."""
         known = member_id in self.members and generation == self.generation

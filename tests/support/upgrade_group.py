@@ -77,7 +77,7 @@ class SimulatedGroup:
             self._join(slot, consumer)
         elif phase is Phase.STABLE:
             self._heartbeat(slot, consumer)
-        elif answer := self.coordinator.answers.pop(consumer.member_id, None):
+        elif answer := self.coordinator.answer(consumer.member_id):
             self._take(consumer, answer)
         elif consumer.member_id not in self.coordinator.members:
             _fence(consumer)
@@ -135,7 +135,7 @@ class SimulatedGroup:
         answer = self.coordinator.join(consumer.member_id, request)
         if answer is Fault.INCONSISTENT:
             self.stop(slot)
-        elif answer is Fault.FENCED:
+        elif isinstance(answer, Fault):
             _fence(consumer)
         else:
             consumer.member_id = answer
