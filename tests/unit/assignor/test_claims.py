@@ -68,6 +68,18 @@ def test_claim_without_generation_loses_to_one_with() -> None:
     assert holders(built) == ["v1"]
 
 
+@pytest.mark.parametrize("generation", [-2, -(2**31)])
+def test_generation_below_zero_is_none_like_any_other(generation: int) -> None:
+    built = group(
+        {"t": 2},
+        member("a", "t", owned={"t": [0, 1]}, generation=generation),
+        member("b", "t", owned={"t": [0]}, generation=-1),
+    )
+
+    assert holders(built) == [None, "a"]
+    assert built.ownership.generation.tolist() == [-1, -1]
+
+
 @pytest.mark.parametrize("order", [(10, 9, 8), (8, 9, 10), (9, 10, 8)])
 def test_partition_claimed_in_three_generations_goes_to_the_newest(order: tuple[int, int, int]) -> None:
     claimed = [[0, 1, 2, 3], [0, 1], [0, 2]]

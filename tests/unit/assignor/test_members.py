@@ -42,6 +42,18 @@ def test_claims_that_cannot_be_true_are_ignored_and_counted() -> None:
     assert (built.ignored_claims.unknown_topic, built.ignored_claims.out_of_range) == (2, 3)
 
 
+def test_ignored_claim_does_not_lend_its_generation_to_another() -> None:
+    built = group(
+        {"t": 1},
+        member("a", "t", owned={"gone": [0], "t": [7]}, generation=5),
+        member("b", "t", owned={"t": [0]}, generation=7),
+        member("c", "t", owned={"t": [0]}, generation=6),
+    )
+
+    assert built.ownership.holder.tolist() == [1]
+    assert built.ownership.generation.tolist() == [7]
+
+
 def test_topic_without_metadata_does_not_make_subscriptions_unequal() -> None:
     built = group({"t": 1}, member("a", "t", "gone"), member("b", "t"))
 
