@@ -31,7 +31,7 @@ run: setup ## run the job on an embedded broker with live, uneven traffic (Ctrl-
 
 test: setup ## unit, property, Spark and broker tests (under 20 minutes on 2 cores)
 	@$(BIN)/python -m pytest tests/unit tests/property -q
-	@$(BIN)/python -m pytest tests/spark tests/integration -q
+	@$(BIN)/python -m pytest tests/oracle tests/spark tests/integration -q
 
 check: setup ## formatting, lint, types, import contracts
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }
