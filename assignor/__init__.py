@@ -1,6 +1,7 @@
 """The pure core of lagwise: consumer groups as arrays, strategies that assign them, and the judge of both."""
 
 from assignor.assignment import Assignment, Unassigned
+from assignor.by_member import by_member
 from assignor.group import Group
 from assignor.members import Member, build_group
 from assignor.registry import STRATEGIES, RebalanceProtocol, Strategy, strategy
@@ -16,5 +17,6 @@ __all__ = [
     "Topics",
     "Unassigned",
     "build_group",
+    "by_member",
     "strategy",
 ]

@@ -1,6 +1,7 @@
 """An assignment in names: what a plug-in hands to its members, and what a JSON case is answered with."""
 
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
+from itertools import islice, pairwise
 
 import numpy as np
 
@@ -28,20 +29,17 @@ def by_member(group: Group, member: Int32s) -> dict[str, Placed]:
     pids = placed[stable_order(member[placed], below=group.n_members)]
     holder, topic = member[pids], group.topics.topic_of[pids]
     starts = _run_starts(holder, topic)
-    names = _names(group.topics, topic[starts])
-    numbers = _cut(group.topics.number_of[pids], starts)
-    bounds = np.searchsorted(holder[starts], np.arange(group.n_members + 1)).tolist()
+    entries = _entries(group.topics, pids, starts)
+    sizes = np.bincount(holder[starts], minlength=group.n_members).tolist()
     return {
-        member_id: dict(zip(names[first:end], numbers[first:end], strict=True))
-        for member_id, (first, end) in zip(group.member_ids, pairwise(bounds), strict=True)
+        member_id: dict(islice(entries, size))
+        for member_id, size in zip(group.member_ids, sizes, strict=True)
     }
 
 
 def by_topic(topics: Topics, pids: Int64s) -> Placed:
     """Topic -> numbers, for ascending `pids`."""
-    topic = topics.topic_of[pids]
-    starts = _run_starts(topic)
-    return dict(zip(_names(topics, topic[starts]), _cut(topics.number_of[pids], starts), strict=True))
+    return dict(_entries(topics, pids, _run_starts(topics.topic_of[pids])))
 
 
 def _run_starts(*keys: Int32s) -> Int64s:
@@ -51,11 +49,13 @@ def _run_starts(*keys: Int32s) -> Int64s:
     return np.nonzero(begins)[0]
 
 
-def _names(topics: Topics, topic: Int32s) -> list[str]:
-    return list(map(topics.names.__getitem__, topic.tolist()))
+def _entries(topics: Topics, pids: Int64s, starts: Int64s) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Topic name and numbers of each run of one topic."""
+    names = map(topics.names.__getitem__, topics.topic_of[pids[starts]].tolist())
+    return zip(names, _cut(topics.number_of[pids], starts), strict=True)
 
 
-def _cut(values: Int32s, starts: Int64s) -> list[tuple[int, ...]]:
+def _cut(values: Int32s, starts: Int64s) -> Iterable[tuple[int, ...]]:
     """`values` cut into runs, one tuple each.
 
     There can be a million runs of one number each. Runs of one length are therefore cut together; and they are
@@ -71,6 +71,8 @@ def _cut(values: Int32s, starts: Int64s) -> list[tuple[int, ...]]:
         positions = starts[by_length[first:end], None] + np.arange(length)
         flat = iter(values[positions].ravel().tolist())
         runs.extend(zip(*[flat] * length, strict=True))
+    if len(changes) <= 1:
+        return runs
     place = np.empty(len(by_length), np.int64)
     place[by_length] = np.arange(len(by_length))
-    return list(map(runs.__getitem__, place.tolist()))
+    return map(runs.__getitem__, place.tolist())
