@@ -59,7 +59,7 @@ def _cut(values: Int32s, starts: Int64s) -> Iterable[tuple[int, ...]]:
     """`values` cut into runs, one tuple each.
 
     There can be a million runs of one number each. Runs of one length are therefore cut together; and they are
-    tuples, which the garbage collector lets go of after one look, where a million lists cost it half a second.
+    tuples, which the garbage collector lets go of after one look, while it comes back to lists again and again.
     """
     lengths = np.diff(starts, append=len(values))
     by_length = stable_order(lengths, below=int(lengths.max(initial=0)) + 1)

@@ -18,6 +18,7 @@ def assign(group: Group) -> Assignment:
     Balance comes before stickiness. Equal subscriptions take the linear path, see
     `equal_sticky.assign_equal`; what is promised for unequal ones stands at `even_counts.assign_unequal`.
     A partition that two members claim in one generation has no owner: whoever gets it, it counts as a move.
+    Racks play no part.
 
     Complexity: O(P + N) for equal subscriptions.
 
