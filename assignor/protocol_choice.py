@@ -20,9 +20,7 @@ DEFAULT_ASSIGNORS: dict[Mode, tuple[str, ...]] = {
 }
 """The default list as the proposal has it, and as Kafka 3.0 to 4.x ship it: the other way round."""
 
-_PROTOCOLS = {
-    "cooperative-sticky": (RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
-} | {name: entry.protocols for name, entry in STRATEGIES.items()}
+_PROTOCOLS = {name: entry.protocols for name, entry in STRATEGIES.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
