@@ -1,6 +1,5 @@
 """The picture of the docs: how near to the bound at one moment, and lag against moves over time."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,20 +7,18 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tests.benchmarks.quality_policies import Policy
-
 _NEVER = 100.0
 """Where a group that is never drained is drawn."""
 _LEAST_MOVES = 1
 
 
-def draw(figures: dict[str, Any], policies: Sequence[Policy], path: Path) -> None:
+def draw(figures: dict[str, Any], path: Path) -> None:
     """One SVG file, the same bytes for the same figures."""
     with mpl.rc_context({"svg.hashsalt": "quality", "font.size": 8, "svg.fonttype": "none"}):
         figure = Figure(figsize=(11, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
         _still(left, figures["still"])
-        _over_time(right, figures["over_time"], [policy.name for policy in policies])
+        _over_time(right, figures["over_time"])
         figure.savefig(path, format="svg", metadata={"Date": None})
 
 
@@ -41,8 +38,8 @@ def _still(axes: Axes, rows: dict[str, dict[str, Any]]) -> None:
     axes.set_title("At one moment: drain time over the lower bound\n(dot: median, tick: p95)", loc="left")
 
 
-def _over_time(axes: Axes, rows: dict[str, dict[str, Any]], names: Sequence[str]) -> None:
-    for mark, name in zip("os^vD<>Phd*Xp8", names, strict=False):
+def _over_time(axes: Axes, rows: dict[str, dict[str, Any]]) -> None:
+    for mark, name in zip("os^vD<>Phd*Xp8", rows, strict=False):
         moves = max(rows[name]["moves"], _LEAST_MOVES)
         axes.plot(moves, rows[name]["lag_mega_record_s"], mark, label=name, linestyle="none")
     axes.set_xscale("log")

@@ -84,10 +84,12 @@ def ablations() -> list[Policy]:
     """KIP-169 every minute with one thing of lag-sticky at a time, and lag-sticky without one at a time."""
     policies = [
         KIP_169_EVERY_MINUTE,
-        Policy(name="KIP-169 + cooperative", strategy="lag-aware", every_minute=True),
-        Policy(name="KIP-169 + band", strategy="lag-aware", every_minute=True, eager=True, band=True),
+        Policy(name="cooperative alone: KIP-169", strategy="lag-aware", every_minute=True),
         Policy(
-            name="KIP-169 + weight (drain time), no band, eager",
+            name="band alone: KIP-169, eager", strategy="lag-aware", every_minute=True, eager=True, band=True
+        ),
+        Policy(
+            name="weight alone: drain time, eager",
             strategy="lag-sticky",
             options=FREE,
             every_minute=True,
@@ -100,7 +102,13 @@ def ablations() -> list[Policy]:
             every_minute=True,
         ),
         Policy(name="lag-sticky without rates", strategy="lag-sticky", every_minute=True, knows_rates=False),
-        Policy(name="lag-sticky, eager", strategy="lag-sticky", every_minute=True, eager=True),
+        Policy(
+            name="lag-sticky, eager",
+            strategy="lag-sticky",
+            options={"group_pause_s": 4.0},
+            every_minute=True,
+            eager=True,
+        ),
         Policy(
             name="lag-sticky counts=even",
             strategy="lag-sticky",

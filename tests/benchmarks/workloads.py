@@ -176,6 +176,9 @@ GENERATORS: tuple[Generator, ...] = (
     unknown_offsets,
 )
 
+FEW: tuple[Generator, ...] = (backlog, hot_spots, slow_member, dead_members)
+"""One of each: lag that is there, load that moves, a member that changes, members that come and go."""
+
 
 def pareto_rates(rng: np.random.Generator, utilisation: float) -> Floats:
     """P heavy-tailed rates that add up to this part of the members' capacity, the largest ones cut."""
