@@ -41,16 +41,19 @@ class Assignment:
     """Member index of each partition, -1 where it has none."""
     why: Int8s
     """`Unassigned` code of each partition, 0 exactly where it has a member."""
+    remarks: tuple[str, ...] = ()
+    """What the strategy has to say about it, each in words for an operator."""
 
     @classmethod
-    def complete(cls, group: Group, member: Int32s) -> "Assignment":
+    def complete(cls, group: Group, member: Int32s, *, remarks: tuple[str, ...] = ()) -> "Assignment":
         """An assignment that leaves out only what nobody subscribes to."""
         why = np.where(group.readable(), Unassigned.ASSIGNED, Unassigned.NOBODY_SUBSCRIBES)
-        return cls(member=member, why=why.astype(np.int8))
+        return cls(member=member, why=why.astype(np.int8), remarks=remarks)
 
     def without(self, partitions: Bools, *, why: Unassigned) -> "Assignment":
         """The same assignment with some partitions taken out for one reason."""
         return Assignment(
             member=np.where(partitions, np.int32(-1), self.member),
             why=np.where(partitions, np.int8(why), self.why),
+            remarks=self.remarks,
         )

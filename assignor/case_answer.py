@@ -9,7 +9,8 @@ from assignor.assignment import Assignment, Unassigned
 from assignor.by_member import by_member, by_topic
 from assignor.case_input import Case
 from assignor.drain import drain_s, lag_imbalance
-from assignor.drain_bound import lower_bound_s
+from assignor.drain_bound import LowerBound, group_bound
+from assignor.drain_words import obstacles
 from assignor.group import Group
 from assignor.registry import Strategy
 from assignor.verify import Verdict
@@ -20,10 +21,11 @@ def answer(
 ) -> dict[str, object]:
     """The answer, ready for JSON: members in tie-break order, topics and partitions ascending."""
     group = case.group
+    bound = group_bound(group)
     times = {
         "drain_s_before": drain_s(group, group.owner),
         "drain_s_after": drain_s(group, assignment.member),
-        "drain_s_bound": lower_bound_s(group),
+        "drain_s_bound": None if bound is None else bound.time_s,
     }
     figures: dict[str, object] = {
         "seconds": seconds,
@@ -34,13 +36,18 @@ def answer(
         "lag_imbalance_after": lag_imbalance(group, assignment.member),
     }
     unplaced = np.nonzero(assignment.member < 0)[0]
-    remarks = [*_unassigned_remarks(assignment), *_input_remarks(case, chosen), *_never_remarks(group, times)]
+    remarks = [
+        *assignment.remarks,
+        *_unassigned_remarks(assignment),
+        *_input_remarks(case, chosen),
+        *_never_remarks(group, bound, times),
+    ]
     return {
         "assignment": by_member(group, assignment.member),
         "unassigned": by_topic(group.topics, unplaced),
         "moves": _moves(case, assignment.member),
         "figures": figures,
-        "reason": "; ".join(remarks) or None,
+        "reason": "; ".join(dict.fromkeys(remarks)) or None,
     }
 
 
@@ -90,9 +97,9 @@ def _input_remarks(case: Case, chosen: Strategy) -> list[str]:
     return remarks
 
 
-def _never_remarks(group: Group, times: dict[str, float | None]) -> list[str]:
-    if times["drain_s_bound"] == math.inf:
-        return ["no assignment drains this group: more arrives than its members can drain"]
+def _never_remarks(group: Group, bound: LowerBound | None, times: dict[str, float | None]) -> list[str]:
+    if bound is not None and math.isinf(bound.time_s):
+        return list(obstacles(group, bound))
     remarks = []
     if times["drain_s_before"] == math.inf and (group.owner >= 0).any():
         remarks.append("under its present owners the group is never drained")

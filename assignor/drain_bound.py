@@ -1,88 +1,164 @@
 """The drain time that no assignment can beat, so that a plan can be judged without knowing the best one."""
 
+import enum
+from dataclasses import dataclass, field
+
 import numpy as np
 
-from assignor.arrays import Floats, Int64s
-from assignor.drain import summed, times_s
+from assignor.arrays import Bools, Floats, Int64s
+from assignor.drain import times_s
+from assignor.drain_shares import shares_bound
+from assignor.drain_work import Work
 from assignor.group import Group
+
+# A comparison of sums decides against a bound only beyond what rounding can do.
+_ROUNDING = 1 + 1e-11
+_PRECISION = 1e-11
+_CLEARLY_MORE = 1 + 1e-7
+_NEVER_S = 1e15
+_MOST_ROUNDS = 4
+_MOST_NUMBERS = 24
+
+
+class BoundCause(enum.IntEnum):
+    """Which of the three arguments gives a bound."""
+
+    PARTITION = 0
+    SHARES = 1
+    PIECES = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LowerBound:
+    """A drain time below which there is no assignment, and why."""
+
+    time_s: float
+    """Seconds; `inf` when no assignment ever drains the group."""
+    cause: BoundCause
+    pid: int = -1
+    """With PARTITION: the one that takes so long by itself."""
+    sets: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
+    """With SHARES: the subscriber sets whose members take so long together."""
 
 
 def lower_bound_s(group: Group) -> float | None:
-    """Seconds below which no assignment drains the group; `inf` when none ever does, None when unknown.
+    """Seconds below which no assignment drains the group; `inf` when none ever does, None when unknown."""
+    bound = group_bound(group)
+    return None if bound is None else bound.time_s
+
+
+def group_bound(group: Group) -> LowerBound | None:
+    """The bound of a group; None when capacities are unknown."""
+    return None if group.capacity is None else lower_bound(Work.of(group, group.capacity))
+
+
+def lower_bound(work: Work) -> LowerBound:
+    """The largest of three bounds, each of which holds for every assignment of `work`.
 
     A member with capacity mu is through with a set of partitions by time T only if L + A*T <= mu*T, L and A
-    the sums of lag and rate over the set. Four consequences follow; the largest is returned.
+    the sums of lag and rate over the set; call w_p = L_p + a_p*T the weight of partition p at T.
 
     1. *One partition.* Partition p lies on one of its subscribers, the fastest of which drains mu_p:
        T >= L_p / (mu_p - a_p).
-    2. *One subscriber set.* Partitions whose topics have the same subscribers lie on those members. Adding up
-       L + A*T <= mu*T over the members: T >= L / (sum of mu - A).
-    3. *k partitions.* Any k partitions lie on at most k members, whose capacities sum to at most M_k, those
-       of the k fastest: T >= L / (M_k - A). Taken for the k largest lags, k = 1 .. n, n the members that can
-       hold a partition, and for all partitions, with M_n.
-    4. *Two on one.* Of the n + 1 largest lags two lie on one member. Their lags sum to at least the two
-       smallest of those n + 1, their rates to at least the two smallest rates among them:
-       T >= (L' + L'') / (M_1 - a' - a'').
+    2. *Shares.* Partitions of some subscriber sets lie on the members of these sets:
+       T >= L / (mu - A), sums over those partitions and members. See `drain_shares.shares_bound`.
+    3. *Pieces.* T is impossible if, with weights at T and n members that may hold anything:
+       a. for some k <= n the k largest weights sum to more than T times the k largest capacities, since k
+          partitions lie on at most k members; or
+       b. for some j fewer than j of the j largest weights fit. A member that holds c of them holds at least
+          the sum of the c smallest of them, so it holds at most c_m, the largest c for which that sum is
+          <= mu_m*T; the j partitions have a place only if the c_m sum to j or more. (With equal capacities
+          and j = n + 1: two of the n + 1 largest share a member.)
+       What is impossible at T is impossible before, so the largest T found impossible is a bound, in whatever
+       way it was found; and both arguments hold for any choice of partitions, so it is enough to look at the
+       heaviest few.
     """
-    if group.capacity is None:
-        return None
-    work = np.nonzero(group.readable())[0]
-    if len(work) == 0:
-        return 0.0
-    fastest = -np.sort(-group.capacity[group.readers()])
-    largest = _largest(group, work, n=len(fastest) + 1)
-    return max(
-        _one_partition(group, group.capacity, work),
-        _one_subscriber_set(group, group.capacity, work),
-        _k_partitions(group, fastest, largest),
-        _all_partitions(group, fastest, work),
-        _two_on_one(group, fastest, largest),
-    )
+    if len(work.pid) == 0:
+        return LowerBound(time_s=0.0, cause=BoundCause.SHARES, sets=np.zeros(0, np.bool_))
+    alone = times_s(work.lag, work.fastest() - work.rate)
+    slowest = int(alone.argmax())
+    shares_s, sets = shares_bound(work)
+    bound = LowerBound(time_s=shares_s, cause=BoundCause.SHARES, sets=sets)
+    if alone[slowest] > shares_s:
+        bound = LowerBound(
+            time_s=float(alone[slowest]), cause=BoundCause.PARTITION, pid=int(work.pid[slowest])
+        )
+    if not np.isfinite(bound.time_s):
+        return bound
+    pieces_s = _pieces_bound(work, bound.time_s)
+    return LowerBound(time_s=pieces_s, cause=BoundCause.PIECES) if pieces_s > bound.time_s else bound
 
 
-def _largest(group: Group, work: Int64s, *, n: int) -> Int64s:
-    """The n pids of largest lag, by (falling lag, pid); all of `work` if it is shorter."""
-    lag = group.lag[work]
-    first = max(len(work) - n, 0)
-    candidates: Int64s = work[lag >= np.partition(lag, first)[first]]
-    largest: Int64s = candidates[np.argsort(-group.lag[candidates], kind="stable")][:n]
-    return largest
+def _pieces_bound(work: Work, known_s: float) -> float:
+    """A time above `known_s` that the third argument shows impossible; `known_s` if it shows none."""
+    pieces = _Pieces.of(work, known_s)
+    low_s = max(known_s, 1e-6) * _CLEARLY_MORE
+    if not pieces.impossible(low_s):
+        return known_s
+    high_s = low_s * 2
+    while pieces.impossible(high_s):
+        if high_s > _NEVER_S:
+            return float(np.inf)
+        low_s, high_s = high_s, high_s * 2
+    while high_s - low_s > _PRECISION * high_s:
+        middle_s = (low_s + high_s) / 2
+        low_s, high_s = (middle_s, high_s) if pieces.impossible(middle_s) else (low_s, middle_s)
+    return low_s
 
 
-def _one_partition(group: Group, capacity: Floats, work: Int64s) -> float:
-    sets = group.subscriptions
-    fastest = np.zeros(sets.n_sets)
-    np.maximum.at(fastest, np.repeat(np.arange(sets.n_sets), sets.set_sizes()), capacity[sets.members])
-    spare = fastest[sets.set_of_topic[group.topics.topic_of[work]]] - group.rate[work]
-    return float(times_s(group.lag[work].astype(np.float64), spare).max())
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Pieces:
+    """The heaviest partitions, and the members to put them on."""
+
+    lag: Floats
+    rate: Floats
+    capacity_sums: Floats
+    """Of the k fastest members, k = 1 .. n."""
+    speeds: Floats
+    """The distinct capacities."""
+    speed_counts: Int64s
+    """How many members have each."""
+
+    @classmethod
+    def of(cls, work: Work, time_s: float) -> "_Pieces":
+        fastest = work.taking_part()
+        speeds, speed_counts = np.unique(fastest, return_counts=True)
+        heavy = _heaviest(work, time_s, n=_MOST_ROUNDS * len(fastest) + 1)
+        return cls(
+            lag=work.lag[heavy],
+            rate=work.rate[heavy],
+            capacity_sums=np.cumsum(fastest),
+            speeds=speeds,
+            speed_counts=speed_counts,
+        )
+
+    def impossible(self, time_s: float) -> bool:
+        """Does the third argument exclude that everything is drained by then."""
+        weight = -np.sort(-(self.lag + self.rate * time_s))
+        first = np.cumsum(weight[: len(self.capacity_sums)])
+        if (first > self.capacity_sums[: len(first)] * time_s * _ROUNDING).any():
+            return True
+        room = self.speeds * time_s * _ROUNDING
+        return any(self._too_many(weight[:j], room) for j in self._numbers())
+
+    def _numbers(self) -> list[int]:
+        """The j of 3b that are looked at."""
+        n, most = len(self.capacity_sums), len(self.lag)
+        if len(self.speeds) == 1:  # one more than k for each; more than that say less
+            return list(range(n + 1, most + 1, n))
+        return sorted(set(np.linspace(n + 1, most, _MOST_NUMBERS).astype(int).tolist())) if most > n else []
+
+    def _too_many(self, weight: Floats, room: Floats) -> bool:
+        fit = np.searchsorted(np.cumsum(weight[::-1]), room, side="right")
+        return int((fit * self.speed_counts).sum()) < len(weight)
 
 
-def _one_subscriber_set(group: Group, capacity: Floats, work: Int64s) -> float:
-    sets = group.subscriptions
-    of_set = sets.set_of_topic[group.topics.topic_of[work]]
-    lag = summed(group.lag[work], by=of_set, n=sets.n_sets)
-    rate = summed(group.rate[work], by=of_set, n=sets.n_sets)
-    set_of_entry = np.repeat(np.arange(sets.n_sets, dtype=np.int32), sets.set_sizes())
-    total = summed(capacity[sets.members], by=set_of_entry, n=sets.n_sets)
-    return float(times_s(lag, total - rate).max())
-
-
-def _k_partitions(group: Group, fastest: Floats, largest: Int64s) -> float:
-    k = min(len(fastest), len(largest))
-    lag = np.cumsum(group.lag[largest[:k]], dtype=np.float64)
-    spare = np.cumsum(fastest[:k]) - np.cumsum(group.rate[largest[:k]])
-    return float(times_s(lag, spare).max())
-
-
-def _all_partitions(group: Group, fastest: Floats, work: Int64s) -> float:
-    lag = group.lag[work].sum(dtype=np.float64)
-    spare = fastest.sum() - group.rate[work].sum()
-    return float(times_s(np.array([lag]), np.array([spare]))[0])
-
-
-def _two_on_one(group: Group, fastest: Floats, largest: Int64s) -> float:
-    if len(largest) <= len(fastest):
-        return 0.0
-    lag = group.lag[largest[-2:]].sum(dtype=np.float64)
-    rate = np.sort(group.rate[largest])[:2].sum()
-    return float(times_s(np.array([lag]), np.array([fastest[0] - rate]))[0])
+def _heaviest(work: Work, time_s: float, *, n: int) -> Int64s:
+    """Those among the n of largest lag, of largest rate, or of largest weight at a time not far from the bound."""
+    if n >= len(work.pid):
+        return np.arange(len(work.pid))
+    measures = [work.lag]
+    if work.rate.any():
+        measures += [work.rate, work.lag + work.rate * time_s]
+    first = len(work.pid) - n
+    return np.unique(np.concatenate([np.argpartition(measure, first)[first:] for measure in measures]))

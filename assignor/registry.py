@@ -9,6 +9,7 @@ from assignor import (
     constrained_sticky,
     cooperative_sticky,
     lag_aware,
+    lag_sticky,
     range_assignor,
     roundrobin,
     sticky,
@@ -87,6 +88,14 @@ _STRATEGIES = (
         options=(Choice(name="scope", words=("topic", "group")),),
         reads_lag=True,
         function=lag_aware.assign,
+    ),
+    Strategy(
+        name=lag_sticky.NAME,
+        # Cooperative because targets are pinned, as with lag-aware.
+        protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
+        options=lag_sticky.OPTIONS,
+        reads_lag=True,
+        function=lag_sticky.assign,
     ),
     Strategy(
         name=range_assignor.NAME,

@@ -100,7 +100,7 @@ def test_times_come_with_capacities() -> None:
 @pytest.mark.parametrize(
     ("rates", "reason"),
     [
-        ([12.0, 0.0], "no assignment drains this group: more arrives than its members can drain"),
+        ([12.0, 0.0], "partition t-0 alone needs 1.2 members: add partitions"),
         ([6.0, 6.0], "under its present owners the group is never drained"),
     ],
     ids=["hopeless", "helped"],

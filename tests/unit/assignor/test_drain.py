@@ -81,12 +81,27 @@ BOUNDS = {
     ),
     "all work over all capacity that may take part": (
         [("a", "t", 10.0), ("b", "tu", 10.0), ("c", "u", 10.0), ("idle", "-", 1000.0)],
-        {"t": [30] * 4, "u": [30] * 4, "-": []},
+        {"t": [10] * 12, "u": [10] * 12, "-": []},
         8.0,
     ),
     "two of three partitions on one of two members": (
         [("a", "t", 10.0), ("b", "t", 10.0)],
         {"t": [30, 30, 30]},
+        6.0,
+    ),
+    "three of seven partitions on one of three members": (
+        [("a", "t", 10.0), ("b", "t", 10.0), ("c", "t", 10.0)],
+        {"t": [40, 30, 30, 30, 30, 30, 30]},
+        9.0,
+    ),
+    "a fast member takes two where slow ones take one": (
+        [("a", "t", 20.0), ("b", "t", 10.0), ("c", "t", 10.0)],
+        {"t": [30, 30, 30, 30, 30]},
+        4.5,
+    ),
+    "two subscriber sets that share their members": (
+        [("a", "tu", 10.0), ("b", "tv", 10.0), ("c", "vw", 10.0)],
+        {"t": [10] * 7, "u": [10] * 5, "v": [0], "w": [0]},
         6.0,
     ),
 }

@@ -1,0 +1,65 @@
+"""Moves that are not worth their price are taken back."""
+
+import numpy as np
+
+from assignor.arrays import Bools, Int32s, Int64s
+from assignor.drain_undo import Loads, Moved, undone
+from assignor.lag_sticky_problem import Plan, Problem
+
+_MOST_ROUNDS = 32
+
+
+def trimmed(problem: Problem, plan: Plan) -> Plan:
+    """The plan without the moves that buy too little.
+
+    A move is taken back if the slower of its two members is then later by no more than `move_cost_s`, and the
+    lag area larger by no more than the record-seconds that the pause of the partition costs.
+    """
+    if problem.terms.counts == "even":
+        return plan
+    latest_s = plan.late_s if len(plan.pid) == 0 else problem.plan({}).late_s
+    for _ in range(_MOST_ROUNDS):
+        back = _not_worth_it(problem, plan)
+        if len(back) == 0:
+            return plan
+        changes = plan.changes()
+        changes.update(dict(zip(back.tolist(), problem.home[back].tolist(), strict=True)))
+        less = problem.plan(changes)
+        if less.late_s > latest_s:
+            return plan
+        plan = less
+    return plan
+
+
+def _not_worth_it(problem: Problem, plan: Plan) -> Int64s:
+    """Moves to take back together, for no two of them concern the same member."""
+    home = problem.home[plan.pid]
+    is_move = (home >= 0) & (home != plan.to)
+    pid, giver, taker = plan.pid[is_move], home[is_move], plan.to[is_move]
+    loads = Loads(lag=plan.lag, rate=plan.rate, capacity=problem.capacity)
+    moved = Moved(lag=problem.lag[pid], rate=problem.rate[pid], giver=giver, taker=taker)
+    without = undone(loads, moved, problem.price)
+    floor_s = problem.terms.floor_s
+    pressures = np.maximum(loads.pressures(problem.price), floor_s)
+    later_s = np.maximum(np.maximum(without.giver_s, without.taker_s), floor_s)
+    later_s -= np.maximum(pressures[giver], pressures[taker])
+    count = problem.counts(plan)
+    poor = (
+        (later_s <= problem.terms.move_cost_s)
+        & (without.record_s <= problem.pause_cost(pid))
+        & (count[giver] < problem.cap)
+    )
+    order = np.nonzero(poor)[0]
+    order = order[np.lexsort((pid[order], without.record_s[order], later_s[order]))]
+    chosen: Int64s = pid[_disjoint(giver, taker, order, problem.n_members)]
+    return chosen
+
+
+def _disjoint(giver: Int32s, taker: Int32s, order: Int64s, n_members: int) -> Int64s:
+    touched: Bools = np.zeros(n_members, np.bool_)
+    chosen = []
+    for i in order.tolist():
+        if not touched[giver[i]] and not touched[taker[i]]:
+            touched[[giver[i], taker[i]]] = True
+            chosen.append(i)
+    return np.array(chosen, np.int64)
