@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from confluent_kafka import KafkaException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -32,7 +33,11 @@ class Driver:
     store: Store
     owner: str
     gate: Gate
+    ask_ends: Callable[[], Mapping[int, int]]
+    """High watermark of each partition of the offsets topic, now; KafkaException when there is no answer."""
     publisher: Publisher
+    max_record_bytes: int
+    """Of a control record; a larger plan is not made."""
     query_id: str = ""
     position: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """How far the Kafka source was after the last batch: next offset by topic and partition number."""
@@ -91,7 +96,8 @@ def begin(batch: Batch) -> None:
     else:
         # Time that goes back would make ages and rates negative; it stands still instead.
         at_ms = max(time.time_ns() // 1_000_000, driver.at_ms + 1)
-        behind = driver.gate.behind(driver.position)
+        _look_ahead(driver, at_ms)
+        behind = driver.gate.behind(driver.position, at_ms)
         batch.stamp = Stamp(
             query_id=driver.query_id,
             batch_id=batch.batch_id,
@@ -100,6 +106,17 @@ def begin(batch: Batch) -> None:
             reason=driver.gate.reason(behind, at_ms),
         )
     driver.at_ms = batch.clock.at_ms
+
+
+def _look_ahead(driver: Driver, at_ms: int) -> None:
+    """See where the offsets topic ends by now."""
+    try:
+        ends = driver.ask_ends()
+    except KafkaException as error:
+        # The ends seen before are still to be reached; the source waits for the brokers.
+        log.warning("ends of the offsets topic not known", extra={"error": str(error)})
+    else:
+        driver.gate.observe(ends, driver.position, at_ms)
 
 
 def _look_back(driver: Driver, batch_id: int) -> None:
@@ -230,7 +247,7 @@ def make_plans(batch: Batch) -> None:
         plan.PlanSettings(
             cluster=driver.cluster,
             config=driver.config.plan,
-            max_record_bytes=driver.config.control.max_record_bytes,
+            max_record_bytes=driver.max_record_bytes,
             at_ms=batch.clock.at_ms,
             batch_id=batch.batch_id,
             provisional_reason=batch.clock.reason,

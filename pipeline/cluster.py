@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec, TopicMetadata
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+    TopicMetadata,
+)
 
 from pipeline.config_model import ControlConfig
 from pipeline.errors import BrokerUnavailableError
@@ -17,6 +24,9 @@ log = logging.getLogger(__name__)
 
 _COMPACTED = {"cleanup.policy": "compact"}
 _ACKS = {"cleanup.policy": "compact,delete"}
+_LARGEST_RECORD = "max.message.bytes"
+# Key, headers and what Kafka puts around a record. A group id that takes more is refused by the broker.
+_AROUND_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +38,8 @@ class Cluster:
     """Number of partitions of each topic that the stream reads."""
     offsets_ends: dict[int, int]
     """High watermark of each partition of the offsets topic."""
+    max_record_bytes: int
+    """Of a control record: what the configuration or the topic allows, whichever is less."""
 
 
 def inspect(admin: AdminClient, control: ControlConfig, *, timeout_s: float) -> Cluster:
@@ -41,13 +53,15 @@ def inspect(admin: AdminClient, control: ControlConfig, *, timeout_s: float) -> 
         _create_missing(admin, control, present=set(listed.topics), timeout_s=timeout_s)
         read = (OFFSETS_TOPIC, control.acks_topic, control.commands_topic)
         partitions = _wait_for(admin, (*read, control.topic), timeout_s=timeout_s)
-        ends = _ends(admin, partitions[OFFSETS_TOPIC], timeout_s=timeout_s)
+        ends = offsets_ends(admin, partitions[OFFSETS_TOPIC], timeout_s=timeout_s)
+        max_record_bytes = _max_record_bytes(admin, control, timeout_s=timeout_s)
     except KafkaException as error:
         raise BrokerUnavailableError(f"the Kafka cluster did not answer: {error}") from error
     return Cluster(
         cluster_id=str(listed.cluster_id),
         partitions={topic: partitions[topic] for topic in read},
         offsets_ends=ends,
+        max_record_bytes=max_record_bytes,
     )
 
 
@@ -55,7 +69,11 @@ def _create_missing(
     admin: AdminClient, control: ControlConfig, *, present: set[str], timeout_s: float
 ) -> None:
     wanted = [
-        NewTopic(control.topic, num_partitions=control.partitions, config=_COMPACTED),
+        NewTopic(
+            control.topic,
+            num_partitions=control.partitions,
+            config={**_COMPACTED, _LARGEST_RECORD: str(control.max_record_bytes + _AROUND_BYTES)},
+        ),
         # One partition: all that is said about a group keeps its order.
         NewTopic(control.acks_topic, num_partitions=1, config=_ACKS),
         NewTopic(control.commands_topic, num_partitions=1, config=_COMPACTED),
@@ -71,6 +89,31 @@ def _create_missing(
         # gets NOT_COORDINATOR for it (rd_kafka_handle_OffsetFetch wants a consumer group that is not there).
         for future in admin.describe_consumer_groups(["lagwise-none"], request_timeout=timeout_s).values():
             future.exception(timeout=timeout_s + 5)
+
+
+def _max_record_bytes(admin: AdminClient, control: ControlConfig, *, timeout_s: float) -> int:
+    wanted = control.max_record_bytes
+    asked = admin.describe_configs(
+        [ConfigResource(ResourceType.TOPIC, control.topic)], request_timeout=timeout_s
+    )
+    try:
+        (found,) = [future.result(timeout=timeout_s + 5) for future in asked.values()]
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise
+        # Whoever may write to a topic need not be allowed to read its configuration.
+        return wanted
+    allowed = int(found[_LARGEST_RECORD].value) - _AROUND_BYTES
+    if allowed < wanted:
+        log.warning(
+            "the control topic takes smaller records than control.max_record_bytes",
+            extra={
+                "topic": control.topic,
+                _LARGEST_RECORD: allowed + _AROUND_BYTES,
+                "max_record_bytes": wanted,
+            },
+        )
+    return min(wanted, allowed)
 
 
 def _created(future: "Future[Any]", timeout_s: float) -> None:
@@ -97,7 +140,12 @@ def _is_led(topic: TopicMetadata) -> bool:
     return bool(topic.partitions) and all(one.leader >= 0 for one in topic.partitions.values())
 
 
-def _ends(admin: AdminClient, partitions: int, *, timeout_s: float) -> dict[int, int]:
+def offsets_ends(admin: AdminClient, partitions: int, *, timeout_s: float) -> dict[int, int]:
+    """High watermark of each partition of the offsets topic.
+
+    Raises:
+        KafkaException: A broker did not answer for one of them.
+    """
     latest = OffsetSpec.latest()
     asked = admin.list_offsets(
         {TopicPartition(OFFSETS_TOPIC, number): latest for number in range(partitions)},

@@ -21,5 +21,9 @@ class FencedError(PipelineError):
     """Another driver owns these tables now. Trying again is wrong until it is stopped."""
 
 
+class PublishError(PipelineError):
+    """The control topic does not take a plan that is written down; the message says what to change."""
+
+
 class StoreError(PipelineError):
     """A table is not what the job expects; the message names table and path."""

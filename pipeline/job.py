@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 from confluent_kafka.admin import AdminClient
 from pyspark.errors import StreamingQueryException
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 _LONGEST_WAIT_S = 60.0
 _FAILURES_IN_A_ROW = 3
 _LONGEST_ONCE_INTERVAL_S = 5
+_TOLERATED_INTERVALS = 3
 
 
 def _ignore(_report: query.Report) -> None:
@@ -101,12 +103,9 @@ class Job:
 
     def _stream(self, spark: SparkSession) -> None:
         config = self.config
-        found = cluster.inspect(
-            AdminClient({**kafka_client.librdkafka_properties(config)}, logger=log),
-            config.control,
-            timeout_s=config.source.request_timeout_s,
-        )
-        driver = self._driver = self._take_over(spark, found)
+        admin = AdminClient({**kafka_client.librdkafka_properties(config)}, logger=log)
+        found = cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
+        driver = self._driver = self._take_over(spark, found, admin)
         stream = read_stream(
             spark,
             java_properties=kafka_client.java_properties(config),
@@ -121,7 +120,7 @@ class Job:
         running = query.start(stream, runner, checkpoint=config.tables.checkpoint_path, interval_s=interval_s)
         query.watch(running, runner, interval_s=interval_s)
 
-    def _take_over(self, spark: SparkSession, found: cluster.Cluster) -> Driver:
+    def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
         if self._driver is not None:
             # Started again: a driver that has come meanwhile is not to be fenced by the one before it.
             ownership.check(self._driver.store, self._driver.owner)
@@ -143,13 +142,26 @@ class Job:
             store=store,
             owner=owner,
             publisher=publisher,
+            max_record_bytes=found.max_record_bytes,
             once=self.once,
-            gate=Gate(
-                topic=OFFSETS_TOPIC,
-                targets=found.offsets_ends,
-                started_at_ms=now_ms,
-                deadline_s=self.config.start.deadline_s,
+            gate=self._gate(found, now_ms),
+            ask_ends=partial(
+                cluster.offsets_ends,
+                admin,
+                len(found.offsets_ends),
+                timeout_s=self.config.source.request_timeout_s,
             ),
+        )
+
+    def _gate(self, found: cluster.Cluster, now_ms: int) -> Gate:
+        config = self.config
+        return Gate(
+            topic=OFFSETS_TOPIC,
+            ends_at_start=found.offsets_ends,
+            started_at_ms=now_ms,
+            deadline_s=config.start.deadline_s,
+            # An end that a batch sees is reached by the next one, whose progress the one after it knows.
+            tolerance_s=max(config.plan.max_staleness_s, _TOLERATED_INTERVALS * config.trigger.interval_s),
         )
 
     def _finished(self, report: query.Report) -> None:

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from assignor.errors import DecodeError
 from assignor.plan_facts import Published
 from assignor.protocol import control
-from pipeline.errors import BrokerUnavailableError, FencedError
+from pipeline.errors import BrokerUnavailableError, FencedError, PublishError
 
 log = logging.getLogger(__name__)
 
@@ -97,6 +97,7 @@ class Publisher:
         Raises:
             FencedError: Another driver has taken over.
             BrokerUnavailableError: The broker did not take the records.
+            PublishError: It never will: one is larger than the topic allows.
         """
         rows = (
             recommendations.where("decision = 'publish'")
@@ -118,6 +119,11 @@ class Publisher:
             if error.code() in _FENCED:
                 raise FencedError(
                     f"another driver publishes for cluster {self.cluster} now: {error.str()}"
+                ) from failure
+            if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+                raise PublishError(
+                    f"control topic {self.topic} takes no record of {_largest(records)} bytes: raise its "
+                    "max.message.bytes, and lower control.max_record_bytes below it, then start again"
                 ) from failure
             # The next driver's producer begins by aborting what this one has left open.
             raise BrokerUnavailableError(f"plans could not be published: {error.str()}") from failure
@@ -160,6 +166,10 @@ class Publisher:
             raise BrokerUnavailableError(f"control topic {self.topic} could not be read: {error}") from error
         finally:
             reader.close()
+
+
+def _largest(records: list[tuple[str, int, str]]) -> int:
+    return max(len(record.encode()) for _, _, record in records)
 
 
 def _producer_properties(properties: Mapping[str, str], cluster: str) -> dict[str, str]:

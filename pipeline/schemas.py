@@ -111,7 +111,7 @@ _MEASURES = [
     _column("client_id", _STRING, "owner's client.id"),
     _column("client_host", _STRING, "owner's address"),
     _column("generation", _INT, "generation in which the owner got it"),
-    _key("provisional", _BOOL, "true until the offsets topic was read to the end once since start"),
+    _key("provisional", _BOOL, "true until the offsets topic was read to its end, and while it is held back"),
 ]
 
 PARTITION_LAG = t.StructType(

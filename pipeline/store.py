@@ -10,14 +10,18 @@ Every write is one Delta commit that carries two things in the commit itself:
 """
 
 import json
+import logging
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from delta.exceptions import ConcurrentTransactionException
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from pipeline.errors import StoreError
 from pipeline.schemas import TABLES, Table
+
+log = logging.getLogger(__name__)
 
 _APP = "lagwise"
 _TERM = 2**32
@@ -25,6 +29,8 @@ _BY_NAME = {table.name: table for table in TABLES}
 
 # A stamp is looked for among so many of a table's newest commits: upkeep adds commits without one.
 _STAMP_SEARCH_COMMITS = 50
+
+_ATTEMPTS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,28 +76,33 @@ class Store:
         holds this batch under this term, or when another driver has taken over.
         """
         table = _BY_NAME[name]
-        (
+        self._save(
+            name,
             rows.select(*table.schema.fieldNames())
-            .write.format("delta")
-            .mode("overwrite" if table.is_latest else "append")
-            .option("txnAppId", _APP)
-            .option("txnVersion", str(self.term * _TERM + stamp.batch_id + 1))
-            .option("userMetadata", json.dumps(asdict(stamp)))
-            .save(self.path(name))
+            .write.mode("overwrite" if table.is_latest else "append")
+            .option("userMetadata", json.dumps(asdict(stamp))),
+            number=stamp.batch_id + 1,
         )
 
     def touch(self) -> None:
         """Make the term known to every table, so that writes of earlier terms are skipped from now on."""
         for table in TABLES:
-            (
-                self.read(table.name)
-                .limit(0)
-                .write.format("delta")
-                .mode("append")
-                .option("txnAppId", _APP)
-                .option("txnVersion", str(self.term * _TERM))
-                .save(self.path(table.name))
-            )
+            self._save(table.name, self.read(table.name).limit(0).write.mode("append"), number=0)
+
+    def _save(self, name: str, writer: DataFrameWriter, *, number: int) -> None:
+        version = str(self.term * _TERM + number)
+        writer = writer.format("delta").option("txnAppId", _APP).option("txnVersion", version)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                writer.save(self.path(name))
+            except ConcurrentTransactionException:
+                # Another driver has committed meanwhile. The next attempt sees that: Delta skips it if the other
+                # term is newer, and it goes through if it is older.
+                if attempt == _ATTEMPTS:
+                    raise
+                log.info("another driver writes too", extra={"table": name, "attempt": attempt})
+            else:
+                return
 
     def stamp(self, name: str) -> Stamp | None:
         """The newest stamp in a table's log, or null when no batch has written it yet."""

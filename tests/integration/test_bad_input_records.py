@@ -187,7 +187,7 @@ def test_claims_on_what_does_not_exist_make_no_rows(fed: Fed) -> None:
 
 
 def test_groups_with_false_claims_are_planned_or_refused_with_a_reason(fed: Fed) -> None:
-    decision = _last_decision(fed.job, "claims")
+    decision = fed.job.last_decision("claims")
 
     assert decision["decision"] == "abstain"
     assert NO_TOPIC in decision["reason"]
@@ -199,11 +199,11 @@ def test_member_that_cannot_be_read_is_named_and_its_bytes_are_kept(fed: Fed) ->
 
     assert (bad["key"], bad["value"]) == group_record("torn-member", _TORN)[1:]
     assert group["members"][0]["error"]
-    assert "member torn" in _last_decision(fed.job, "torn-member")["reason"]
+    assert "member torn" in fed.job.last_decision("torn-member")["reason"]
 
 
 def test_control_record_that_is_too_large_is_refused_with_its_size(fed: Fed) -> None:
-    decision = _last_decision(fed.job, "large-plan")
+    decision = fed.job.last_decision("large-plan")
 
     assert (decision["decision"], decision["record"], decision["epoch"]) == ("abstain", None, None)
     assert "300" in decision["reason"]
@@ -236,11 +236,6 @@ def _records() -> Iterator[RawRecord]:
     idle = [member(f"idle-{number}", ORDERS) for number in range(5)]
     yield group_record("large-plan", member("all", ORDERS, assigned={ORDERS: (0, 1, 2)}), *idle)
     yield from (commit_record(GOOD, ORDERS, partition, 10 + partition) for partition in (2, 1, 0))
-
-
-def _last_decision(job: RunningJob, group_id: str) -> dict[str, Any]:
-    rows = [row for row in job.rows("recommendations") if row["group_id"] == group_id]
-    return max(rows, key=lambda row: row["created_at"])
 
 
 def _all_records(bootstrap: str) -> dict[tuple[int, int], tuple[bytes | None, bytes | None]]:

@@ -14,7 +14,7 @@ from tests.support.broker import (
     produce,
     small_broker,
 )
-from tests.support.group_records import group_record, member
+from tests.support.group_records import lopsided_group
 from tests.support.inject import (
     commit_in_transaction,
     commit_record,
@@ -46,7 +46,7 @@ def hanging(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hanging]:
         create_offsets_topic(bootstrap)
         create_topics(bootstrap, {ORDERS: 3})
         produce(bootstrap, ORDERS, dict.fromkeys(range(3), END))
-        inject(bootstrap, [record for group in (HELD, FREE) for record in _group(group)])
+        inject(bootstrap, [record for group in (HELD, FREE) for record in lopsided_group(group, ORDERS)])
         commit_in_transaction(bootstrap, HELD, {(ORDERS, 1): 5}, commit=True)
         commit_in_transaction(bootstrap, HELD, {(ORDERS, 1): 9}, commit=False)
         transaction.enter_context(open_transaction(bootstrap, HELD, {(ORDERS, 2): 7}))
@@ -86,7 +86,7 @@ def _assert_only_its_partition_waits(hanging: Hanging) -> None:
 
 
 def _assert_the_others_are_planned(hanging: Hanging) -> None:
-    held, free = (_last_decision(hanging.job, group) for group in (HELD, FREE))
+    held, free = (hanging.job.last_decision(group) for group in (HELD, FREE))
 
     assert held["decision"] == "abstain"
     assert held["reason"].startswith("provisional")
@@ -100,21 +100,10 @@ def _assert_nothing_was_lost_or_aborted_shown(hanging: Hanging) -> None:
     assert _committed(held) == {0: 6, 1: 5}
     assert not any(row["provisional"] for row in held.values())
     # The coordinator, which never saw the injected members, has written the group it knows: an empty one.
-    assert _last_decision(hanging.job, HELD)["reason"] == "no members"
-
-
-def _group(group_id: str) -> list[Any]:
-    # Everything on one member: there is something to plan.
-    busy, idle = member("busy", ORDERS, assigned={ORDERS: (0, 1, 2)}), member("idle", ORDERS)
-    return [group_record(group_id, busy, idle), commit_record(group_id, ORDERS, 0, 2)]
+    assert hanging.job.last_decision(HELD)["reason"] == "no members"
 
 
 def _committed(rows: dict[tuple[str, int], dict[str, Any]]) -> dict[int, int]:
     """Offset by partition; partitions that are assigned and were never committed left out."""
     offsets = {number: row["committed_offset"] for (_, number), row in rows.items()}
     return {number: offset for number, offset in offsets.items() if offset is not None}
-
-
-def _last_decision(job: RunningJob, group_id: str) -> dict[str, Any]:
-    rows = [row for row in job.rows("recommendations") if row["group_id"] == group_id]
-    return max(rows, key=lambda row: row["created_at"])

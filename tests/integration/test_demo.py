@@ -1,6 +1,7 @@
 """The demo as a user runs it, without a terminal."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -124,7 +125,8 @@ def test_time_is_up_so_long_after_the_first_batch(tmp_path: Path) -> None:
         rest, errors = demo.communicate(timeout=_ENDED_WITHIN_S)
 
     assert (demo.returncode, errors) == (0, "")
-    assert "5 groups on 50 partitions" in rest
+    # How many of the groups the first batch has found depends on how far it got.
+    assert re.search(r"^\d groups on \d+ partitions, ", rest, re.MULTILINE)
     assert not (tmp_path / _FOLDER).exists()
 
 

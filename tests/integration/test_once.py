@@ -10,7 +10,7 @@ import pytest
 from pipeline.embedded import EmbeddedBroker
 from tests.support.broker import OFFSETS_PARTITIONS, create_topics, produce
 from tests.support.group_records import group_record, member
-from tests.support.inject import commit_record, inject
+from tests.support.inject import commit_record, inject, open_transaction
 from tests.support.job import read_table, write_config
 
 REPOSITORY = Path(__file__).parents[2]
@@ -20,6 +20,22 @@ COMMANDS = {
 }
 GROUPS = 12
 END = 30
+
+
+def test_once_that_cannot_read_everything_in_time_says_why_and_exits_with_3(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    file = tmp_path / "lagwise.toml"
+    config = write_config(file, broker.bootstrap_servers, tmp_path / "tables")
+    create_topics(broker.bootstrap_servers, {"once-late": 1})
+    file.write_text(file.read_text() + "[start]\ndeadline_s = 5\n", encoding="utf-8")
+
+    with open_transaction(broker.bootstrap_servers, "never-ends", {("once-late", 0): 1}):
+        done = _run(COMMANDS["command"], file)
+
+    assert done.returncode == 3, done.stderr
+    assert "an open transaction holds back" in done.stderr
+    assert read_table(config, "recommendations") == []
 
 
 @pytest.mark.parametrize("way", COMMANDS)
@@ -36,15 +52,7 @@ def test_once_reads_everything_plans_once_and_ends(broker: EmbeddedBroker, tmp_p
         )
     config = write_config(tmp_path / "lagwise.toml", broker.bootstrap_servers, tmp_path / "tables")
 
-    done = subprocess.run(
-        [*COMMANDS[way], "--config", str(tmp_path / "lagwise.toml"), "--once"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY), "PYSPARK_PYTHON": sys.executable},
-    )
+    done = _run(COMMANDS[way], tmp_path / "lagwise.toml")
 
     assert done.returncode == 0, done.stderr
     rows = [row for row in read_table(config, "partition_lag") if row["group_id"] in names]
@@ -54,3 +62,15 @@ def test_once_reads_everything_plans_once_and_ends(broker: EmbeddedBroker, tmp_p
     plans = [row for row in read_table(config, "recommendations") if row["group_id"] in names]
     assert [row["decision"] for row in plans] == ["dry_run"] * GROUPS
     assert len({row["group_id"] for row in plans}) == GROUPS > OFFSETS_PARTITIONS
+
+
+def _run(command: list[str], config: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, "--config", str(config), "--once"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        cwd=config.parent,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY), "PYSPARK_PYTHON": sys.executable},
+    )

@@ -1,8 +1,12 @@
 """Tables: made once, written once per batch, by one driver."""
 
+import threading
 import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +17,7 @@ from pipeline.errors import FencedError, StoreError
 from pipeline.schemas import TABLES
 from pipeline.store import Stamp, Store, create_tables
 from tests.support.frames import NOW_MS, picked
+from tests.support.waiting import wait_until
 
 STAMP = Stamp(query_id="q", batch_id=3, at_ms=NOW_MS, behind=(1, 2), reason="not read yet")
 
@@ -90,6 +95,38 @@ def test_newer_driver_fences_the_older_one_inside_the_write(spark: SparkSession,
     ownership.check(new, "new")
     with pytest.raises(FencedError, match="belong to driver new"):
         ownership.check(old, "old")
+
+
+@pytest.mark.parametrize("slow_one", ["old", "new"])
+def test_drivers_that_write_at_the_same_moment_end_with_the_newer_ones_rows(
+    slow_one: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    create_tables(spark, str(tmp_path), retention_hours=1)
+    terms = (1, 2) if slow_one == "old" else (2, 1)
+    slow, fast = (Store(spark, str(tmp_path), term=term) for term in terms)
+    begun, may_end = tmp_path / "begun", tmp_path / "may_end"
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(slow.write, "quarantine", _slowly(bad_rows(spark, 1), begun, may_end), STAMP)
+        wait_until(begun.exists, what="a write under way", within_s=60)
+        fast.write("quarantine", bad_rows(spark, 2), STAMP)
+        may_end.touch()
+        writing.result()
+
+    written = picked(fast.read("quarantine"), "offset")
+    assert written == ([(2,)] if slow_one == "old" else [(1,), (2,)])
+
+
+def _slowly(rows: DataFrame, begun: Path, may_end: Path) -> DataFrame:
+    """The same rows, which do not come before the file `may_end` is there."""
+
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        begun.touch()
+        while not may_end.exists():
+            threading.Event().wait(0.02)
+        yield from batches
+
+    return rows.coalesce(1).mapInArrow(work, rows.schema)
 
 
 def test_tables_of_another_cluster_are_refused(spark: SparkSession, root: str) -> None:

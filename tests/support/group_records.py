@@ -9,7 +9,7 @@ from assignor.protocol.consumer import (
 )
 from assignor.protocol.group_metadata import GroupMember, GroupMetadata, encode_group_metadata
 from assignor.protocol.offsets import encode_group_metadata_key
-from tests.support.inject import RawRecord, offsets_partition
+from tests.support.inject import RawRecord, commit_record, offsets_partition
 
 
 def member(
@@ -44,3 +44,9 @@ def group_record(group_id: str, *members: GroupMember, generation: int = 1) -> R
     return RawRecord(
         offsets_partition(group_id), encode_group_metadata_key(group_id), encode_group_metadata(group)
     )
+
+
+def lopsided_group(group_id: str, topic: str, *, partitions: int = 3) -> list[RawRecord]:
+    """A group with everything on one of its two members, and one commit: there is something to plan."""
+    busy = member("busy", topic, assigned={topic: tuple(range(partitions))})
+    return [group_record(group_id, busy, member("idle", topic)), commit_record(group_id, topic, 0, 2)]

@@ -5,7 +5,14 @@ from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
 from typing import ClassVar
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 
 from tests.support.broker import admin_client, create_topics
@@ -17,6 +24,17 @@ _TRANSACTION_EVERY = 5
 _TIMEOUT_S = 30.0
 _WITHIN_S = 120.0
 _COMMITS = "committed offsets of every group that commits"
+
+_REBALANCING = (
+    KafkaError.REBALANCE_IN_PROGRESS,
+    KafkaError.ILLEGAL_GENERATION,
+    KafkaError.UNKNOWN_MEMBER_ID,
+    KafkaError.STALE_MEMBER_EPOCH,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError._TIMED_OUT,
+)
 
 Committed = dict[tuple[str, str, int], int]
 
@@ -59,9 +77,21 @@ class _Member:
 
     def settle(self) -> None:
         """Commit what an automatic commit would bring a moment later."""
+        if self._kind.commits in (Commits.AUTO, Commits.MANUAL):
+            wait_until(self._has_committed, what=f"a commit of {self._kind.group_id}", within_s=_WITHIN_S)
+
+    def _has_committed(self) -> bool:
         positions = self._positions()
-        if positions and self._kind.commits in (Commits.AUTO, Commits.MANUAL):
-            self._consumer.commit(offsets=positions, asynchronous=False)
+        try:
+            if positions:
+                self._consumer.commit(offsets=positions, asynchronous=False)
+        except KafkaException as failure:
+            # A rebalance that is under way on a slow machine ends as the member polls.
+            if failure.args[0].code() not in _REBALANCING:
+                raise
+            self._consumer.poll(0)
+            return False
+        return True
 
     def leave(self) -> None:
         """Commit and close."""

@@ -92,6 +92,11 @@ class RunningJob:
             if row["group_id"] == group_id
         }
 
+    def last_decision(self, group_id: str) -> Row:
+        """Newest row of `recommendations` of one group."""
+        rows = [row for row in self.rows("recommendations") if row["group_id"] == group_id]
+        return max(rows, key=lambda row: row["created_at"])
+
     def _run(self) -> None:
         with _captured(self.messages):
             try:

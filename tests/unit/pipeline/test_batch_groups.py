@@ -27,8 +27,17 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def driver() -> Driver:
     store: Any = SimpleNamespace(read=lambda _name: None)
     other: Any = None
-    gate = Gate(topic="t", targets={}, started_at_ms=0, deadline_s=1)
-    return Driver(config=Config(), cluster="c", store=store, owner="me", gate=gate, publisher=other)
+    gate = Gate(topic="t", ends_at_start={}, started_at_ms=0, deadline_s=1, tolerance_s=1)
+    return Driver(
+        config=Config(),
+        cluster="c",
+        store=store,
+        owner="me",
+        gate=gate,
+        ask_ends=dict,
+        publisher=other,
+        max_record_bytes=1,
+    )
 
 
 def run_batches(driver: Driver, *batches: tuple[tuple[int, ...], int]) -> None:

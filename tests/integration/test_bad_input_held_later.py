@@ -1,0 +1,33 @@
+"""A transaction on the offsets topic that begins to hang when the job has read everything long ago."""
+
+from pathlib import Path
+
+from pipeline.config_model import PlanConfig
+from pipeline.embedded import EmbeddedBroker
+from tests.support.broker import create_topics
+from tests.support.group_records import lopsided_group
+from tests.support.inject import inject, offsets_partition, open_transaction
+from tests.support.job import job_config, running
+
+LATER = "held-later"
+
+
+def test_transaction_that_begins_to_hang_later_stops_the_plans_of_its_partition(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    bootstrap = broker.bootstrap_servers
+    create_topics(bootstrap, {LATER: 3})
+    inject(bootstrap, lopsided_group(LATER, LATER))
+    config = job_config(bootstrap, tmp_path, plan=PlanConfig(interval_s=1, max_staleness_s=5))
+    with running(config) as job:
+        job.wait(lambda: job.reports[-1].is_complete, what="the offsets topic read to its end")
+        with open_transaction(bootstrap, LATER, {(LATER, 2): 7}):
+            job.wait(lambda: job.reports[-1].reason, what="a partition that is held back")
+            job.wait_for_batches(2)
+            held = job.last_decision(LATER)
+        job.wait(lambda: job.reports[-1].is_complete, what="the partition read on")
+
+    assert held["decision"] == "abstain"
+    assert held["reason"].startswith("provisional")
+    assert f"{offsets_partition(LATER)} (" in held["reason"]
+    assert "an open transaction holds back" in held["reason"]
