@@ -26,17 +26,19 @@ class Block:
 def divide(units: Int32s, may_read: Bools) -> list[Block]:
     """The blocks of a group; `units`, any complete assignment, becomes a most even one.
 
-    Take the loads apart at the mean, rounded up. While anybody is above it and a chain leads to somebody
-    below, hand on. If members above it are left, they and all whom chains reach from them have at least that
-    much, and their rows can go to nobody else; the others have at most that much: both parts are divided on
-    their own. If nobody is left above, the same with the mean rounded down; then what chains reach is a
-    finished block, and the others go on.
+    Members are parted at their mean count k, rounded up. Partitions are handed on from members above k to members
+    below it as long as chains lead there. If members above k are left, then they and those that chains from
+    them reach have k or more, their rows can be read by nobody else, and the others have k or less: the two
+    sides are divided on their own. Otherwise the same is done at the mean rounded down; what chains then reach
+    is a finished block, and the others go on.
 
-    Why that is most even: let a part be separated at k, its members B having at least k, all others at most k,
-    and the rows A on them readable by nobody outside B. Any assignment puts all of A on B, so its sum of
-    max(load - k, 0) is at least |A| - k |B|, which is what this one has. That holds at every k at once (what
-    a block leaves open is only who has `low` and who `high`), so the loads are majorised by those of every
-    other assignment: the sorted counts are lexicographically least, and so is the sum of their squares.
+    Proved: counts are most even. Where members are parted at k, let B be those with k or more and A the
+    partitions on them, which nobody outside B can read. In any assignment the sum of max(count - k, 0) over
+    all members is at least |A| - k |B|, and here it is just that. This holds at each k, because inside a block
+    counts differ by at most one. So every other assignment's counts majorise these: sorted from the largest
+    down these are lexicographically least, and so is the sum of their squares. An assignment as even attains
+    each of the bounds, which means A on B, nothing else on B, k or more in B and k or less outside: it keeps
+    to the blocks. And one that keeps to the blocks has these counts.
 
     Args:
         units: Rows x members, partitions held. Changed in place.

@@ -1,18 +1,18 @@
 """Partitions handed on from member to member along the shortest chains, on bitsets.
 
-A *row* is the topics of one subscriber set: any of its partitions may take the place of any other. A chain
-starts at a member with too many partitions, who gives one of a row he holds to another member who may read
-it, who in turn gives one of another row away, until somebody is reached who has too few. Chains of one length
-are found together, level by level (Dinic 1970).
+A *row* is the topics of one subscriber set: any of its partitions can stand in for any other. A chain starts at
+a member with too many partitions: it gives one of some row to another reader of that row, which gives one of
+some other row away in turn, until a member is reached that has too few. Chains of one length are found
+together, level by level (Dinic 1970).
 
-Members and rows are bits of Python integers. All members a row may go to are added to a level by one `|`, and
-a dead end is struck out for all chains by one `&`, so that the eligible pairs, which are the many, are never
-gone through one by one.
+Members and rows are bits of Python integers: all members a row can go to join a level by one `|`, and a dead
+end is struck out for every chain by one `&`. So the eligible pairs, which are the many, are never gone
+through one by one.
 
 Taking a partition from its owner costs 1, giving it back -1, all else nothing. Prices of members and rows say
-which steps lie on a cheapest chain (primal-dual, Ford and Fulkerson 1957): a step from u to v is open when its
-cost is price(u) - price(v), and no step costs less than that. They start at 0 and rise by one wherever the open
-steps lead nowhere.
+which steps lie on a cheapest chain (primal-dual, Ford and Fulkerson 1957): a step from u to v is *open* when
+its cost is price(u) - price(v), and no step costs less than that. Prices start at 0; when the open steps lead to
+nobody that has too few, all that they reach rises by one.
 """
 
 from collections.abc import Iterator
@@ -89,11 +89,11 @@ class Exchange:
         """Hand partitions on along open steps as long as any chain leads from too many to too few.
 
         Args:
-            excess: Partitions each member has above, or below 0 under, what it should. Changed in place.
+            excess: Partitions each member has beyond what it should, below 0 if it lacks some. Changed in place.
             inside: Members that take part.
 
         Returns:
-            None when nobody inside has too many or nobody has too few, otherwise what was reached in vain.
+            None when nobody inside has too many or nobody has too few; otherwise all that was reached, in vain.
         """
         givers = sum(1 << m for m in bits(inside) if excess[m] > 0)
         needy = sum(1 << m for m in bits(inside) if excess[m] < 0)
@@ -109,7 +109,7 @@ class Exchange:
         return None
 
     def raise_prices(self, reached: Reached) -> None:
-        """Let everything that was reached cost one more, which opens the next cheapest steps out of it."""
+        """Raise what was reached in vain by one, which opens the next cheapest steps out of it."""
         for m in bits(reached.members):
             self._member_price[m] += 1
         for h in bits(reached.rows):
@@ -130,7 +130,7 @@ class Exchange:
         return (self._takers[h] & ~lost & at[price]) | (lost & at[price + 1])
 
     def _levels(self, givers: int, needy: int, inside: int) -> tuple[list[int], list[int]]:
-        """Members and rows by their distance from the givers, up to the first level with somebody needy."""
+        """Members and rows by their distance from the givers, up to the first level with a needy one."""
         members, rows = [givers], []
         new_members, new_rows = inside & ~givers, -1
         while members[-1] and not members[-1] & needy:
@@ -149,7 +149,7 @@ class Exchange:
         return members, rows
 
     def _drain(self, giver: int, excess: list[int], members: list[int], rows: list[int]) -> None:
-        """Hand on from one giver, level by level, until he has no more than he should or no chain is left."""
+        """Hand on from one giver until it has what it should or no chain is left."""
         while excess[giver] > 0:
             chain = self._chain(giver, members, rows)
             if not chain:
@@ -197,8 +197,6 @@ class Exchange:
             giver, row, taker = chain[at : at + 3]
             held, own = units[row, giver], owned[row, giver]
             amount = min(amount, held - own if held > own else held)
-            if row >= self._first_single:
-                return 1
             lost = owned[row, taker] - units[row, taker]
             if lost > 0:
                 amount = min(amount, lost)

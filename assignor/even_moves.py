@@ -1,4 +1,4 @@
-"""The fewest moves to an assignment whose blocks are given."""
+"""The fewest moves to a most even assignment, its blocks given."""
 
 import numpy as np
 
@@ -8,60 +8,71 @@ from assignor.even_flow import Exchange, bits, bitsets
 
 
 def fewest_moves(owned: Int32s, supply: Int64s, may_read: Bools, blocks: list[Block]) -> Int32s:
-    """Partitions each member gets of each row: even, as the blocks say, and as many as possible from before.
+    """Rows x members: how many partitions of each row a member gets; even, and as many as can be stay.
 
-    Everything starts where it is owned; what is owned outside its block or not at all lies with a member
-    "nobody", who should have none. A member of a block has `high` units: partitions and, when he ends with
-    `low`, one *hole*, so that it is decided by the same chains who gets the larger counts.
+    Everything starts with its owner; what nobody owns lies with one more member "nobody", that should end with
+    none. Each member of a block should end with `high` units: partitions and, if it is to have `low` of them,
+    one *hole* of its block. Holes go along chains as partitions do, so who has the larger count is settled
+    together with everything else.
 
-    Proved: fewest moves. At the start and after every step no open way to hand on costs less than its prices
-    say (each arc of the residual network has a reduced cost >= 0), and once nobody has too many or too few,
-    that makes the flow one of minimum cost; its cost is the number of owned partitions given up. By the
-    theorem on blocks every most even assignment is such a flow, so none has fewer moves.
+    Proved: no most even assignment has fewer moves. The assignments with these targets are the most even ones,
+    by `even_blocks.divide` (nothing forces a row into its block but the targets: those of the blocks from some
+    `low` up add up to what only their members can read). The cost of an assignment is the number of owned
+    partitions not kept. At the start and after every step no step costs less than its prices say, so no
+    assignment with the same number of units for each member is cheaper; at the end those are the targets.
 
     Args:
-        owned: Rows x members: partitions owned by members who may read them.
+        owned: Rows x members: partitions owned by members that may read them.
         supply: Partitions of each row.
         may_read: Rows x members.
         blocks: Blocks of the group.
 
-    Returns:
-        Rows x members.
+    Raises:
+        ValueError: `blocks` are not those of the group.
 
-    Source: Ahuja, Magnanti, Orlin, Network Flows (1993), section 9.8, the primal-dual algorithm.
+    Source: Ahuja, Magnanti, Orlin, Network Flows (1993), 9.8, the primal-dual algorithm.
     """
     n_rows, n_members = owned.shape
-    open_blocks = [block for block in blocks if block.high > block.low]
-    inside = _inside(may_read, blocks)
-    own = np.zeros((n_rows + len(open_blocks), n_members + 1), np.int32)
-    own[:n_rows, :n_members] = np.where(inside, owned, 0)
+    undecided = [block for block in blocks if block.high > block.low]
+    shape = (n_rows + len(undecided), n_members + 1)
+    takers, own = np.zeros(shape, np.bool_), np.zeros(shape, np.int32)
+    takers[:n_rows, :n_members] = may_read
+    own[:n_rows, :n_members] = owned
     units = own.copy()
-    units[:n_rows, n_members] = supply - own.sum(axis=1)[:n_rows]
-    takers = np.zeros(own.shape, np.bool_)
-    takers[:n_rows, :n_members] = inside
-    for row, block in enumerate(open_blocks, n_rows):
-        members = np.array(list(bits(block.members)))
-        load = units[:n_rows, members].sum(axis=0)
-        n_holes = block.high * len(members) - int(supply[list(bits(block.rows))].sum())
-        first = members[np.lexsort((members, load, load > block.low, load != block.low))]
-        units[row, first[:n_holes]] = 1
-        takers[row, first[n_holes:]] = True
+    units[:n_rows, n_members] = supply - owned.sum(axis=1)
+    load = owned.sum(axis=0)
+    for row, block in enumerate(undecided, n_rows):
+        holders, others = _hole_holders(block, load, supply)
+        units[row, holders] = 1
+        takers[row, others] = True
+    excess: list[int] = (units.sum(axis=0) - _targets(blocks, n_members)).tolist()
+    exchange = Exchange(units, own, takers=bitsets(takers), first_single=n_rows)
+    everybody = (1 << (n_members + 1)) - 1
+    # A chain takes at most one owned partition from each member, so it costs no more than there are members.
+    for _ in range(n_members + 2):
+        reached = exchange.settle(excess, inside=everybody)
+        if reached is None:
+            fewest: Int32s = units[:n_rows, :n_members]
+            return fewest
+        exchange.raise_prices(reached)
+    raise ValueError("no assignment keeps to these blocks, so they are not those of the group")
+
+
+def _targets(blocks: list[Block], n_members: int) -> Int64s:
+    """Units each member, and nobody as the last, should end with."""
     target = np.zeros(n_members + 1, np.int64)
     for block in blocks:
         target[list(bits(block.members))] = block.high
-    excess: list[int] = (units.sum(axis=0) - target).tolist()
-    exchange = Exchange(units, own, takers=bitsets(takers), first_single=n_rows)
-    everybody = (1 << (n_members + 1)) - 1
-    while (reached := exchange.settle(excess, inside=everybody)) is not None:
-        exchange.raise_prices(reached)
-    fewest: Int32s = units[:n_rows, :n_members]
-    return fewest
+    return target
 
 
-def _inside(may_read: Bools, blocks: list[Block]) -> Bools:
-    """Rows x members: may the member read the row, and are both in one block."""
-    inside = np.zeros_like(may_read)
-    for block in blocks:
-        cells = np.ix_(list(bits(block.rows)), list(bits(block.members)))
-        inside[cells] = may_read[cells]
-    return inside
+def _hole_holders(block: Block, load: Int64s, supply: Int64s) -> tuple[Int64s, Int64s]:
+    """Members of the block that start with a hole, and the others.
+
+    Any start is right; this one has members that already own `low` stay as they are.
+    """
+    members = np.array(list(bits(block.members)), np.int64)
+    held = load[members]
+    n_holes = block.high * len(members) - int(supply[list(bits(block.rows))].sum())
+    ranked = members[np.lexsort((members, held, held > block.low, held != block.low))]
+    return ranked[:n_holes], ranked[n_holes:]

@@ -8,12 +8,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from assignor.arrays import Bools, Int64s
+from assignor.arrays import Bools, Int32s, Int64s
 from assignor.assignment import Assignment, Unassigned
 from assignor.errors import InvalidAssignmentError
+from assignor.even_certificate import find_evening_chain
 from assignor.group import Group
 
-Even: TypeAlias = Literal["no", "topic", "group"]
+Even: TypeAlias = Literal["no", "topic", "group", "optimal"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,7 +42,8 @@ def check(group: Group, assignment: Assignment, *, even: Even = "no") -> Verdict
         group: The group that was assigned.
         assignment: The answer of a strategy.
         even: What the strategy promised besides: counts within one among the subscribers of each topic
-            ("topic"), or over the whole group ("group").
+            ("topic"), over the whole group ("group"), or as even over the group as its subscriptions allow
+            ("optimal"): lexicographically least, sorted from the largest down.
 
     Raises:
         InvalidAssignmentError: Any rule is broken; all broken rules are named.
@@ -98,16 +100,28 @@ def _wrong_about_readers(group: Group, assignment: Assignment, may_read: Bools) 
 
 
 def _uneven(group: Group, assignment: Assignment, may_read: Bools, *, even: Even) -> list[str]:
-    assigned = assignment.member >= 0
-    if even == "no" or not assigned.any():
+    assigned = np.nonzero(assignment.member >= 0)[0]
+    if even == "no" or len(assigned) == 0:
         return []
+    topic, member = group.topics.topic_of[assigned], assignment.member[assigned]
+    if even == "topic":
+        return _uneven_in_topics(group, topic, member, may_read)
+    counts = np.bincount(member, minlength=group.n_members)
     if even == "group":
-        counts = np.bincount(assignment.member[assigned], minlength=group.n_members)
         return [] if np.ptp(counts) <= 1 else [f"counts from {counts.min()} to {counts.max()}"]
+    holds = np.zeros_like(may_read)
+    holds[topic, member] = True
+    chain = find_evening_chain(holds, may_read, counts)
+    if chain is None:
+        return []
+    short = f"{group.member_ids[chain.taker]} with {counts[chain.taker]}"
+    return [f"counts less even than possible: a member with {chain.count} could hand on towards {short}"]
+
+
+def _uneven_in_topics(group: Group, topic: Int32s, member: Int32s, may_read: Bools) -> list[str]:
     problems = []
     for t, name in enumerate(group.topics.names):
-        taken = assignment.member[assigned & (group.topics.topic_of == t)]
-        counts = np.bincount(taken, minlength=group.n_members)[may_read[t]]
+        counts = np.bincount(member[topic == t], minlength=group.n_members)[may_read[t]]
         if len(counts) > 0 and np.ptp(counts) > 1:
             problems.append(f"counts of topic {name} from {counts.min()} to {counts.max()}")
     return problems

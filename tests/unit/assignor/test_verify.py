@@ -89,6 +89,36 @@ def test_uneven_counts_are_refused_where_even_ones_were_promised(
         check(built, uneven, even=even)
 
 
+@pytest.mark.parametrize(
+    ("member_of", "message"),
+    [
+        ([0, 0, 1], "a member with 2 could hand on towards c with 0"),
+        ([0, 1, 1], "a member with 2 could hand on towards c with 0"),
+    ],
+    ids=["over two members", "directly"],
+)
+def test_counts_that_hand_overs_could_even_are_refused(member_of: list[int], message: str) -> None:
+    built = group({"t": 2, "u": 1}, member("a", "t"), member("b", "t", "u"), member("c", "u"))
+    uneven = Assignment.complete(built, np.array(member_of, np.int32))
+
+    check(built, uneven)
+    with pytest.raises(InvalidAssignmentError, match=message):
+        check(built, uneven, even="optimal")
+
+
+@pytest.mark.parametrize(
+    "member_of",
+    [[0, 0, 0, 1, 2], [0, 0, 0, 2, 1]],
+    ids=["as dealt", "the other way round"],
+)
+def test_counts_that_subscriptions_keep_apart_are_most_even(member_of: list[int]) -> None:
+    built = group({"t": 3, "u": 2}, member("a", "t"), member("b", "u"), member("c", "u"))
+
+    verdict = check(built, Assignment.complete(built, np.array(member_of, np.int32)), even="optimal")
+
+    assert verdict.counts.tolist() == [3, 1, 1]
+
+
 def test_all_broken_rules_are_named(built: Group) -> None:
     broken = Assignment.complete(built, np.array([-1, 0, 1, 1, 0, -1], np.int32))
 
