@@ -18,6 +18,9 @@ def assign_unequal(group: Group) -> Assignment:
     Not promised: which of several such assignments it is, beyond that it is always the same one; in
     particular nothing about lag, racks, or the spread of a topic over the members.
 
+    Complexity: O(P + S * N) for S subscriber sets; then, for each length of chains and each cost, S + N steps on
+        integers of N bits, and one chain for each hand-over.
+
     Source: Harvey, Ladner, Lovász, Tamir, Semi-matchings for bipartite graphs and load balancing (2006).
     """
     may_read = group.subscriptions.matrix()
