@@ -11,6 +11,7 @@ from assignor.errors import InvalidAssignmentError
 from assignor.group import Group
 from assignor.verify import check
 from tests.oracle.kafka_assignors import ByMember, Document, KafkaAssignors, KafkaError
+from tests.support import literal_rules
 
 _MOST_ROUNDS = 8
 _LATER_GENERATION = 100
@@ -35,17 +36,40 @@ class Merit:
     """Partitions taken from a member that could have kept them."""
 
 
-def merit(group: Group, assignment: Assignment) -> Merit:
+def merit(group: Group, document: Document, assignment: Assignment) -> Merit:
     """The merit of an assignment that is valid and complete.
 
     Raises:
         InvalidAssignmentError: It is not.
     """
     verdict = check(group, assignment)
+    owners = zip(_owners(group, document), assignment.member.tolist(), strict=True)
     return Merit(
         counts=tuple(sorted(verdict.counts.tolist(), reverse=True)),
-        moves=int((group.owner >= 0).sum()) - verdict.kept,
+        moves=sum(owner not in (-1, member) for owner, member in owners),
     )
+
+
+def _owners(group: Group, document: Document) -> list[int]:
+    """Who owns each partition by the letter of KIP-341, as long as it still subscribes; -1 for nobody."""
+    pids, members = _pids(group), document["members"]
+    claims = [
+        (pids[f"{topic}-{number}"], m, members[name].get("generation", -1))
+        for m, name in enumerate(group.member_ids)
+        for topic, numbers in members[name].get("owned", {}).items()
+        for number in numbers
+        if f"{topic}-{number}" in pids
+    ]
+    holders, _ = literal_rules.resolve(claims, group.n_partitions)
+    topics = [group.topics.names[t] for t in group.topics.topic_of.tolist()]
+    return [
+        holder if holder >= 0 and topic in members[group.member_ids[holder]]["topics"] else -1
+        for holder, topic in zip(holders, topics, strict=True)
+    ]
+
+
+def _pids(group: Group) -> dict[str, int]:
+    return {group.topics.name(pid): pid for pid in range(group.n_partitions)}
 
 
 def kafkas_target(kafka: KafkaAssignors, group: Group, document: Document) -> Assignment:
@@ -100,7 +124,7 @@ def _same(left: dict[str, list[int]], right: dict[str, list[int]]) -> bool:
 def _complete(group: Group, assigned: ByMember) -> Assignment:
     member: Int32s = np.full(group.n_partitions, -1, np.int32)
     place = {name: m for m, name in enumerate(group.member_ids)}
-    pids = {group.topics.name(pid): pid for pid in range(group.n_partitions)}
+    pids = _pids(group)
     for name, by_topic in assigned.items():
         for partition in (f"{topic}-{number}" for topic, numbers in by_topic.items() for number in numbers):
             pid = pids.get(partition)

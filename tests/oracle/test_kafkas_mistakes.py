@@ -104,6 +104,14 @@ def test_kafka_leaves_a_member_idle_that_two_moves_would_feed(kafka: KafkaAssign
 
     target = strategy(name).assign(group, {})
 
-    assert merit(group, kafkas_target(kafka, group, TWO_STEPS_FROM_EVEN)).counts == (2, 1, 0)
-    assert merit(group, kafkas_settled(kafka, group, TWO_STEPS_FROM_EVEN)).counts == (2, 1, 0)
-    assert merit(group, target).counts == (1, 1, 1)
+    assert merit(group, TWO_STEPS_FROM_EVEN, kafkas_target(kafka, group, TWO_STEPS_FROM_EVEN)).counts == (
+        2,
+        1,
+        0,
+    )
+    assert merit(group, TWO_STEPS_FROM_EVEN, kafkas_settled(kafka, group, TWO_STEPS_FROM_EVEN)).counts == (
+        2,
+        1,
+        0,
+    )
+    assert merit(group, TWO_STEPS_FROM_EVEN, target).counts == (1, 1, 1)

@@ -53,9 +53,9 @@ PAIRS = pytest.mark.parametrize(
 def test_no_valid_result_of_kafka_is_better(kafka: KafkaAssignors, pair: Pair, data: st.DataObject) -> None:
     document = data.draw(hostile(equal=pair.equal))
     group = read_case(document).group
-    ours = merit(group, strategy(pair.ours).assign(group, {}))
+    ours = merit(group, document, strategy(pair.ours).assign(group, {}))
     try:
-        kafkas = merit(group, pair.kafkas(kafka, group, document))
+        kafkas = merit(group, document, pair.kafkas(kafka, group, document))
     except InvalidResultError:
         return
 
@@ -75,10 +75,10 @@ def test_result_of_kafka_is_valid_when_claims_are_possible_and_no_better(
     document = data.draw(groups(equal=pair.equal))
     group = read_case(document).group
 
-    ours = merit(group, strategy(pair.ours).assign(group, {}))
+    ours = merit(group, document, strategy(pair.ours).assign(group, {}))
 
     try:
-        kafkas = merit(group, pair.kafkas(kafka, group, document))
+        kafkas = merit(group, document, pair.kafkas(kafka, group, document))
     except UnsettledError:
         # With racks and unequal subscriptions, one group in some ten thousand; see `test_kafkas_mistakes`.
         assert "racks" in document
