@@ -3,9 +3,10 @@
 import time
 from typing import Any
 
-from tests.benchmarks import decode, quality, steady
+from tests.benchmarks import assignors, decode, quality, steady
 
 PARTS = {
+    "assignors": assignors.measure,
     "decode": decode.measure,
     "quality": quality.measure,
     **{name: size.measure for name, size in steady.SIZES.items()},

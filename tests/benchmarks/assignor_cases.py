@@ -1,0 +1,196 @@
+"""The groups that are measured: those the project has goals for, and Kafka's own grid.
+
+Every case comes in several sizes, so that growth can be told. What was owned before a change is what Kafka's assignor
+gave to the group before, so neither side has a start of its own making.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from assignor.registry import strategy
+from tests.benchmarks.assignor_clocks import Kafka
+from tests.benchmarks.assignor_groups import Shape, buckets, equal, windows
+
+COOPERATIVE = "cooperative-sticky"
+RANGE = "range"
+
+_MILLION = 1_000_000
+_TOPICS = 500
+_GRID_TOPICS = 100
+_GRID_RATIO = 10
+"""Partitions per member."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What is to be reached at full size."""
+
+    arrays: float | None = None
+    """So many times as fast as Kafka, from arrays to an array."""
+    objects: float | None = None
+    """The same from Python objects to Python objects."""
+    at_most_ms: float | None = None
+    """From arrays to an array."""
+
+    @property
+    def words(self) -> str:
+        """The goal for a table."""
+        parts = [
+            (self.arrays, f"{self.arrays:g} times"),
+            (self.objects, f"{self.objects:g} times with objects"),
+            (self.at_most_ms, f"≤ {self.at_most_ms:g} ms"),
+        ]
+        return ", ".join(words for value, words in parts if value is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One group in several sizes, and who assigns it."""
+
+    name: str
+    ours: str
+    kafkas: str | None = None
+    """Kafka's assignor, null where it has none."""
+    shape: Callable[[Kafka, int], Shape]
+    """The group, divided by a number."""
+    divisors: tuple[int, ...] = (1, 2, 4, 8)
+    options: Callable[[Shape], Mapping[str, object]] = field(default=lambda _: {})
+    reads_lag: bool = False
+    goal: Goal = field(default_factory=Goal)
+
+
+def one_more(kafka: Kafka, shape: Shape) -> Shape:
+    """The group right after its last member joined."""
+    return shape.owned_by(kafka.settled(shape.first(shape.n_members - 1), COOPERATIVE))
+
+
+def fewer(kafka: Kafka, shape: Shape) -> Shape:
+    """The group right after its last tenth left."""
+    return shape.owned_by(kafka.settled(shape, COOPERATIVE)).first(shape.n_members * 9 // 10)
+
+
+def _million(divisor: int, members: int) -> Shape:
+    return equal(partitions=_MILLION // divisor, topics=_TOPICS, members=members)
+
+
+def _steady(shape: Shape) -> Shape:
+    """The group as the sticky strategy leaves it."""
+    return shape.owned_by(strategy("sticky").assign(shape.group(), {}).member)
+
+
+def _grid_buckets(divisor: int) -> Shape:
+    return buckets(partitions=5_000 // divisor, topics=_GRID_TOPICS, members=500 // divisor)
+
+
+_TENFOLD = Goal(arrays=10)
+_WITH_OBJECTS = Goal(arrays=10, objects=2)
+
+TABLE = (
+    Case(
+        name="2,100 x 2,100, equal subscriptions",
+        ours=COOPERATIVE,
+        kafkas=COOPERATIVE,
+        shape=lambda _, d: equal(partitions=2_100 // d, topics=1, members=2_100 // d),
+        goal=_TENFOLD,
+    ),
+    Case(
+        name="1,000,000 x 2,000, equal, fresh",
+        ours=COOPERATIVE,
+        kafkas=COOPERATIVE,
+        shape=lambda _, d: _million(d, 2_000),
+        goal=_WITH_OBJECTS,
+    ),
+    Case(
+        name="1,000,000 x 2,000, equal, one member more",
+        ours=COOPERATIVE,
+        kafkas=COOPERATIVE,
+        shape=lambda kafka, d: one_more(kafka, _million(d, 2_001)),
+        goal=_WITH_OBJECTS,
+    ),
+    Case(
+        name="1,000,000 x 2,000, equal, 10 % fewer members",
+        ours=COOPERATIVE,
+        kafkas=COOPERATIVE,
+        shape=lambda kafka, d: fewer(kafka, _million(d, 2_000)),
+        goal=_WITH_OBJECTS,
+    ),
+    Case(
+        name="range 1,000,000 x 2,000",
+        ours=RANGE,
+        kafkas=RANGE,
+        shape=lambda _, d: _million(d, 2_000),
+        goal=Goal(arrays=40),
+    ),
+    Case(
+        name="5,000 x 500, five buckets, one member more",
+        ours=COOPERATIVE,
+        kafkas=COOPERATIVE,
+        shape=lambda kafka, d: one_more(kafka, _grid_buckets(d)),
+        divisors=(1, 2, 5),
+        goal=_TENFOLD,
+    ),
+    Case(
+        name="20,000 x 200, windows of 50 of 100 topics, fresh",
+        ours=COOPERATIVE,
+        kafkas=COOPERATIVE,
+        shape=lambda _, d: windows(partitions=20_000 // d, topics=100, members=200, width=50),
+        goal=Goal(arrays=2),
+    ),
+    Case(
+        name="lag-aware 1,000,000 x 2,000",
+        ours="lag-aware",
+        shape=lambda _, d: _million(d, 2_000),
+        reads_lag=True,
+        goal=Goal(at_most_ms=150),
+    ),
+    Case(
+        name="lag-sticky 10,000 x 100, K = N",
+        ours="lag-sticky",
+        shape=lambda _, d: _steady(equal(partitions=10_000 // d, topics=10, members=100)),
+        options=lambda shape: {"max_moves": shape.n_members},
+        reads_lag=True,
+        goal=Goal(at_most_ms=250),
+    ),
+    Case(
+        name="lag-sticky 1,000,000 x 2,000, K = N",
+        ours="lag-sticky",
+        shape=lambda _, d: _steady(equal(partitions=_MILLION // d, topics=100, members=2_000)),
+        options=lambda shape: {"max_moves": shape.n_members},
+        reads_lag=True,
+        goal=Goal(at_most_ms=1_500),
+    ),
+)
+
+
+def _grid_case(name: str, kafkas: str, make: Callable[..., Shape], divisors: tuple[int, ...]) -> Case:
+    most = 10_000
+
+    def shape(_: Kafka, divisor: int) -> Shape:
+        members = most // divisor
+        return make(partitions=members * _GRID_RATIO, topics=_GRID_TOPICS, members=members)
+
+    def grown(kafka: Kafka, divisor: int) -> Shape:
+        return one_more(kafka, shape(kafka, divisor))
+
+    incremental = name.endswith("INCREMENTAL")
+    return Case(
+        name=name,
+        ours=kafkas,
+        kafkas=kafkas,
+        shape=grown if incremental else shape,
+        divisors=divisors,
+    )
+
+
+GRID = tuple(
+    _grid_case(f"{words}, {assignor.upper()}, {kind}", assignor, make, divisors)
+    # Kafka takes minutes for the larger ones of unequal subscriptions.
+    for words, make, divisors in (
+        ("HOMOGENEOUS", equal, (1, 2, 10, 20, 100)),
+        ("HETEROGENEOUS", buckets, (10, 20, 100)),
+    )
+    for assignor in (RANGE, COOPERATIVE)
+    for kind in ("FULL", "INCREMENTAL")
+)
+"""Kafka's ClientSideAssignorBenchmark over all its member counts, at 10 partitions per member and 100 topics; without
+racks, which are off there too, as every partition has a replica in each of the three."""
