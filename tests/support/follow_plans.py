@@ -1,0 +1,54 @@
+"""Plans and control records for tests of followers."""
+
+from collections.abc import Iterable, Mapping
+
+from assignor.protocol import control
+from assignor.protocol.control import ControlMember, ControlReasons, ControlRecord
+
+CLUSTER = "local"
+GROUP = "billing"
+Places = Mapping[str, Iterable[int]]
+"""Partitions of the one topic, by member id."""
+
+
+def plan(
+    base: Places,
+    target: Places,
+    *,
+    epoch: int = 1,
+    generation: int = 1,
+    topic: str = "t",
+    cluster: str = CLUSTER,
+    group: str = GROUP,
+    dry_run: bool = False,
+    valid_until_ms: int = 4_000_000_000_000,
+) -> ControlRecord:
+    """A plan for members over one topic."""
+    return ControlRecord(
+        cluster=cluster,
+        group=group,
+        epoch=epoch,
+        strategy="by hand",
+        dry_run=dry_run,
+        created_at_ms=0,
+        valid_until_ms=valid_until_ms,
+        base_generation=generation,
+        base_protocol="range",
+        members={
+            name: ControlMember(
+                instance=None,
+                client=name,
+                host="/127.0.0.1",
+                base={topic: tuple(sorted(base.get(name, ())))},
+                target={topic: tuple(sorted(target.get(name, ())))},
+            )
+            for name in sorted({*base, *target})
+        },
+        moves=(),
+        unassigned={},
+        why=ControlReasons(drain_s_before=None, drain_s_after=None, drain_s_bound=None, lag=0),
+    )
+
+
+def key_of(record: ControlRecord) -> bytes:
+    return control.encode_key(record.cluster, record.group)
