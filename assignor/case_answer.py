@@ -45,13 +45,13 @@ def answer(
     return {
         "assignment": by_member(group, assignment.member),
         "unassigned": by_topic(group.topics, unplaced),
-        "moves": _moves(case, assignment.member),
+        "moves": named_moves(case, assignment.member),
         "figures": figures,
         "reason": "; ".join(dict.fromkeys(remarks)) or None,
     }
 
 
-def _moves(case: Case, member: Int32s) -> list[dict[str, object]]:
+def named_moves(case: Case, member: Int32s) -> list[dict[str, object]]:
     """Every partition that changes hands, in (topic, partition) order; from or to is null for nobody."""
     group, holder = case.group, case.group.ownership.holder
     names = (*group.member_ids, None)  # index -1 is nobody

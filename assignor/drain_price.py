@@ -11,8 +11,8 @@ import numpy as np
 
 from assignor.arrays import Floats
 
-_FULL = 0.9
-"""A member that receives more than this share of its capacity has nothing to spare when traffic rises."""
+_LEAST_HEADROOM = 0.1
+"""A member with less than this share of its capacity to spare is late as soon as traffic rises."""
 _LEAST_SPARE = 1e-9
 
 
@@ -32,11 +32,12 @@ class Price:
         return times
 
     def pressure_s(self, lag: Floats, rate: Floats, capacity: Floats) -> Floats:
-        """`late_s`, and where that is less: above `floor_s` exactly when arrivals fill the member."""
+        """`late_s`, or more if arrivals fill the member: above `floor_s` with less than a tenth to spare."""
         times = self.late_s(lag, rate, capacity)
         if self.floor_s == 0:
             return times
-        fullness: Floats = rate * (self.floor_s / _FULL) / capacity
+        headroom = np.maximum(1 - rate / capacity, _LEAST_SPARE)
+        fullness: Floats = np.minimum(self.floor_s * _LEAST_HEADROOM / headroom, self.horizon_s)
         return np.maximum(times, fullness)
 
     def record_s(self, lag: Floats, rate: Floats, capacity: Floats) -> Floats:

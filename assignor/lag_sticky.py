@@ -66,7 +66,9 @@ def assign(group: Group, **options: Any) -> Assignment:
             if np.array_equal(played.member, played.problem.group.owner):
                 break
             played = play(_settled(group, played.member), terms, work, bound)
-    return Assignment.complete(group, played.member, remarks=remarks(group, work, bound, first))
+    return Assignment.complete(
+        group, played.member, remarks=remarks(group, work, bound, first, played.member)
+    )
 
 
 def _capacity(group: Group) -> Floats:

@@ -6,6 +6,8 @@ from assignor.arrays import Bools, Floats, Int32s
 from assignor.drain import summed
 from assignor.lag_sticky_problem import Plan, Problem
 
+_ROUNDING = 1 + 1e-9
+
 
 def employed(problem: Problem, plan: Plan, budget: int) -> Plan:
     """The plan with a fair share for members that hold nothing, as far as nobody else is worse off.
@@ -62,7 +64,7 @@ class _Employer:
         if problem.may_read is not None:
             pids = pids[problem.may_read[problem.set_of[pids], taker]]
         room = (self._fair - self._filled[taker]) * problem.capacity[taker]
-        fitting: Bools = self._weight[pids] <= room
+        fitting: Bools = self._weight[pids] <= room * _ROUNDING
         is_idle = not (self._member == taker).any()
         # If even the smallest is more than the share, it is still better than nothing.
         smallest = self._weight[pids].argsort(kind="stable")[: int(is_idle)]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from assignor.arrays import Bools
 from assignor.lag_sticky_standing import Standing
 from assignor.lag_sticky_steps import Options
 
@@ -9,17 +10,25 @@ _MOST_STEPS = 200
 _MOST_STUCK = 16
 
 
-def polish(standing: Standing, budget: int) -> None:
+def polish(standing: Standing, budget: int, lost: Bools) -> None:
     """Improve the plan step by step; a step lowers the largest pressure of the members it concerns.
 
     The work of a step does not depend on the number of partitions.
+
+    Args:
+        standing: The plan; it is changed.
+        budget: Most moves.
+        lost: Members that are never through, whatever is done; their turn comes last.
     """
+    floor_s = standing.problem.terms.floor_s
     stuck = np.zeros(standing.problem.n_members, np.bool_)
     for _ in range(_MOST_STEPS):
         pressures = standing.pressures()
-        slow = int(np.where(stuck, -1.0, pressures).argmax())
-        if stuck[slow] or pressures[slow] <= standing.problem.terms.floor_s:
+        late = (pressures > floor_s) & ~stuck
+        if not late.any():
             return
+        late = late & ~lost if (late & ~lost).any() else late
+        slow = int(np.where(late, pressures, -1.0).argmax())
         step = Options(standing, slow, pressures, budget).best()
         if step is not None:
             standing.apply(step.transfers, step.moves)

@@ -101,6 +101,11 @@ class Problem:
         gone = np.bincount(self.start[plan.pid], minlength=n)
         return self.start_count - gone + np.bincount(plan.to, minlength=n)
 
+    def standstill_area(self, plan: Plan) -> float:
+        """Lag area of the group if nothing had been read for `floor_s`, record-seconds."""
+        lag = plan.lag + plan.rate * self.terms.floor_s
+        return float(self.price.record_s(lag, plan.rate, self.capacity).sum())
+
     def pause_cost(self, pid: Int64s) -> Floats:
         """Record-seconds that pile up while each partition is on its way."""
         pause_s = self.terms.move_pause_s

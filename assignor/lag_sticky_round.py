@@ -56,10 +56,19 @@ def play(group: Group, terms: Terms, work: Work, bound: LowerBound) -> Round:
 def pays(problem: Problem, start: Plan, plan: Plan) -> bool:
     """Does the plan save more lag area than its moves cost, and `min_gain` of what there was.
 
-    With free moves and a `min_gain` of 0 there is nothing to weigh: every plan that drains sooner pays.
+    Where nobody is late yet and arrivals fill a member, the area is that of catching up after a standstill of
+    `floor_s`. With free moves and a `min_gain` of 0 there is nothing to weigh: what drains sooner pays.
     """
-    must_save = problem.terms.min_gain * start.area + cost(problem, plan)
-    return plan.moves == 0 or must_save == 0 or start.area - plan.area > must_save
+    before, after = areas(problem, start, plan)
+    must_save = problem.terms.min_gain * before + cost(problem, plan)
+    return plan.moves == 0 or must_save == 0 or before - after > must_save
+
+
+def areas(problem: Problem, start: Plan, plan: Plan) -> tuple[float, float]:
+    """Record-seconds of lag at the start and under the plan, as `pays` compares them."""
+    if start.late_s > problem.terms.floor_s:
+        return start.area, plan.area
+    return problem.standstill_area(start), problem.standstill_area(plan)
 
 
 def cost(problem: Problem, plan: Plan) -> float:

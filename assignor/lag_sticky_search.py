@@ -17,7 +17,7 @@ _GRID = 9
 _BISECTIONS = 6
 _LEAST_SHARE = 1e-6
 _MOST_POLISHED = 8
-_MEMBERS_POLISHED = 300
+_MEMBERS_POLISHED = 200
 _NEAR = 1 + 1e-3
 _LOOSE_PER_MEMBER = 2
 _LOOSE_AT_LEAST = 64
@@ -37,6 +37,8 @@ class Outlook:
     """The partitions that take longest with the fastest of their readers to themselves, the slowest first."""
     slowest_s: Floats
     """How long."""
+    never: Int64s
+    """Those of them that not even that member is ever through with."""
 
 
 class Search:
@@ -76,10 +78,13 @@ class Search:
         if not self.is_needed:
             return self.start
         best = self.start
+        enough_s = max(self._outlook.low_s, self._floor_s) * _NEAR
         found = self._swept(budget) if self._problem.terms.counts == "free" else []
         for plan in [*self._shortlist(found), self.start]:
             best = self._better(plan, best, budget)
             best = self._better(self._polished(plan, budget), best, budget)
+            if best is not self.start and best.late_s <= enough_s:
+                break
         return best
 
     def _better(self, new: Plan, old: Plan, budget: int) -> Plan:
@@ -99,7 +104,11 @@ class Search:
 
     def _polished(self, plan: Plan, budget: int) -> Plan:
         standing = Standing(self._problem, self._shelf, self._loose, plan, self._time_s)
-        polish(standing, budget)
+        lost = np.zeros(self._problem.n_members, np.bool_)
+        places = plan.changes()
+        for pid in self._outlook.never.tolist():
+            lost[places.get(pid, int(self._problem.start[pid]))] = True
+        polish(standing, budget, lost)
         return standing.plan()
 
     def _swept(self, budget: int) -> list[Plan]:
@@ -158,7 +167,8 @@ def _outlook(problem: Problem, work: Work, bound_s: float) -> Outlook:
     price = problem.price
     if bound_s > price.horizon_s:
         bound_s = lower_bound(work.as_of(price.horizon_s)).time_s
-    alone_s = price.late_s(work.lag, work.rate, work.fastest())
+    readers = work.fastest()
+    alone_s = price.late_s(work.lag, work.rate, readers)
     fastest = work.taking_part()
     slowest = _largest(alone_s, len(fastest))
     # Without the k slowest partitions and the k fastest members, k = 0, 1, ...; one member has to be left.
@@ -175,6 +185,7 @@ def _outlook(problem: Problem, work: Work, bound_s: float) -> Outlook:
         outstanding=outstanding,
         slowest=work.pid[slowest],
         slowest_s=alone_s[slowest],
+        never=work.pid[slowest][work.rate[slowest] >= readers[slowest]],
     )
 
 

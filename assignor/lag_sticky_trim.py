@@ -38,9 +38,10 @@ def _not_worth_it(problem: Problem, plan: Plan) -> Int64s:
     pid, giver, taker = plan.pid[is_move], home[is_move], plan.to[is_move]
     loads = Loads(lag=plan.lag, rate=plan.rate, capacity=problem.capacity)
     moved = Moved(lag=problem.lag[pid], rate=problem.rate[pid], giver=giver, taker=taker)
-    without = undone(loads, moved, problem.price)
+    price = problem.price
+    without = undone(loads, moved, time_s=price.pressure_s, record_s=price.record_s)
     floor_s = problem.terms.floor_s
-    pressures = np.maximum(loads.pressures(problem.price), floor_s)
+    pressures = np.maximum(price.pressure_s(plan.lag, plan.rate, problem.capacity), floor_s)
     later_s = np.maximum(np.maximum(without.giver_s, without.taker_s), floor_s)
     later_s -= np.maximum(pressures[giver], pressures[taker])
     count = problem.counts(plan)

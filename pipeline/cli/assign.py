@@ -10,7 +10,8 @@ from assignor.cases import run_lines
 from assignor.registry import STRATEGIES
 
 
-def _known(name: str) -> str:
+def known_strategy(name: str) -> str:
+    """The name, if a strategy has it; otherwise the usage error that names those that do."""
     if name not in STRATEGIES:
         raise typer.BadParameter(f"{name!r} is none of {', '.join(STRATEGIES)}")
     return name
@@ -23,7 +24,7 @@ def assign(
             "--strategy",
             "-s",
             metavar="NAME",
-            callback=_known,
+            callback=known_strategy,
             help=f"One of: {', '.join(STRATEGIES)}.",
         ),
     ],

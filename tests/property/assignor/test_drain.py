@@ -3,11 +3,20 @@
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from assignor import verify
+from assignor.assignment import Assignment
 from assignor.drain import drain_s, lag_imbalance
 from assignor.drain_bound import lower_bound_s
+from assignor.drain_price import Price
+from assignor.drain_report import report
+from assignor.group import Group
+from tests.support.drain_groups import lagging_groups
+from tests.support.drain_judge import soonest_s
 from tests.support.groups import Description, descriptions, group, member
 
 CAPACITIES = st.lists(st.sampled_from((4.0, 8.0, 16.0)), min_size=1, max_size=3)
@@ -40,6 +49,39 @@ def test_no_assignment_is_below_the_bound(
     bound_s = lower_bound_s(built)
     assert bound_s is not None
     assert all(time is not None and bound_s <= time + 1e-9 for time in times)
+
+
+@given(built=lagging_groups(most_members=4))
+def test_soonest_assignment_is_not_below_the_bound(built: Group) -> None:
+    bound_s = lower_bound_s(built)
+
+    assert bound_s is not None
+    assert bound_s <= soonest_s(built) * (1 + 1e-9)
+
+
+@given(built=lagging_groups(), data=st.data())
+def test_report_says_how_the_group_would_be_without_each_move(built: Group, data: st.DataObject) -> None:
+    eligible = [built.subscriptions.of_topic(t).tolist() or [-1] for t in built.topics.topic_of]
+    to = np.array([data.draw(st.sampled_from(readers)) for readers in eligible], np.int32)
+    target = Assignment.complete(built, to)
+    verify.check(built, target)
+
+    for move in report(built, target).moves:
+        if move.without_s is not None:
+            back = to.copy()
+            back[move.pid] = move.giver
+            saved = _area(built, back) - _area(built, to)
+            assert move.without_s == pytest.approx(drain_s(built, back))
+            assert move.saves_record_s == pytest.approx(saved, rel=1e-6, abs=1e-3)
+
+
+def _area(built: Group, to: npt.NDArray[np.int32]) -> float:
+    assert built.capacity is not None
+    held = to >= 0
+    lag = np.bincount(to[held], weights=built.lag[held], minlength=built.n_members)
+    rate = np.bincount(to[held], weights=built.rate[held], minlength=built.n_members)
+    price = Price(horizon_s=86_400.0, floor_s=0.0)
+    return float(price.record_s(lag, rate, built.capacity).sum())
 
 
 @given(description=descriptions())

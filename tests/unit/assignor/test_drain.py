@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from assignor.drain import drain_s, lag_imbalance, member_drain_s
-from assignor.drain_bound import lower_bound_s
+from assignor.drain_bound import BoundCause, group_bound, lower_bound_s
+from tests.support.drain_groups import owned
 from tests.support.groups import group, member
 
 
@@ -118,6 +119,49 @@ def test_bound_is_the_largest_of_its_parts(
     )
 
     assert lower_bound_s(built) == pytest.approx(bound_s)
+
+
+@pytest.mark.parametrize(
+    ("lags", "cause"),
+    [
+        ([[90], [0]], BoundCause.PARTITION),
+        ([[10] * 4, [0]], BoundCause.SHARES),
+        ([[10] * 3, [0]], BoundCause.PIECES),
+    ],
+    ids=["one partition", "all work", "three pieces for two"],
+)
+def test_bound_says_what_gives_it(lags: list[list[int]], cause: BoundCause) -> None:
+    bound = group_bound(owned(*lags))
+
+    assert bound is not None
+    assert bound.cause is cause
+    assert (bound.pid == 0) == (cause is BoundCause.PARTITION)
+
+
+def test_bound_counts_what_arrives_until_then() -> None:
+    """Two of the three lie on one member: 2 * (10 + 2 T) <= 10 T holds from T = 10 / 3 on."""
+    built = owned([10, 10, 10], [], rates=[[2.0, 2.0, 2.0], []])
+
+    assert lower_bound_s(built) == pytest.approx(20 / 6)
+
+
+def test_bound_is_never_when_arrivals_cannot_be_shared_out() -> None:
+    built = owned([0, 0, 0], [], rates=[[6.0, 6.0, 6.0], []])
+
+    bound = group_bound(built)
+
+    assert bound is not None
+    assert (bound.time_s, bound.cause) == (math.inf, BoundCause.PIECES)
+
+
+def test_bound_of_many_subscriber_sets_is_that_of_the_narrowest_part() -> None:
+    """Members 0 to 3 in a ring read topics 0 to 3 and the next one; only topics 0 and 1 lag."""
+    members = [member(f"m{m}", f"t{m}", f"t{(m + 1) % 4}", capacity=10.0) for m in range(4)]
+    lags = {"t0": [10] * 30, "t1": [10] * 30, "t2": [0], "t3": [0]}
+
+    built = group({topic: len(lag) for topic, lag in lags.items()}, *members, lags=lags)
+
+    assert lower_bound_s(built) == pytest.approx(600 / 30)
 
 
 def test_bound_is_never_when_arrivals_exceed_capacity() -> None:

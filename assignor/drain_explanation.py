@@ -1,0 +1,89 @@
+"""A case explained: the answer to it, what each member has, what each move buys, and the whole in a sentence."""
+
+import math
+from collections.abc import Mapping
+
+from assignor.case_answer import answer, named_moves
+from assignor.case_input import CASE_KEYS, Case, read_case
+from assignor.drain_report import MoveReport, Report, report
+from assignor.drain_words import cause_in_words, time_in_words
+from assignor.registry import Strategy
+from assignor.verify import check
+
+
+def explain(document: Mapping[str, object], chosen: Strategy) -> dict[str, object]:
+    """The explanation, ready for JSON; a time is null when it is never or, without capacities, not known.
+
+    Keys that are not those of a case are echoed, as in answers.
+
+    Raises:
+        AssignorError: The case is not one, or the strategy does not take it (see `cases.run_case`).
+    """
+    case = read_case(document)
+    assignment = chosen.assign(case.group, case.options)
+    verdict = check(case.group, assignment)
+    answered = answer(case, chosen, assignment, verdict, seconds=0.0)
+    figures = report(case.group, assignment)
+    echo = {key: value for key, value in document.items() if key not in CASE_KEYS}
+    return echo | {
+        "strategy": chosen.name,
+        "summary": _summary(case, figures),
+        "reason": answered["reason"],
+        "drain_s_before": _finite(figures.before_s),
+        "drain_s_after": _finite(figures.after_s),
+        "drain_s_bound": _finite(None if figures.bound is None else figures.bound.time_s),
+        "drain_ratio": None if figures.ratio is None else round(figures.ratio, 6),
+        "members": _members(case, figures),
+        "moves": [
+            move | _bought(bought)
+            for move, bought in zip(named_moves(case, assignment.member), figures.moves, strict=True)
+        ],
+    }
+
+
+def _members(case: Case, figures: Report) -> list[dict[str, object]]:
+    group = case.group
+    return [
+        {
+            "member": member_id,
+            "capacity": None if group.capacity is None else float(group.capacity[m]),
+            "partitions_before": int(figures.partitions_before[m]),
+            "partitions_after": int(figures.partitions_after[m]),
+            "lag_before": int(figures.lag_before[m]),
+            "lag_after": int(figures.lag_after[m]),
+            "drain_s_before": _finite(
+                None if figures.member_s_before is None else figures.member_s_before[m]
+            ),
+            "drain_s_after": _finite(None if figures.member_s_after is None else figures.member_s_after[m]),
+        }
+        for m, member_id in enumerate(group.member_ids)
+    ]
+
+
+def _bought(move: MoveReport) -> dict[str, object]:
+    """What would be without the move."""
+    return {
+        "drain_s_without": _finite(move.without_s),
+        "saves_record_s": None if move.saves_record_s is None else round(move.saves_record_s, 3),
+    }
+
+
+def _summary(case: Case, figures: Report) -> str:
+    """The outcome in one or two sentences."""
+    n = len(figures.moves)
+    moves = "Nothing moves" if n == 0 else f"{n} move{'s' if n > 1 else ''}"
+    before_s, after_s, bound = figures.before_s, figures.after_s, figures.bound
+    if before_s is None or after_s is None or bound is None:
+        return f"{moves}. How soon the group is drained is not known: no member has a capacity."
+    was = f" instead of {time_in_words(before_s)}" if n > 0 else ""
+    drained = "is never drained" if math.isinf(after_s) else f"is drained in {time_in_words(after_s)}{was}"
+    if math.isinf(bound.time_s):
+        return f"{moves}: the group {drained}, nor would it be by any other assignment."
+    best = (
+        f" No assignment takes less than {time_in_words(bound.time_s)}: {cause_in_words(case.group, bound)}."
+    )
+    return f"{moves}: the group {drained}.{best if bound.time_s > 0 else ''}"
+
+
+def _finite(time_s: float | None) -> float | None:
+    return None if time_s is None or math.isinf(time_s) else round(float(time_s), 6)

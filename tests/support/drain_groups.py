@@ -1,0 +1,68 @@
+"""Groups that lag: small ones drawn by hypothesis with everything a drain time depends on."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import strategies as st
+
+from assignor.assignment import Assignment
+from assignor.group import Group
+from assignor.registry import strategy
+from tests.support.groups import group, member
+
+FREE = {"move_cost_s": 0.0, "floor_s": 0.0, "min_gain": 0.0, "move_pause_s": 0.0}
+"""Options under which nothing but the drain time counts."""
+
+_LAGS = st.sampled_from((0, 1, 20, 90, 100, 250, 900, 5000))
+_RATES = st.sampled_from((0.0, 0.0, 1.0, 4.0, 9.0))
+
+
+def lag_sticky(lagging: Group, **options: object) -> Assignment:
+    """The answer of the strategy, options checked as the registry does."""
+    return strategy("lag-sticky").assign(lagging, options)
+
+
+def moved(lagging: Group, target: Assignment) -> int:
+    """Partitions taken from a member that may keep them."""
+    return int(((lagging.owner >= 0) & (target.member != lagging.owner)).sum())
+
+
+def owned(*lags: Sequence[int], rates: Sequence[Sequence[float]] = (), capacity: float = 10.0) -> Group:
+    """A topic t that everybody reads: each member owns the partitions whose lags it is given."""
+    numbers = iter(range(sum(map(len, lags))))
+    members = [
+        member(f"m{m}", "t", owned={"t": [next(numbers) for _ in mine]}, capacity=capacity)
+        for m, mine in enumerate(lags)
+    ]
+    flat = [records for mine in lags for records in mine]
+    arriving = [records_s for mine in rates for records_s in mine] or [0.0] * len(flat)
+    return group({"t": len(flat)}, *members, lags={"t": flat}, rates={"t": arriving})
+
+
+@st.composite
+def lagging_groups(draw: st.DrawFn, *, most_partitions: int = 9, most_members: int = 3) -> Group:
+    """Groups with known capacities, equal and unequal ones, and partitions that nobody owns."""
+    n_members = draw(st.integers(1, most_members))
+    counts = {"t": draw(st.integers(0, most_partitions - 2)), "u": draw(st.integers(0, 2))}
+    capacities = draw(st.lists(st.sampled_from((10.0, 10.0, 25.0)), min_size=n_members, max_size=n_members))
+    reads = draw(st.lists(st.sampled_from(("tu", "tu", "t", "u")), min_size=n_members, max_size=n_members))
+    n = sum(counts.values())
+    owners = draw(st.lists(st.integers(-1, n_members - 1), min_size=n, max_size=n))
+    of_topic = {"t": owners[: counts["t"]], "u": owners[counts["t"] :]}
+    members = [
+        member(
+            f"m{m}",
+            *reads[m],
+            owned={topic: np.flatnonzero(np.array(of_topic[topic]) == m).tolist() for topic in counts},
+            capacity=capacities[m],
+        )
+        for m in range(n_members)
+    ]
+    lags = draw(st.lists(_LAGS, min_size=n, max_size=n))
+    rates = draw(st.lists(_RATES, min_size=n, max_size=n))
+    return group(
+        counts,
+        *members,
+        lags={"t": lags[: counts["t"]], "u": lags[counts["t"] :]},
+        rates={"t": rates[: counts["t"]], "u": rates[counts["t"] :]},
+    )

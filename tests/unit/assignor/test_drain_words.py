@@ -1,0 +1,109 @@
+import math
+
+import pytest
+
+from assignor.drain_bound import group_bound
+from assignor.drain_words import cause_in_words, obstacles, time_in_words
+from assignor.group import Group
+from tests.support.drain_groups import owned
+from tests.support.groups import group, member
+
+
+@pytest.mark.parametrize(
+    ("time_s", "words"),
+    [(0.0, "0 s"), (0.5884, "0.588 s"), (112.5, "112 s"), (120, "2 min"), (7300, "2.03 h"), (1e6, "11.6 d")],
+)
+def test_times_have_three_digits_and_a_unit(time_s: float, words: str) -> None:
+    assert time_in_words(time_s) == words
+
+
+def test_never_is_a_word() -> None:
+    assert time_in_words(math.inf) == "never"
+
+
+def _reads_apart(rates: tuple[float, float]) -> Group:
+    """Member a reads t and b reads u; both drain 10 records/s."""
+    members = [member("a", "t", capacity=10.0), member("b", "u", capacity=10.0)]
+    halves = {topic: [rate / 2] * 2 for topic, rate in zip("tu", rates, strict=True)}
+    return group({"t": 2, "u": 2}, *members, rates=halves)
+
+
+OBSTACLES = {
+    "partition": (
+        owned([1], [], rates=[[17.1], []]),
+        ["partition t-0 alone needs 1.8 members: add partitions"],
+    ),
+    "exactly a member, with lag left": (
+        owned([1, 0], [], rates=[[10.0, 0.0], []]),
+        ["partition t-0 alone needs 1.0 members: add partitions"],
+    ),
+    "group": (
+        owned([0] * 6, [], rates=[[5.0] * 6, []]),
+        ["the group runs at 150 % of its capacity: add 2 members"],
+    ),
+    "part of the group": (
+        _reads_apart((4.0, 14.0)),
+        ["the part of the group that reads u runs at 140 % of its capacity: add 1 member"],
+    ),
+    "pieces": (
+        owned([0] * 3, [], rates=[[6.0] * 3, []]),
+        ["the busiest partitions cannot be shared out so that no member gets too much: add partitions"],
+    ),
+    "partition and group": (
+        owned([0, 0], [], rates=[[25.0, 0.0], []]),
+        [
+            "the group runs at 125 % of its capacity: add 1 member",
+            "partition t-0 alone needs 2.5 members: add partitions",
+        ],
+    ),
+    "many partitions": (
+        owned(
+            [0] * 5, [], [], [], [], [], [], rates=[[11.0, 12.0, 13.0, 11.0, 11.0], [], [], [], [], [], []]
+        ),
+        [
+            "partition t-2 alone needs 1.3 members: add partitions",
+            "partition t-1 alone needs 1.2 members: add partitions",
+            "partition t-0 alone needs 1.1 members: add partitions",
+            "so do 2 more partitions",
+        ],
+    ),
+    "none": (owned([9], [], rates=[[9.0], []]), []),
+    "capacity unknown": (group({"t": 1}, member("a", "t"), rates={"t": [1e9]}), []),
+}
+
+
+@pytest.mark.parametrize(("built", "words"), OBSTACLES.values(), ids=list(OBSTACLES))
+def test_what_keeps_a_group_from_being_drained_is_named(built: Group, words: list[str]) -> None:
+    assert list(obstacles(built, group_bound(built))) == words
+
+
+@pytest.mark.parametrize(
+    ("built", "words"),
+    [
+        (
+            owned([900], []),
+            "partition t-0 alone takes 90 s on the fastest member that may read it: add partitions",
+        ),
+        (owned([90] * 4, []), "the group would take 18 s with all work shared evenly: add members"),
+        (
+            owned([90] * 3, []),
+            "its largest partitions cannot be shared out to take less than 18 s: add partitions",
+        ),
+    ],
+    ids=["partition", "shares", "pieces"],
+)
+def test_what_keeps_a_group_from_being_drained_sooner_is_named(built: Group, words: str) -> None:
+    bound = group_bound(built)
+
+    assert bound is not None
+    assert cause_in_words(built, bound) == words
+
+
+def test_topics_of_a_slow_part_are_named_up_to_three() -> None:
+    topics = ("a", "b", "c", "d", "e")
+    members = [member("slow", *topics, capacity=10.0), member("fast", "z", capacity=10.0)]
+    built = group(dict.fromkeys((*topics, "z"), 1), *members, lags={topic: [90] for topic in topics})
+    bound = group_bound(built)
+
+    assert bound is not None
+    assert "the part of the group that reads a, b, c and 2 more topics" in cause_in_words(built, bound)
