@@ -27,17 +27,17 @@ def assign(group: Group) -> Assignment:
 
 
 def _ranges(group: Group) -> Int32s:
-    """The ranges of every topic at once."""
-    sets = group.subscriptions
-    read = np.nonzero(group.readable())[0]
-    topic, number = group.topics.topic_of[read], group.topics.number_of[read].astype(np.int64)
-    base, extras = np.divmod(group.topics.counts, np.maximum(sets.subscriber_counts(), 1))
-    after_long_shares = number - (extras * (base + 1))[topic]
-    position = np.where(
-        after_long_shares < 0,
-        number // (base + 1)[topic],
-        extras[topic] + after_long_shares // np.maximum(base, 1)[topic],
-    )
+    """The ranges of every topic at once: each subscriber that gets something, as often as it gets something."""
+    sets, counts = group.subscriptions, group.topics.counts
+    readers = sets.subscriber_counts()
+    base, extras = np.divmod(counts, np.maximum(readers, 1))
+    takers = np.minimum(readers, counts)
+    topic = np.repeat(np.arange(len(counts)), takers)
+    place = np.arange(len(topic)) - np.repeat(np.cumsum(takers) - takers, takers)
+    share = base[topic] + (place < extras[topic])
+    taken = np.repeat(sets.members[sets.offsets[sets.set_of_topic[topic]] + place], share)
+    if len(taken) == group.n_partitions:
+        return taken
     member = np.full(group.n_partitions, -1, np.int32)
-    member[read] = sets.members[sets.offsets[sets.set_of_topic[topic]] + position]
+    member[group.readable()] = taken
     return member
