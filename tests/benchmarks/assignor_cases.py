@@ -35,12 +35,12 @@ class Goal:
     @property
     def words(self) -> str:
         """The goal for a table."""
-        parts = [
-            (self.arrays, f"{self.arrays:g} times"),
-            (self.objects, f"{self.objects:g} times with objects"),
-            (self.at_most_ms, f"≤ {self.at_most_ms:g} ms"),
-        ]
-        return ", ".join(words for value, words in parts if value is not None)
+        forms = {
+            "{:g} times": self.arrays,
+            "{:g} times with objects": self.objects,
+            "≤ {:g} ms": self.at_most_ms,
+        }
+        return ", ".join(form.format(value) for form, value in forms.items() if value is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Case:
     """Kafka's assignor, null where it has none."""
     shape: Callable[[Kafka, int], Shape]
     """The group, divided by a number."""
-    divisors: tuple[int, ...] = (1, 2, 4, 8)
+    divisors: tuple[int, ...] = (1, 2, 8)
     options: Callable[[Shape], Mapping[str, object]] = field(default=lambda _: {})
     reads_lag: bool = False
     goal: Goal = field(default_factory=Goal)

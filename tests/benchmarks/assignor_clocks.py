@@ -19,7 +19,8 @@ from tests.benchmarks.assignor_groups import Shape
 from tests.benchmarks.timing import repeat
 from tests.oracle.kafka_assignors import KafkaAssignors
 
-_LARGE, _MIDDLE = 200_000, 20_000
+_KAFKA_MAY_TAKE_MS = 8_000
+_LEAST_TIMES = 3
 _MOST_REBALANCES = 8
 
 
@@ -28,16 +29,13 @@ class Runs:
     """How often a group is assigned."""
 
     warm_up: int
+    """For Java, which compiles what it has run a while; ours is warm after three."""
     times: int
 
-    @classmethod
-    def of(cls, n_partitions: int, *, quick: bool) -> "Runs":
-        """Fewer for a larger group, which also needs fewer until Java has compiled what it runs."""
-        if quick:
-            return cls(warm_up=1, times=3)
-        if n_partitions > _LARGE:
-            return cls(warm_up=4, times=5)
-        return cls(warm_up=6, times=7) if n_partitions > _MIDDLE else cls(warm_up=15, times=15)
+
+FULL = Runs(warm_up=100, times=15)
+QUICK = Runs(warm_up=1, times=3)
+_ONCE = Runs(warm_up=0, times=1)
 
 
 @final
@@ -48,21 +46,30 @@ class Kafka:
         self._oracle = oracle
 
     def time(self, shape: Shape, assignor: str, runs: Runs) -> tuple[float, Int32s]:
-        """Median milliseconds of one assignment, and the member of each partition, -1 for those withheld."""
-        answer = self._oracle.ask(shape.question(assignor, warm_up=runs.warm_up, times=runs.times))
-        owner = np.frombuffer(bytes.fromhex(answer["owner"]), ">i4").astype(np.int32)
-        return statistics.median(answer["ms"]), owner
+        """Median milliseconds of one assignment, and the member of each partition, -1 for those withheld.
+
+        Fewer runs, but no fewer than three, where they would take more than seconds.
+        """
+        first_ms, owner = self._ask(shape, assignor, _ONCE)
+        affordable = max(_LEAST_TIMES, int(_KAFKA_MAY_TAKE_MS / first_ms))
+        fewer = Runs(warm_up=min(runs.warm_up, affordable), times=min(runs.times, affordable))
+        milliseconds, _ = self._ask(shape, assignor, fewer)
+        return milliseconds, owner
 
     def settled(self, shape: Shape, assignor: str) -> Int32s:
         """The member of each partition once no rebalance changes anything."""
-        once = Runs(warm_up=0, times=1)
         owner = shape.owner
         for _ in range(_MOST_REBALANCES):
-            _, after = self.time(shape.owned_by(owner), assignor, once)
+            _, after = self._ask(shape.owned_by(owner), assignor, _ONCE)
             if (after >= 0).all():
                 return after
             owner = after
         raise RuntimeError(f"{assignor} did not settle in {_MOST_REBALANCES} rebalances")
+
+    def _ask(self, shape: Shape, assignor: str, runs: Runs) -> tuple[float, Int32s]:
+        answer = self._oracle.ask(shape.question(assignor, warm_up=runs.warm_up, times=runs.times))
+        owner = np.frombuffer(bytes.fromhex(answer["owner"]), ">i4").astype(np.int32)
+        return statistics.median(answer["ms"]), owner
 
 
 def from_arrays(

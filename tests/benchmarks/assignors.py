@@ -13,7 +13,7 @@ from assignor.group import Group
 from assignor.registry import strategy
 from assignor.verify import check
 from tests.benchmarks.assignor_cases import COOPERATIVE, GRID, TABLE, Case
-from tests.benchmarks.assignor_clocks import Kafka, Runs, from_arrays, from_objects
+from tests.benchmarks.assignor_clocks import FULL, QUICK, Kafka, from_arrays, from_objects
 from tests.benchmarks.assignor_groups import Shape, heavy_tailed_lag, heavy_tailed_rate
 from tests.oracle.kafka_assignors import KafkaAssignors
 
@@ -76,7 +76,7 @@ def _case(case: Case, kafka: Kafka, say: Say, *, quick: bool) -> list[Figures]:
 
 
 def _size(case: Case, shape: Shape, kafka: Kafka, *, quick: bool) -> Figures:
-    runs = Runs.of(shape.n_partitions, quick=quick)
+    runs = QUICK if quick else FULL
     options = case.options(shape)
     group = _group(case, shape)
     milliseconds, handed_out = from_arrays(group, case.ours, options, runs)
