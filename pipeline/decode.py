@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
@@ -101,19 +102,10 @@ class Summary:
 
 def decode(rows: DataFrame, filters: Filters) -> DataFrame:
     """The decoded rows of one batch of `source.read_stream`; see the module."""
-    # Each branch of that union has one kind, so Spark reads only the one that a filter asks for. A worker is
-    # handed nothing but what it decodes: every column costs as much as its bytes on the way through Arrow.
-    is_offsets = (F.col("kind") == "record") & (F.col("topic") == OFFSETS_TOPIC)
-    records = rows.where(is_offsets).select("partition", "offset", "timestamp", "key", "value")
+    spark = rows.sparkSession
     # Each of the 50 partitions of the offsets topic is a task, and each task a round trip to a Python worker.
-    tasks = max(2, 2 * rows.sparkSession.sparkContext.defaultParallelism)
-    decoded = records.coalesce(tasks).mapInArrow(_Worker(filters), schema=DECODED)
-    return decoded.unionByName(_log_offsets(rows), allowMissingColumns=True)
-
-
-def _log_offsets(rows: DataFrame) -> DataFrame:
-    row_kind = F.when(F.col("topic").isNull(), "listing").otherwise("log_offset").alias("row_kind")
-    return rows.where(F.col("kind") == "log_offset").select(row_kind, *_LOG_COLUMNS)
+    tasks = max(2, 2 * spark.sparkContext.defaultParallelism)
+    return rows.coalesce(tasks).mapInArrow(_Worker(filters), schema=DECODED)
 
 
 def summarise(decoded: DataFrame) -> Summary:
@@ -144,10 +136,26 @@ class _Worker:
         wants_group = _matcher(self.filters.groups_include, self.filters.groups_exclude)
         counts: Counter[str] = Counter()
         for batch in batches:
-            yield from _records(batch, wants_topic, wants_group, counts)
+            is_log_offset = pc.equal(batch["kind"], "log_offset")
+            yield from _log_offsets(batch.filter(is_log_offset))
+            # The offsets topic has log offsets of its own, when the configuration does not exclude it.
+            is_record = pc.and_not(pc.equal(batch["topic"], OFFSETS_TOPIC), is_log_offset)
+            records = batch.filter(is_record)
+            if records.num_rows:
+                yield from _records(records, wants_topic, wants_group, counts)
         if counts:
             kinds, numbers = zip(*sorted(counts.items()), strict=True)
             yield _rows("count", kind=pa.array(kinds), count=pa.array(numbers, pa.int64()))
+
+
+def _log_offsets(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    is_listing = pc.is_null(batch["topic"])
+    listing = batch.filter(is_listing)
+    if listing.num_rows:
+        yield _rows("listing", error=listing["error"])
+    offsets = batch.filter(pc.invert(is_listing))
+    if offsets.num_rows:
+        yield _rows("log_offset", **{name: offsets[name] for name in _LOG_COLUMNS})
 
 
 def _records(
@@ -221,13 +229,11 @@ def _commits(batch: pa.RecordBatch, columns: OffsetColumns, rows: np.ndarray) ->
 
 def _bad(batch: pa.RecordBatch, rows: np.ndarray, kinds: np.ndarray, reason: pa.Array) -> pa.RecordBatch:
     index = pa.array(rows)
-    return _rows(
-        "bad",
-        kind=pa.array(kinds.astype(str), pa.string()),
-        topic=pa.array([OFFSETS_TOPIC] * len(rows), pa.string()),
-        reason=reason.take(index),
-        **{name: batch[name].take(index) for name in ("partition", "offset", "timestamp", "key", "value")},
-    )
+    raw = {
+        name: batch[name].take(index)
+        for name in ("topic", "partition", "offset", "timestamp", "key", "value")
+    }
+    return _rows("bad", kind=pa.array(kinds.astype(str), pa.string()), reason=reason.take(index), **raw)
 
 
 def _wanted(names: pa.Array, wants: Callable[[str], bool]) -> Bools:

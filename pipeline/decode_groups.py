@@ -17,7 +17,6 @@ from assignor.protocol.offsets import group_id_of, record_type_of
 from assignor.protocol.record_types import RecordType, group_type_of
 from assignor.protocol.sticky import claims_of
 from pipeline.schemas import CONSUMER_GROUPS, GROUP_STATE
-from pipeline.source import OFFSETS_TOPIC
 
 Row = dict[str, Any]
 
@@ -65,9 +64,9 @@ def group_rows(records: pa.RecordBatch, wants_group: Callable[[str], bool]) -> t
 
 
 def _raw(records: pa.RecordBatch) -> pa.RecordBatch:
-    columns = records.select(["timestamp", "partition", "offset", "key", "value"])
+    columns = records.select(["topic", "partition", "offset", "timestamp", "key", "value"])
     # As microseconds: a producer may name a time after the year 9999, which no `datetime` can hold.
-    return columns.set_column(0, "timestamp", columns["timestamp"].cast(pa.int64()))
+    return columns.set_column(3, "timestamp", columns["timestamp"].cast(pa.int64()))
 
 
 def _why(unreadable: list[Row]) -> str:
@@ -76,12 +75,7 @@ def _why(unreadable: list[Row]) -> str:
 
 
 def _bad(record: Row, reason: str) -> Row:
-    return record | {
-        "row_kind": "bad",
-        "kind": "group_metadata",
-        "topic": OFFSETS_TOPIC,
-        "reason": reason,
-    }
+    return record | {"row_kind": "bad", "kind": "group_metadata", "reason": reason}
 
 
 def _row(group_id: str, record: Row) -> Row:

@@ -40,9 +40,6 @@ _DEFAULTS = {
     # Delta rebuilds its snapshot with a job of this many tasks at every commit (default 50), and each task
     # generates code for all kinds of actions: one costs a tenth less of a commit than two.
     "spark.databricks.delta.snapshotPartitions": "1",
-    # Every commit looks up the transaction of the commit before it. Without this Delta rebuilds the whole
-    # snapshot for that: six jobs for an overwrite and a read instead of four, an eighth more processor time.
-    "spark.databricks.delta.setTransactionsInCrc.writeOnCommit": "true",
     # Statistics for columns nobody filters by cost time in every batch.
     "spark.databricks.delta.properties.defaults.dataSkippingNumIndexedCols": "4",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",

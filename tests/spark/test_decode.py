@@ -160,3 +160,11 @@ def test_log_offsets_pass_through_and_the_listing_is_told_apart(spark: SparkSess
         decoded.where("row_kind = 'log_offset'"), "topic", "log_start_offset", "log_end_offset"
     ) == [("t", 5, 9)]
     assert (summarise(decoded).is_listed, summarise(decoded).listing_error) == (True, "no broker")
+
+
+def test_log_offsets_of_the_offsets_topic_are_no_records(spark: SparkSession) -> None:
+    row = ("log_offset", OFFSETS_TOPIC, 0, *[None] * 4, 5, 9, "read_committed", 77, None)
+
+    decoded = decode(spark.createDataFrame([row], _SOURCE), ALL)
+
+    assert picked(decoded, "row_kind", "topic", "log_end_offset") == [("log_offset", OFFSETS_TOPIC, 9)]
