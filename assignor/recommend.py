@@ -20,7 +20,7 @@ from assignor.group import Group
 from assignor.lag import UNKNOWN, assignor_lag
 from assignor.members import Member, build_group
 from assignor.plan_facts import Decision, GroupFacts, PartitionFacts, Published, Rules
-from assignor.recommend_record import by_member, group_moves, to_record, unassigned_ranges
+from assignor.recommend_record import group_moves, ranges_by_member, to_record, unassigned_ranges
 from assignor.refusals import refuse_data, refuse_group
 from assignor.registry import strategy
 from assignor.topics import Topics
@@ -129,8 +129,8 @@ def _decision(
     *,
     now_ms: int,
 ) -> Decision:
-    base = by_member(group, group.ownership.holder)
-    wanted = by_member(group, target.member)
+    base = ranges_by_member(group, group.ownership.holder)
+    wanted = ranges_by_member(group, target.member)
     subscribed = sorted((member.member_id, *sorted(member.topics)) for member in facts.members)
     decision = Decision(
         decided="unchanged",
@@ -148,7 +148,7 @@ def _decision(
     )
     reason = _why_unchanged(decision, rules, published, now_ms=now_ms)
     if reason is not None:
-        return replace(decision, reason=reason)
+        return replace(decision, reason="; ".join((reason, *target.remarks)))
     if rules.dry_run:
         return replace(decision, decided="dry_run", reason="plan.dry_run is on: nothing is published")
     epoch = (published.epoch if published else 0) + 1

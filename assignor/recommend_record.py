@@ -2,22 +2,18 @@
 
 import numpy as np
 
-from assignor.arrays import Int32s, Int64s
+from assignor.arrays import Int32s
 from assignor.assignment import Assignment, Unassigned
+from assignor.by_member import Placed, by_member, by_topic
 from assignor.group import Group
 from assignor.plan_facts import Decision, GroupFacts, Move, Rules
 from assignor.protocol.control import ControlMember, ControlMove, ControlReasons, ControlRecord, encode
 from assignor.protocol.ranges import format_ranges
 
-Partitions = dict[str, tuple[int, ...]]
 
-
-def by_member(group: Group, member: Int32s) -> dict[str, dict[str, str]]:
+def ranges_by_member(group: Group, member: Int32s) -> dict[str, dict[str, str]]:
     """Member id -> topic -> ranges; a member without partitions has an empty entry."""
-    return {
-        member_id: _ranges(_by_topic(group, np.flatnonzero(member == index)))
-        for index, member_id in enumerate(group.member_ids)
-    }
+    return {member_id: _ranges(placed) for member_id, placed in by_member(group, member).items()}
 
 
 def unassigned_ranges(group: Group, target: Assignment) -> dict[str, dict[str, str]]:
@@ -49,7 +45,7 @@ def to_record(
     Raises:
         ControlRecordTooLargeError: It is larger than `rules.max_record_bytes`.
     """
-    index = {member_id: number for number, member_id in enumerate(group.member_ids)}
+    base, wanted = by_member(group, group.ownership.holder), by_member(group, target.member)
     record = ControlRecord(
         cluster=rules.cluster,
         group=facts.group_id,
@@ -65,8 +61,8 @@ def to_record(
                 instance=member.instance_id,
                 client=member.client_id or "",
                 host=member.client_host or "",
-                base=_held(group, group.ownership.holder, index[member.member_id]),
-                target=_held(group, target.member, index[member.member_id]),
+                base=base[member.member_id],
+                target=wanted[member.member_id],
             )
             for member in facts.members
         },
@@ -85,26 +81,13 @@ def to_record(
     return encode(record, limit_bytes=rules.max_record_bytes).decode()
 
 
-def _held(group: Group, member: Int32s, index: int) -> Partitions:
-    return _by_topic(group, np.flatnonzero(member == index))
-
-
-def _unassigned(group: Group, target: Assignment) -> dict[str, Partitions]:
+def _unassigned(group: Group, target: Assignment) -> dict[str, Placed]:
     return {
-        why.words: _by_topic(group, np.flatnonzero(target.why == why))
+        why.words: by_topic(group.topics, np.flatnonzero(target.why == why))
         for why in Unassigned
         if why != Unassigned.ASSIGNED and (target.why == why).any()
     }
 
 
-def _by_topic(group: Group, pids: Int64s) -> Partitions:
-    topics = group.topics.topic_of[pids]
-    numbers = group.topics.number_of[pids]
-    return {
-        group.topics.names[topic]: tuple(numbers[topics == topic].tolist())
-        for topic in dict.fromkeys(topics.tolist())
-    }
-
-
-def _ranges(partitions: Partitions) -> dict[str, str]:
-    return {topic: format_ranges(numbers) for topic, numbers in partitions.items()}
+def _ranges(placed: Placed) -> dict[str, str]:
+    return {topic: format_ranges(numbers) for topic, numbers in placed.items()}

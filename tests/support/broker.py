@@ -55,7 +55,8 @@ def create_topics(bootstrap: str, partitions: Mapping[str, int]) -> None:
             for name, n in partitions.items()
         )
 
-    wait_until(all_led, what=f"leaders for {sorted(partitions)}")
+    # Ten thousand partitions take a minute to make.
+    wait_until(all_led, what=f"leaders for {sorted(partitions)}", within_s=300)
 
 
 def create_offsets_topic(bootstrap: str) -> None:
