@@ -1,0 +1,248 @@
+"""Assignors for `partition_assignment_strategy` of kafka-python: the strategies of this package, and its plans.
+
+Following a control topic takes ten lines::
+
+    with Following(cluster="local", group_id="billing", bootstrap_servers=servers) as following:
+        consumer = KafkaConsumer(
+            "invoices", group_id="billing", bootstrap_servers=servers,
+            partition_assignment_strategy=[following.assignor, RangePartitionAssignor],
+        )
+        following.attach(consumer)
+        while True:
+            following.keep_up()
+            for records in consumer.poll(timeout_ms=500).values(): ...
+
+A strategy without a control topic is one entry of the list, `StrategyAssignor("sticky-stream-join")`; a cooperative
+one needs `attach` and, like `keep_up`, `watch` before each poll.
+
+An assignor is eager or cooperative, and the client refuses a list that mixes the two. The name on the wire is the
+same for both, because what a member still holds stands in its user data: so a group goes from `range` to a
+cooperative assignor in two rolling bounces, [eager one, range], then [cooperative one].
+
+The names begin with `lagwise`. Under a name of Kafka's the members would have to agree on Kafka's user data, and
+its clients do not: kafka-python puts a version in front of that of `sticky`, Java and librdkafka do not.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from kafka import KafkaConsumer
+from kafka.cluster import ClusterMetadata
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from kafka.coordinator.assignors.abstract import RebalanceProtocol as ClientProtocol
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+from assignor.clients.control import ControlState
+from assignor.clients.kafka_python_private import is_stuck, request_rejoin
+from assignor.clients.leader import Joined
+from assignor.clients.membership import Membership, NotAttachedError, following, under_strategy
+from assignor.errors import InvalidOptionError
+from assignor.protocol.consumer import TopicPartitions
+from assignor.registry import RebalanceProtocol, strategy
+
+EAGER = RebalanceProtocol.EAGER
+COOPERATIVE = RebalanceProtocol.COOPERATIVE
+
+CONTROL_TOPIC = "lagwise.assignments"
+_METADATA_AGE_MS = 30_000
+
+
+class MemberAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # the client has no types
+    """An entry of `partition_assignment_strategy`, for one consumer.
+
+    Args:
+        membership: What the member remembers.
+        protocol: Whether the member gives up everything before it joins.
+    """
+
+    def __init__(self, membership: Membership, protocol: RebalanceProtocol) -> None:
+        self._membership = membership
+        self._protocol = protocol
+        self._consumer: KafkaConsumer | None = None
+
+    @property
+    def name(self) -> str:
+        """Name on the wire."""
+        return self._membership.name
+
+    def attach(self, consumer: KafkaConsumer) -> None:
+        """Tell the assignor its consumer, before the first poll."""
+        self._consumer = consumer
+
+    def watch(self) -> None:
+        """Free the consumer from a join that no poll would finish; call it before each poll.
+
+        Raises:
+            NotAttachedError: There is no consumer yet.
+        """
+        if is_stuck(self._attached()):
+            self.rejoin()
+
+    def rejoin(self) -> None:
+        """Make the group rebalance at the next poll.
+
+        Raises:
+            NotAttachedError: There is no consumer yet.
+        """
+        request_rejoin(self._attached())
+
+    def supported_protocols(self) -> list[ClientProtocol]:
+        """The one rebalance protocol of this entry; part of the client's interface."""
+        return [ClientProtocol(self._protocol)]
+
+    def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
+        """The subscription to join with; part of the client's interface.
+
+        Raises:
+            NotAttachedError: A cooperative member does not know what it holds.
+        """
+        if self._protocol is EAGER:
+            return ConsumerProtocolSubscription(
+                version=0, topics=sorted(topics), user_data=self._membership.user_data({})
+            )
+        held = self._held()
+        entry = ConsumerProtocolSubscription.TopicPartition
+        return ConsumerProtocolSubscription(
+            version=2,
+            topics=sorted(topics),
+            user_data=self._membership.user_data(held),
+            owned_partitions=[entry(topic=topic, partitions=list(held[topic])) for topic in held],
+            generation_id=self._membership.generation,
+        )
+
+    def assign(self, cluster: ClusterMetadata, members: Sequence[Any]) -> dict[str, Any]:
+        """What the leader hands out, `ConsumerProtocolAssignment` by member id; part of the client's interface."""
+        subscribed = {topic for member in members for topic in member.metadata.topics}
+        answers = self._membership.lead(
+            counts={topic: len(cluster.partitions_for_topic(topic) or ()) for topic in sorted(subscribed)},
+            members=[
+                Joined(
+                    member_id=member.member_id,
+                    topics=member.metadata.topics,
+                    user_data=member.metadata.user_data,
+                    instance_id=member.group_instance_id,
+                )
+                for member in members
+            ],
+            now_ms=_now_ms(),
+        )
+        return {
+            member_id: ConsumerProtocolAssignment(
+                version=0, assigned_partitions=[(t, list(n)) for t, n in placed.items()], user_data=data
+            )
+            for member_id, (placed, data) in answers.items()
+        }
+
+    def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
+        """Take in the leader's answer; part of the client's interface."""
+        placed = {topic: tuple(numbers) for topic, numbers in assignment.assigned_partitions}
+        self._membership.assigned(placed, assignment.user_data, generation)
+
+    def _held(self) -> TopicPartitions:
+        by_topic: dict[str, list[int]] = {}
+        for topic, number in sorted(self._attached().assignment()):
+            by_topic.setdefault(topic, []).append(number)
+        return {topic: tuple(numbers) for topic, numbers in by_topic.items()}
+
+    def _attached(self) -> KafkaConsumer:
+        if self._consumer is None:
+            raise NotAttachedError(f"assignor {self.name} has no consumer: call attach(consumer)")
+        return self._consumer
+
+
+class StrategyAssignor(MemberAssignor):
+    """A strategy of this package, without a control topic.
+
+    Args:
+        name: Name of the strategy. One that weighs lag is refused: no leader knows lag.
+        protocol: `EAGER`, or `COOPERATIVE` where the strategy allows it.
+
+    Raises:
+        UnknownStrategyError: There is no such strategy, or it needs lag.
+        InvalidOptionError: The strategy cannot be handed over in two steps.
+    """
+
+    def __init__(self, name: str, protocol: RebalanceProtocol = EAGER) -> None:
+        super().__init__(under_strategy(name), protocol)
+        if protocol not in strategy(name).protocols:
+            raise InvalidOptionError(name, "protocol", "must be EAGER for this strategy")
+
+
+class Following:
+    """Applies the plans of a control topic to the group of one consumer.
+
+    One thread calls `keep_up` and polls the consumer. The group follows while each member lists the assignor, and
+    each plan is applied by a rebalance, one for eager members and two for cooperative ones.
+
+    Args:
+        cluster: Name of the cluster in the control records.
+        group_id: The consumer's group.
+        protocol: `EAGER` or `COOPERATIVE`.
+        control_topic: Where the plans are.
+        connection: Settings of `KafkaConsumer` for the reader of the control topic: servers, security, client id.
+
+    Attributes:
+        assignor: The entry for `partition_assignment_strategy`, of this consumer only.
+    """
+
+    def __init__(
+        self,
+        *,
+        cluster: str,
+        group_id: str,
+        protocol: RebalanceProtocol = EAGER,
+        control_topic: str = CONTROL_TOPIC,
+        **connection: Any,
+    ) -> None:
+        self._state = ControlState(cluster=cluster, group=group_id)
+        self._membership = following(self._state)
+        self.assignor = MemberAssignor(self._membership, protocol)
+        self._reader = KafkaConsumer(
+            control_topic, **{**connection, **_READER, "metadata_max_age_ms": _METADATA_AGE_MS}
+        )
+
+    def attach(self, consumer: KafkaConsumer) -> None:
+        """Tell the assignor its consumer, before the first poll."""
+        self.assignor.attach(consumer)
+
+    def keep_up(self) -> None:
+        """Read on in the control topic and rejoin the group if there is reason to; call it before each poll.
+
+        Never waits. A plan is applied as late as this is called, so keep polls short, half a second or so.
+
+        Raises:
+            NotAttachedError: There is no consumer yet.
+        """
+        for records in self._reader.poll(timeout_ms=0).values():
+            for record in records:
+                self._state.feed(record.key, record.value, record.headers)
+        self.assignor.watch()
+        if self._membership.wants_rejoin(_now_ms()):
+            self.assignor.rejoin()
+
+    def close(self) -> None:
+        """Close the reader of the control topic; the consumer is closed by whoever made it."""
+        self._reader.close()
+
+    def __enter__(self) -> "Following":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+_READER: Mapping[str, Any] = {
+    "group_id": None,
+    "auto_offset_reset": "earliest",
+    # The job publishes in transactions: an aborted plan is none.
+    "isolation_level": "read_committed",
+    "allow_auto_create_topics": False,
+}
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

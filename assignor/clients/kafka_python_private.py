@@ -1,0 +1,23 @@
+"""What kafka-python does not offer: to join the group again, and to see a join that nobody finishes.
+
+Everything here leans on private parts of kafka-python 3.0.12, so the version is pinned, and a test of this module
+fails when a release changes them.
+"""
+
+from kafka import KafkaConsumer
+
+
+def request_rejoin(consumer: KafkaConsumer) -> None:
+    """Make the member join its group again, at its next poll."""
+    consumer._coordinator.request_rejoin()  # noqa: SLF001 - there is no public call for it
+
+
+def is_stuck(consumer: KafkaConsumer) -> bool:
+    """Whether a join was begun that no poll will finish; ask between polls, in the thread that polls.
+
+    A leader that joins because metadata changed needs no rejoin any more once it has assigned, and if its poll ends
+    just then, no other poll looks at the join again: the member reads nothing and is evicted in the end. A
+    requested rejoin makes the next poll finish it.
+    """
+    coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
+    return bool(coordinator.rebalance_in_progress() and not coordinator.need_rejoin())

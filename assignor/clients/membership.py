@@ -1,0 +1,146 @@
+"""One member of a group under an assignor of this package: what it remembers, says, and decides as leader.
+
+It belongs to no client library; an adapter passes bytes and generations in and out::
+
+    user_data ─► JoinGroup ─► lead (the leader only) ─► SyncGroup ─► assigned ─► wants_rejoin ─► rejoin, or not
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from assignor import sticky
+from assignor.by_member import Placed, by_member
+from assignor.claims import NO_GENERATION
+from assignor.clients.control import ControlState
+from assignor.clients.leader import Joined, decide
+from assignor.clients.user_data import NO_EPOCH, Standing, encode_epoch, encode_standing, epoch_of
+from assignor.errors import AssignorError, UnknownStrategyError
+from assignor.protocol.consumer import TopicPartitions
+from assignor.protocol.control import ControlRecord
+from assignor.protocol.sticky import Claims
+from assignor.registry import STRATEGIES, Strategy, strategy
+
+log = logging.getLogger(__name__)
+
+PLAN_ASSIGNOR = "lagwise"
+"""Name of the assignor that applies plans."""
+
+GREATEST_EPOCH = 2**31 - 1
+_MOST_REJOINS = 3
+
+Answer: TypeAlias = tuple[Placed, bytes]
+"""Partitions of a member, and the user data of its assignment."""
+
+
+class NotAttachedError(AssignorError):
+    """An assignor needs its consumer and has none; call `attach` before the consumer joins its group."""
+
+
+class Membership:
+    """What one member of a group remembers from rebalance to rebalance.
+
+    A client calls it from one thread at a time; only `wants_rejoin` may be asked by another.
+
+    Args:
+        strategy: Assigns when there is no plan that fits.
+        control: State of the control topic; None where plans are not followed.
+    """
+
+    __slots__ = ("_asked", "_claims", "_considered", "_control", "_leads", "_led", "_strategy", "name")
+
+    def __init__(self, strategy: Strategy, control: ControlState | None = None) -> None:
+        self.name = PLAN_ASSIGNOR if control is not None else f"{PLAN_ASSIGNOR}-{strategy.name}"
+        self._strategy = strategy
+        self._control = control
+        self._claims = Claims(owned={}, generation=NO_GENERATION)
+        self._considered = NO_EPOCH
+        self._led: frozenset[str] = frozenset()
+        self._leads: frozenset[str] = frozenset()
+        self._asked: tuple[int, list[int]] = (NO_EPOCH, [])
+
+    @property
+    def generation(self) -> int:
+        """Generation, or epoch of KIP-315, of the last assignment."""
+        return self._claims.generation
+
+    def user_data(self, held: TopicPartitions) -> bytes:
+        """User data to join with.
+
+        Args:
+            held: Partitions that the member goes on reading while it joins, none when eager. A cooperative member
+                that lost its partitions holds nothing, and claims them only as its history.
+        """
+        claims = Claims(owned=held, generation=self._claims.generation) if held else self._claims
+        epoch = self._control.epoch if self._control is not None else NO_EPOCH
+        return encode_standing(Standing(claims=claims, plan_epoch=epoch, held=bool(held)))
+
+    def lead(self, *, counts: Mapping[str, int], members: Sequence[Joined], now_ms: int) -> dict[str, Answer]:
+        """What every member gets; asked of the leader only.
+
+        Args:
+            counts: Partitions of every subscribed topic that has metadata.
+            members: All members, this one among them.
+            now_ms: Time in ms since 1970, for plans that expire.
+        """
+        control = self._control
+        considered = control.epoch if control is not None else NO_EPOCH
+        plan = control.plan(now_ms) if control is not None else None
+        decision = decide(counts=counts, members=members, strategy=self._strategy, plan=plan)
+        log.info("assigned a group", extra={"why": decision.why, "plan_epoch": decision.plan_epoch})
+        # The epoch of KIP-315 is one above all received; what a member sends is not trusted to leave room for it.
+        joined = min(max(decision.generation, NO_EPOCH) + 1, GREATEST_EPOCH)
+        epoch = encode_epoch(joined if self._strategy.joins else considered)
+        self._led = frozenset(member.member_id for member in members)
+        placed = by_member(decision.group, decision.step.member)
+        return {member_id: (partitions, epoch) for member_id, partitions in placed.items()}
+
+    def assigned(self, partitions: TopicPartitions, user_data: bytes | None, generation: int) -> None:
+        """Take in the leader's answer."""
+        epoch = epoch_of(user_data)
+        self._considered = epoch
+        self._claims = Claims(
+            owned=partitions,
+            generation=min(epoch, GREATEST_EPOCH) if self._strategy.joins else generation,
+        )
+        self._leads, self._led = self._led, frozenset()
+
+    def wants_rejoin(self, now_ms: int) -> bool:
+        """Should the member make the group rejoin now; asked often, it says yes once for each reason.
+
+        Every member says so of a plan that was made for its own generation, so that all join at once and none
+        waits for a heartbeat. The leader says so also later, a few times, of a plan for its members that no leader
+        has taken into account: it may have read it after the others, or its first request may have come while a
+        join was under way, where clients forget it.
+        """
+        plan = self._control.plan(now_ms) if self._control is not None else None
+        if plan is None or plan.epoch <= self._considered or not self._may_ask(plan):
+            return False
+        self._asked[1].append(self.generation)
+        return True
+
+    def _may_ask(self, plan: ControlRecord) -> bool:
+        if self._asked[0] != plan.epoch:
+            self._asked = (plan.epoch, [])
+        asked = self._asked[1]
+        if self.generation in asked or len(asked) >= _MOST_REJOINS:
+            return False
+        is_for_members = self._leads == frozenset(plan.members) and self.generation > plan.base_generation
+        return is_for_members or self.generation == plan.base_generation
+
+
+def following(control: ControlState) -> Membership:
+    """A member that follows the control topic; without a plan that fits, `sticky` assigns."""
+    return Membership(strategy(sticky.NAME), control)
+
+
+def under_strategy(name: str) -> Membership:
+    """A member of a group under one strategy, without a control topic.
+
+    Raises:
+        UnknownStrategyError: There is no such strategy, or it needs lag, which no leader knows: follow plans.
+    """
+    available = tuple(known for known in STRATEGIES if not STRATEGIES[known].reads_lag)
+    if name not in available:
+        raise UnknownStrategyError(name, available)
+    return Membership(strategy(name))

@@ -1,0 +1,51 @@
+"""The private parts of kafka-python that the plug-in leans on: this fails when a release changes them."""
+
+from collections.abc import Iterator
+from importlib import metadata
+
+import pytest
+from kafka import KafkaConsumer
+from kafka.structs import MemberState
+
+from assignor.clients.kafka_python_private import is_stuck, request_rejoin
+
+
+@pytest.fixture
+def stable() -> Iterator[KafkaConsumer]:
+    """A consumer made to look like one that has joined, without a broker."""
+    consumer = KafkaConsumer("t", group_id="g", bootstrap_servers="127.0.0.1:1", api_version=(2, 5))
+    coordinator = consumer._coordinator
+    coordinator._joined_subscription = {"t"}
+    coordinator.rejoin_needed = False
+    coordinator.state = MemberState.STABLE
+    yield consumer
+    coordinator.state = MemberState.UNJOINED
+    consumer.close()
+
+
+def test_release_is_the_one_that_was_read() -> None:
+    assert metadata.version("kafka-python") == "3.0.12"
+
+
+def test_requested_rejoin_is_needed(stable: KafkaConsumer) -> None:
+    before = stable._coordinator.need_rejoin()
+
+    request_rejoin(stable)
+
+    assert (before, stable._coordinator.need_rejoin()) == (False, True)
+
+
+def test_member_that_rebalances_and_needs_no_rejoin_is_stuck(stable: KafkaConsumer) -> None:
+    before = is_stuck(stable)
+
+    stable._coordinator.state = MemberState.REBALANCING
+
+    assert (before, is_stuck(stable)) == (False, True)
+
+
+def test_member_whose_join_goes_on_is_not_stuck(stable: KafkaConsumer) -> None:
+    stable._coordinator.state = MemberState.REBALANCING
+
+    request_rejoin(stable)
+
+    assert not is_stuck(stable)

@@ -1,0 +1,180 @@
+"""One member from rebalance to rebalance: what it says, what it answers as leader, when it asks to rejoin."""
+
+import pytest
+
+from assignor.clients.control import ControlState
+from assignor.clients.leader import Joined
+from assignor.clients.membership import GREATEST_EPOCH, Membership, following, under_strategy
+from assignor.clients.user_data import encode_epoch, epoch_of, standing_of
+from assignor.errors import UnknownStrategyError
+from assignor.protocol import control
+from assignor.protocol.control import ControlRecord
+from tests.support.plans import FOREVER_MS, joined, plan
+
+BASE = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}
+TARGET = {"a": {"t": (0,)}, "b": {"t": (1, 2, 3)}}
+NOW_MS = 1_000
+
+
+def feed(state: ControlState, record: ControlRecord) -> None:
+    state.feed(control.encode_key(record.cluster, record.group), control.encode(record))
+
+
+def member_of_generation(state: ControlState, generation: int) -> Membership:
+    member = following(state)
+    member.assigned(BASE["a"], None, generation)
+    return member
+
+
+def leader_of_generation(state: ControlState, generation: int) -> Membership:
+    member = following(state)
+    answers = member.lead(counts={"t": 4}, members=[joined(i, ["t"], BASE[i]) for i in BASE], now_ms=NOW_MS)
+    member.assigned(*answers["a"], generation)
+    return member
+
+
+@pytest.fixture
+def state() -> ControlState:
+    return ControlState(cluster="local", group="g")
+
+
+def test_eager_member_claims_what_it_had() -> None:
+    member = under_strategy("sticky")
+
+    member.assigned({"t": (0, 1)}, None, 5)
+
+    standing = standing_of(member.user_data({}))
+    assert (standing.claims.owned, standing.claims.generation, standing.held) == ({"t": (0, 1)}, 5, False)
+
+
+def test_cooperative_member_claims_what_it_still_holds() -> None:
+    member = under_strategy("cooperative-sticky")
+
+    member.assigned({"t": (0, 1)}, None, 5)
+
+    standing = standing_of(member.user_data({"t": (0,)}))
+    assert (standing.claims.owned, standing.held) == ({"t": (0,)}, True)
+
+
+def test_member_tells_the_epoch_it_has_read(state: ControlState) -> None:
+    feed(state, plan(BASE, TARGET, epoch=12))
+
+    assert standing_of(following(state).user_data({})).plan_epoch == 12
+
+
+def test_leader_hands_out_the_plan_and_its_epoch(state: ControlState) -> None:
+    feed(state, plan(BASE, TARGET, epoch=12))
+
+    answers = following(state).lead(
+        counts={"t": 4}, members=[joined(i, ["t"], BASE[i]) for i in BASE], now_ms=NOW_MS
+    )
+
+    assert {i: placed for i, (placed, _) in answers.items()} == TARGET
+    assert {epoch_of(data) for _, data in answers.values()} == {12}
+
+
+def test_expired_plan_is_not_handed_out(state: ControlState) -> None:
+    feed(state, plan(BASE, TARGET))
+
+    answers = following(state).lead(
+        counts={"t": 4}, members=[joined(i, ["t"], BASE[i]) for i in BASE], now_ms=FOREVER_MS
+    )
+
+    assert {i: placed for i, (placed, _) in answers.items()} == BASE
+
+
+def test_every_member_asks_once_for_a_plan_of_its_own_generation(state: ControlState) -> None:
+    member = member_of_generation(state, 7)
+    feed(state, plan(BASE, TARGET, generation=7))
+
+    assert [member.wants_rejoin(NOW_MS), member.wants_rejoin(NOW_MS)] == [True, False]
+
+
+@pytest.mark.parametrize("generation", [6, 8])
+def test_member_does_not_ask_for_a_plan_of_another_generation(state: ControlState, generation: int) -> None:
+    member = member_of_generation(state, generation)
+    feed(state, plan(BASE, TARGET, generation=7))
+
+    assert not member.wants_rejoin(NOW_MS)
+
+
+def test_nobody_asks_for_a_plan_that_a_leader_has_considered(state: ControlState) -> None:
+    member = following(state)
+    feed(state, plan(BASE, TARGET, epoch=3, generation=7))
+    member.assigned(BASE["a"], encode_epoch(3), 7)
+
+    assert not member.wants_rejoin(NOW_MS)
+
+
+def test_leader_asks_for_a_plan_it_read_after_the_rebalance(state: ControlState) -> None:
+    member = leader_of_generation(state, 8)
+    feed(state, plan(BASE, TARGET, generation=7))
+
+    assert member.wants_rejoin(NOW_MS)
+
+
+def test_leader_does_not_ask_for_a_plan_of_other_members(state: ControlState) -> None:
+    member = leader_of_generation(state, 8)
+    feed(state, plan(BASE, {**TARGET, "c": {}}, generation=7))
+
+    assert not member.wants_rejoin(NOW_MS)
+
+
+def test_leader_gives_up_asking(state: ControlState) -> None:
+    member = leader_of_generation(state, 8)
+    feed(state, plan(BASE, TARGET, generation=7))
+    asked = 0
+
+    for generation in range(8, 20):
+        member.lead(counts={"t": 4}, members=[joined(i, ["t"], BASE[i]) for i in BASE], now_ms=NOW_MS)
+        member.assigned(BASE["a"], encode_epoch(0), generation)
+        asked += member.wants_rejoin(NOW_MS)
+
+    assert asked == 3
+
+
+def test_member_that_no_longer_leads_does_not_ask_as_leader(state: ControlState) -> None:
+    member = leader_of_generation(state, 8)
+    member.assigned(BASE["a"], encode_epoch(0), 9)
+    feed(state, plan(BASE, TARGET, generation=7))
+
+    assert not member.wants_rejoin(NOW_MS)
+
+
+def test_member_without_a_control_topic_never_asks() -> None:
+    assert not under_strategy("sticky").wants_rejoin(NOW_MS)
+
+
+def test_stream_join_counts_its_epoch_up_from_the_greatest_received() -> None:
+    member = under_strategy("sticky-stream-join")
+    members = [joined("a", ["t"], {"t": (0,)}, generation=4), joined("b", ["t"], generation=9)]
+
+    placed, data = member.lead(counts={"t": 2}, members=members, now_ms=NOW_MS)["a"]
+    member.assigned(placed, data, 70)
+
+    assert (epoch_of(data), standing_of(member.user_data({})).claims.generation) == (10, 10)
+
+
+def test_epoch_of_a_hostile_member_leaves_the_answer_encodable() -> None:
+    member = under_strategy("sticky-stream-join")
+    hostile = joined("a", ["t"], generation=GREATEST_EPOCH)
+
+    placed, data = member.lead(counts={"t": 2}, members=[hostile], now_ms=NOW_MS)["a"]
+    member.assigned(placed, data, 70)
+
+    assert standing_of(member.user_data({})).claims.generation == GREATEST_EPOCH
+
+
+def test_first_epoch_of_a_stream_join_is_one() -> None:
+    members = [Joined(member_id="a", topics=["t"], user_data=None)]
+
+    _, data = under_strategy("sticky-stream-join").lead(counts={"t": 2}, members=members, now_ms=NOW_MS)["a"]
+
+    assert epoch_of(data) == 1
+
+
+def test_strategy_that_weighs_lag_is_refused() -> None:
+    with pytest.raises(UnknownStrategyError, match="sticky-stream-join") as refusal:
+        under_strategy("lag-sticky")
+
+    assert "lag-aware" not in refusal.value.available
