@@ -1,0 +1,244 @@
+"""The state of one follower, which moves partitions within a generation of its group.
+
+    OUT ── assigned ──► BASE ── plan fits ──► FOLLOW
+     ▲                    ▲ └── withdrawn or over ◄──┘
+     │ revoked, lost      │
+     ├────────────────────┴── commit refused ──► OUT_PENDING ── revoked, lost ──► OUT
+     └── revoked ── REJOIN ◄── nobody took what was released; no word on why a commit was refused
+
+    HELD ─ taker accepted ─► STOPPING ─ commit ok ─► RELEASED ─ taken ─► GONE
+      ▲                                                  │                │
+      └──────────────── commit ok ──── CHECK ◄── release to me ───────────┘   (from ABSENT as well)
+
+Kafka's own rebalance is the only authority over a generation: it starts from what Kafka assigned, the base.
+Within it a partition has one token, which only its holder can pass on. Source: KIP-726 for a member that lost
+its membership; ConsumerCoordinator and librdkafka's rd_kafka_cgrp for eager rebalances, in which the next
+generation cannot begin before each live member gave up all it reads.
+"""
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from assignor.protocol.acks import AnyAck, Release
+from assignor.protocol.control import ControlRecord
+
+Place: TypeAlias = tuple[str, int]
+"""Topic and partition."""
+
+
+class Phase(enum.Enum):
+    """Where the member stands towards its group and the plan."""
+
+    OUT = "between two generations, or before the first"
+    BASE = "in a generation, following no plan"
+    FOLLOW = "following a plan"
+    OUT_PENDING = "a commit was refused; the client will tell why"
+    REJOIN = "leaving the generation of its own will"
+
+
+class Mark(enum.Enum):
+    """Where a partition stands; a partition without a token is absent."""
+
+    HELD = "read by this member"
+    STOPPING = "no longer read, its commit is under way"
+    RELEASED = "given away, not yet taken"
+    GONE = "with another member"
+    CHECK = "released to this member, whose commit is under way"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """What this member knows of a partition in this generation."""
+
+    mark: Mark
+    hop: int = 0
+    """Last hand-over that this member was part of; 0 for what Kafka assigned."""
+    release: Release | None = None
+    """STOPPING: to be said, its offset not known yet. RELEASED: said, to be said again. CHECK: heard."""
+    sends: int = 0
+    """RELEASED: how often it was said."""
+    sent_s: float = 0.0
+    """RELEASED: when it was said last, on the monotonic clock."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instant:
+    """Now, on both clocks: one for timeouts, one for people."""
+
+    monotonic_s: float
+    wall_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What does not change as long as the member lives."""
+
+    cluster: str
+    group: str
+    static: bool = False
+    """It has a group instance id: a restart within the generation would forget its tokens, so it stays on its base."""
+    take_timeout_s: float = 10.0
+    """A release that is not taken by then makes the group rebalance. Longer than a commit and a delivery take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowerState:
+    """All that decides what the follower does next; mappings are never changed in place."""
+
+    settings: Settings
+    phase: Phase = Phase.OUT
+    member: str = ""
+    generation: int = -1
+    """Last one known, also when OUT; -1 before the first and after a loss."""
+    base: frozenset[Place] = frozenset()
+    """What Kafka assigned in this generation."""
+    tokens: Mapping[Place, Token] = field(default_factory=dict)
+    """They outlive a revocation: Kafka may assign the same generation to the same member twice."""
+    accepted: Mapping[str, int] = field(default_factory=dict)
+    """Newest plan epoch that each other member has accepted in this generation."""
+    inbox: tuple[AnyAck, ...] = ()
+    """Acknowledgements not looked at yet."""
+    offered: ControlRecord | None = None
+    """The plan that is valid now."""
+    decided: int = 0
+    """Newest plan epoch accepted or refused since the partitions were assigned."""
+    plan: ControlRecord | None = None
+    """The plan accepted last in this generation, also when it is no longer followed."""
+    targets: Mapping[Place, str] = field(default_factory=dict)
+    """Of `plan`."""
+    applied: bool = False
+    """`plan` is done, as far as this member is concerned."""
+    pending_since_s: float = 0.0
+    """When a commit was refused."""
+
+    @property
+    def held(self) -> frozenset[Place]:
+        """What the member reads."""
+        return self.marked(Mark.HELD)
+
+    @property
+    def settled(self) -> bool:
+        """In a generation, and nothing known against it."""
+        return self.phase in (Phase.BASE, Phase.FOLLOW)
+
+    @property
+    def waiting(self) -> bool:
+        """A commit of a hand-over is under way; one at a time."""
+        return any(token.mark in (Mark.STOPPING, Mark.CHECK) for token in self.tokens.values())
+
+    def marked(self, mark: Mark) -> frozenset[Place]:
+        """Partitions with that mark."""
+        return frozenset(place for place, token in self.tokens.items() if token.mark is mark)
+
+
+Step: TypeAlias = "tuple[FollowerState, tuple[Action, ...]]"
+Stage: TypeAlias = Callable[[FollowerState, Instant], Step]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assigned:
+    """Event: Kafka assigned these partitions, and no others, to this member of this generation."""
+
+    member: str
+    generation: int
+    places: frozenset[Place]
+
+
+@dataclass(frozen=True, slots=True)
+class Revoked:
+    """Event: Kafka takes everything away, and waits until it is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Event: the membership has ended; others may read the partitions already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSeen:
+    """Event: the plan that is valid now, or that there is none."""
+
+    plan: ControlRecord | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcksSeen:
+    """Event: acknowledgements of this group, in the order of the topic."""
+
+    acks: tuple[AnyAck, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """Event: answer to `Commit`."""
+
+    accepted: bool
+    offsets: Mapping[Place, int]
+    """What was committed: next record to read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Event: time has passed. Acknowledgements that have arrived must be fed before."""
+
+
+Event: TypeAlias = Assigned | Revoked | Lost | PlanSeen | AcksSeen | Committed | Tick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assign:
+    """Action: read exactly these partitions, the ones already read from where they are.
+
+    Others start at the offset given here, or else where the group has committed.
+    """
+
+    places: frozenset[Place]
+    offsets: Mapping[Place, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Unassign:
+    """Action: read nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """Action: commit synchronously, and answer with `Committed` before any other event.
+
+    None stands for what the user has finished: last commit, or where the reading began.
+    """
+
+    offsets: Mapping[Place, int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """Action: write an acknowledgement. Whether it arrives is not asked."""
+
+    ack: AnyAck
+
+
+@dataclass(frozen=True, slots=True)
+class Rejoin:
+    """Action: leave the group and join it again, which makes a new generation."""
+
+
+class Change(enum.Enum):
+    """What happened to partitions, for the user."""
+
+    GAINED = "they are read from now on"
+    REVOKED = "they are given up after this; last chance to commit"
+    LOST = "they are gone, and commits of them are refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tell:
+    """Action: tell the user."""
+
+    change: Change
+    places: frozenset[Place]
+
+
+Action: TypeAlias = Assign | Unassign | Commit | Write | Rejoin | Tell

@@ -1,0 +1,43 @@
+"""Random walks of a whole group of followers, and the mistakes that they must not survive."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from assignor.clients import follower_state_rules
+from assignor.clients.follower_state import FollowerState, Mark, Place, Token
+from assignor.protocol.acks import Applied, Release
+from tests.support.follow_world import BrokenPromiseError, walk
+
+SEEDS = range(100)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_partition_has_two_owners_and_each_has_one_when_quiet(seed: int) -> None:
+    walk(seed)
+
+
+def test_walks_hand_over_and_apply() -> None:
+    worlds = [walk(seed) for seed in range(10)]
+
+    assert sum(world.count(Release) for world in worlds) > 50
+    assert sum(world.count(Applied) for world in worlds) > 20
+
+
+def first_failure(seeds: range) -> str:
+    for seed in seeds:
+        try:
+            walk(seed)
+        except BrokenPromiseError as error:
+            return str(error)
+    return "none"
+
+
+def forget(_: FollowerState, base: frozenset[Place]) -> Mapping[Place, Token]:
+    return {place: Token(mark=Mark.HELD) for place in base}
+
+
+def test_forgotten_tokens_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follower_state_rules, "restored_tokens", forget)
+
+    assert "is read by" in first_failure(SEEDS)
