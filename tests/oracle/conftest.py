@@ -1,4 +1,4 @@
-"""The oracle, and how often it is asked."""
+"""Kafka's own code, started once for all tests that ask it."""
 
 from collections.abc import Iterator
 
