@@ -123,7 +123,7 @@ class Membership:
         if self._asked[0] != plan.epoch:
             self._asked = (plan.epoch, [])
         asked = self._asked[1]
-        if self.generation in asked or len(asked) >= _MOST_REJOINS:
+        if self.generation in (NO_GENERATION, *asked) or len(asked) >= _MOST_REJOINS:
             return False
         is_for_members = self._leads == frozenset(plan.members) and self.generation > plan.base_generation
         return is_for_members or self.generation == plan.base_generation

@@ -98,6 +98,12 @@ def test_member_does_not_ask_for_a_plan_of_another_generation(state: ControlStat
     assert not member.wants_rejoin(NOW_MS)
 
 
+def test_member_that_has_not_joined_does_not_ask(state: ControlState) -> None:
+    feed(state, plan(BASE, TARGET, generation=-1))
+
+    assert not following(state).wants_rejoin(NOW_MS)
+
+
 def test_nobody_asks_for_a_plan_that_a_leader_has_considered(state: ControlState) -> None:
     member = following(state)
     feed(state, plan(BASE, TARGET, epoch=3, generation=7))

@@ -1,0 +1,191 @@
+"""Assignors for `partition_assignment_strategy` of aiokafka: the strategies of this package, and its plans.
+
+Following a control topic takes ten lines::
+
+    async with Following(cluster="local", group_id="billing", bootstrap_servers=servers) as following:
+        consumer = AIOKafkaConsumer(
+            "invoices", group_id="billing", bootstrap_servers=servers,
+            partition_assignment_strategy=[following.assignor],
+        )
+        following.attach(consumer)
+        await consumer.start()
+        async for record in consumer: ...
+
+This client knows the eager protocol only; its members may share a group with cooperative ones of `kafka_python`,
+and say so in their user data. Let the list have this one entry: for a list, the client sends one request to join
+after the other, each with one more entry, and every one of them makes the whole group rebalance. A group on another
+assignor therefore changes over with all its members stopped.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka.cluster import ClusterMetadata
+from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
+from aiokafka.errors import KafkaError
+
+from assignor.clients.aiokafka_private import generation_of, request_rejoin
+from assignor.clients.control import ControlState
+from assignor.clients.leader import Joined
+from assignor.clients.membership import Membership, NotAttachedError, following, under_strategy
+
+log = logging.getLogger(__name__)
+
+CONTROL_TOPIC = "lagwise.assignments"
+_LOOK_EVERY_MS = 500
+
+
+class MemberAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # the client has no types
+    """The entry of `partition_assignment_strategy`, for one consumer.
+
+    Args:
+        membership: What the member remembers.
+    """
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+        self._consumer: AIOKafkaConsumer | None = None
+
+    @property
+    def name(self) -> str:
+        """Name on the wire."""
+        return self._membership.name
+
+    def attach(self, consumer: AIOKafkaConsumer) -> None:
+        """Tell the assignor its consumer, before it is started."""
+        self._consumer = consumer
+
+    def rejoin(self) -> None:
+        """Make the group rebalance.
+
+        Raises:
+            NotAttachedError: There is no consumer yet.
+        """
+        request_rejoin(self._attached())
+
+    def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
+        """The subscription to join with; part of the client's interface.
+
+        Raises:
+            NotAttachedError: The generation of what comes back would not be known.
+        """
+        self._attached()
+        return ConsumerProtocolMemberMetadata(0, sorted(topics), self._membership.user_data({}))
+
+    def assign(
+        self, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata]
+    ) -> dict[str, ConsumerProtocolMemberAssignment]:
+        """What the leader hands out, by member id; part of the client's interface."""
+        subscribed = {topic for member in members.values() for topic in member.subscription}
+        answers = self._membership.lead(
+            counts={topic: len(cluster.partitions_for_topic(topic) or ()) for topic in sorted(subscribed)},
+            members=[
+                Joined(member_id=member_id, topics=member.subscription, user_data=member.user_data)
+                for member_id, member in members.items()
+            ],
+            now_ms=_now_ms(),
+        )
+        return {
+            member_id: ConsumerProtocolMemberAssignment(0, [(t, list(n)) for t, n in placed.items()], data)
+            for member_id, (placed, data) in answers.items()
+        }
+
+    def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
+        """Take in the leader's answer; part of the client's interface."""
+        placed = {topic: tuple(numbers) for topic, numbers in assignment.assignment}
+        self._membership.assigned(placed, assignment.user_data, generation_of(self._attached()))
+
+    def _attached(self) -> AIOKafkaConsumer:
+        if self._consumer is None:
+            raise NotAttachedError(f"assignor {self.name} has no consumer: call attach(consumer)")
+        return self._consumer
+
+
+class StrategyAssignor(MemberAssignor):
+    """A strategy of this package, without a control topic; it needs `attach` before the consumer is started.
+
+    Args:
+        name: Name of the strategy. One that weighs lag is refused: no leader knows lag.
+
+    Raises:
+        UnknownStrategyError: There is no such strategy, or it needs lag.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(under_strategy(name))
+
+
+class Following:
+    """Applies the plans of a control topic to the group of one consumer, each by one rebalance.
+
+    Enter it where the consumer runs: it reads the control topic in a task of its own, on the same event loop. The
+    topic has to be there, for this client would have the broker make it.
+
+    Args:
+        cluster: Name of the cluster in the control records.
+        group_id: The consumer's group.
+        control_topic: Where the plans are.
+        connection: Settings of `AIOKafkaConsumer` for the reader of the control topic: servers, security.
+
+    Attributes:
+        assignor: The entry for `partition_assignment_strategy`, of this consumer only.
+    """
+
+    def __init__(
+        self, *, cluster: str, group_id: str, control_topic: str = CONTROL_TOPIC, **connection: Any
+    ) -> None:
+        self._state = ControlState(cluster=cluster, group=group_id)
+        self._membership = following(self._state)
+        self.assignor = MemberAssignor(self._membership)
+        self._reader = AIOKafkaConsumer(control_topic, **{**connection, **_READER})
+        self._task: asyncio.Task[None] | None = None
+
+    def attach(self, consumer: AIOKafkaConsumer) -> None:
+        """Tell the assignor its consumer, before it is started."""
+        self.assignor.attach(consumer)
+
+    async def __aenter__(self) -> "Following":
+        await self._reader.start()
+        self._task = asyncio.create_task(self._keep_up())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        await self._reader.stop()
+
+    async def _keep_up(self) -> None:
+        while True:
+            try:
+                polled = await self._reader.getmany(timeout_ms=_LOOK_EVERY_MS)
+            except KafkaError:
+                log.exception("the control topic cannot be read; plans are not followed any more")
+                return
+            for records in polled.values():
+                for record in records:
+                    self._state.feed(record.key, record.value, record.headers)
+            if self._membership.wants_rejoin(_now_ms()):
+                self.assignor.rejoin()
+
+
+_READER: Mapping[str, Any] = {
+    "group_id": None,
+    "auto_offset_reset": "earliest",
+    # The job publishes in transactions: an aborted plan is none.
+    "isolation_level": "read_committed",
+}
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
