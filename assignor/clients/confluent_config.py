@@ -1,0 +1,113 @@
+"""What a follower's consumer must be set to, and what its two other clients are made from."""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from assignor.errors import AssignorError
+
+Config: TypeAlias = Mapping[str, Any]
+"""Properties of confluent-kafka."""
+
+_EAGER = frozenset({"range", "roundrobin"})
+_RESETS = frozenset({"smallest", "earliest", "beginning", "largest", "latest", "end"})
+_EARLIEST = frozenset({"smallest", "earliest", "beginning"})
+# What it takes to reach and trust the cluster; everything else is about the user's own consumer.
+_SHARED = (
+    "bootstrap.",
+    "broker.",
+    "client.",
+    "metadata.",
+    "reconnect.",
+    "sasl.",
+    "security.",
+    "socket.",
+    "ssl.",
+)
+_SHARED_NAMES = frozenset({"enable.ssl.certificate.verification", "oauth_cb", "log_level", "logger", "debug"})
+
+
+class FollowerConfigError(AssignorError):
+    """A follower cannot be safe with this configuration; the message says what to set.
+
+    Attributes:
+        name: The property.
+    """
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(name, problem)
+        self.name = name
+        self._problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self._problem}"
+
+
+def check(config: Config) -> None:
+    """Refuse what was seen to give one partition two owners, or to commit what nobody has processed.
+
+    Raises:
+        FollowerConfigError: For the first such property.
+    """
+    if not config.get("group.id"):
+        raise FollowerConfigError("group.id", "a follower is a member of a group; set its id")
+    if _text(config, "group.protocol", "classic") != "classic":
+        raise FollowerConfigError(
+            "group.protocol",
+            "under `consumer` (KIP-848) a partition that was handed over can get a second owner, and both may "
+            "commit; set `classic`",
+        )
+    strategies = {name.strip() for name in _text(config, "partition.assignment.strategy", "range").split(",")}
+    if not strategies <= _EAGER:
+        raise FollowerConfigError(
+            "partition.assignment.strategy",
+            "cooperative members go on reading through a rebalance, so a partition that was handed over can get a "
+            "second owner; set `range`, `roundrobin` or both",
+        )
+    if _text(config, "enable.auto.commit", "true") != "false":
+        raise FollowerConfigError(
+            "enable.auto.commit",
+            "each hand-over would commit records that were only fetched; set it to False and commit what is done",
+        )
+    if _text(config, "auto.offset.reset", "largest") not in _RESETS:
+        raise FollowerConfigError(
+            "auto.offset.reset", "a follower starts somewhere; set `earliest` or `latest`"
+        )
+
+
+def is_static(config: Config) -> bool:
+    """Whether the member has a group instance id."""
+    return bool(config.get("group.instance.id"))
+
+
+def starts_earliest(config: Config) -> bool:
+    """Whether a partition without a commit is read from its beginning, not its end."""
+    return _text(config, "auto.offset.reset", "largest") in _EARLIEST
+
+
+def reader_config(config: Config) -> dict[str, Any]:
+    """Of the consumer of the control and acks topics; it joins no group and commits nothing."""
+    return {
+        **_shared(config),
+        "group.id": config["group.id"],
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        # Never used: where to start is said, and an offset out of range means the topic was made again.
+        "auto.offset.reset": "earliest",
+        "isolation.level": "read_committed",
+        "fetch.wait.max.ms": 100,
+    }
+
+
+def writer_config(config: Config) -> dict[str, Any]:
+    """Of the producer of acknowledgements."""
+    return {**_shared(config), "enable.idempotence": True, "linger.ms": 0, "message.timeout.ms": 5000}
+
+
+def _shared(config: Config) -> dict[str, Any]:
+    return {
+        name: value for name, value in config.items() if name.startswith(_SHARED) or name in _SHARED_NAMES
+    }
+
+
+def _text(config: Config, name: str, default: str) -> str:
+    return str(config.get(name, default)).strip().lower()
