@@ -214,7 +214,7 @@ class PlanConfig(_Section):
     """When plans are made, with which assignor, and for whom."""
 
     interval_s: Seconds = 60
-    strategy: StrategyName = "lag-aware"
+    strategy: StrategyName = "lag-sticky"
     dry_run: bool = True
     valid_for_s: Seconds = 600
     max_staleness_s: Seconds = 90

@@ -162,6 +162,6 @@ def _config(bootstrap: str, folder: Path, driver_memory: str) -> Config:
         tables=TablesConfig(root=str(folder / "tables")),
         trigger=TriggerConfig(interval_s=1),
         history=HistoryConfig(interval_s=1),
-        plan=PlanConfig(interval_s=1, dry_run=False),
+        plan=PlanConfig(interval_s=1, dry_run=False, strategy="lag-aware"),
         spark={"spark.driver.memory": driver_memory},
     )

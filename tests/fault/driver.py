@@ -29,7 +29,7 @@ def config(root: str, bootstrap: str, *, dry_run: bool) -> Config:
         tables=TablesConfig(root=root, upkeep_every_batches=2, retention_hours=0.01),
         trigger=TriggerConfig(interval_s=1),
         history=HistoryConfig(interval_s=1, max_gap_s=1),
-        plan=PlanConfig(interval_s=1, dry_run=dry_run),
+        plan=PlanConfig(interval_s=1, dry_run=dry_run, strategy="lag-aware"),
     )
 
 

@@ -6,13 +6,13 @@ import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from pipeline import cluster
-from pipeline.config_model import ControlConfig, PlanConfig
+from pipeline.config_model import ControlConfig
 from pipeline.embedded import EmbeddedBroker
 from pipeline.errors import PublishError
 from tests.support.broker import admin_client, create_topics, produce
 from tests.support.group_records import lopsided_group
 from tests.support.inject import inject
-from tests.support.job import RunningJob, job_config
+from tests.support.job import RunningJob, eager_plan, job_config
 
 _LIMIT = "max.message.bytes"
 _AROUND = 4096
@@ -49,7 +49,7 @@ def test_limit_lowered_while_the_job_runs_ends_it_with_what_to_change(
         broker.bootstrap_servers,
         tmp_path,
         control=ControlConfig(topic=topic),
-        plan=PlanConfig(interval_s=1, dry_run=False),
+        plan=eager_plan(dry_run=False),
     )
     job = RunningJob(config)
     job.start()

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from pipeline.config_model import PlanConfig
 from pipeline.embedded import EmbeddedBroker
 from tests.support.broker import create_topics
 from tests.support.group_records import lopsided_group
 from tests.support.inject import inject, offsets_partition, open_transaction
-from tests.support.job import job_config, running
+from tests.support.job import eager_plan, job_config, running
 
 LATER = "held-later"
 
@@ -18,7 +17,7 @@ def test_transaction_that_begins_to_hang_later_stops_the_plans_of_its_partition(
     bootstrap = broker.bootstrap_servers
     create_topics(bootstrap, {LATER: 3})
     inject(bootstrap, lopsided_group(LATER, LATER))
-    config = job_config(bootstrap, tmp_path, plan=PlanConfig(interval_s=1, max_staleness_s=5))
+    config = job_config(bootstrap, tmp_path, plan=eager_plan(max_staleness_s=5))
     with running(config) as job:
         job.wait(lambda: job.reports[-1].is_complete, what="the offsets topic read to its end")
         with open_transaction(bootstrap, LATER, {(LATER, 2): 7}):

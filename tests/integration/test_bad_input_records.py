@@ -13,12 +13,12 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
 from assignor.protocol.offsets import encode_group_metadata_key
-from pipeline.config_model import GroupRule, PlanConfig
+from pipeline.config_model import GroupRule
 from pipeline.embedded import EmbeddedBroker
 from tests.support.broker import OFFSETS_TOPIC, create_offsets_topic, create_topics, produce, small_broker
 from tests.support.group_records import group_record, member
 from tests.support.inject import RawRecord, commit_record, inject, offsets_partition
-from tests.support.job import RunningJob, job_config, running
+from tests.support.job import RunningJob, eager_plan, job_config, running
 
 ORDERS = "orders"
 END = 40
@@ -214,7 +214,7 @@ def _config(broker: EmbeddedBroker, root: Path) -> Any:
     return job_config(
         broker.bootstrap_servers,
         root,
-        plan=PlanConfig(interval_s=1, dry_run=True, groups=(GroupRule(pattern="large-plan", dry_run=False),)),
+        plan=eager_plan(groups=(GroupRule(pattern="large-plan", dry_run=False),)),
         control={"max_record_bytes": 300},
     )
 

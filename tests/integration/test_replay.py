@@ -9,10 +9,10 @@ from typing import NamedTuple
 import pytest
 
 from pipeline.batch import STEPS, Batch, Step
-from pipeline.config_model import HistoryConfig, PlanConfig
+from pipeline.config_model import HistoryConfig
 from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.inject import RawRecord, inject
-from tests.support.job import RunningJob, job_config
+from tests.support.job import RunningJob, eager_plan, job_config
 from tests.support.traffic import Traffic, control_records
 from tests.support.undisturbed import (
     assert_nothing_doubled,
@@ -25,7 +25,7 @@ from tests.support.undisturbed import (
 pytestmark = pytest.mark.timeout(1500)
 
 _HISTORY = HistoryConfig(interval_s=1, max_gap_s=1)
-_PLAN = PlanConfig(interval_s=1, dry_run=False)
+_PLAN = eager_plan(dry_run=False)
 
 
 class _BombError(Exception):

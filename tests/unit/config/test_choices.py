@@ -11,7 +11,7 @@ _PLAN = PlanConfig(
             dry_run=False,
             auto_offset_reset="latest",
         ),
-        GroupRule(pattern=".*-eu", options={"scope": "group"}),
+        GroupRule(pattern=".*-eu", options={"counts": "even"}),
     )
 )
 
@@ -31,18 +31,18 @@ def test_what_a_rule_leaves_out_is_the_default() -> None:
     settings = _PLAN.for_group("orders-eu")
 
     assert (settings.strategy, settings.dry_run, settings.auto_offset_reset) == (
-        "lag-aware",
+        "lag-sticky",
         True,
         "earliest",
     )
-    assert settings.options == {"scope": "group"}
+    assert settings.options == {"counts": "even"}
 
 
 @pytest.mark.parametrize("group_id", ["orders", "xbilling-1", "orders-eu-2"])
 def test_pattern_matches_the_whole_name(group_id: str) -> None:
     settings = _PLAN.for_group(group_id)
 
-    assert (settings.strategy, settings.options) == ("lag-aware", {})
+    assert (settings.strategy, settings.options) == ("lag-sticky", {})
 
 
 def test_exclude_wins_over_include() -> None:

@@ -106,7 +106,7 @@ def test_every_problem_is_told_at_once(problems: Problems) -> None:
             "plan.strategy: must be one of constrained-cooperative-sticky, cooperative-sticky, lag-aware",
         ),
         (
-            "[[plan.groups]]\npattern = 'a'\noptions = {scope = 'all'}",
+            "[[plan.groups]]\npattern = 'a'\nstrategy = 'lag-aware'\noptions = {scope = 'all'}",
             "plan: groups[0].options: lag-aware: option 'scope' must be one of topic, group, got 'all'",
         ),
     ],
