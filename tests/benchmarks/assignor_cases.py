@@ -53,7 +53,7 @@ class Case:
     """Kafka's assignor, null where it has none."""
     shape: Callable[[Kafka, int], Shape]
     """The group, divided by a number."""
-    divisors: tuple[int, ...] = (1, 2, 8)
+    divisors: tuple[int, ...] = (1, 8, 64)
     options: Callable[[Shape], Mapping[str, object]] = field(default=lambda _: {})
     reads_lag: bool = False
     goal: Goal = field(default_factory=Goal)
@@ -91,6 +91,7 @@ TABLE = (
         ours=COOPERATIVE,
         kafkas=COOPERATIVE,
         shape=lambda _, d: equal(partitions=2_100 // d, topics=1, members=2_100 // d),
+        divisors=(1, 4, 16),
         goal=_TENFOLD,
     ),
     Case(
@@ -134,6 +135,7 @@ TABLE = (
         ours=COOPERATIVE,
         kafkas=COOPERATIVE,
         shape=lambda _, d: windows(partitions=20_000 // d, topics=100, members=200, width=50),
+        divisors=(1, 4, 16),
         goal=Goal(arrays=2),
     ),
     Case(
@@ -147,6 +149,7 @@ TABLE = (
         name="lag-sticky 10,000 x 100, K = N",
         ours="lag-sticky",
         shape=lambda _, d: _steady(equal(partitions=10_000 // d, topics=10, members=100)),
+        divisors=(1, 4, 16),
         options=lambda shape: {"max_moves": shape.n_members},
         reads_lag=True,
         goal=Goal(at_most_ms=250),

@@ -3,7 +3,7 @@
 python -m tests.benchmarks --only assignors [--quick]
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,19 @@ from assignor.verify import check
 from tests.benchmarks.assignor_cases import COOPERATIVE, GRID, TABLE, Case
 from tests.benchmarks.assignor_clocks import FULL, QUICK, Kafka, from_arrays, from_objects
 from tests.benchmarks.assignor_groups import Shape, heavy_tailed_lag, heavy_tailed_rate
-from tests.oracle.kafka_assignors import KafkaAssignors
 
 Say = Callable[[str], None]
 Figures = dict[str, Any]
 
-_JAVA = ("-Xmx4g",)
+_COLD = {
+    "kafka_cold_ms": "Kafka, first time, ms",
+    "cold_times_as_fast": "times as fast",
+}
 _COLUMNS = {
-    "kafka_ms": "Kafka, ms",
+    "kafka_ms": "Kafka, warm, ms",
     "ours_ms": "ours, ms",
     "times_as_fast": "times as fast",
-    "objects_ms": "with Python objects, ms",
+    "objects_ms": "ours with Python objects, ms",
     "objects_times_as_fast": "times as fast",
     "kafka_counts": "counts, Kafka",
     "our_counts": "counts, ours",
@@ -38,18 +40,18 @@ _GROWTH = {"kafka_ms": "growth, Kafka", "ours_ms": "growth, ours"}
 def measure(say: Say, *, quick: bool) -> Figures:
     """Every case in every size, the exponents of growth, and two tables: the goals, and Kafka's grid."""
     figures: Figures = {}
-    with KafkaAssignors(java_options=_JAVA) as oracle:
+    with Kafka.started() as kafka:
         for part, cases in (("goals", TABLE), ("grid", GRID)):
-            figures[part] = {case.name: _case(case, Kafka(oracle), say, quick=quick) for case in cases}
+            figures[part] = {case.name: _case(case, kafka, say, quick=quick) for case in cases}
     figures["tables"] = [
         {
-            "header": ["assignors", "goal", "met", *_COLUMNS.values(), *_GROWTH.values()],
+            "header": ["assignors", "goal", "met", *_COLD.values(), *_COLUMNS.values(), *_GROWTH.values()],
             "rows": [
                 [
                     case.name,
                     case.goal.words,
                     "" if quick else _met(case, sizes[0]),
-                    *_cells(sizes[0]),
+                    *_cells(sizes[0], _COLD | _COLUMNS),
                     *_growth(sizes),
                 ]
                 for case, sizes in zip(TABLE, figures["goals"].values(), strict=True)
@@ -58,7 +60,7 @@ def measure(say: Say, *, quick: bool) -> Figures:
         {
             "header": ["Kafka's grid", "members", "partitions", *_COLUMNS.values(), *_GROWTH.values()],
             "rows": [
-                [name, size["members"], size["partitions"], *_cells(size), *_growth(sizes)]
+                [name, size["members"], size["partitions"], *_cells(size, _COLUMNS), *_growth(sizes)]
                 for name, sizes in figures["grid"].items()
                 for size in sizes
             ],
@@ -93,6 +95,12 @@ def _size(case: Case, shape: Shape, kafka: Kafka, *, quick: bool) -> Figures:
         return figures
     objects_ms = from_objects(shape, case.ours, options, runs)
     kafka_ms, owner = kafka.time(shape, case.kafkas, runs)
+    if case.goal.words:
+        cold_ms = kafka.cold_ms(shape, case.kafkas)
+        figures |= {
+            "kafka_cold_ms": round(cold_ms, 2),
+            "cold_times_as_fast": round(cold_ms / milliseconds, 1),
+        }
     return figures | {
         "objects_ms": round(objects_ms, 2),
         "kafka_ms": round(kafka_ms, 2),
@@ -131,8 +139,8 @@ def _met(case: Case, size: Figures) -> str:
     return "yes" if all(reached) else "no"
 
 
-def _cells(size: Figures) -> list[Any]:
-    return [size.get(name, "") for name in _COLUMNS]
+def _cells(size: Figures, columns: Mapping[str, str]) -> list[Any]:
+    return [size.get(name, "") for name in columns]
 
 
 def _growth(sizes: list[Figures]) -> list[Any]:
