@@ -59,6 +59,8 @@ log = logging.getLogger(__name__)
 Listener = Callable[[list[TopicPartition]], object]
 
 _LOOK_EVERY_S = 0.05
+# Looking costs more than a record does, so a user who polls for each does not pay for it each time.
+_LOOK_AT_MOST_EVERY_S = 0.01
 _REVOKED_WITHIN_S = 5.0
 
 
@@ -127,6 +129,7 @@ class Follower:
         self._positions: dict[Place, int] = {}
         self._finished: dict[Place, int] = {}
         self._todo: deque[Action] = deque()
+        self._looked_s = 0.0
         self._side = FollowTopics(config, control_topic=control_topic, acks_topic=acks_topic, cluster=cluster)
         static = confluent_config.is_static(config)
         if static:
@@ -236,6 +239,10 @@ class Follower:
 
     def _step(self) -> None:
         self._drain()
+        now_s = time.monotonic()
+        if now_s - self._looked_s < _LOOK_AT_MOST_EVERY_S:
+            return
+        self._looked_s = now_s
         heard = self._side.read()
         if heard:
             self._feed(AcksSeen(acks=heard))

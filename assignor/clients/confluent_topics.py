@@ -2,10 +2,9 @@
 
 import logging
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import ClusterMetadata
 
 from assignor.clients.confluent_config import Config, FollowerConfigError, reader_config, writer_config
 from assignor.clients.control import ControlState
@@ -41,15 +40,15 @@ class FollowTopics:
         self._acks_topic = acks_topic
         self._reader = Consumer(reader_config(config))
         self._writer = Producer(writer_config(config))
-        listed = self._reader.list_topics(timeout=_TIMEOUT_S)
-        self.cluster = cluster or str(listed.cluster_id)
+        control = self._find(control_topic)
+        self._find(acks_topic)
+        self.cluster = cluster or str(control.cluster_id)
         self.damaged_acks = 0
         self._control = ControlState(cluster=self.cluster, group=str(config["group.id"]))
-        control = self._partitions(listed.topics, control_topic)
-        self._partitions(listed.topics, acks_topic)
         end = self._reader.get_watermark_offsets(TopicPartition(acks_topic, 0), timeout=_TIMEOUT_S)[1]
         self._reader.assign(
-            [TopicPartition(control_topic, p, 0) for p in control] + [TopicPartition(acks_topic, 0, end)]
+            [TopicPartition(control_topic, p, 0) for p in sorted(control.topics[control_topic].partitions)]
+            + [TopicPartition(acks_topic, 0, end)]
         )
 
     def read(self) -> tuple[AnyAck, ...]:
@@ -84,13 +83,14 @@ class FollowTopics:
         self._writer.flush(_TIMEOUT_S)
         self._reader.close()
 
-    def _partitions(self, topics: Mapping[str, Any], name: str) -> list[int]:
-        if name not in topics or topics[name].error is not None:
+    def _find(self, name: str) -> ClusterMetadata:
+        found = self._reader.list_topics(name, timeout=_TIMEOUT_S)
+        if found.topics[name].error is not None:
             self._reader.close()
             raise FollowerConfigError(
                 name, "this topic is not there; the lagwise stream makes it when it starts"
             )
-        return sorted(topics[name].partitions)
+        return found
 
     def _ack(self, message: Message) -> AnyAck | None:
         key, value = message.key(), message.value()

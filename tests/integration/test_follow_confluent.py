@@ -1,0 +1,184 @@
+"""Groups of confluent-kafka followers on a real broker."""
+
+import logging
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer
+
+from assignor.clients.confluent import Follower, NotOwnedError, TransactionsUnsupportedError
+from assignor.clients.confluent_config import FollowerConfigError
+from assignor.clients.confluent_group import generation_of
+from assignor.protocol.acks import Accepted, Applied, Refused, Release, Taken, Void
+from pipeline.embedded import EmbeddedBroker
+from tests.support.broker import create_topics
+from tests.support.follow_crew import Crew
+from tests.support.waiting import wait_until
+
+log = logging.getLogger(__name__)
+
+
+def rotated(base: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Every partition goes to the next member."""
+    names = sorted(base)
+    return {name: base[names[number - 1]] for number, name in enumerate(names)}
+
+
+def one_moved(base: dict[str, list[int]], giver: str, taker: str) -> dict[str, list[int]]:
+    place = base[giver][0]
+    return {**base, giver: base[giver][1:], taker: sorted([*base[taker], place])}
+
+
+def test_plan_is_applied_by_all_without_a_rebalance_a_loss_or_a_repetition(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    with Crew(broker.bootstrap_servers, "apply", tmp_path) as crew:
+        for who in "abc":
+            crew.start(who)
+        generation, _, base = crew.base(3)
+        took_ms = []
+        places = base
+        for _ in range(4):
+            places = rotated(places)
+            published_ms = time.time() * 1000
+            epoch = crew.publish(generation, base, places)
+            crew.wait_for_acks(Applied, epoch, 3)
+            applied = [a.at_ms for a in crew.all_acks() if isinstance(a, Applied) and a.epoch == epoch]
+            took_ms.append(max(applied) - published_ms)
+
+        crew.finish()
+
+        log.info("from publication to applied by all: %s ms", sorted(round(ms) for ms in took_ms))
+        said = crew.all_acks()
+        assert {ack.generation for ack in said} == {generation}
+        assert not any(isinstance(ack, Void) for ack in said if ack.epoch < epoch)
+        assert len({a for a in said if isinstance(a, Release)}) == 4 * crew.partitions
+        assert max(took_ms) < 3000
+        assert crew.missing() == []
+        assert crew.repeated() == 0
+        assert crew.overlaps() == []
+
+
+@pytest.mark.parametrize(
+    ("hurt", "point"),
+    [
+        ("giver", "stopped:KILL"),
+        ("giver", "committed:STOP"),
+        ("taker", "offered:STOP"),
+        ("taker", "taken:KILL"),
+    ],
+)
+def test_member_hurt_in_a_hand_over_loses_nothing(
+    broker: EmbeddedBroker, tmp_path: Path, hurt: str, point: str
+) -> None:
+    name = point.replace(":", "-").lower()
+    with Crew(broker.bootstrap_servers, name, tmp_path, partitions=3) as crew:
+        crew.start("a", hurt=point)
+        crew.start("b")
+        crew.start("c")
+        generation, ids, base = crew.base(3)
+        other = "b" if base[ids["b"]] else "c"
+        giver, taker = ("a", other) if hurt == "giver" else (other, "a")
+
+        crew.publish(generation, base, one_moved(base, ids[giver], ids[taker]))
+        wait_until(lambda: any(line["what"] == "hurt" for line in crew.lines()), what="the hurt")
+        stopped = point.endswith("STOP")
+        if stopped:
+            crew.base(2, after=generation)
+            crew.send("a", signal.SIGCONT)
+        after, _, _ = crew.base(3 if stopped else 2, after=generation)
+        crew.finish()
+
+        assert after > generation
+        assert crew.missing() == []
+        assert crew.overlaps() == []
+
+
+def test_rebalance_voids_the_plan_and_the_next_one_is_followed(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    with Crew(broker.bootstrap_servers, "rebalance", tmp_path) as crew:
+        crew.start("a")
+        crew.start("b")
+        generation, _, base = crew.base(2)
+        first = crew.publish(generation, base, rotated(base))
+        crew.wait_for_acks(Applied, first, 2)
+
+        crew.start("c")
+        later, _, new_base = crew.base(3, after=generation)
+        second = crew.publish(later, new_base, rotated(new_base))
+        crew.wait_for_acks(Applied, second, 3)
+        crew.finish()
+
+        voids = {ack.why for ack in crew.all_acks() if isinstance(ack, Void) and ack.epoch == first}
+        assert voids == {"revoked"}
+        stale = {ack.why for ack in crew.all_acks() if isinstance(ack, Refused)}
+        assert stale <= {"made for another generation"}
+        assert crew.missing() == []
+        assert crew.overlaps() == []
+
+
+def test_static_member_stays_on_its_base_and_says_why(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    with Crew(broker.bootstrap_servers, "static", tmp_path, partitions=2) as crew:
+        crew.start("a", config={"group.instance.id": "a"})
+        crew.start("b")
+        generation, ids, base = crew.base(2)
+
+        epoch = crew.publish(generation, base, rotated(base))
+        crew.wait_for_acks(Refused, epoch, 1)
+        crew.wait_for_acks(Accepted, epoch, 1)
+        crew.finish()
+
+        said = crew.all_acks()
+        assert {(a.member, a.why) for a in said if isinstance(a, Refused)} == {(ids["a"], "static")}
+        assert not [ack for ack in said if isinstance(ack, Release | Taken)]
+        assert crew.missing() == []
+
+
+def test_lone_follower_is_a_plain_consumer(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    with Crew(broker.bootstrap_servers, "lone", tmp_path, partitions=2) as crew:
+        config = {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "group.id": crew.group,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "log_level": 0,
+        }
+        topics = {"control_topic": crew.control, "acks_topic": crew.acks}
+        with Follower(config, [crew.topic], **topics) as follower:
+            with pytest.raises(NotOwnedError):
+                follower.commit()
+            wait_until(lambda: follower.poll(0.2), what="a first message")
+            messages = follower.consume(10, 5)
+            committed = follower.commit(messages[-1], asynchronous=False)
+
+            assert committed is not None
+            assert committed[0].offset == messages[-1].offset() + 1
+            assert [p.partition for p in follower.assignment()] == [0, 1]
+            with pytest.raises(TransactionsUnsupportedError):
+                follower.consumer_group_metadata()
+            follower.commit(asynchronous=False)
+        assert follower.assignment() == []
+
+
+def test_generation_of_a_member_is_the_one_of_its_group(broker: EmbeddedBroker) -> None:
+    create_topics(broker.bootstrap_servers, {"generation-topic": 1})
+    consumer = Consumer(
+        {"bootstrap.servers": broker.bootstrap_servers, "group.id": "generation-group", "log_level": 2}
+    )
+    try:
+        consumer.subscribe(["generation-topic"])
+        wait_until(lambda: consumer.poll(0.1) or consumer.assignment(), what="an assignment")
+
+        assert generation_of(consumer.consumer_group_metadata()) == 1
+    finally:
+        consumer.close()
+
+
+def test_missing_control_topic_is_named(broker: EmbeddedBroker) -> None:
+    config = {"bootstrap.servers": broker.bootstrap_servers, "group.id": "g", "enable.auto.commit": False}
+
+    with pytest.raises(FollowerConfigError, match="no-such-topic"):
+        Follower(config, ["t"], control_topic="no-such-topic")

@@ -1,0 +1,222 @@
+"""Consumer processes that follow the control topic, and the judge of what they did.
+
+Each process appends lines of JSON to one file, with the machine's monotonic clock:
+
+    {"at":…,"who":"a","what":"gained|revoked|lost","places":[…],"generation":…,"member":…}
+    {"at":…,"who":"a","what":"record","place":3,"offset":17}
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from assignor.protocol import acks, control
+from assignor.protocol.acks import AnyAck
+from tests.support.broker import admin_client, create_topics
+from tests.support.follow_plans import key_of, plan
+from tests.support.waiting import wait_until
+
+ROOT = Path(__file__).parents[2]
+_RECORDS_PER_S = 80.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stay:
+    """A partition read by one process, from gained to given up."""
+
+    place: int
+    who: str
+    start: float
+    end: float
+
+
+class Crew:
+    """Processes of one group, numbered records that flow to its topic, and its control and acks topics."""
+
+    def __init__(self, bootstrap: str, name: str, folder: Path, *, partitions: int = 6) -> None:
+        self.bootstrap = bootstrap
+        self.group, self.topic = f"{name}-group", f"{name}-topic"
+        self.control, self.acks = f"{name}-control", f"{name}-acks"
+        self.partitions = partitions
+        create_topics(bootstrap, {self.topic: partitions, self.control: 1, self.acks: 1})
+        self.cluster = str(admin_client(bootstrap).list_topics(timeout=10).cluster_id)
+        self._log = folder / f"{name}.jsonl"
+        self._log.touch()
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 2, "log_level": 0})
+        self.produced = 0
+        """Records in each partition."""
+        self._enough = threading.Event()
+        self._flow = threading.Thread(target=self._produce)
+        self._epoch = 0
+
+    def __enter__(self) -> "Crew":
+        self._flow.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._enough.set()
+        self._flow.join()
+        for process in self._processes.values():
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+    def start(self, who: str, **options: str) -> None:
+        """A process; options are those of `tests.support.follow_member`."""
+        fixed = {"bootstrap": self.bootstrap, "group": self.group, "topic": self.topic, "log": str(self._log)}
+        topics = {"control": self.control, "acks": self.acks}
+        words = json.dumps({"who": who, **fixed, **topics, **options})
+        command = [sys.executable, "-m", "tests.support.follow_member", words]
+        self._processes[who] = subprocess.Popen(command, cwd=ROOT)
+
+    def send(self, who: str, number: signal.Signals) -> None:
+        os.kill(self._processes[who].pid, number)
+
+    def ended(self, who: str) -> bool:
+        return self._processes[who].poll() is not None
+
+    def lines(self) -> list[dict[str, Any]]:
+        """What the processes wrote; a line that is being written is left out."""
+        whole = self._log.read_text().rpartition("\n")[0]
+        return [json.loads(line) for line in whole.splitlines()]
+
+    def base(self, members: int, *, after: int = -1) -> tuple[int, dict[str, str], dict[str, list[int]]]:
+        """Generation, member id by process and base by member id, once that many are in one generation."""
+        found: list[dict[str, dict[str, Any]]] = []
+
+        def stable() -> bool:
+            last = {line["who"]: line for line in self.lines() if line["what"] in ("joined", "lost")}
+            joined = {who: line for who, line in last.items() if line["what"] == "joined"}
+            live = {
+                who: line
+                for who, line in joined.items()
+                if line["generation"] > after and not self.ended(who)
+            }
+            generations = {line["generation"] for line in live.values()}
+            found[:] = [live]
+            places = sum(len(line["places"]) for line in live.values())
+            return len(live) == members and len(generations) == 1 and places == self.partitions
+
+        wait_until(stable, what=f"{members} members of {self.group} in one generation", within_s=40)
+        live = found[0]
+        generation = max(line["generation"] for line in live.values())
+        ids = {who: str(line["member"]) for who, line in live.items()}
+        return generation, ids, {str(line["member"]): line["places"] for line in live.values()}
+
+    def publish(self, generation: int, base: Mapping[str, list[int]], target: Mapping[str, list[int]]) -> int:
+        """Put a plan on the control topic, and give its epoch."""
+        self._epoch += 1
+        record = plan(
+            base,
+            target,
+            epoch=self._epoch,
+            generation=generation,
+            topic=self.topic,
+            cluster=self.cluster,
+            group=self.group,
+        )
+        self._producer.produce(
+            self.control,
+            key=key_of(record),
+            value=control.encode(record),
+            headers=control.headers(record.epoch),
+        )
+        assert self._producer.flush(10) == 0
+        return self._epoch
+
+    def all_acks(self) -> list[AnyAck]:
+        """The acks topic, from its beginning."""
+        reader = Consumer(
+            {"bootstrap.servers": self.bootstrap, "group.id": "reader", "enable.auto.commit": False}
+        )
+        try:
+            end = reader.get_watermark_offsets(TopicPartition(self.acks, 0), timeout=10)[1]
+            reader.assign([TopicPartition(self.acks, 0, 0)])
+            messages = reader.consume(end, 10) if end else []
+        finally:
+            reader.close()
+        return [acks.decode(message.key() or b"", message.value() or b"") for message in messages]
+
+    def wait_for_acks(self, kind: type[AnyAck], epoch: int, members: int) -> None:
+        """Return when that many members have said it of the plan."""
+
+        def said() -> bool:
+            return members <= len(
+                {ack.member for ack in self.all_acks() if isinstance(ack, kind) and ack.epoch == epoch}
+            )
+
+        wait_until(said, what=f"{members} x {kind.__name__} of epoch {epoch}")
+
+    def finish(self) -> None:
+        """End the flow, and return when every record was processed and every process has left."""
+        self._enough.set()
+        self._flow.join()
+        wait_until(lambda: not self.missing(), what="every record processed", within_s=60)
+        for process in self._processes.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in self._processes.values():
+            process.wait(30)
+
+    def missing(self) -> list[tuple[int, int]]:
+        """Records that nobody has processed."""
+        seen = {(line["place"], line["offset"]) for line in self.lines() if line["what"] == "record"}
+        return [(p, o) for p in range(self.partitions) for o in range(self.produced) if (p, o) not in seen]
+
+    def repeated(self) -> int:
+        """Records processed more than once."""
+        records = [(line["place"], line["offset"]) for line in self.lines() if line["what"] == "record"]
+        return len(records) - len(set(records))
+
+    def overlaps(self) -> list[tuple[Stay, Stay]]:
+        """Pairs of stays of two processes with one partition at one time.
+
+        A process that was stopped or killed ends its stays there: what it holds is nobody's until its session
+        ends, and what it commits after is refused.
+        """
+        stays = sorted(self._stays(), key=lambda stay: (stay.place, stay.start))
+        return [
+            (one, two)
+            for one, two in pairwise(stays)
+            if one.place == two.place and one.who != two.who and two.start < one.end - 0.001
+        ]
+
+    def _stays(self) -> list[Stay]:
+        stays, begun = [], dict[tuple[str, int], float]()
+        for line in sorted(self.lines(), key=lambda line: line["at"]):
+            who, at = line["who"], line["at"]
+            if line["what"] == "gained":
+                begun.update({(who, place): at for place in line["places"]})
+                continue
+            ends = line["places"] if line["what"] in ("revoked", "lost") else []
+            if line["what"] == "hurt":
+                ends = [place for name, place in begun if name == who]
+            for place in ends:
+                start = begun.pop((who, place), None)
+                if start is not None:
+                    stays.append(Stay(place=place, who=who, start=start, end=at))
+        now = time.monotonic()
+        return stays + [Stay(place=p, who=who, start=at, end=now) for (who, p), at in begun.items()]
+
+    def _produce(self) -> None:
+        while not self._enough.wait(1 / _RECORDS_PER_S):
+            for partition in range(self.partitions):
+                self._producer.produce(self.topic, value=str(self.produced), partition=partition)
+            self.produced += 1
+            self._producer.poll(0)
+        assert self._producer.flush(30) == 0
