@@ -88,8 +88,8 @@ class Membership:
         plan = control.plan(now_ms) if control is not None else None
         decision = decide(counts=counts, members=members, strategy=self._strategy, plan=plan)
         log.info("assigned a group", extra={"why": decision.why, "plan_epoch": decision.plan_epoch})
-        # The epoch of KIP-315 is one above all received; what a member sends is not trusted to leave room for it.
-        joined = min(max(decision.generation, NO_EPOCH) + 1, GREATEST_EPOCH)
+        # KIP-315: one above all received.
+        joined = max(decision.generation, NO_EPOCH) + 1
         epoch = encode_epoch(joined if self._strategy.joins else considered)
         self._led = frozenset(member.member_id for member in members)
         placed = by_member(decision.group, decision.step.member)
@@ -99,6 +99,7 @@ class Membership:
         """Take in the leader's answer."""
         epoch = epoch_of(user_data)
         self._considered = epoch
+        # What a leader or member sends is not trusted to leave room in the field it is sent back in.
         self._claims = Claims(
             owned=partitions,
             generation=min(epoch, GREATEST_EPOCH) if self._strategy.joins else generation,

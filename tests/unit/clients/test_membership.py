@@ -119,6 +119,13 @@ def test_leader_asks_for_a_plan_it_read_after_the_rebalance(state: ControlState)
     assert member.wants_rejoin(NOW_MS)
 
 
+def test_leader_does_not_ask_for_a_plan_of_a_generation_to_come(state: ControlState) -> None:
+    member = leader_of_generation(state, 6)
+    feed(state, plan(BASE, TARGET, generation=7))
+
+    assert not member.wants_rejoin(NOW_MS)
+
+
 def test_leader_does_not_ask_for_a_plan_of_other_members(state: ControlState) -> None:
     member = leader_of_generation(state, 8)
     feed(state, plan(BASE, {**TARGET, "c": {}}, generation=7))
