@@ -130,6 +130,7 @@ class Follower:
         self._finished: dict[Place, int] = {}
         self._todo: deque[Action] = deque()
         self._looked_s = 0.0
+        self._closed = False
         self._side = FollowTopics(config, control_topic=control_topic, acks_topic=acks_topic, cluster=cluster)
         static = confluent_config.is_static(config)
         if static:
@@ -229,7 +230,10 @@ class Follower:
         )
 
     def close(self) -> None:
-        """Leave the group. `on_revoked` is told before, and may commit."""
+        """Leave the group. `on_revoked` is told before, and may commit. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         # LeaveGroup goes out before the client's own callback: a commit there comes too late.
         self._in_callback(Revoked())
         self._consumer.close()

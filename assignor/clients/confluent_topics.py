@@ -3,7 +3,7 @@
 import logging
 import time
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import ClusterMetadata
 
 from assignor.clients.confluent_config import Config, FollowerConfigError, reader_config, writer_config
@@ -44,6 +44,7 @@ class FollowTopics:
         self._find(acks_topic)
         self.cluster = cluster or str(control.cluster_id)
         self.damaged_acks = 0
+        self._noted: set[int] = set()
         self._control = ControlState(cluster=self.cluster, group=str(config["group.id"]))
         end = self._reader.get_watermark_offsets(TopicPartition(acks_topic, 0), timeout=_TIMEOUT_S)[1]
         self._reader.assign(
@@ -56,9 +57,10 @@ class FollowTopics:
         self._writer.poll(0)
         heard = []
         for message in self._reader.consume(_AT_ONCE, 0):
-            if message.error() is not None:
-                continue
-            if message.topic() != self._acks_topic:
+            error = message.error()
+            if error is not None:
+                self._note(error)
+            elif message.topic() != self._acks_topic:
                 self._control.feed(message.key(), message.value(), message.headers())
             elif (ack := self._ack(message)) is not None:
                 heard.append(ack)
@@ -91,6 +93,12 @@ class FollowTopics:
                 name, "this topic is not there; the lagwise stream makes it when it starts"
             )
         return found
+
+    def _note(self, error: KafkaError) -> None:
+        if error.retriable() or error.code() in self._noted:
+            return
+        self._noted.add(error.code())
+        log.warning("the control or acks topic cannot be read", extra={"problem": error.str()})
 
     def _ack(self, message: Message) -> AnyAck | None:
         key, value = message.key(), message.value()

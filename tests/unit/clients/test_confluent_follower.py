@@ -1,0 +1,254 @@
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException, TopicPartition
+
+from assignor.clients import confluent
+from assignor.clients.confluent import Follower, NotOwnedError
+from assignor.clients.follower_state import Phase
+from assignor.protocol.acks import Accepted, Release, Taken, Void
+from tests.support.follow_fakes import FakeConsumer, FakeMessage, FakeTopics
+from tests.support.follow_plans import CLUSTER, GROUP, plan
+
+BASE = {"a": [0, 1], "b": [2]}
+GIVES_1 = plan(BASE, {"a": [0], "b": [1, 2]}, epoch=5, generation=1)
+HEAD: dict[str, Any] = {
+    "cluster": CLUSTER,
+    "group": GROUP,
+    "generation": 1,
+    "epoch": 5,
+    "member": "b",
+    "at_ms": 0,
+}
+
+
+class Scene:
+    """A follower of stand-ins, and what its user was told."""
+
+    def __init__(self, **config: Any) -> None:
+        self.told: list[tuple[str, list[int]]] = []
+        self.on_revoked: Callable[[], object] = lambda: None
+        self.follower = Follower(
+            {"group.id": GROUP, "enable.auto.commit": False, **config},
+            ["t"],
+            on_gained=lambda partitions: self.note("gained", partitions),
+            on_revoked=self.revoked,
+            on_lost=lambda partitions: self.note("lost", partitions),
+        )
+        self.consumer: Any = self.follower._consumer
+        self.topics: Any = self.follower._side
+
+    def note(self, what: str, partitions: list[TopicPartition]) -> None:
+        self.told.append((what, [partition.partition for partition in partitions]))
+
+    def revoked(self, partitions: list[TopicPartition]) -> None:
+        self.note("revoked", partitions)
+        self.on_revoked()
+
+    def poll(self) -> Any:
+        self.follower._looked_s = 0.0
+        return self.follower.poll(0)
+
+    def calls(self) -> list[tuple[str, Any]]:
+        made, self.consumer.calls[:] = list(self.consumer.calls), []
+        return made
+
+
+@pytest.fixture(autouse=True)
+def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confluent, "Consumer", FakeConsumer)
+    monkeypatch.setattr(confluent, "FollowTopics", FakeTopics)
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """Member a in generation 1, with partitions 0 and 1 committed at 40."""
+    scene = Scene()
+    scene.consumer.stored = {0: 40, 1: 40}
+    scene.consumer.will("on_assign", [0, 1])
+    scene.poll()
+    return scene
+
+
+@pytest.fixture
+def following(scene: Scene) -> Scene:
+    scene.topics.offered = GIVES_1
+    scene.poll()
+    scene.calls()
+    return scene
+
+
+@pytest.mark.parametrize(("reset", "start"), [("earliest", 5), ("latest", 95)])
+def test_partition_without_a_commit_starts_at_a_number(reset: str, start: int) -> None:
+    scene = Scene(**{"auto.offset.reset": reset})
+    scene.consumer.stored = {0: 40}
+    scene.consumer.will("on_assign", [0, 1])
+
+    scene.poll()
+
+    assert scene.calls() == [("subscribe", None), ("assign", {0: 40, 1: start})]
+    assert scene.told == [("gained", [0, 1])]
+
+
+def test_hand_over_keeps_the_rest_where_it_is_and_commits_what_the_user_has_finished(
+    following: Scene,
+) -> None:
+    following.consumer.fetched = [FakeMessage(0, 40)]
+    following.poll()
+    following.consumer.fetched = [FakeMessage(1, 40)]
+    following.follower.commit(following.poll())
+    following.consumer.fetched = [FakeMessage(1, 41)]
+    following.poll()
+    following.calls()
+
+    following.topics.heard = [Accepted(**HEAD)]
+    following.poll()
+
+    assert following.told[-1] == ("revoked", [1])
+    assert following.calls() == [("assign", {0: 41}), ("commit", {1: 41})]
+    assert [ack.offset for ack in following.topics.written if isinstance(ack, Release)] == [41]
+
+
+def test_listener_may_commit_what_is_about_to_go(following: Scene) -> None:
+    following.consumer.fetched = [FakeMessage(1, 40)]
+    following.poll()
+    following.on_revoked = lambda: following.follower.commit(asynchronous=False)
+
+    following.topics.heard = [Accepted(**HEAD)]
+    following.poll()
+
+    assert following.calls() == [("commit", {0: 40, 1: 41}), ("assign", {0: 40}), ("commit", {1: 41})]
+
+
+def test_error_of_a_listener_reaches_the_user_and_the_hand_over_goes_on(following: Scene) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    following.on_revoked = fail
+    following.topics.heard = [Accepted(**HEAD)]
+
+    with pytest.raises(ZeroDivisionError):
+        following.poll()
+    following.poll()
+
+    assert following.calls() == [("assign", {0: 40}), ("commit", {1: 40})]
+
+
+def test_refused_commit_gives_nothing_away(following: Scene) -> None:
+    following.consumer.refuse_commits = True
+    following.topics.heard = [Accepted(**HEAD)]
+
+    following.poll()
+
+    assert not any(isinstance(ack, Release) for ack in following.topics.written)
+    assert following.follower.state.phase is Phase.OUT_PENDING
+
+
+def test_released_partition_is_committed_and_read_from_the_offset_of_its_release(scene: Scene) -> None:
+    scene.calls()
+    scene.topics.heard = [Release(**HEAD, to="a", topic="t", partition=2, hop=1, offset=70)]
+
+    scene.poll()
+
+    assert scene.calls() == [("commit", {2: 70}), ("assign", {0: 40, 1: 40, 2: 70})]
+    assert scene.told[-1] == ("gained", [2])
+    assert [type(ack) for ack in scene.topics.written] == [Taken]
+
+
+def test_messages_of_partitions_that_are_gone_are_not_delivered(scene: Scene) -> None:
+    scene.consumer.fetched = [FakeMessage(7, 1), FakeMessage(1, 40)]
+
+    delivered = scene.follower.consume(5, 0)
+
+    assert [message.partition() for message in delivered] == [1]
+
+
+@pytest.mark.parametrize("how", ["message", "offsets"])
+def test_commit_of_what_is_not_read_is_refused_and_not_sent(scene: Scene, how: str) -> None:
+    scene.calls()
+    given: Any = (
+        {"message": FakeMessage(2, 9)} if how == "message" else {"offsets": [TopicPartition("t", 2, 9)]}
+    )
+
+    with pytest.raises(NotOwnedError, match="t-2"):
+        scene.follower.commit(**given)
+
+    assert scene.calls() == []
+
+
+def test_commits_raise_after_a_loss_until_the_group_is_joined_again(scene: Scene) -> None:
+    scene.consumer.will("on_lost", [0, 1])
+    scene.poll()
+    assert scene.told[-1] == ("lost", [0, 1])
+
+    with pytest.raises(NotOwnedError, match="no generation"):
+        scene.follower.commit()
+    scene.consumer.generation = 2
+    scene.consumer.will("on_assign", [0])
+    scene.poll()
+    scene.calls()
+    scene.follower.commit()
+
+    assert scene.calls() == [("commit_async", {0: 40})]
+
+
+def test_failed_commit_of_the_user_is_the_users_to_handle(scene: Scene) -> None:
+    scene.consumer.refuse_commits = True
+
+    with pytest.raises(KafkaException):
+        scene.follower.commit(asynchronous=False)
+
+
+def test_revocation_tells_the_user_all_that_is_held_before_it_is_gone(following: Scene) -> None:
+    following.topics.heard = [Release(**HEAD, to="a", topic="t", partition=2, hop=1, offset=70)]
+    following.poll()
+    following.calls()
+    following.on_revoked = lambda: following.follower.commit(asynchronous=False)
+
+    following.consumer.will("on_revoke", [0, 1])
+    following.poll()
+
+    assert following.told[-1] == ("revoked", [0, 1, 2])
+    assert following.calls() == [("commit", {0: 40, 1: 40, 2: 70}), ("unassign", None)]
+
+
+def test_release_that_nobody_takes_makes_the_member_join_again(following: Scene) -> None:
+    following.topics.heard = [Accepted(**HEAD)]
+    following.poll()
+    for _ in range(3):
+        following.follower._state = sent_long_ago(following.follower.state)
+        following.poll()
+
+    calls = [name for name, _ in following.calls()]
+    assert calls[-3:] == ["unsubscribe", "unassign", "subscribe"]
+    assert [ack.why for ack in following.topics.written if isinstance(ack, Void)] == [
+        "a release was not taken"
+    ]
+
+
+def sent_long_ago(state: Any) -> Any:
+    tokens = {place: replace(token, sent_s=token.sent_s - 60) for place, token in state.tokens.items()}
+    return replace(state, tokens=tokens)
+
+
+def test_close_tells_the_user_while_a_commit_still_counts(scene: Scene) -> None:
+    scene.on_revoked = lambda: scene.follower.commit(asynchronous=False)
+    scene.calls()
+
+    scene.follower.close()
+    scene.follower.close()
+
+    assert scene.calls() == [("commit", {0: 40, 1: 40}), ("unassign", None), ("close", None)]
+    assert scene.topics.closed == 1
+
+
+def test_error_of_the_user_ends_the_membership_without_a_commit(scene: Scene) -> None:
+    scene.on_revoked = lambda: scene.follower.commit(asynchronous=False)
+    scene.calls()
+
+    with pytest.raises(ZeroDivisionError), scene.follower:
+        raise ZeroDivisionError
+
+    assert scene.calls() == [("unassign", None), ("close", None)]
