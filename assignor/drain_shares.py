@@ -48,23 +48,16 @@ def shares_bound(work: Work) -> tuple[float, Bools]:
 
 
 def _best_union(work: Work, lag: Floats, rate: Floats, used: Bools, levels: Floats) -> tuple[float, Bools]:
-    """The best of the unions that take sets by falling lowest level of their members, and of single sets."""
+    """The best of the unions that take sets by the lowest level of their members, the highest first."""
     sets = work.subscriptions
-    entry = work.set_of_entry()
     lowest = np.full(sets.n_sets, np.inf)
-    np.minimum.at(lowest, entry, levels[sets.members])
+    np.minimum.at(lowest, work.set_of_entry(), levels[sets.members])
     order = np.nonzero(used)[0]
     order = order[np.argsort(-lowest[order], kind="stable")]
     times = _union_times(work, lag, rate, order)
-    capacity = summed(work.capacity[sets.members], by=entry, n=sets.n_sets)
-    alone = times_s(lag[order], capacity[order] - rate[order])
     chosen = np.zeros(sets.n_sets, np.bool_)
-    if alone.max(initial=0.0) > times.max(initial=0.0):
-        chosen[order[alone.argmax()]] = True
-        return float(alone.max()), chosen
-    if len(order) > 0:
-        chosen[order[: int(times.argmax()) + 1]] = True
-    return float(times.max(initial=0.0)), chosen
+    chosen[order[: int(times.argmax()) + 1]] = True
+    return float(times.max()), chosen
 
 
 def _union_times(work: Work, lag: Floats, rate: Floats, order: Int64s) -> Floats:

@@ -115,9 +115,6 @@ class _Filling:
 
     def _place(self, pid: int, weight: float, *, tight: bool) -> int:
         need = weight - self._deadline.tolerance
-        home = int(self._problem.home[pid])
-        if home >= 0 and self._rooms.fits(pid, home, need):
-            return home
         find = self._rooms.tightest if tight else self._rooms.roomiest
         member = find(pid, need)
         return member if member >= 0 else self._make_room(pid, weight)

@@ -27,9 +27,11 @@ def polish(standing: Standing, budget: int, lost: Bools) -> None:
         late = (pressures > floor_s) & ~stuck
         if not late.any():
             return
-        late = late & ~lost if (late & ~lost).any() else late
-        slow = int(np.where(late, pressures, -1.0).argmax())
-        step = Options(standing, slow, pressures, budget).best()
+        others = late & ~lost
+        slow = int(np.where(others if others.any() else late, pressures, -1.0).argmax())
+        # What those that are never through get rid of may be a gift, but undoes no help for others.
+        most_s = np.inf if others.any() else float(pressures[~lost].max(initial=0.0))
+        step = Options(standing, slow, pressures, budget, most_s=most_s).best()
         if step is not None:
             standing.apply(step.transfers, step.moves)
             continue

@@ -17,9 +17,6 @@ class Rooms(Protocol):
     def room(self, member: int) -> float:
         """What the member can still take; negative when it has too much already."""
 
-    def fits(self, pid: int, member: int, weight: float) -> bool:
-        """Is the member open to the partition, with room for so much."""
-
     def tightest(self, pid: int, weight: float) -> int:
         """The member with the least room that is enough; -1 when there is none."""
 
@@ -63,9 +60,6 @@ class _AnybodysRooms:
         room: float = self._room[member]
         return room
 
-    def fits(self, pid: int, member: int, weight: float) -> bool:  # noqa: ARG002  anybody may have it
-        return self._is_open(member) and self._room[member] >= weight
-
     def tightest(self, pid: int, weight: float) -> int:  # noqa: ARG002  anybody may have it
         at = bisect_left(self._ranked, (weight, -len(self._room)))
         return -self._ranked[at][1] if at < len(self._ranked) else -1
@@ -98,9 +92,6 @@ class _ReadersRooms:
 
     def room(self, member: int) -> float:
         return float(self._room[member])
-
-    def fits(self, pid: int, member: int, weight: float) -> bool:  # noqa: ARG002  it asks for readers only
-        return bool(self._visible[member] >= weight)
 
     def tightest(self, pid: int, weight: float) -> int:
         readers = self._readers(pid)

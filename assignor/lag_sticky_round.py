@@ -41,7 +41,7 @@ def play(group: Group, terms: Terms, work: Work, bound: LowerBound) -> Round:
     start = found = taken = search.start
     budget = terms.budget(len(work.pid))
     for allowed in _budgets(budget) if terms.monotone == "yes" else [budget]:
-        plan = trimmed(problem, search.best(allowed))
+        plan = trimmed(problem, search.best(allowed), start)
         plan = _no_worse_than_others(problem, plan, allowed)
         if found is start or problem.is_better(plan, found):
             found = plan

@@ -32,7 +32,18 @@ class Options:
     stays within the budget, and keeps to the rule on counts.
     """
 
-    def __init__(self, standing: Standing, slow: int, pressures: Floats, budget: int) -> None:
+    def __init__(
+        self, standing: Standing, slow: int, pressures: Floats, budget: int, *, most_s: float = np.inf
+    ) -> None:
+        """The steps for one member.
+
+        Args:
+            standing: The plan as it stands.
+            slow: The member.
+            pressures: Of every member.
+            budget: Most moves of the plan.
+            most_s: No other member may come above this by an exchange or a chain.
+        """
         problem = standing.problem
         self._standing = standing
         self._problem = problem
@@ -40,6 +51,7 @@ class Options:
         self._slow = slow
         self._limit_s = float(pressures[slow])
         self._budget = budget - standing.moves
+        self._most_s = most_s
         row = standing.rows[slow]
         self._given = row[row >= 0]
         self._near = self._neighbours(pressures)
@@ -137,7 +149,9 @@ class Options:
             + self._away(back, self._slow)
             - self._away(back, near)
         )
-        admitted = (back >= 0) & self._may(given, near) & self._may(back, self._slow)
+        admitted = (
+            (back >= 0) & self._may(given, near) & self._may(back, self._slow) & (near_s <= self._most_s)
+        )
         worth, position = self._choose(np.maximum(slow_s, near_s), moves, admitted)
         if not np.isfinite(worth):
             return None
@@ -169,8 +183,9 @@ class Options:
             - self._away(passed, via)
         )
         admitted = (passed >= 0) & (via != last) & self._may(given, via) & self._may(passed, last)
-        admitted = admitted & self._may_grow(last)
-        worth, position = self._choose(np.maximum(np.maximum(slow_s, via_s), last_s), moves, admitted)
+        others_s = np.maximum(via_s, last_s)
+        admitted = admitted & self._may_grow(last) & (others_s <= self._most_s)
+        worth, position = self._choose(np.maximum(slow_s, others_s), moves, admitted)
         if not np.isfinite(worth):
             return None
         i, m, j, k = np.unravel_index(position, moves.shape)

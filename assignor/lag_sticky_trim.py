@@ -9,15 +9,19 @@ from assignor.lag_sticky_problem import Plan, Problem
 _MOST_ROUNDS = 32
 
 
-def trimmed(problem: Problem, plan: Plan) -> Plan:
+def trimmed(problem: Problem, plan: Plan, start: Plan) -> Plan:
     """The plan without the moves that buy too little.
 
-    A move is taken back if the slower of its two members is then later by no more than `move_cost_s`, and the
-    lag area larger by no more than the record-seconds that the pause of the partition costs.
+    A move is taken back if the slower of its two members is then later by no more than `move_cost_s`. Times up
+    to the floor are alike.
+
+    Args:
+        problem: The group.
+        plan: The plan.
+        start: Where nothing has moved; the result is no later.
     """
     if problem.terms.counts == "even":
         return plan
-    latest_s = plan.late_s if len(plan.pid) == 0 else problem.plan({}).late_s
     for _ in range(_MOST_ROUNDS):
         back = _not_worth_it(problem, plan)
         if len(back) == 0:
@@ -25,7 +29,7 @@ def trimmed(problem: Problem, plan: Plan) -> Plan:
         changes = plan.changes()
         changes.update(dict(zip(back.tolist(), problem.home[back].tolist(), strict=True)))
         less = problem.plan(changes)
-        if less.late_s > latest_s:
+        if less.late_s > start.late_s:
             return plan
         plan = less
     return plan
@@ -45,13 +49,8 @@ def _not_worth_it(problem: Problem, plan: Plan) -> Int64s:
     later_s = np.maximum(np.maximum(without.giver_s, without.taker_s), floor_s)
     later_s -= np.maximum(pressures[giver], pressures[taker])
     count = problem.counts(plan)
-    poor = (
-        (later_s <= problem.terms.move_cost_s)
-        & (without.record_s <= problem.pause_cost(pid))
-        & (count[giver] < problem.cap)
-    )
-    order = np.nonzero(poor)[0]
-    order = order[np.lexsort((pid[order], without.record_s[order], later_s[order]))]
+    order = np.nonzero((later_s <= problem.terms.move_cost_s) & (count[giver] < problem.cap))[0]
+    order = order[np.lexsort((pid[order], later_s[order]))]
     chosen: Int64s = pid[_disjoint(giver, taker, order, problem.n_members)]
     return chosen
 

@@ -23,7 +23,7 @@ COMMANDS = {
     "quarantine": "Records that could not be read, with the reason, newest first. Bytes are hexadecimal.",
     "control": "Read the control topic.",
     "assign": "Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.",
-    "explain": "Explain an assignment: what moves, what each move buys, and what no assignment can beat.",
+    "explain": "Explain an assignment: the cases of `lagwise assign` in, what moves, why, and what it buys out.",
     "config": "Check a configuration.",
     "broker": "Run an Apache Kafka broker on this machine until Ctrl-C.",
     "demo": "The stream on an embedded broker with uneven traffic, shown live, until Ctrl-C.",

@@ -1,6 +1,7 @@
 """No assignment beats the bound: checked against every assignment of small groups."""
 
-from itertools import product
+import math
+from itertools import combinations, product
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ from assignor.drain import drain_s, lag_imbalance
 from assignor.drain_bound import lower_bound_s
 from assignor.drain_price import Price
 from assignor.drain_report import report
+from assignor.drain_shares import shares_bound
+from assignor.drain_work import Work
 from assignor.group import Group
 from tests.support.drain_groups import lagging_groups
 from tests.support.drain_judge import soonest_s
@@ -57,6 +60,54 @@ def test_soonest_assignment_is_not_below_the_bound(built: Group) -> None:
 
     assert bound_s is not None
     assert bound_s <= soonest_s(built) * (1 + 1e-9)
+
+
+@given(
+    readers=st.lists(st.sets(st.integers(0, 3), max_size=3), min_size=2, max_size=5),
+    lags=st.lists(st.integers(0, 500), min_size=5, max_size=5),
+    rates=st.lists(st.sampled_from((0.0, 0.0, 2.0, 6.0)), min_size=5, max_size=5),
+    capacities=st.lists(st.sampled_from((5.0, 10.0, 20.0)), min_size=4, max_size=4),
+)
+def test_shares_bound_is_that_of_the_best_union_of_subscriber_sets(
+    readers: list[set[int]], lags: list[int], rates: list[float], capacities: list[float]
+) -> None:
+    names = [f"t{t}" for t in range(len(readers))]
+    members = [
+        member(
+            f"m{m}", *(name for name, who in zip(names, readers, strict=True) if m in who), capacity=capacity
+        )
+        for m, capacity in enumerate(capacities)
+    ]
+    built = group(
+        dict.fromkeys(names, 1),
+        *members,
+        lags={name: [lag] for name, lag in zip(names, lags, strict=False)},
+        rates={name: [rate] for name, rate in zip(names, rates, strict=False)},
+    )
+    work = Work.of(built, np.array(capacities))
+    assume(len(work.pid) > 0)
+
+    bound_s, _ = shares_bound(work)
+
+    read = [t for t, who in enumerate(readers) if who]
+    unions = [union for size in range(1, len(read) + 1) for union in combinations(read, size)]
+    best_s = max(_union_s(union, readers, lags, rates, capacities) for union in unions)
+    assert bound_s == pytest.approx(best_s)
+
+
+def _union_s(
+    union: tuple[int, ...],
+    readers: list[set[int]],
+    lags: list[int],
+    rates: list[float],
+    capacities: list[float],
+) -> float:
+    lag = sum(lags[t] for t in union)
+    spare = sum(capacities[m] for m in set().union(*(readers[t] for t in union)))
+    spare -= sum(rates[t] for t in union)
+    if spare > 0:
+        return lag / spare
+    return 0.0 if spare == 0 and lag == 0 else math.inf
 
 
 @given(built=lagging_groups(), data=st.data())
