@@ -1,0 +1,104 @@
+"""The follower's state under any events: whatever others write, it keeps its own promises."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assignor.clients.follower_state import (
+    AcksSeen,
+    Action,
+    Assign,
+    Assigned,
+    Commit,
+    Committed,
+    Event,
+    FollowerState,
+    Instant,
+    Lost,
+    Mark,
+    Phase,
+    PlanSeen,
+    Revoked,
+    Settings,
+    Tick,
+    Unassign,
+    Write,
+)
+from assignor.clients.follower_state_rules import advance
+from assignor.protocol.acks import Accepted, Applied, Refused, Release, Taken, Void
+from tests.support.follow_plans import CLUSTER, GROUP, plan
+
+members = st.sampled_from(["a", "b"])
+numbers = st.integers(0, 2)
+small = st.integers(1, 3)
+heads = {
+    "cluster": st.just(CLUSTER),
+    "group": st.just(GROUP),
+    "generation": st.integers(1, 2),
+    "epoch": small,
+    "member": members,
+    "at_ms": st.just(0),
+}
+spots = {"topic": st.just("t"), "partition": numbers, "hop": small}
+any_ack = st.one_of(
+    st.builds(Accepted, **heads),
+    st.builds(Applied, **heads),
+    st.builds(Refused, **heads, why=st.just("…")),
+    st.builds(Void, **heads, why=st.just("…")),
+    st.builds(Taken, **heads, **spots),
+    st.builds(Release, **heads, **spots, to=members, offset=st.integers(0, 9)),
+)
+places = st.frozensets(st.tuples(st.just("t"), numbers), max_size=3)
+targets = st.lists(members, min_size=3, max_size=3).map(
+    lambda owners: {name: [p for p, owner in enumerate(owners) if owner == name] for name in "ab"}
+)
+plans = st.builds(plan, targets, targets, epoch=small, generation=st.integers(1, 2))
+events: st.SearchStrategy[Event] = st.one_of(
+    st.builds(Assigned, member=members, generation=st.integers(1, 2), places=places),
+    st.builds(Revoked),
+    st.builds(Lost),
+    st.builds(PlanSeen, plan=st.none() | plans),
+    st.builds(AcksSeen, acks=st.lists(any_ack, max_size=4).map(tuple)),
+    st.builds(Tick),
+)
+
+
+@given(st.lists(st.tuples(events, st.booleans(), st.sampled_from([0.0, 1.0, 4.0])), max_size=25))
+def test_follower_keeps_its_promises_whatever_it_hears(
+    history: Sequence[tuple[Event, bool, float]],
+) -> None:
+    state = FollowerState(settings=Settings(cluster=CLUSTER, group=GROUP))
+    now_s, reading = 0.0, frozenset[tuple[str, int]]()
+
+    for event, accepted, pause_s in history:
+        now_s += pause_s
+        todo: list[Event] = [event]
+        while todo:
+            state, actions = advance(state, todo.pop(), Instant(monotonic_s=now_s, wall_ms=0))
+            commits = [action for action in actions if isinstance(action, Commit)]
+            assert len(commits) <= 1
+            reading = _reading(reading, actions)
+            for commit in commits:
+                offsets = {place: offset or 0 for place, offset in commit.offsets.items()}
+                assert not reading & offsets.keys()
+                todo.append(Committed(accepted=accepted, offsets=offsets))
+            _check_releases(actions, reading)
+
+        assert reading == (frozenset() if state.phase is Phase.OUT else state.held)
+        assert not reading & state.marked(Mark.RELEASED)
+
+
+def _reading(before: frozenset[tuple[str, int]], actions: Sequence[Action]) -> frozenset[tuple[str, int]]:
+    for action in actions:
+        if isinstance(action, Assign):
+            before = action.places
+        elif isinstance(action, Unassign):
+            before = frozenset()
+    return before
+
+
+def _check_releases(actions: Sequence[Action], reading: frozenset[tuple[str, int]]) -> None:
+    for action in actions:
+        if isinstance(action, Write) and isinstance(action.ack, Release):
+            assert (action.ack.topic, action.ack.partition) not in reading
