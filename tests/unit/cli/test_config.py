@@ -15,7 +15,7 @@ def file(tmp_path: Path) -> Path:
 def test_printed_config_loads_as_the_same(command: Any, file: Path, tmp_path: Path) -> None:
     file.write_text(
         "[cluster]\nname = 'a\"b'\n[kafka.properties]\nbootstrap.servers = 'b:1'\n[spark]\nspark.x = 1\n"
-        "[[plan.groups]]\npattern = 'a'\noptions = {scope = 'group'}\n[[plan.groups]]\npattern = 'b\\d'\n",
+        "[[plan.groups]]\npattern = 'a'\noptions = {max_moves = 3, floor_s = 5.5, counts = 'even'}\n[[plan.groups]]\npattern = 'b\\d'\n",
         encoding="utf-8",
     )
 
