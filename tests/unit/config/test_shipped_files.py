@@ -39,7 +39,8 @@ def test_example_of_a_group_rule_is_valid() -> None:
 
     config = Config.model_validate(tomllib.loads(re.sub(r"^#   ", "", example[0], flags=re.MULTILINE)))
 
-    assert config.plan.for_group("billing-eu").strategy == "constrained-cooperative-sticky"
+    settings = config.plan.for_group("billing-eu")
+    assert (settings.strategy, settings.options) == ("lag-sticky", {"max_moves": 20, "floor_s": 30})
 
 
 def test_every_key_of_the_reference_has_its_meaning_above() -> None:
