@@ -2,6 +2,7 @@
 
 import logging
 import time
+from typing import cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import ClusterMetadata
@@ -61,7 +62,9 @@ class FollowTopics:
             if error is not None:
                 self._note(error)
             elif message.topic() != self._acks_topic:
-                self._control.feed(message.key(), message.value(), message.headers())
+                # What is read has a list; the type knows the dict that a producer may give as well.
+                headers = cast("list[tuple[str, str | bytes | None]]", message.headers() or [])
+                self._control.feed(message.key(), message.value(), headers)
             elif (ack := self._ack(message)) is not None:
                 heard.append(ack)
         return tuple(heard)
@@ -86,7 +89,7 @@ class FollowTopics:
         self._reader.close()
 
     def _find(self, name: str) -> ClusterMetadata:
-        found = self._reader.list_topics(name, timeout=_TIMEOUT_S)
+        found: ClusterMetadata = self._reader.list_topics(name, timeout=_TIMEOUT_S)
         if found.topics[name].error is not None:
             self._reader.close()
             raise FollowerConfigError(

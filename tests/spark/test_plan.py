@@ -11,7 +11,9 @@ from tests.support.frames import NOW_MS, at, member, picked, stored_groups, stor
 
 SETTINGS = PlanSettings(
     cluster="local",
-    config=PlanConfig(strategy="lag-aware", dry_run=False, groups=(GroupRule(pattern="hands-off", exclude=True),)),
+    config=PlanConfig(
+        strategy="lag-aware", dry_run=False, groups=(GroupRule(pattern="hands-off", exclude=True),)
+    ),
     max_record_bytes=1_000_000,
     at_ms=NOW_MS,
     batch_id=7,
