@@ -2,11 +2,14 @@
 
 import numpy as np
 
-from assignor.arrays import Bools, Floats, Int32s
+from assignor.arrays import Floats
 from assignor.drain import summed
 from assignor.lag_sticky_problem import Plan, Problem
+from assignor.lag_sticky_shelves import by_member_and_weight
 
 _ROUNDING = 1 + 1e-9
+_ENOUGH = 0.9
+"""Part of its share with which a member is content: the rest would be many small moves."""
 
 
 def employed(problem: Problem, plan: Plan, budget: int) -> Plan:
@@ -20,68 +23,89 @@ def employed(problem: Problem, plan: Plan, budget: int) -> Plan:
     """
     if problem.terms.counts == "even":
         return plan
-    member = problem.member(plan)
-    idle = np.nonzero(problem.counts(plan) == 0)[0]
-    if len(idle) == 0 or len(idle) == problem.n_members:
+    count = problem.counts(plan)
+    idle = np.nonzero((count == 0) & problem.group.readers())[0]
+    if len(idle) == 0 or count.max() <= 1:
         return plan
-    employer = _Employer(problem, plan, member)
+    employer = _Employer(problem, plan, budget)
     for taker in idle.tolist():
-        employer.employ(taker, budget)
-    return employer.plan
+        employer.employ(taker)
+    return problem.plan_of(employer.member)
 
 
 class _Employer:
-    def __init__(self, problem: Problem, plan: Plan, member: Int32s) -> None:
+    def __init__(self, problem: Problem, plan: Plan, budget: int) -> None:
         self._problem = problem
-        self._member = member
-        rate = problem.rate[:-1]
-        self._weight: Floats = rate if rate.any() else np.ones(len(rate))
-        held = member >= 0
-        self._filled = summed(self._weight[held], by=member[held], n=problem.n_members) / problem.capacity
-        self._fair = float(self._weight[held].sum()) / float(problem.capacity.sum())
-        self.plan = plan
+        self.member = problem.member(plan)
+        self._lag, self._rate = plan.lag.copy(), plan.rate.copy()
+        self._moves_left = budget - plan.moves
+        self._weight: Floats = problem.rate if problem.rate.any() else np.ones(len(problem.rate))
+        held = self.member >= 0
+        by = self.member[held]
+        self._filled = summed(self._weight[:-1][held], by=by, n=problem.n_members) / problem.capacity
+        self._fair = float(self._weight[:-1][held].sum()) / float(problem.capacity.sum())
+        ordered = by_member_and_weight(self.member, self._weight[:-1], problem.n_members)
+        self._holds = np.split(ordered, np.cumsum(np.bincount(by, minlength=problem.n_members))[:-1])
 
-    def employ(self, taker: int, budget: int) -> None:
+    def employ(self, taker: int) -> None:
         """Give one member its share, or what of it is to be had."""
-        problem = self._problem
-        tried = problem.counts(self.plan) <= 1
+        tried = np.array([len(pids) <= 1 for pids in self._holds], np.bool_)
         tried[taker] = True
-        while self._filled[taker] < self._fair and not tried.all():
+        while self._filled[taker] < self._fair * _ENOUGH and not tried.all():
             giver = int(np.where(tried, -np.inf, self._filled).argmax())
             if self._filled[giver] <= self._fair:
                 return
-            better = self._with_gift(giver, taker, budget)
-            if better is None:
+            pid = self._gift(giver, taker)
+            if pid < 0:
                 tried[giver] = True
             else:
-                self.plan = better
-                tried |= problem.counts(better) <= 1
+                self._hand_over(pid, giver, taker)
+                tried[giver] = len(self._holds[giver]) <= 1
 
-    def _with_gift(self, giver: int, taker: int, budget: int) -> Plan | None:
-        """The plan after the best gift of one member to the other; None when there is none."""
+    def _gift(self, giver: int, taker: int) -> int:
+        """The heaviest partition within the share; -1 when there is none, or it would do harm."""
         problem = self._problem
-        pids = np.nonzero(self._member == giver)[0]
+        pids = self._holds[giver]
         if problem.may_read is not None:
             pids = pids[problem.may_read[problem.set_of[pids], taker]]
-        room = (self._fair - self._filled[taker]) * problem.capacity[taker]
-        fitting: Bools = self._weight[pids] <= room * _ROUNDING
-        is_idle = not (self._member == taker).any()
-        # If even the smallest is more than the share, it is still better than nothing.
-        smallest = self._weight[pids].argsort(kind="stable")[: int(is_idle)]
-        pids = pids[fitting] if fitting.any() else pids[smallest]
-        if len(pids) == 0:
-            return None
-        pid = int(pids[self._weight[pids].argmax()])
-        plan = problem.plan(self.plan.changes() | {pid: taker})
-        if plan.moves > budget or not self._harms_nobody(plan, giver, taker):
-            return None
-        self._member[pid] = taker
-        self._filled[giver] -= self._weight[pid] / problem.capacity[giver]
-        self._filled[taker] += self._weight[pid] / problem.capacity[taker]
-        return plan
+        room = (self._fair - self._filled[taker]) * problem.capacity[taker] * _ROUNDING
+        fitting = pids[self._weight[pids] <= room]
+        if len(fitting) == 0 and len(self._holds[taker]) == 0:
+            # Even the lightest is more than the share; it is still better than nothing.
+            fitting = pids[-1:]
+        if len(fitting) == 0:
+            return -1
+        pid = int(fitting[0])
+        is_affordable = self._moves(pid, giver, taker) <= self._moves_left
+        return pid if is_affordable and self._harms_nobody(pid, giver, taker) else -1
 
-    def _harms_nobody(self, plan: Plan, giver: int, taker: int) -> bool:
-        price, capacity, before = self._problem.price, self._problem.capacity, self.plan
-        relieved_s = price.late_s(before.lag[giver], before.rate[giver], capacity[giver])
-        taker_s = price.late_s(plan.lag[taker], plan.rate[taker], capacity[taker])
-        return bool(taker_s <= relieved_s) and plan.area <= before.area
+    def _moves(self, pid: int, giver: int, taker: int) -> int:
+        """What the hand-over adds to the moves of the plan."""
+        home = int(self._problem.home[pid])
+        return int(home not in {-1, taker}) - int(home not in {-1, giver})
+
+    def _harms_nobody(self, pid: int, giver: int, taker: int) -> bool:
+        problem = self._problem
+        both = np.array([giver, taker])
+        sign = np.array([-1.0, 1.0])
+        capacity = problem.capacity[both]
+        lag, rate = self._lag[both], self._rate[both]
+        lag_after, rate_after = lag + sign * problem.lag[pid], rate + sign * problem.rate[pid]
+        before_s = problem.price.late_s(lag, rate, capacity)
+        after_s = problem.price.late_s(lag_after, rate_after, capacity)
+        before, after = (
+            float(problem.price.record_s(*loads, capacity).sum())
+            for loads in ((lag, rate), (lag_after, rate_after))
+        )
+        return bool(after_s[1] <= before_s[0]) and after <= before
+
+    def _hand_over(self, pid: int, giver: int, taker: int) -> None:
+        problem, weight = self._problem, self._weight[pid]
+        self.member[pid] = taker
+        self._moves_left -= self._moves(pid, giver, taker)
+        for member, sign in ((giver, -1.0), (taker, 1.0)):
+            self._lag[member] += sign * problem.lag[pid]
+            self._rate[member] += sign * problem.rate[pid]
+            self._filled[member] += sign * weight / problem.capacity[member]
+        self._holds[giver] = self._holds[giver][self._holds[giver] != pid]
+        self._holds[taker] = np.append(self._holds[taker], pid)

@@ -13,12 +13,15 @@ from assignor.lag_sticky_problem import Plan, Problem
 from assignor.lag_sticky_shelves import shelves
 from assignor.lag_sticky_standing import Standing
 
+# Deadlines of a sweep: enough that plans of fewer moves are among them, and then towards the earliest.
 _GRID = 9
 _BISECTIONS = 6
 _LEAST_SHARE = 1e-6
+_NEAR = 1 + 1e-3
+# Polishing several plans halves the distance to the best one in small groups; in large ones it costs too much.
 _MOST_POLISHED = 8
 _MEMBERS_POLISHED = 200
-_NEAR = 1 + 1e-3
+# Partitions placed anew by every attempt; all of them would make attempts at a fresh group as long as P.
 _LOOSE_PER_MEMBER = 2
 _LOOSE_AT_LEAST = 64
 

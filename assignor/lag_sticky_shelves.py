@@ -7,6 +7,7 @@ import numpy as np
 from assignor.arrays import Floats, Int32s, Int64s
 from assignor.lag_sticky_problem import Problem
 
+# What is given up first is heavy; the sample of the rest is for the last bit of an excess.
 _WIDTH = 64
 _HEAVY = 40
 _KEY_BITS = 63
@@ -34,17 +35,22 @@ def shelves(problem: Problem, loose: Int64s, time_s: float) -> Shelves:
     weight = problem.lag[:-1] + problem.rate[:-1] * time_s
     start = problem.start[:-1].copy()
     start[loose] = -1
-    pid = _by_member_and_weight(start, weight, problem.n_members)
+    pid = by_member_and_weight(start, weight, problem.n_members)
     first = np.zeros(problem.n_members + 1, np.int64)
     np.cumsum(np.bincount(start[start >= 0], minlength=problem.n_members), out=first[1:])
     return Shelves(pid=pid, first=first, table=_table(pid, first))
 
 
-def _by_member_and_weight(start: Int32s, weight: Floats, n: int) -> Int64s:
+def by_member_and_weight(start: Int32s, weight: Floats, n: int) -> Int64s:
     """Assigned partitions by (member, falling weight to some digits, pid).
 
     One sort of integers: member, weight and pid side by side in the bits of a key. A float32 that is not
     negative sorts as its bits do.
+
+    Args:
+        start: Member of each partition, -1 for none.
+        weight: Of each partition, >= 0.
+        n: Members.
     """
     pid_bits = max(len(start).bit_length(), 1)
     shift = max(_FLOAT_BITS + pid_bits + n.bit_length() - _KEY_BITS, 0)

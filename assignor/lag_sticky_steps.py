@@ -8,6 +8,7 @@ from assignor.arrays import Bools, Floats, Int64s
 from assignor.lag_sticky_standing import Standing, Transfer
 
 _CLEARLY_LESS = 1 - 1e-6
+# Members and partitions that are looked at: the work of a step is their product.
 _NEIGHBOURS = 16
 _CHAIN_GIVEN = 8
 _CHAIN_PASSED_ON = 12
