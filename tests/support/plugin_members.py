@@ -1,0 +1,254 @@
+"""Consumers under the assignors of this package, each in a thread of its own, and what each of them has seen."""
+
+import asyncio
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer
+from confluent_kafka import Producer
+from kafka import KafkaConsumer
+from kafka.structs import MemberState
+
+from assignor.clients import aiokafka as of_aiokafka
+from assignor.clients import kafka_python as of_kafka_python
+from assignor.protocol import control
+from assignor.protocol.control import ControlRecord
+from tests.support.waiting import wait_until
+
+QUICK = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 300, "auto_offset_reset": "earliest"}
+POLL_MS = 100
+# A leader may join once more when it has seen the topics: three heartbeats without news are the end of it.
+QUIET_S = 1.0
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What a member sees of its group between two polls."""
+
+    generation: int
+    member_id: str
+    owned: frozenset[Place]
+
+
+class PluginMember(ABC):
+    """A member that polls until it is stopped.
+
+    Attributes:
+        views: Every view it had, each once, in order.
+        read: Every (topic, partition, offset) it was given.
+        assignor: Name of the assignor its group last selected, where its client shows it.
+        changed_at_s: Monotonic time of the latest view.
+    """
+
+    def __init__(self) -> None:
+        self.views: list[View] = []
+        self.read: set[tuple[str, int, int]] = set()
+        self.assignor: str | None = None
+        self.changed_at_s = time.monotonic()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    @property
+    def now(self) -> View:
+        """The latest view; of no generation before the first."""
+        return self.views[-1] if self.views else View(generation=-1, member_id="", owned=frozenset())
+
+    def stop(self) -> None:
+        """Leave the group and return when done."""
+        self._stopping.set()
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+    @abstractmethod
+    def _run(self) -> None: ...
+
+    def _see(self, *, generation: int, member_id: str, owned: Iterable[Place]) -> None:
+        view = View(generation=generation, member_id=member_id, owned=frozenset(map(tuple, owned)))
+        if generation >= 0 and view != self.now:
+            self.views.append(view)
+            self.changed_at_s = time.monotonic()
+
+    def _take(self, polled: dict[Any, Sequence[Any]]) -> None:
+        self.read |= {(r.topic, r.partition, r.offset) for records in polled.values() for r in records}
+
+
+class KafkaPythonMember(PluginMember):
+    """A member of kafka-python.
+
+    It follows a control topic where it is given one, else it goes by a strategy; with neither it is a plain consumer
+    of the client, on the assignors `beside`.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        group: str,
+        topics: Sequence[str],
+        *,
+        control_topic: str | None = None,
+        strategy: str | None = None,
+        protocol: Any = of_kafka_python.EAGER,
+        beside: Sequence[Any] = (),
+        poll_ms: int = POLL_MS,
+    ) -> None:
+        self._bootstrap, self._group, self._topics = bootstrap, group, topics
+        self._control_topic, self._strategy, self._protocol = control_topic, strategy, protocol
+        self._beside, self._poll_ms = beside, poll_ms
+        super().__init__()
+
+    def _run(self) -> None:
+        with ExitStack() as stack:
+            following = stack.enter_context(self._following()) if self._control_topic else None
+            assignor = following.assignor if following else self._of_strategy()
+            consumer = KafkaConsumer(
+                *self._topics,
+                bootstrap_servers=self._bootstrap,
+                group_id=self._group,
+                partition_assignment_strategy=[*([assignor] if assignor else []), *self._beside],
+                **QUICK,
+            )
+            stack.callback(consumer.close)
+            if assignor:
+                assignor.attach(consumer)
+            while not self._stopping.is_set():
+                if following:
+                    following.keep_up()
+                elif assignor:
+                    assignor.watch()
+                self._take(consumer.poll(timeout_ms=self._poll_ms))
+                self._look(consumer)
+
+    def _following(self) -> of_kafka_python.Following:
+        return of_kafka_python.Following(
+            cluster="local",
+            group_id=self._group,
+            protocol=self._protocol,
+            control_topic=self._control_topic or "",
+            bootstrap_servers=self._bootstrap,
+        )
+
+    def _of_strategy(self) -> of_kafka_python.StrategyAssignor | None:
+        return of_kafka_python.StrategyAssignor(self._strategy, self._protocol) if self._strategy else None
+
+    def _look(self, consumer: KafkaConsumer) -> None:
+        # The IO thread joins while we look: a view is one only if the generation was the same before and after.
+        before, owned, after = consumer.group_metadata(), consumer.assignment(), consumer.group_metadata()
+        if before == after and before.state == MemberState.STABLE:
+            self.assignor = consumer._coordinator._generation.protocol
+            self._see(generation=before.generation_id, member_id=before.member_id, owned=owned)
+
+
+class AiokafkaMember(PluginMember):
+    """A member of aiokafka; it follows a control topic."""
+
+    def __init__(self, bootstrap: str, group: str, topics: Sequence[str], *, control_topic: str) -> None:
+        self._bootstrap, self._group, self._topics = bootstrap, group, topics
+        self._control_topic = control_topic
+        super().__init__()
+
+    def _run(self) -> None:
+        asyncio.run(self._consume())
+
+    async def _consume(self) -> None:
+        following = of_aiokafka.Following(
+            cluster="local",
+            group_id=self._group,
+            control_topic=self._control_topic,
+            bootstrap_servers=self._bootstrap,
+        )
+        async with following:
+            consumer = AIOKafkaConsumer(
+                *self._topics,
+                bootstrap_servers=self._bootstrap,
+                group_id=self._group,
+                partition_assignment_strategy=[following.assignor],
+                **QUICK,
+            )
+            following.attach(consumer)
+            await consumer.start()
+            try:
+                while not self._stopping.is_set():
+                    self._take(await consumer.getmany(timeout_ms=POLL_MS))
+                    # The generation of the coordinator runs ahead of the assignment; the assignor has both.
+                    claims = following.assignor._membership._claims
+                    self._see(
+                        generation=claims.generation,
+                        member_id=consumer._coordinator.member_id,
+                        owned={(topic, n) for topic, numbers in claims.owned.items() for n in numbers},
+                    )
+            finally:
+                await consumer.stop()
+
+
+class Members:
+    """The members of one group; all are stopped in the end."""
+
+    def __init__(self) -> None:
+        self.all: list[PluginMember] = []
+
+    def __enter__(self) -> "Members":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for member in list(self.all):
+            self.stop(member)
+
+    def add(self, member: PluginMember) -> PluginMember:
+        """Stop this one too, in the end."""
+        self.all.append(member)
+        return member
+
+    def stop(self, member: PluginMember) -> None:
+        """Stop one now."""
+        self.all.remove(member)
+        member.stop()
+
+    def settled(self, places: Iterable[Place], *, after: int = -1) -> dict[str, frozenset[Place]]:
+        """Member id to partitions, once all agree for a while on a generation after that one and own each place once."""
+        wanted = sorted(places)
+
+        def agree() -> bool:
+            views = [member.now for member in self.all]
+            owned = sorted(place for view in views for place in view.owned)
+            quiet = time.monotonic() - max(member.changed_at_s for member in self.all) > QUIET_S
+            return (
+                quiet
+                and len({view.generation for view in views}) == 1
+                and views[0].generation > after
+                and owned == wanted
+            )
+
+        wait_until(agree, what=f"a settled group after generation {after}")
+        return self.owned()
+
+    def owned(self) -> dict[str, frozenset[Place]]:
+        """Member id to partitions, as they are."""
+        return {member.now.member_id: member.now.owned for member in self.all}
+
+    @property
+    def generation(self) -> int:
+        """The newest generation that any member has seen."""
+        return max(member.now.generation for member in self.all)
+
+
+def publish(bootstrap: str, topic: str, record: ControlRecord) -> None:
+    """Put a plan into the control topic."""
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
+    producer.produce(
+        topic,
+        key=control.encode_key(record.cluster, record.group),
+        value=control.encode(record),
+        headers=control.headers(record.epoch),
+    )
+    assert producer.flush(30) == 0
