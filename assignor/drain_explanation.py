@@ -79,10 +79,12 @@ def _summary(case: Case, figures: Report) -> str:
     drained = "is never drained" if math.isinf(after_s) else f"is drained in {time_in_words(after_s)}{was}"
     if math.isinf(bound.time_s):
         return f"{moves}: the group {drained}, nor would it be by any other assignment."
+    if bound.time_s == 0:
+        return f"{moves}: the group {drained}."
     best = (
-        f" No assignment takes less than {time_in_words(bound.time_s)}: {cause_in_words(case.group, bound)}."
+        f"No assignment takes less than {time_in_words(bound.time_s)}: {cause_in_words(case.group, bound)}."
     )
-    return f"{moves}: the group {drained}.{best if bound.time_s > 0 else ''}"
+    return f"{moves}: the group {drained}. {best}"
 
 
 def _finite(time_s: float | None) -> float | None:

@@ -52,7 +52,7 @@ def _sooner(row: Row) -> str:
 
 
 def _place(row: Row) -> str:
-    return f"{plain(row['topic'])}-{row['partition']}"
+    return f"{row['topic']}-{row['partition']}"
 
 
 _MEMBERS = (
@@ -116,17 +116,27 @@ def _tell_json(explanation: dict[str, Any]) -> None:
 
 
 def _tell(explanation: dict[str, Any]) -> None:
-    typer.echo(f"{explanation['strategy']}: {explanation['summary']}")
+    typer.echo(f"{explanation['strategy']}: {plain(explanation['summary'])}")
     if explanation["reason"]:
         typer.echo(f"Why: {plain(explanation['reason'])}")
     members = [member | {"drain_s_bound": None} for member in explanation["members"]]
     if members:
         typer.echo()
-        show(pa.Table.from_pylist([*members, _total(explanation)]), _MEMBERS, output="table")
+        show(_table([*members, _total(explanation)]), _MEMBERS, output="table")
     if explanation["moves"]:
         typer.echo()
         after = {"drain_s_after": explanation["drain_s_after"]}
-        show(pa.Table.from_pylist([move | after for move in explanation["moves"]]), _MOVES, output="table")
+        show(_table([move | after for move in explanation["moves"]]), _MOVES, output="table")
+
+
+def _table(rows: list[Row]) -> pa.Table:
+    """Rows with their names escaped: Arrow takes no lone surrogate, which JSON can carry."""
+    return pa.Table.from_pylist(
+        [
+            {name: plain(value) if isinstance(value, str) else value for name, value in row.items()}
+            for row in rows
+        ]
+    )
 
 
 def _total(explanation: dict[str, Any]) -> dict[str, Any]:

@@ -144,6 +144,38 @@ def test_names_cannot_steer_the_terminal(command: Any) -> None:
     assert "\\x1b[2J" in result.stdout
 
 
+def test_topic_in_the_summary_cannot_steer_the_terminal(command: Any) -> None:
+    case = {
+        "topics": {"\u001b[2J": 1},
+        "members": {name: {"topics": ["\u001b[2J"], "capacity": 1} for name in ("a", "b")},
+        "lags": {"\u001b[2J": [60]},
+    }
+
+    result = command("explain", input=json.dumps(case))
+
+    assert "\u001b" not in result.stdout
+    assert "partition \\x1b[2J-0 alone takes 60 s" in result.stdout
+
+
+def test_lone_surrogate_in_a_name_is_written_as_an_escape(command: Any) -> None:
+    case = {"topics": {"t\ud800": 1}, "members": {"m\ud801": {"topics": ["t\ud800"], "capacity": 1}}}
+
+    result = command("explain", input=json.dumps(case))
+
+    assert result.exit_code == 0
+    assert "\\ud801" in result.stdout
+    assert "t\\ud800-0" in result.stdout
+
+
+def test_topics_without_partitions_that_members_share_unequally_are_no_work(command: Any) -> None:
+    case = {
+        "topics": {"t": 0, "u": 0},
+        "members": {"a": {"topics": ["t"], "capacity": 1}, "b": {"topics": ["u"], "capacity": 1}},
+    }
+
+    assert " ".join(told(command, case)[0]) == "lag-sticky: Nothing moves: the group is drained in 0 s."
+
+
 def test_bad_case_is_told_on_stderr_and_the_next_is_explained(command: Any) -> None:
     result = command("explain", input="{}\n\n" + json.dumps(_CASE))
 
