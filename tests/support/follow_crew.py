@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -30,6 +30,9 @@ from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 _RECORDS_PER_S = 80.0
+
+Base: TypeAlias = tuple[int, dict[str, str], dict[str, list[int]]]
+"""Generation, member id by process, and what Kafka assigned by member id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +89,10 @@ class Crew:
 
     def send(self, who: str, number: signal.Signals) -> None:
         os.kill(self._processes[who].pid, number)
+        if number in (signal.SIGKILL, signal.SIGSTOP):
+            line = {"at": time.monotonic(), "who": who, "what": "hurt"}
+            with self._log.open("a") as log:
+                log.write(json.dumps(line) + "\n")
 
     def ended(self, who: str) -> bool:
         return self._processes[who].poll() is not None
@@ -95,28 +102,30 @@ class Crew:
         whole = self._log.read_text().rpartition("\n")[0]
         return [json.loads(line) for line in whole.splitlines()]
 
-    def base(self, members: int, *, after: int = -1) -> tuple[int, dict[str, str], dict[str, list[int]]]:
-        """Generation, member id by process and base by member id, once that many are in one generation."""
-        found: list[dict[str, dict[str, Any]]] = []
+    def base(self, members: int, *, after: int = -1) -> Base:
+        """The group, once that many members are in one generation after the given one."""
+        found: list[Base] = []
 
         def stable() -> bool:
-            last = {line["who"]: line for line in self.lines() if line["what"] in ("joined", "lost")}
-            joined = {who: line for who, line in last.items() if line["what"] == "joined"}
-            live = {
-                who: line
-                for who, line in joined.items()
-                if line["generation"] > after and not self.ended(who)
-            }
-            generations = {line["generation"] for line in live.values()}
-            found[:] = [live]
-            places = sum(len(line["places"]) for line in live.values())
-            return len(live) == members and len(generations) == 1 and places == self.partitions
+            now = self.current(after=after)
+            found[:] = [now] if now is not None and len(now[1]) == members else []
+            return bool(found)
 
         wait_until(stable, what=f"{members} members of {self.group} in one generation", within_s=40)
-        live = found[0]
-        generation = max(line["generation"] for line in live.values())
+        return found[0]
+
+    def current(self, *, after: int = -1) -> Base | None:
+        """The group if all of its partitions are assigned in one generation after the given one."""
+        last = {line["who"]: line for line in self.lines() if line["what"] in ("joined", "lost", "hurt")}
+        joined = {who: line for who, line in last.items() if line["what"] == "joined"}
+        live = {
+            who: line for who, line in joined.items() if line["generation"] > after and not self.ended(who)
+        }
+        generations = {line["generation"] for line in live.values()}
+        if len(generations) != 1 or sum(len(line["places"]) for line in live.values()) != self.partitions:
+            return None
         ids = {who: str(line["member"]) for who, line in live.items()}
-        return generation, ids, {str(line["member"]): line["places"] for line in live.values()}
+        return generations.pop(), ids, {str(line["member"]): line["places"] for line in live.values()}
 
     def publish(self, generation: int, base: Mapping[str, list[int]], target: Mapping[str, list[int]]) -> int:
         """Put a plan on the control topic, and give its epoch."""

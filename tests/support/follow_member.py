@@ -1,6 +1,7 @@
 """One consumer process of a `Crew`: python -m tests.support.follow_member '{"who":"a", …}'.
 
-With `hurt` it hurts itself at a state of the hand-over: "released:KILL", "checking:STOP".
+With `hurt` it hurts itself at a state of the hand-over: "stopped:KILL", "offered:STOP". SIGUSR1 makes it subscribe
+again, which gives a member that does not lead the same generation twice; with `forget` its tokens are gone then.
 """
 
 import contextlib
@@ -10,12 +11,14 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
 
+from assignor.clients import follower_state_rules
 from assignor.clients.confluent import Follower
-from assignor.clients.follower_state import Action, Assign, Commit, Mark, Write
+from assignor.clients.follower_state import Action, Assign, Commit, FollowerState, Mark, Place, Token, Write
 from assignor.protocol.acks import Release, Taken
 
 OPTIONS = json.loads(sys.argv[1])
@@ -51,57 +54,72 @@ class Fragile(Follower):
         return isinstance(action, Assign) and point == "stopping" and stopping
 
 
-def main() -> None:
-    end = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: end.set())
-    config = {
-        "bootstrap.servers": OPTIONS["bootstrap"],
-        "group.id": OPTIONS["group"],
-        "client.id": OPTIONS["who"],
-        "enable.auto.commit": False,
-        "auto.offset.reset": "earliest",
-        "session.timeout.ms": 3000,
-        "heartbeat.interval.ms": 300,
-        "log_level": 2,
-        **OPTIONS.get("config", {}),
-    }
-    committed_at = time.monotonic()
+def forget(_: FollowerState, base: frozenset[Place]) -> Mapping[Place, Token]:
+    return {place: Token(mark=Mark.HELD) for place in base}
 
-    def gained(partitions: list[TopicPartition]) -> None:
-        note("gained", places=numbers(partitions), generation=follower.state.generation)
 
-    def revoked(partitions: list[TopicPartition]) -> None:
+def note_joined(follower: Follower) -> None:
+    state = follower.state
+    if state.settled:
+        places = sorted(partition for _, partition in state.base)
+        note("joined", places=places, member=state.member, generation=state.generation)
+
+
+class User:
+    """What a user of a follower does: processes, and commits now and then."""
+
+    def __init__(self) -> None:
+        self.end, self.again = threading.Event(), threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: self.end.set())
+        signal.signal(signal.SIGUSR1, lambda *_: self.again.set())
+        self.follower = Fragile(
+            {
+                "bootstrap.servers": OPTIONS["bootstrap"],
+                "group.id": OPTIONS["group"],
+                "client.id": OPTIONS["who"],
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "session.timeout.ms": 3000,
+                "heartbeat.interval.ms": 300,
+                "log_level": 2,
+                **OPTIONS.get("config", {}),
+            },
+            [OPTIONS["topic"]],
+            on_gained=lambda partitions: note("gained", places=numbers(partitions)),
+            on_revoked=self.revoked,
+            on_lost=lambda partitions: note("lost", places=numbers(partitions)),
+            control_topic=OPTIONS["control"],
+            acks_topic=OPTIONS["acks"],
+        )
+
+    def revoked(self, partitions: list[TopicPartition]) -> None:
         # `poll` was called again, so all that it returned is finished. A zombie's commit is refused.
         with contextlib.suppress(KafkaException):
-            follower.commit(asynchronous=False)
+            self.follower.commit(asynchronous=False)
         note("revoked", places=numbers(partitions))
 
-    def lost(partitions: list[TopicPartition]) -> None:
-        note("lost", places=numbers(partitions))
-
-    with Fragile(
-        config,
-        [OPTIONS["topic"]],
-        on_gained=gained,
-        on_revoked=revoked,
-        on_lost=lost,
-        control_topic=OPTIONS["control"],
-        acks_topic=OPTIONS["acks"],
-    ) as follower:
-        joined = ("", -1)
-        while not end.is_set():
-            message = follower.poll(0.2)
-            state = follower.state
-            if state.settled and (state.member, state.generation) != joined:
-                joined = (state.member, state.generation)
-                places = sorted(partition for _, partition in state.base)
-                note("joined", places=places, member=state.member, generation=state.generation)
+    def run(self) -> None:
+        joined, committed_s, noted_s = ("", -1), 0.0, 0.0
+        while not self.end.is_set():
+            if self.again.is_set():
+                self.again.clear()
+                self.follower._subscribe()
+            message = self.follower.poll(0.2)
+            now_s, state = time.monotonic(), self.follower.state
+            # Said again, for whoever does not know whether this process goes on after it was stopped.
+            if (state.member, state.generation) != joined or now_s - noted_s > 1.0:
+                joined, noted_s = (state.member, state.generation), now_s
+                note_joined(self.follower)
             if message is None or message.error() is not None:
                 continue
             note("record", place=message.partition(), offset=message.offset())
-            if time.monotonic() - committed_at > 0.3:
-                committed_at = time.monotonic()
-                follower.commit()
+            if now_s - committed_s > 0.3:
+                committed_s = now_s
+                self.follower.commit()
 
 
-main()
+if "forget" in OPTIONS:
+    follower_state_rules.restored_tokens = forget
+user = User()
+with user.follower:
+    user.run()
