@@ -6,18 +6,23 @@ import time
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, TopicPartition
 
 from assignor.clients.confluent import Follower, NotOwnedError, TransactionsUnsupportedError
 from assignor.clients.confluent_config import FollowerConfigError
 from assignor.clients.confluent_group import generation_of
 from assignor.protocol.acks import Accepted, Applied, Refused, Release, Taken, Void
+from assignor.protocol.group_metadata import decode_group_metadata
+from assignor.protocol.offsets import group_id_of, record_type_of
+from assignor.protocol.record_types import RecordType
 from pipeline.embedded import EmbeddedBroker
-from tests.support.broker import create_topics
+from tests.support.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC, create_topics
 from tests.support.follow_crew import Crew
 from tests.support.waiting import wait_until
 
 log = logging.getLogger(__name__)
+
+PLANS = 12
 
 
 def rotated(base: dict[str, list[int]]) -> dict[str, list[int]]:
@@ -40,7 +45,7 @@ def test_plan_is_applied_by_all_without_a_rebalance_a_loss_or_a_repetition(
         generation, _, base = crew.base(3)
         took_ms = []
         places = base
-        for _ in range(4):
+        for _ in range(PLANS):
             places = rotated(places)
             published_ms = time.time() * 1000
             epoch = crew.publish(generation, base, places)
@@ -54,7 +59,7 @@ def test_plan_is_applied_by_all_without_a_rebalance_a_loss_or_a_repetition(
         said = crew.all_acks()
         assert {ack.generation for ack in said} == {generation}
         assert not any(isinstance(ack, Void) for ack in said if ack.epoch < epoch)
-        assert len({a for a in said if isinstance(a, Release)}) == 4 * crew.partitions
+        assert len({a for a in said if isinstance(a, Release)}) == PLANS * crew.partitions
         assert max(took_ms) < 3000
         assert crew.missing() == []
         assert crew.repeated() == 0
@@ -163,16 +168,36 @@ def test_lone_follower_is_a_plain_consumer(broker: EmbeddedBroker, tmp_path: Pat
         assert follower.assignment() == []
 
 
-def test_generation_of_a_member_is_the_one_of_its_group(broker: EmbeddedBroker) -> None:
-    create_topics(broker.bootstrap_servers, {"generation-topic": 1})
-    consumer = Consumer(
-        {"bootstrap.servers": broker.bootstrap_servers, "group.id": "generation-group", "log_level": 2}
-    )
+def stored_generation(bootstrap: str, group: str) -> int | None:
+    """Generation in the newest metadata record of the group."""
+    reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False})
+    newest = None
+    try:
+        for number in range(OFFSETS_PARTITIONS):
+            place = TopicPartition(OFFSETS_TOPIC, number, 0)
+            end = reader.get_watermark_offsets(place, timeout=10)[1]
+            reader.assign([place])
+            for message in reader.consume(end, 2) if end else []:
+                key, value = message.key() or b"", message.value()
+                if value and record_type_of(key) == RecordType.GROUP_METADATA and group_id_of(key) == group:
+                    newest = decode_group_metadata(value).generation
+    finally:
+        reader.close()
+    return newest
+
+
+def test_generation_of_a_member_is_the_one_that_the_broker_has_stored(broker: EmbeddedBroker) -> None:
+    bootstrap, group = broker.bootstrap_servers, "generation-group"
+    create_topics(bootstrap, {"generation-topic": 1})
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
     try:
         consumer.subscribe(["generation-topic"])
         wait_until(lambda: consumer.poll(0.1) or consumer.assignment(), what="an assignment")
 
-        assert generation_of(consumer.consumer_group_metadata()) == 1
+        generation = generation_of(consumer.consumer_group_metadata())
+
+        assert generation > 0
+        wait_until(lambda: stored_generation(bootstrap, group) == generation, what=f"{generation} stored")
     finally:
         consumer.close()
 
