@@ -14,7 +14,7 @@ import numpy as np
 from assignor.arrays import Bools, Floats, Int64s
 from assignor.claims import NO_GENERATION
 from assignor.errors import InvalidCaseError, InvalidGroupError
-from assignor.group import Group
+from assignor.group import GREATEST_RATE, LEAST_CAPACITY, Group
 from assignor.members import Member, build_group
 from assignor.topics import Topics
 
@@ -186,8 +186,12 @@ def _capacity(value: object, key: str) -> float | None:
     if value is None:
         return None
     capacity = _number(value, key)
-    if capacity <= 0:
-        raise InvalidCaseError(key, "must be > 0 records per second; leave it out when it is unknown")
+    if not LEAST_CAPACITY <= capacity <= GREATEST_RATE:
+        raise InvalidCaseError(
+            key,
+            f"must be from {LEAST_CAPACITY} to {GREATEST_RATE} records per second; "
+            "leave it out when it is unknown",
+        )
     return capacity
 
 

@@ -16,6 +16,10 @@ from assignor.racks import Racks
 from assignor.subscriptions import Subscriptions
 from assignor.topics import Topics
 
+LEAST_CAPACITY = 1e-6
+"""Records per second; one in eleven days. Times at less could not be told from infinity."""
+GREATEST_RATE = 2**62
+"""Records per second, also of a capacity."""
 _GREATEST_TOTAL = float(2**62)
 
 
@@ -40,7 +44,8 @@ class Group:
 
     Raises:
         InvalidGroupError: An array has the wrong length, an index is out of range, lag is negative or too
-            large to be summed, a rate is negative or not finite, or a capacity is not finite and > 0.
+            large to be summed, a rate is not from 0 to `GREATEST_RATE`, or a capacity is not from
+            `LEAST_CAPACITY` to `GREATEST_RATE`.
     """
 
     topics: Topics
@@ -54,7 +59,7 @@ class Group:
     rate: Floats
     """Records per second that arrive in each partition, >= 0."""
     capacity: Floats | None
-    """Records per second each member can drain, > 0; None when that is unknown."""
+    """Records per second each member can drain; None when that is unknown."""
     racks: Racks | None = None
     """Racks of members and replicas; None when no member has one."""
     ignored_claims: IgnoredClaims = field(default_factory=IgnoredClaims)
@@ -79,8 +84,10 @@ class Group:
             raise InvalidGroupError(f"lag of {self.topics.name(int(self.lag.argmin()))} is negative")
         if float(self.lag.sum(dtype=np.float64)) > _GREATEST_TOTAL:
             raise InvalidGroupError("total lag is above 2**62 records, no real log is that long")
-        if not (np.isfinite(self.rate) & (self.rate >= 0)).all():
-            raise InvalidGroupError("every arrival rate must be a finite number >= 0")
+        if not ((self.rate >= 0) & (self.rate <= GREATEST_RATE)).all():
+            raise InvalidGroupError(
+                f"every arrival rate must be from 0 to {GREATEST_RATE} records per second"
+            )
 
     def _check_members(self) -> None:
         n = len(self.member_ids)
@@ -91,9 +98,12 @@ class Group:
             raise InvalidGroupError(f"every partition needs a holder from -1 to {n - 1}")
         capacity = self.capacity
         if capacity is not None and not (
-            capacity.shape == (n,) and np.isfinite(capacity).all() and (capacity > 0).all()
+            capacity.shape == (n,) and ((capacity >= LEAST_CAPACITY) & (capacity <= GREATEST_RATE)).all()
         ):
-            raise InvalidGroupError("every member needs a finite capacity > 0, or none has one")
+            raise InvalidGroupError(
+                f"every member needs a capacity from {LEAST_CAPACITY} to {GREATEST_RATE} records per second, "
+                "or none has one"
+            )
         racks = self.racks
         if racks is not None and (len(racks.of_member) != n or len(racks.of_partition) != self.n_partitions):
             raise InvalidGroupError("racks are those of other members or partitions")

@@ -16,7 +16,7 @@ from assignor.assignment import Assignment
 from assignor.drain import drain_s, lag_imbalance
 from assignor.drain_bound import lower_bound_s
 from assignor.errors import AbstainError, AssignorError
-from assignor.group import Group
+from assignor.group import LEAST_CAPACITY, Group
 from assignor.lag import UNKNOWN, assignor_lag
 from assignor.members import Member, build_group
 from assignor.plan_facts import Decision, GroupFacts, PartitionFacts, Published, Rules
@@ -116,7 +116,8 @@ def _capacity(
         )
         pid = pid[pid >= 0]
         rate = float(drained[pid].sum())
-        rates.append(rate if rate > 0 and lag[pid].sum() > _BACKLOG_S * rate else None)
+        # The moving average of a member that is stuck halves for ever.
+        rates.append(max(rate, LEAST_CAPACITY) if rate > 0 and lag[pid].sum() > _BACKLOG_S * rate else None)
     return rates
 
 

@@ -139,6 +139,16 @@ def test_member_that_keeps_up_counts_as_fast_as_those_with_a_backlog() -> None:
     assert decision.drain_s_after == pytest.approx(900 / 20)
 
 
+def test_members_stuck_for_days_are_slow_and_no_fault() -> None:
+    """A moving average of nothing halves for ever; dividing by what is left of it gives infinity."""
+    stuck = replace(partitions(LAGS), drain_rate=np.full(4, 1e-310), arrival_rate=np.full(4, 1000.0))
+
+    decision = decided(lags=stuck, rules=replace(RULES, strategy="lag-sticky", options={}))
+
+    assert decision.decided == "unchanged"
+    assert "members: add partitions" in (decision.reason or "")
+
+
 def test_no_drain_rate_gives_no_times() -> None:
     decision = decided()
 
