@@ -19,6 +19,7 @@ from tests.benchmarks.assignor_groups import Shape, heavy_tailed_lag, heavy_tail
 Say = Callable[[str], None]
 Figures = dict[str, Any]
 
+_SIZE = {"partitions": "partitions", "members": "members"}
 _COLD = {
     "kafka_cold_ms": "Kafka, first time, ms",
     "cold_times_as_fast": "times as fast",
@@ -45,22 +46,30 @@ def measure(say: Say, *, quick: bool) -> Figures:
             figures[part] = {case.name: _case(case, kafka, say, quick=quick) for case in cases}
     figures["tables"] = [
         {
-            "header": ["assignors", "goal", "met", *_COLD.values(), *_COLUMNS.values(), *_GROWTH.values()],
+            "header": [
+                "assignors",
+                "goal",
+                "met",
+                *_SIZE.values(),
+                *_COLD.values(),
+                *_COLUMNS.values(),
+                *_GROWTH.values(),
+            ],
             "rows": [
                 [
                     case.name,
                     case.goal.words,
                     "" if quick else _met(case, sizes[0]),
-                    *_cells(sizes[0], _COLD | _COLUMNS),
+                    *_cells(sizes[0], _SIZE | _COLD | _COLUMNS),
                     *_growth(sizes),
                 ]
                 for case, sizes in zip(TABLE, figures["goals"].values(), strict=True)
             ],
         },
         {
-            "header": ["Kafka's grid", "members", "partitions", *_COLUMNS.values(), *_GROWTH.values()],
+            "header": ["Kafka's grid", *_SIZE.values(), *_COLUMNS.values(), *_GROWTH.values()],
             "rows": [
-                [name, size["members"], size["partitions"], *_cells(size, _COLUMNS), *_growth(sizes)]
+                [name, *_cells(size, _SIZE | _COLUMNS), *_growth(sizes)]
                 for name, sizes in figures["grid"].items()
                 for size in sizes
             ],
