@@ -8,7 +8,9 @@ from random import Random
 
 from assignor.protocol.acks import Release, Taken, Void
 from pipeline.embedded import EmbeddedBroker
+from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.follow_crew import Crew
+from tests.support.waiting import wait_until
 
 log = logging.getLogger(__name__)
 
@@ -104,6 +106,26 @@ def test_hundreds_of_hand_overs_under_kills_lose_nothing_and_have_one_owner(
         )
         assert crew.missing() == []
         assert crew.overlaps() == []
+
+
+def test_broker_that_is_killed_in_a_hand_over_loses_nothing(tmp_path: Path) -> None:
+    with small_broker() as own:
+        create_offsets_topic(own.bootstrap_servers)
+        with Crew(own.bootstrap_servers, "outage", tmp_path, partitions=8) as crew:
+            for who in "abc":
+                crew.start(who)
+            generation, _, base = crew.base(3)
+            target = dict(zip(sorted(base), [base[name] for name in sorted(base, reverse=True)], strict=True))
+
+            crew.publish(generation, base, target)
+            own.kill()
+            own.start()
+            produced = crew.produced
+            wait_until(lambda: crew.produced > produced + 200, what="records after the outage")
+            crew.finish()
+
+            assert crew.missing() == []
+            assert crew.overlaps() == []
 
 
 def test_judge_sees_the_second_owner_when_tokens_are_forgotten(
