@@ -17,6 +17,7 @@ from kafka.structs import MemberState
 
 from assignor.clients import aiokafka as of_aiokafka
 from assignor.clients import kafka_python as of_kafka_python
+from assignor.clients.kafka_python_private import is_stuck, request_rejoin
 from assignor.protocol import control
 from assignor.protocol.control import ControlRecord
 from tests.support.waiting import wait_until
@@ -124,6 +125,10 @@ class KafkaPythonMember(PluginMember):
                     following.keep_up()
                 elif assignor:
                     assignor.watch()
+                elif is_stuck(consumer):
+                    request_rejoin(
+                        consumer
+                    )  # as a plain consumer of this client ends up without a poll of seconds
                 self._take(consumer.poll(timeout_ms=self._poll_ms))
                 self._look(consumer)
 
