@@ -1,119 +1,38 @@
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from assignor.clients.follower_state import (
-    AcksSeen,
-    Action,
     Assign,
-    Assigned,
     Change,
     Commit,
     Committed,
-    Event,
-    FollowerState,
-    Instant,
-    Lost,
     Mark,
     Phase,
     PlanSeen,
     Rejoin,
     Revoked,
-    Settings,
     Tell,
     Tick,
-    Unassign,
     Write,
 )
-from assignor.clients.follower_state_rules import advance
-from assignor.protocol.acks import Accepted, AnyAck, Applied, Refused, Release, Taken, Void
-from tests.support.follow_plans import CLUSTER, GROUP, plan
-
-A, B = "a", "b"
-P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
-BASE = {A: [0, 1], B: [2]}
-MOVE_1 = plan(BASE, {A: [0], B: [1, 2]}, epoch=5, generation=3)
-KindOfAction = TypeVar("KindOfAction", bound=Action)
-
-
-class Driver:
-    """One follower; `do` is one event, and `commit` its answer to a commit."""
-
-    def __init__(self, *, static: bool = False) -> None:
-        self.state = FollowerState(settings=Settings(cluster=CLUSTER, group=GROUP, static=static))
-        self.now_s = 0.0
-        self.actions: tuple[Action, ...] = ()
-
-    def do(self, *events: Event) -> tuple[Action, ...]:
-        done: list[Action] = []
-        for event in events:
-            self.state, actions = advance(self.state, event, Instant(monotonic_s=self.now_s, wall_ms=1_000))
-            done += actions
-        self.actions = tuple(done)
-        return self.actions
-
-    def hear(self, *acks: AnyAck) -> tuple[Action, ...]:
-        return self.do(AcksSeen(acks=acks))
-
-    def wait(self, seconds: float) -> tuple[Action, ...]:
-        self.now_s += seconds
-        return self.do(Tick())
-
-    def written(self) -> list[AnyAck]:
-        return [action.ack for action in self.actions if isinstance(action, Write)]
-
-    def the(self, kind: type[KindOfAction]) -> KindOfAction:
-        (found,) = [action for action in self.actions if isinstance(action, kind)]
-        return found
-
-    def kinds(self) -> list[type[Any]]:
-        return [type(action) for action in self.actions]
-
-
-def head(member: str, *, epoch: int = 5, generation: int = 3) -> dict[str, Any]:
-    return {
-        "cluster": CLUSTER,
-        "group": GROUP,
-        "generation": generation,
-        "epoch": epoch,
-        "member": member,
-        "at_ms": 1_000,
-    }
-
-
-def release(giver: str, to: str, *, partition: int, hop: int = 1, offset: int = 70) -> Release:
-    return Release(**head(giver), to=to, topic="t", partition=partition, hop=hop, offset=offset)
-
-
-def taken(member: str, *, partition: int, hop: int = 1) -> Taken:
-    return Taken(**head(member), topic="t", partition=partition, hop=hop)
-
-
-def assigned(member: str, *, generation: int = 3) -> Assigned:
-    return Assigned(member=member, generation=generation, places=frozenset(("t", p) for p in BASE[member]))
-
-
-@pytest.fixture
-def giver() -> Driver:
-    """Member a, which follows a plan that gives partition 1 to member b."""
-    driver = Driver()
-    driver.do(assigned(A), PlanSeen(plan=MOVE_1))
-    return driver
-
-
-@pytest.fixture
-def taker() -> Driver:
-    driver = Driver()
-    driver.do(assigned(B), PlanSeen(plan=MOVE_1))
-    return driver
-
-
-@pytest.fixture
-def released(giver: Driver) -> Driver:
-    giver.hear(Accepted(**head(B)))
-    giver.do(Committed(accepted=True, offsets={P1: 70}))
-    return giver
+from assignor.protocol.acks import Accepted, Applied, Refused, Void
+from tests.support.follow_driver import (
+    BASE,
+    MOVE_1,
+    P0,
+    P1,
+    P2,
+    A,
+    B,
+    Driver,
+    assigned,
+    head,
+    release,
+    taken,
+)
+from tests.support.follow_plans import plan
 
 
 def test_assigned_partitions_are_read_and_told() -> None:
@@ -341,74 +260,3 @@ def test_newer_plan_may_start_from_where_the_partitions_are_now(released: Driver
     released.do(PlanSeen(plan=onwards))
 
     assert released.written() == [Accepted(**head(A, epoch=6))]
-
-
-def test_revocation_gives_up_all_after_the_user_was_told(released: Driver) -> None:
-    released.do(Revoked())
-
-    assert released.kinds() == [Tell, Unassign, Write]
-    assert released.the(Tell) == Tell(change=Change.REVOKED, places=frozenset({P0}))
-    assert released.written() == [Void(**head(A), why="revoked")]
-    assert released.state.phase is Phase.OUT
-    assert released.do(Revoked()) == ()
-
-
-def test_loss_tells_the_user_after_reading_has_ended(giver: Driver) -> None:
-    giver.do(Lost())
-
-    assert giver.kinds() == [Unassign, Write, Tell]
-    assert giver.the(Tell).change is Change.LOST
-
-
-def test_same_generation_again_leaves_given_partitions_where_they_are(released: Driver) -> None:
-    released.do(Revoked(), assigned(A))
-
-    assert released.state.held == {P0}
-
-
-def test_same_generation_again_keeps_what_was_taken(taker: Driver) -> None:
-    taker.hear(release(A, B, partition=1))
-    taker.do(Committed(accepted=True, offsets={P1: 70}), Revoked(), assigned(B))
-
-    assert taker.state.held == {P1, P2}
-
-
-def test_same_generation_again_keeps_what_was_stopped_and_not_released(giver: Driver) -> None:
-    giver.hear(Accepted(**head(B)))
-    giver.do(Committed(accepted=False, offsets={}), Revoked(), assigned(A))
-
-    assert P1 in giver.state.held | giver.state.marked(Mark.STOPPING)
-    assert giver.the(Commit).offsets == {P1: None}
-
-
-def test_same_generation_again_waits_for_a_release_that_was_not_taken(taker: Driver) -> None:
-    taker.hear(release(A, B, partition=1))
-    taker.do(Committed(accepted=False, offsets={}), Revoked(), assigned(B))
-    assert taker.state.held == {P2}
-
-    taker.hear(release(A, B, partition=1))
-
-    assert taker.the(Commit).offsets == {P1: 70}
-
-
-@pytest.mark.parametrize("end", [Revoked(), Lost()], ids=["revoked", "lost"])
-def test_next_generation_starts_from_what_kafka_assigned(released: Driver, end: Event) -> None:
-    released.do(end, assigned(A, generation=4))
-
-    assert released.the(Assign).places == {P0, P1}
-
-
-def test_lost_generation_is_never_the_same_again(released: Driver) -> None:
-    released.do(Lost(), assigned(A))
-
-    assert released.the(Assign).places == {P0, P1}
-
-
-def test_acks_of_the_next_generation_may_arrive_before_it() -> None:
-    driver = Driver()
-    driver.do(assigned(A, generation=2), Revoked(), PlanSeen(plan=MOVE_1))
-
-    driver.hear(Accepted(**head(B, generation=2)), Accepted(**head(B)))
-    driver.do(assigned(A))
-
-    assert driver.the(Commit).offsets == {P1: None}

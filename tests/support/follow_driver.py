@@ -1,0 +1,105 @@
+"""One follower's state, driven by hand, on a plan that gives partition 1 from member a to member b."""
+
+from typing import Any, TypeVar
+
+from assignor.clients.follower_state import (
+    AcksSeen,
+    Action,
+    Assigned,
+    Committed,
+    Event,
+    FollowerState,
+    Instant,
+    PlanSeen,
+    Settings,
+    Tick,
+    Write,
+)
+from assignor.clients.follower_state_rules import advance
+from assignor.protocol.acks import Accepted, AnyAck, Release, Taken
+from tests.support.follow_plans import CLUSTER, GROUP, plan
+
+A, B = "a", "b"
+P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
+BASE = {A: [0, 1], B: [2]}
+MOVE_1 = plan(BASE, {A: [0], B: [1, 2]}, epoch=5, generation=3)
+KindOfAction = TypeVar("KindOfAction", bound=Action)
+
+
+class Driver:
+    """One follower; `do` is one event, and `commit` its answer to a commit."""
+
+    def __init__(self, *, static: bool = False) -> None:
+        self.state = FollowerState(settings=Settings(cluster=CLUSTER, group=GROUP, static=static))
+        self.now_s = 0.0
+        self.actions: tuple[Action, ...] = ()
+
+    def do(self, *events: Event) -> tuple[Action, ...]:
+        done: list[Action] = []
+        for event in events:
+            self.state, actions = advance(self.state, event, Instant(monotonic_s=self.now_s, wall_ms=1_000))
+            done += actions
+        self.actions = tuple(done)
+        return self.actions
+
+    def hear(self, *acks: AnyAck) -> tuple[Action, ...]:
+        return self.do(AcksSeen(acks=acks))
+
+    def wait(self, seconds: float) -> tuple[Action, ...]:
+        self.now_s += seconds
+        return self.do(Tick())
+
+    def written(self) -> list[AnyAck]:
+        return [action.ack for action in self.actions if isinstance(action, Write)]
+
+    def the(self, kind: type[KindOfAction]) -> KindOfAction:
+        (found,) = [action for action in self.actions if isinstance(action, kind)]
+        return found
+
+    def kinds(self) -> list[type[Any]]:
+        return [type(action) for action in self.actions]
+
+
+def head(member: str, *, epoch: int = 5, generation: int = 3) -> dict[str, Any]:
+    return {
+        "cluster": CLUSTER,
+        "group": GROUP,
+        "generation": generation,
+        "epoch": epoch,
+        "member": member,
+        "at_ms": 1_000,
+    }
+
+
+def release(giver: str, to: str, *, partition: int, hop: int = 1, offset: int = 70) -> Release:
+    return Release(**head(giver), to=to, topic="t", partition=partition, hop=hop, offset=offset)
+
+
+def taken(member: str, *, partition: int, hop: int = 1) -> Taken:
+    return Taken(**head(member), topic="t", partition=partition, hop=hop)
+
+
+def assigned(member: str, *, generation: int = 3) -> Assigned:
+    return Assigned(member=member, generation=generation, places=frozenset(("t", p) for p in BASE[member]))
+
+
+def following_giver() -> Driver:
+    """Member a, which has accepted the plan."""
+    driver = Driver()
+    driver.do(assigned(A), PlanSeen(plan=MOVE_1))
+    return driver
+
+
+def following_taker() -> Driver:
+    """Member b, which has accepted the plan."""
+    driver = Driver()
+    driver.do(assigned(B), PlanSeen(plan=MOVE_1))
+    return driver
+
+
+def having_released() -> Driver:
+    """Member a, after its release of partition 1."""
+    driver = following_giver()
+    driver.hear(Accepted(**head(B)))
+    driver.do(Committed(accepted=True, offsets={P1: 70}))
+    return driver
