@@ -53,7 +53,7 @@ class _Employer:
         tried[taker] = True
         while self._filled[taker] < self._fair * _ENOUGH and not tried.all():
             giver = int(np.where(tried, -np.inf, self._filled).argmax())
-            if self._filled[giver] <= self._fair:
+            if self._filled[giver] <= self._fair and len(self._holds[taker]) > 0:
                 return
             pid = self._gift(giver, taker)
             if pid < 0:
@@ -68,8 +68,10 @@ class _Employer:
         pids = self._holds[giver]
         if problem.may_read is not None:
             pids = pids[problem.may_read[problem.set_of[pids], taker]]
-        room = (self._fair - self._filled[taker]) * problem.capacity[taker] * _ROUNDING
-        fitting = pids[self._weight[pids] <= room]
+        capacity, filled = problem.capacity[taker], self._filled[taker]
+        # The two must not merely change places.
+        pids = pids[self._weight[pids] < (self._filled[giver] - filled) * capacity]
+        fitting = pids[self._weight[pids] <= (self._fair - filled) * capacity * _ROUNDING]
         if len(fitting) == 0 and len(self._holds[taker]) == 0:
             # Even the lightest is more than the share; it is still better than nothing.
             fitting = pids[-1:]

@@ -18,7 +18,7 @@ from tests.support.drain_groups import FREE, lag_sticky, lagging_groups, moved, 
 from tests.support.drain_judge import soonest_s
 from tests.support.groups import Description, by_name, descriptions, owned_by
 
-FEW = settings(max_examples=60)
+FEW = settings(max_examples=40)
 OPTIONS = st.fixed_dictionaries(
     {
         "move_cost_s": st.sampled_from((0.0, 1.0, 5.0)),

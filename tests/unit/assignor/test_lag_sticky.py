@@ -304,10 +304,34 @@ def test_idle_member_is_given_no_more_than_the_budget() -> None:
     assert moved(lagging, lag_sticky(lagging, max_moves=1)) == 1
 
 
-def test_only_partition_of_a_member_is_not_passed_to_an_idle_one() -> None:
-    lagging = owned([0], [], rates=[[5.0], []])
+def test_only_partition_of_a_member_is_not_passed_to_a_faster_idle_one() -> None:
+    members = [
+        member("a", "t", owned={"t": [0]}, capacity=10.0),
+        member("b", "t", owned={"t": [1, 2]}, capacity=10.0),
+        member("fast", "t", capacity=30.0),
+    ]
+    lagging = group({"t": 3}, *members, rates={"t": [8.0, 0.5, 0.25]})
 
-    assert moved(lagging, lag_sticky(lagging)) == 0
+    assert answered(lagging) == {"a": ["t-0"], "b": ["t-2"], "fast": ["t-1"]}
+
+
+@pytest.mark.parametrize(
+    ("rates", "taken"),
+    [
+        ([[8.0], [0.5, 0.5], []], 0.5),
+        ([[4.0, 4.0], [1.0], []], 4.0),
+        ([[7.0], [2.0, 0.0], []], 0.0),
+    ],
+    ids=["not the only one of another", "more than its share", "nothing but a change of places"],
+)
+def test_idle_member_gets_something_if_anybody_has_two(rates: list[list[float]], taken: float) -> None:
+    lagging = owned(*([0] * len(mine) for mine in rates), rates=rates)
+
+    target = lag_sticky(lagging, floor_s=100.0)
+
+    verify.check(lagging, target)
+    assert moved(lagging, target) == 1
+    assert lagging.rate[target.member == 2].tolist() == [taken]
 
 
 def test_slow_idle_member_is_not_given_what_it_could_not_drain() -> None:

@@ -15,7 +15,7 @@ from assignor.lag_sticky_polish import polish
 from assignor.lag_sticky_problem import Problem
 from assignor.lag_sticky_rooms import rooms
 from assignor.lag_sticky_search import Search
-from assignor.lag_sticky_shelves import shelves
+from assignor.lag_sticky_shelves import by_member_and_weight, shelves
 from assignor.lag_sticky_standing import Standing
 from assignor.lag_sticky_start import problem_of
 from assignor.lag_sticky_steps import Options, Step
@@ -95,6 +95,20 @@ def test_partitions_placed_anew_are_on_no_shelf() -> None:
 
     assert sorted(shelf.pid.tolist()) == [1, 2]
     assert 0 not in shelf.table
+
+
+@pytest.mark.parametrize(
+    "n_members", [3, 2**30], ids=["all digits", "so many members that digits are dropped"]
+)
+def test_partitions_are_sorted_by_member_and_falling_weight(n_members: int) -> None:
+    random = np.random.default_rng(3)
+    start = random.integers(-1, 3, 500).astype(np.int32)
+    weight = random.integers(0, 20, 500) * 1000.0
+
+    ordered = by_member_and_weight(start, weight, n_members)
+
+    expected = sorted(np.nonzero(start >= 0)[0].tolist(), key=lambda p: (start[p], -weight[p], p))
+    assert ordered.tolist() == expected
 
 
 def test_heavy_partition_drives_lighter_ones_out() -> None:
