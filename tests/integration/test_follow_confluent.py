@@ -125,6 +125,27 @@ def test_rebalance_voids_the_plan_and_the_next_one_is_followed(
         assert crew.overlaps() == []
 
 
+def test_nothing_is_given_to_a_member_that_has_not_heard_of_the_plan(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    create_topics(broker.bootstrap_servers, {"mixed-silence": 1})
+    with Crew(broker.bootstrap_servers, "mixed", tmp_path) as crew:
+        crew.start("a")
+        crew.start("b")
+        crew.start("c", control="mixed-silence")
+        generation, ids, base = crew.base(3)
+        swapped = {ids["a"]: base[ids["b"]], ids["b"]: base[ids["c"]], ids["c"]: base[ids["a"]]}
+
+        epoch = crew.publish(generation, base, swapped)
+        crew.wait_for_acks(Taken, epoch, 1)
+        crew.finish()
+
+        released = {(ack.member, ack.to) for ack in crew.all_acks() if isinstance(ack, Release)}
+        assert released == {(ids["b"], ids["a"])}
+        assert crew.missing() == []
+        assert crew.overlaps() == []
+
+
 def test_static_member_stays_on_its_base_and_says_why(broker: EmbeddedBroker, tmp_path: Path) -> None:
     with Crew(broker.bootstrap_servers, "static", tmp_path, partitions=2) as crew:
         crew.start("a", config={"group.instance.id": "a"})
