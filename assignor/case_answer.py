@@ -8,7 +8,7 @@ from assignor.arrays import Int32s
 from assignor.assignment import Assignment, Unassigned
 from assignor.by_member import by_member, by_topic
 from assignor.case_input import Case
-from assignor.drain import drain_s, lag_imbalance
+from assignor.drain import drain_s, lag_imbalance, undrained
 from assignor.drain_bound import LowerBound, group_bound
 from assignor.drain_words import obstacles
 from assignor.group import Group
@@ -102,7 +102,12 @@ def _never_remarks(group: Group, bound: LowerBound | None, times: dict[str, floa
         return list(obstacles(group, bound))
     remarks = []
     if times["drain_s_before"] == math.inf and (group.owner >= 0).any():
-        remarks.append("under its present owners the group is never drained")
+        unread = int(undrained(group, group.owner).sum())
+        remarks.append(
+            f"{unread} partition(s) with records to read have no owner now"
+            if unread > 0
+            else "under its present owners the group is never drained"
+        )
     if times["drain_s_after"] == math.inf:
         remarks.append("under this assignment the group is never drained")
     return remarks

@@ -7,7 +7,7 @@ drain rate for every member; without one there is no time (unknown is never 0), 
 
 import numpy as np
 
-from assignor.arrays import Floats, Int32s, Int64s
+from assignor.arrays import Bools, Floats, Int32s, Int64s
 from assignor.group import Group
 
 
@@ -32,14 +32,21 @@ def member_drain_s(group: Group, member: Int32s) -> Floats | None:
 def drain_s(group: Group, member: Int32s) -> float | None:
     """Seconds until the slowest member is through, `inf` for never, None when capacities are unknown.
 
-    A partition that somebody subscribes to but nobody holds is never drained once it lags or receives.
-    Partitions nobody subscribes to are not the group's work and do not count.
+    What nobody drains (`undrained`) takes for ever.
     """
     times = member_drain_s(group, member)
     if times is None:
         return None
-    left = group.readable() & (member < 0) & ((group.lag > 0) | (group.rate > 0))
-    return float(np.inf) if left.any() else float(times.max(initial=0.0))
+    return float(np.inf) if undrained(group, member).any() else float(times.max(initial=0.0))
+
+
+def undrained(group: Group, member: Int32s) -> Bools:
+    """P entries: does the partition lag or receive, and somebody subscribes to it, but nobody holds it.
+
+    Partitions nobody subscribes to are not the group's work and do not count.
+    """
+    work: Bools = (group.lag > 0) | (group.rate > 0)
+    return work & (member < 0) & group.readable()
 
 
 def lag_imbalance(group: Group, member: Int32s) -> float:

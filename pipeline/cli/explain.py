@@ -48,7 +48,10 @@ def _sooner(row: Row) -> str:
     with_s, without_s = row["drain_s_after"], row["drain_s_without"]
     if with_s is None:
         return "never anyway" if without_s is None else "makes it never"
-    return "never without" if without_s is None else time_in_words(without_s - with_s)
+    if without_s is None:
+        return "never without"
+    sooner_s = without_s - with_s
+    return time_in_words(sooner_s) if sooner_s >= 0 else f"-{time_in_words(-sooner_s)}"
 
 
 def _place(row: Row) -> str:

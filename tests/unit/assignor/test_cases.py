@@ -114,6 +114,15 @@ def test_never_is_null_with_the_reason(rates: list[float], reason: str) -> None:
     assert result["reason"] == reason
 
 
+def test_owners_are_not_blamed_for_a_partition_that_has_none() -> None:
+    members = {m: {"topics": ["t"], "owned": o, "capacity": 10} for m, o in (("a", {"t": [0]}), ("b", {}))}
+
+    result = answer(case(members=members))
+
+    assert result["figures"]["drain_s_before"] is None
+    assert result["reason"] == "1 partition(s) with records to read have no owner now"
+
+
 def test_unknown_lag_is_null_in_the_move_and_told_in_the_reason() -> None:
     result = answer(case(lags={"t": [30, None]}))
 

@@ -124,6 +124,16 @@ def test_move_that_makes_it_worse_is_told_of_other_strategies(command: Any) -> N
     assert lines[-1][4:7] == ["makes", "it", "never"]
 
 
+def test_move_that_makes_it_later_says_by_how_much(command: Any) -> None:
+    """By count roundrobin gives b the second partition, which takes b 600 s."""
+    case = json.loads(json.dumps(_CASE))
+    case["members"]["b"]["capacity"] = 1
+
+    lines = told(command, case, "-s", "roundrobin")
+
+    assert lines[-1][4:6] == ["-7.5", "min"]
+
+
 def test_times_without_capacities_are_left_out(command: Any) -> None:
     case = json.loads(json.dumps(_CASE))
     for member in case["members"].values():
