@@ -8,18 +8,18 @@ from assignor.drain import drain_s
 from assignor.drain_bound import lower_bound
 from assignor.drain_work import Work
 from assignor.group import Group
-from assignor.lag_sticky_deadline import Deadline, fewest
-from assignor.lag_sticky_deal import Dealer
-from assignor.lag_sticky_fill import Filler
-from assignor.lag_sticky_polish import polish
-from assignor.lag_sticky_problem import Problem
-from assignor.lag_sticky_rooms import rooms
-from assignor.lag_sticky_search import Search
-from assignor.lag_sticky_shelves import by_member_and_weight, shelves
-from assignor.lag_sticky_standing import Standing
-from assignor.lag_sticky_start import problem_of
-from assignor.lag_sticky_steps import Options, Step
-from assignor.lag_sticky_terms import Terms
+from assignor.lag_sticky.deadline import Deadline, fewest
+from assignor.lag_sticky.deal import Dealer
+from assignor.lag_sticky.fill import Filler
+from assignor.lag_sticky.polish import polish
+from assignor.lag_sticky.problem import Problem
+from assignor.lag_sticky.rooms import rooms
+from assignor.lag_sticky.search import Search
+from assignor.lag_sticky.shelves import by_member_and_weight, shelves
+from assignor.lag_sticky.standing import Standing
+from assignor.lag_sticky.start import problem_of
+from assignor.lag_sticky.steps import Options, Step
+from assignor.lag_sticky.terms import Terms
 from assignor.registry import strategy
 from tests.support.drain_groups import FREE, lag_sticky, moved, owned
 from tests.support.groups import group, member

@@ -4,7 +4,7 @@ import numpy as np
 
 from assignor.arrays import Bools, Int32s, Int64s
 from assignor.drain_undo import Loads, Moved, undone
-from assignor.lag_sticky_problem import Plan, Problem
+from assignor.lag_sticky.problem import Plan, Problem
 
 _MOST_ROUNDS = 32
 

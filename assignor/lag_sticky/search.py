@@ -7,11 +7,11 @@ import numpy as np
 from assignor.arrays import Floats, Int64s
 from assignor.drain_bound import lower_bound
 from assignor.drain_work import Work
-from assignor.lag_sticky_fill import Filler
-from assignor.lag_sticky_polish import polish
-from assignor.lag_sticky_problem import Plan, Problem
-from assignor.lag_sticky_shelves import shelves
-from assignor.lag_sticky_standing import Standing
+from assignor.lag_sticky.fill import Filler
+from assignor.lag_sticky.polish import polish
+from assignor.lag_sticky.problem import Plan, Problem
+from assignor.lag_sticky.shelves import shelves
+from assignor.lag_sticky.standing import Standing
 
 # Deadlines of a sweep: enough that plans of fewer moves are among them, and then towards the earliest.
 _GRID = 9

@@ -11,7 +11,7 @@ win, and asked twice about the same state the strategy answers the same.
 How: deadlines are tried from late to early. A member that misses a deadline gives up the fewest partitions it
 can; those, heaviest first, go where there is room, if need be pushing lighter ones out. The best plans are then
 improved step by step: from the slowest member one partition is given away, two are exchanged, or one is passed
-on through a third member (`lag_sticky_search`). What no assignment can beat is known from `drain_bound`.
+on through a third member (`lag_sticky.search`). What no assignment can beat is known from `drain_bound`.
 
 Source: deadline and fewest given up after Aggarwal, Motwani, Zhu, The load rebalancing problem (2006); heaviest
 first after Graham, Bounds on multiprocessing timing anomalies (1969).
@@ -29,9 +29,9 @@ from assignor.drain import summed
 from assignor.drain_bound import lower_bound
 from assignor.drain_work import Work
 from assignor.group import Group
-from assignor.lag_sticky_remarks import remarks
-from assignor.lag_sticky_round import play
-from assignor.lag_sticky_terms import OPTIONS, Terms
+from assignor.lag_sticky.remarks import remarks
+from assignor.lag_sticky.round import play
+from assignor.lag_sticky.terms import OPTIONS, Terms
 
 __all__ = ["NAME", "OPTIONS", "assign"]
 
@@ -53,7 +53,7 @@ def assign(group: Group, **options: Any) -> Assignment:
 
     Args:
         group: Without capacities every member is taken to be equally fast.
-        options: See `lag_sticky_terms`.
+        options: See `lag_sticky.terms`.
     """
     terms = Terms(**options)
     work = Work.of(group, _capacity(group))

@@ -7,12 +7,12 @@ from assignor.arrays import Int32s
 from assignor.drain_bound import LowerBound
 from assignor.drain_work import Work
 from assignor.group import Group
-from assignor.lag_sticky_idle import employed
-from assignor.lag_sticky_problem import Plan, Problem
-from assignor.lag_sticky_search import Search
-from assignor.lag_sticky_start import problem_of
-from assignor.lag_sticky_terms import Terms
-from assignor.lag_sticky_trim import trimmed
+from assignor.lag_sticky.idle import employed
+from assignor.lag_sticky.problem import Plan, Problem
+from assignor.lag_sticky.search import Search
+from assignor.lag_sticky.start import problem_of
+from assignor.lag_sticky.terms import Terms
+from assignor.lag_sticky.trim import trimmed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,7 +9,7 @@ from assignor.arrays import Bools, Floats, Int32s, Int64s
 from assignor.drain import summed
 from assignor.drain_price import Price
 from assignor.group import Group
-from assignor.lag_sticky_terms import Terms
+from assignor.lag_sticky.terms import Terms
 
 _SAME = 1e-3
 """Times that differ by less than this share are the same: rates are not known any better."""

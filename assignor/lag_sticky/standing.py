@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from assignor.arrays import Floats, Int64s
-from assignor.lag_sticky_problem import Plan, Problem
-from assignor.lag_sticky_shelves import Shelves
+from assignor.lag_sticky.problem import Plan, Problem
+from assignor.lag_sticky.shelves import Shelves
 
 _WIDTH = 24
 _HEAVY = 12

@@ -3,8 +3,8 @@
 import numpy as np
 
 from assignor.arrays import Bools
-from assignor.lag_sticky_standing import Standing
-from assignor.lag_sticky_steps import Options
+from assignor.lag_sticky.standing import Standing
+from assignor.lag_sticky.steps import Options
 
 _MOST_STEPS = 200
 _MOST_STUCK = 16

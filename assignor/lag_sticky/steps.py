@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assignor.arrays import Bools, Floats, Int64s
-from assignor.lag_sticky_standing import Standing, Transfer
+from assignor.lag_sticky.standing import Standing, Transfer
 
 _CLEARLY_LESS = 1 - 1e-6
 # Members and partitions that are looked at: the work of a step is their product.

@@ -4,8 +4,8 @@ import numpy as np
 
 from assignor.arrays import Floats
 from assignor.drain import summed
-from assignor.lag_sticky_problem import Plan, Problem
-from assignor.lag_sticky_shelves import by_member_and_weight
+from assignor.lag_sticky.problem import Plan, Problem
+from assignor.lag_sticky.shelves import by_member_and_weight
 
 _ROUNDING = 1 + 1e-9
 _ENOUGH = 0.9

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from assignor.arrays import Bools, Floats, Int32s, Int64s
-from assignor.lag_sticky_problem import Problem
+from assignor.lag_sticky.problem import Problem
 
 _FEW = 8
 

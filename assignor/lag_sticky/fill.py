@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from assignor.arrays import Bools, Floats, Int64s
-from assignor.lag_sticky_deadline import Deadline, fewest
-from assignor.lag_sticky_problem import Problem
-from assignor.lag_sticky_rooms import Rooms, rooms
-from assignor.lag_sticky_shelves import Shelves
+from assignor.lag_sticky.deadline import Deadline, fewest
+from assignor.lag_sticky.problem import Problem
+from assignor.lag_sticky.rooms import Rooms, rooms
+from assignor.lag_sticky.shelves import Shelves
 
 _CLEARLY_LESS = 1 - 1e-12
 

@@ -7,9 +7,9 @@ from assignor.arrays import Bools, Floats, Int32s
 from assignor.drain import summed
 from assignor.drain_price import Price
 from assignor.group import Group
-from assignor.lag_sticky_deal import Dealer
-from assignor.lag_sticky_problem import Problem
-from assignor.lag_sticky_terms import Terms
+from assignor.lag_sticky.deal import Dealer
+from assignor.lag_sticky.problem import Problem
+from assignor.lag_sticky.terms import Terms
 
 _DAY_S = 86_400.0
 _MINUTE_S = 60.0

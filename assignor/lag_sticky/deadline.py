@@ -3,8 +3,8 @@
 import numpy as np
 
 from assignor.arrays import Bools, Floats, Int64s
-from assignor.lag_sticky_problem import Problem
-from assignor.lag_sticky_shelves import Shelves
+from assignor.lag_sticky.problem import Problem
+from assignor.lag_sticky.shelves import Shelves
 
 _TOLERANCE = 1e-9
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assignor.arrays import Floats, Int32s, Int64s
-from assignor.lag_sticky_problem import Problem
+from assignor.lag_sticky.problem import Problem
 
 # What is given up first is heavy; the sample of the rest is for the last bit of an excess.
 _WIDTH = 64

@@ -9,7 +9,7 @@ from assignor.drain_bound import LowerBound
 from assignor.drain_words import cause_in_words, obstacles, time_in_words
 from assignor.drain_work import Work
 from assignor.group import Group
-from assignor.lag_sticky_round import Round, areas, cost
+from assignor.lag_sticky.round import Round, areas, cost
 
 _CLOSE = 1.01
 _FAR = 1.05
