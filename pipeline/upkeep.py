@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 from deltalake import DeltaTable
 
@@ -38,7 +39,25 @@ def run(root: str, *, at_ms: int, keep_days: int, storage_options: Mapping[str, 
         removed += len(handle.vacuum(dry_run=False, full=True))
         handle.create_checkpoint()
         handle.cleanup_metadata()
+        if "://" not in root:
+            removed += _sweep(Path(path_of(root, table.name)))
     log.info("upkeep done", extra={"seconds": round(time.monotonic() - begun, 1), "files_removed": removed})
+
+
+def _sweep(table: Path) -> int:
+    """Remove checksums of files that are gone; delta-rs does not know them, and there are five to a commit.
+
+    Hadoop keeps one beside each file of a local disk (`.NAME.crc`), Delta one for each version of its log (`N.crc`).
+    """
+    removed = 0
+    # Backwards, so that Delta's checksum goes before Hadoop's checksum of it.
+    for checksum in sorted(table.rglob("*.crc"), reverse=True):
+        stem = checksum.name.removesuffix(".crc")
+        of = stem[1:] if stem.startswith(".") else f"{stem}.json"
+        if not checksum.with_name(of).exists():
+            checksum.unlink(missing_ok=True)
+            removed += 1
+    return removed
 
 
 def _compact(handle: DeltaTable, table: Table, now: datetime, keep_days: int) -> None:

@@ -161,6 +161,27 @@ def test_table_that_no_batch_wrote_has_no_stamp(spark: SparkSession, root: str) 
     assert driver(spark, root, "fresh").stamp("consumer_groups") is None
 
 
+def test_upkeep_leaves_no_checksum_of_a_file_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
+    create_tables(spark, str(tmp_path), retention_hours=1)
+    for name in ("first", "second"):
+        driver(spark, str(tmp_path), name)
+    table = tmp_path / "planner_state"
+    (live,) = DeltaTable(str(table)).file_uris()
+    gone = [file for file in table.glob("*.parquet") if file.name != Path(live).name]
+    # As when their retention is over: the replaced file of the first driver, and the oldest version of the log.
+    for file in [*gone, table / "_delta_log" / f"{0:020}.json"]:
+        file.unlink()
+
+    upkeep.run(str(tmp_path), at_ms=NOW_MS, keep_days=10_000, storage_options={})
+
+    left = {file.relative_to(table).as_posix() for file in table.rglob("*.crc")}
+    assert gone
+    assert not {f".{file.name}.crc" for file in gone} & left
+    assert not {f"_delta_log/{name}.crc" for name in (f"{0:020}", f".{0:020}.json", f".{0:020}.crc")} & left
+    assert f".{Path(live).name}.crc" in left
+    assert f"_delta_log/.{1:020}.json.crc" in left
+
+
 def test_upkeep_removes_replaced_files_and_rows_past_their_days_and_spark_reads_on(
     spark: SparkSession, tmp_path: Path
 ) -> None:
