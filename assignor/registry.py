@@ -83,7 +83,8 @@ _STRATEGIES = (
     ),
     Strategy(
         name=lag_aware.NAME,
-        # Cooperative because targets are pinned: a second run would see other lags and move again.
+        # Cooperative only as a published target, which stays as it is from one step to the next: asked again, the
+        # strategy would see other lags and move again.
         protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
         options=(Choice(name="scope", words=("topic", "group")),),
         reads_lag=True,
@@ -91,7 +92,7 @@ _STRATEGIES = (
     ),
     Strategy(
         name=lag_sticky.NAME,
-        # Cooperative because targets are pinned, as with lag-aware.
+        # Cooperative only as a published target, as with lag-aware.
         protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
         options=lag_sticky.OPTIONS,
         reads_lag=True,

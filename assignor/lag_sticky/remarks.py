@@ -31,7 +31,11 @@ def remarks(group: Group, work: Work, bound: LowerBound, played: Round, member: 
     cap = played.problem.terms.count_cap
     if cap is not None and cap < played.problem.cap:
         words.append(f"count_cap is {played.problem.cap}: with {cap} there is no place for every partition")
-    if not ((group.owner >= 0) & (member != group.owner)).any():
+    moved = int(((group.owner >= 0) & (member != group.owner)).sum())
+    forced = moved - played.taken.moves
+    if forced > 0 and played.budget < len(work.pid):
+        words.append(f"{forced} moves are forced by count_cap or counts, beside max_moves")
+    if moved == 0:
         further = "" if np.array_equal(group.owner, member) else "further "
         words.append(f"no {further}move: {_why_no_move(group, bound, played)}")
     elif played.taken.moves >= played.budget and played.taken.late_s > bound.time_s * _FAR:

@@ -46,7 +46,8 @@ def assign(group: Group, **options: Any) -> Assignment:
     """The target: every partition with a subscriber has a member.
 
     Promised: it drains the group no later than its owners do; no more than `max_moves` partitions leave a
-    member that may keep them; no member has more than `count_cap` if that is possible at all. With
+    member that may keep them; no member has more than `count_cap` if that is possible at all. `count_cap` and
+    `counts` go before the rest: what they force to move comes on top of `max_moves` and may drain later. With
     `max_moves` for every partition, and moves, floor and gain at 0, it is no later than `lag-aware` or the
     sticky strategies, and once it is applied the strategy answers no move. With a smaller `max_moves` it may
     take several rounds to get there.

@@ -352,6 +352,11 @@ REMARKS = {
         "no move: no assignment is sooner, for partition t-0 alone takes 90 s on the fastest member that may read it",
     ),
     "no budget": (owned([900, 900], [0]), {"max_moves": 0}, "no move: max_moves is 0"),
+    "forced by evenness": (
+        owned([5, 5, 5, 5], []),
+        {"max_moves": 0, "counts": "even"},
+        "2 moves are forced by count_cap or counts, beside max_moves",
+    ),
     "budget used up": (
         owned([900, 900, 900], [0], [0]),
         {"max_moves": 1},
