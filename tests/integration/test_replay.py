@@ -22,7 +22,7 @@ from tests.support.undisturbed import (
 )
 
 # Ten restarts of the query in one fixture.
-pytestmark = pytest.mark.timeout(1500)
+pytestmark = pytest.mark.timeout(3000)
 
 _HISTORY = HistoryConfig(interval_s=1, max_gap_s=1)
 _PLAN = eager_plan(dry_run=False)
@@ -76,13 +76,13 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replayed]:
                 )
                 traffic.disturb()
                 job.wait(
-                    lambda n=number: len(bombs.left) < len(STEPS) - n, what=f"bomb {number}", within_s=180
+                    lambda n=number: len(bombs.left) < len(STEPS) - n, what=f"bomb {number}", within_s=400
                 )
             job.stop()
         for name in ("replayed", "calm"):
             last = RunningJob(job_config(bootstrap, folder / name, history=_HISTORY), once=True)
             last.start()
-            last.join(180)
+            last.join(400)
         yield Replayed(bootstrap, bombs, str(folder / "replayed"), str(folder / "calm"))
 
 
