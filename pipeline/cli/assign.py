@@ -2,7 +2,7 @@
 
 import sys
 import time
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -17,17 +17,20 @@ def known_strategy(name: str) -> str:
     return name
 
 
+StrategyName: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--strategy",
+        "-s",
+        metavar="NAME",
+        callback=known_strategy,
+        help=f"One of: {', '.join(STRATEGIES)}.",
+    ),
+]
+
+
 def assign(
-    strategy_name: Annotated[
-        str,
-        typer.Option(
-            "--strategy",
-            "-s",
-            metavar="NAME",
-            callback=known_strategy,
-            help=f"One of: {', '.join(STRATEGIES)}.",
-        ),
-    ],
+    strategy_name: StrategyName,
 ) -> None:
     """Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.
 

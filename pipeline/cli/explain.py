@@ -13,8 +13,8 @@ from assignor.drain_explanation import explain as explained
 from assignor.drain_words import time_in_words
 from assignor.errors import AssignorError
 from assignor.lag_sticky import NAME as LAG_STICKY
-from assignor.registry import STRATEGIES, strategy
-from pipeline.cli.assign import known_strategy
+from assignor.registry import strategy
+from pipeline.cli.assign import StrategyName
 from pipeline.cli.output import NONE, Column, Row, note, plain, show
 
 _GROUP = "(group)"
@@ -79,16 +79,7 @@ _MOVES = (
 
 
 def explain(
-    strategy_name: Annotated[
-        str,
-        typer.Option(
-            "--strategy",
-            "-s",
-            metavar="NAME",
-            callback=known_strategy,
-            help=f"One of: {', '.join(STRATEGIES)}.",
-        ),
-    ] = LAG_STICKY,
+    strategy_name: StrategyName = LAG_STICKY,
     *,
     output: Annotated[
         Literal["table", "json"],
