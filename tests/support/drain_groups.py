@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from assignor.assignment import Assignment
 from assignor.group import Group
 from assignor.registry import strategy
+from assignor.verify import check
 from tests.support.groups import group, member
 
 FREE = {"move_cost_s": 0.0, "floor_s": 0.0, "min_gain": 0.0, "move_pause_s": 0.0}
@@ -66,3 +67,10 @@ def lagging_groups(draw: st.DrawFn, *, most_partitions: int = 9, most_members: i
         lags={"t": lags[: counts["t"]], "u": lags[counts["t"] :]},
         rates={"t": rates[: counts["t"]], "u": rates[counts["t"] :]},
     )
+
+
+def remarks(lagging: Group, **options: object) -> str:
+    """What the strategy says, the answer checked."""
+    target = lag_sticky(lagging, **options)
+    check(lagging, target)
+    return "; ".join(target.remarks)

@@ -1,0 +1,66 @@
+"""What `lag-sticky` says about its answer, for an operator."""
+
+import pytest
+
+from assignor.group import Group
+from tests.support.drain_groups import owned, remarks
+from tests.support.groups import group, member
+
+REMARKS = {
+    "nothing late": (owned([5], [0]), {}, "no move: no member needs more than 20 s"),
+    "best already": (
+        owned([900], [0]),
+        {},
+        "no move: no assignment is sooner, for partition t-0 alone takes 90 s on the fastest member that may read it",
+    ),
+    "no budget": (owned([900, 900], [0]), {"max_moves": 0}, "no move: max_moves is 0"),
+    "forced by evenness": (
+        owned([5, 5, 5, 5], []),
+        {"max_moves": 0, "counts": "even"},
+        "2 moves are forced by count_cap or counts, beside max_moves",
+    ),
+    "budget used up": (
+        owned([900, 900, 900], [0], [0]),
+        {"max_moves": 1},
+        "max_moves of 1 is used up; no assignment takes less than 90 s",
+    ),
+    "little to gain": (
+        owned([900, 100], [0]),
+        {"min_gain": 0.5, "move_pause_s": 0.0},
+        "no move: 1 move would save 18.0% of the lag area, less than min_gain (50.0%)",
+    ),
+    "costs more than it saves": (
+        owned([900, 100], [0]),
+        {"move_pause_s": 100.0},
+        "no move: 1 move would save 9000 record-seconds of lag and cost 10000",
+    ),
+    "moves too dear": (
+        owned([900, 100], [0]),
+        {"move_cost_s": 11.0},
+        "no move: no plan of at most 2 drains it sooner by 11 s for each",
+    ),
+    "partition too fast": (
+        owned([1], [0], rates=[[18.0], [0.0]]),
+        {},
+        "partition t-0 alone needs 1.8 members: add partitions",
+    ),
+    "group too slow": (
+        owned([9, 9], [9, 9], rates=[[5.6, 5.6], [5.6, 5.6]]),
+        {},
+        "the group runs at 112 % of its capacity: add 1 member",
+    ),
+    "fresh and best": (
+        group({"t": 1}, member("a", "t", capacity=10.0), lags={"t": [900]}),
+        {},
+        "no further move: no assignment is sooner",
+    ),
+}
+
+
+@pytest.mark.parametrize(("lagging", "options", "said"), REMARKS.values(), ids=list(REMARKS))
+def test_reason_is_given_in_words(lagging: Group, options: dict[str, object], said: str) -> None:
+    assert said in remarks(lagging, **options)
+
+
+def test_plan_that_speaks_for_itself_has_no_remarks() -> None:
+    assert remarks(owned([900, 900], [0])) == ""
