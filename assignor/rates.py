@@ -33,9 +33,11 @@ def drain_rate(previous: Floats, delta_records: Int64s, delta_ms: Int64s, half_l
 
     Returns:
         The raw rate where no rate was known, else the mean that moves towards the raw rate by
-        ``1 - 2^(-delta_ms / half_life_ms)``, so that two short steps weigh as one long one.
+        ``1 - 2^(-delta_ms / half_life_ms)``, so that two short steps weigh as one long one. It is 0 only
+        as long as no advance was ever seen: a rate that halves for ever stays above.
     """
-    return _mean(previous, delta_records, delta_ms, half_life_ms)
+    mean = _mean(previous, delta_records, delta_ms, half_life_ms)
+    return np.where(previous > 0, np.maximum(mean, np.finfo(np.float64).tiny), mean)
 
 
 def _mean(previous: Floats, delta_records: Int64s, delta_ms: Int64s, half_life_ms: int) -> Floats:

@@ -99,7 +99,14 @@ def to_group(facts: GroupFacts, partitions: PartitionFacts, rules: Rules) -> Gro
 def _capacity(
     facts: GroupFacts, partitions: PartitionFacts, topics: Topics, lag: Int64s
 ) -> list[float | None]:
-    """Records/s that each member drains while it has a backlog, the only time when it shows its capacity."""
+    """Records/s that each member drains while it has a backlog, the only time when it shows its capacity.
+
+    A backlog of which nothing was ever seen to be drained (rates of 0 or unknown, `rates.drain_rate`) shows
+    none. Its member may be stuck, but so looks one that has only just started on partitions without a commit
+    or with offsets that were reset, and as slow as it looks everything would go to whoever commits first. So
+    it counts as fast as the others, its backlog is levelled like theirs, and with the partitions that it takes
+    over from a member that drains come rates above 0, which fall as long as it stands still: then it is slow.
+    """
     index = topics.index()
     drained = np.nan_to_num(partitions.drain_rate)
     rates: list[float | None] = []
@@ -116,7 +123,7 @@ def _capacity(
         )
         pid = pid[pid >= 0]
         rate = float(drained[pid].sum())
-        # The moving average of a member that is stuck halves for ever.
+        # The moving average of a member that got stuck halves for ever.
         rates.append(max(rate, LEAST_CAPACITY) if rate > 0 and lag[pid].sum() > _BACKLOG_S * rate else None)
     return rates
 

@@ -55,3 +55,10 @@ def test_fallen_log_end_makes_the_arrival_rate_unknown() -> None:
 
 def test_rewound_commit_leaves_the_drain_rate() -> None:
     assert one(drain_rate, 10.0, -1, 30_000) == 10.0
+
+
+def test_partition_that_was_drained_once_is_told_from_one_that_never_was() -> None:
+    standing_ms = 90 * 86_400_000
+
+    assert one(drain_rate, 10.0, 0, standing_ms) > 0
+    assert one(drain_rate, 0.0, 0, standing_ms) == 0

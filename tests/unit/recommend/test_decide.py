@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from assignor.group import LEAST_CAPACITY
 from assignor.lag import UNKNOWN
 from assignor.plan_facts import Decision, GroupFacts, MemberFacts, PartitionFacts, Published, Rules
 from assignor.protocol.control import decode
@@ -137,6 +138,22 @@ def test_member_that_keeps_up_counts_as_fast_as_those_with_a_backlog() -> None:
     decision = decided(lags=lags)
 
     assert decision.drain_s_after == pytest.approx(900 / 20)
+
+
+@pytest.mark.parametrize("rate", [0.0, np.nan], ids=["commit that never moved", "never committed"])
+def test_member_that_was_never_seen_to_drain_counts_as_fast_as_the_others(rate: float) -> None:
+    lags = replace(partitions(LAGS), drain_rate=np.array([10.0, 10.0, rate, rate]))
+
+    decision = decided(lags=lags)
+
+    assert decision.drain_s_before == pytest.approx(1700 / 20)
+    assert decision.drain_s_after == pytest.approx(900 / 20)
+
+
+def test_member_that_drained_once_and_stands_still_is_slow() -> None:
+    lags = replace(partitions(LAGS), drain_rate=np.array([10.0, 10.0, np.finfo(np.float64).tiny, 0.0]))
+
+    assert decided(lags=lags).drain_s_before == pytest.approx(10 / LEAST_CAPACITY)
 
 
 def test_members_stuck_for_days_are_slow_and_no_fault() -> None:
