@@ -176,10 +176,9 @@ def _outlook(problem: Problem, work: Work, bound_s: float) -> Outlook:
     slowest = _largest(alone_s, len(fastest))
     # Without the k slowest partitions and the k fastest members, k = 0, 1, ...; one member has to be left.
     out = slowest[: len(fastest) - 1]
-    lag = work.lag.sum() - np.append(0.0, np.cumsum(work.lag[out]))
-    rate = work.rate.sum() - np.append(0.0, np.cumsum(work.rate[out]))
-    capacity = fastest.sum() - np.append(0.0, np.cumsum(fastest))[: len(lag)]
-    rest_s = price.late_s(np.maximum(lag, 0.0), np.maximum(rate, 0.0), capacity)
+    lag, rate = (_left_without(values, out) for values in (work.lag, work.rate))
+    capacity = _left_without(fastest, np.arange(len(out)))
+    rest_s = price.late_s(lag, rate, capacity)
     stands_out = np.append(alone_s[out] > rest_s[: len(out)] * _NEAR, False)
     outstanding = int(stands_out.argmin())
     return Outlook(
@@ -190,6 +189,17 @@ def _outlook(problem: Problem, work: Work, bound_s: float) -> Outlook:
         slowest_s=alone_s[slowest],
         never=work.pid[slowest][work.rate[slowest] >= readers[slowest]],
     )
+
+
+def _left_without(values: Floats, out: Int64s) -> Floats:
+    """Sums of the values without the first k of `out`, k = 0 .. len(out).
+
+    Added up from the end: of a difference of sums, nothing is left of what is 1e16 times smaller than them.
+    """
+    others = np.ones(len(values), np.bool_)
+    others[out] = False
+    left: Floats = np.cumsum(np.append(values[others].sum(), values[out[::-1]]))[::-1]
+    return left
 
 
 def _largest(values: Floats, n: int) -> Int64s:

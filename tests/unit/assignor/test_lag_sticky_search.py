@@ -303,3 +303,16 @@ def test_other_strategies_are_the_fallback_of_a_search_that_finds_nothing(
     verify.check(lagging, target)
     assert drain_s(lagging, target.member) == 9
     assert moved(lagging, lag_sticky(lagging, max_moves=4, **FREE)) == 0
+
+
+def test_member_slower_than_a_float_can_tell_beside_a_fast_one_still_counts() -> None:
+    members = [
+        member("fast", "t", owned={"t": [0]}, capacity=1e17),
+        member("slow", "t", owned={"t": [1, 2]}, capacity=1.0),
+    ]
+    lagging = group({"t": 3}, *members, lags={"t": [10**17, 60, 2]})
+
+    target = lag_sticky(lagging, **FREE)
+
+    verify.check(lagging, target)
+    assert drain_s(lagging, target.member) == pytest.approx(1.0)
