@@ -62,7 +62,7 @@ class Crew:
         self.produced = 0
         """Records in each partition."""
         self._enough = threading.Event()
-        self._flow = threading.Thread(target=self._produce)
+        self._flow = threading.Thread(target=self._produce, daemon=True)
         self._epoch = 0
 
     def __enter__(self) -> "Crew":

@@ -1,12 +1,15 @@
 """Consumers under the assignors of this package, each in a thread of its own, and what each of them has seen."""
 
 import asyncio
+import sys
 import threading
 import time
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -55,7 +58,8 @@ class PluginMember(ABC):
         self.assignor: str | None = None
         self.changed_at_s = time.monotonic()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        # A client that hangs fails its test; it must not keep the whole run from ending.
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     @property
@@ -64,10 +68,19 @@ class PluginMember(ABC):
         return self.views[-1] if self.views else View(generation=-1, member_id="", owned=frozenset())
 
     def stop(self) -> None:
-        """Leave the group and return when done."""
+        """Leave the group and return when done.
+
+        Raises:
+            AssertionError: The client hangs; the message says where.
+        """
         self._stopping.set()
         self._thread.join(30)
-        assert not self._thread.is_alive()
+        assert not self._thread.is_alive(), f"the member did not stop:\n{self._where()}"
+
+    def _where(self) -> str:
+        """Where the thread is now."""
+        frame = sys._current_frames().get(self._thread.ident or 0)
+        return "".join(traceback.format_stack(frame)) if frame else "the thread has ended"
 
     @abstractmethod
     def _run(self) -> None: ...
@@ -158,12 +171,18 @@ class AiokafkaMember(PluginMember):
     def __init__(self, bootstrap: str, group: str, topics: Sequence[str], *, control_topic: str) -> None:
         self._bootstrap, self._group, self._topics = bootstrap, group, topics
         self._control_topic = control_topic
+        self._loop: asyncio.AbstractEventLoop | None = None
         super().__init__()
 
     def _run(self) -> None:
         asyncio.run(self._consume())
 
+    def _where(self) -> str:
+        tasks = asyncio.all_tasks(self._loop) if self._loop else ()
+        return "\n".join(" < ".join(_waiting_in(task)) for task in tasks)
+
     async def _consume(self) -> None:
+        self._loop = asyncio.get_running_loop()
         following = of_aiokafka.Following(
             cluster="local",
             group_id=self._group,
@@ -194,6 +213,16 @@ class AiokafkaMember(PluginMember):
                 await consumer.stop()
 
 
+def _waiting_in(task: "asyncio.Task[Any]") -> list[str]:
+    """Where each coroutine of the task waits, the outermost last."""
+    waiting: Any = task.get_coro()
+    places = []
+    while frame := getattr(waiting, "cr_frame", None):
+        places.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}")
+        waiting = waiting.cr_await
+    return places[::-1]
+
+
 class Members:
     """The members of one group; all are stopped in the end."""
 
@@ -206,8 +235,9 @@ class Members:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for member in list(self.all):
-            self.stop(member)
+        with ExitStack() as stack:
+            for member in self.all:
+                stack.callback(member.stop)
 
     def add(self, member: PluginMember) -> PluginMember:
         """Stop this one too, in the end."""

@@ -48,7 +48,9 @@ class Traffic:
         number = next(self.passing)
         for group in ("billing", f"passing-{number}"):
             left = threading.Event()
-            thread = threading.Thread(target=self._consume, args=(group, "orders", 0.01, left, 20))
+            thread = threading.Thread(
+                target=self._consume, args=(group, "orders", 0.01, left, 20), daemon=True
+            )
             thread.start()
             thread.join()
         if number % 2 == 0:
@@ -58,7 +60,7 @@ class Traffic:
                 future.result(timeout=60)
 
     def _start(self, work: "threading._Target") -> None:  # type: ignore[name-defined]
-        thread = threading.Thread(target=work)
+        thread = threading.Thread(target=work, daemon=True)
         self.threads.append(thread)
         thread.start()
 
