@@ -5,7 +5,6 @@ topic has partitions, one member per id) is checked here too.
 """
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ import numpy as np
 from assignor.arrays import Bools, Floats, Int64s
 from assignor.claims import NO_GENERATION
 from assignor.errors import InvalidCaseError, InvalidGroupError
-from assignor.group import GREATEST_RATE, LEAST_CAPACITY, Group
+from assignor.group import GREATEST_LAG, GREATEST_RATE, LEAST_CAPACITY, Group
 from assignor.members import Member, build_group
 from assignor.topics import Topics
 
@@ -148,6 +147,10 @@ def _lags(topics: Topics, value: object) -> tuple[Int64s, Bools]:
             if records is not None:
                 lag[first + i] = _integer(records, f"lags.{name}[{i}]", low=0, high=_GREATEST_INT64)
                 unknown[first + i] = False
+    if float(lag.sum(dtype=np.float64)) > GREATEST_LAG:
+        largest = int(lag.argmax())
+        key = f"lags.{topics.names[topics.topic_of[largest]]}[{topics.number_of[largest]}]"
+        raise InvalidCaseError(key, f"is the largest of lags that sum to more than {GREATEST_LAG} records")
     return lag, unknown
 
 
@@ -155,7 +158,7 @@ def _rates(topics: Topics, value: object) -> Floats:
     rate = np.zeros(topics.n_partitions, np.float64)
     for name, first, values in _by_topic(topics, value, "rates"):
         for i, records_per_s in enumerate(values):
-            rate[first + i] = _number(records_per_s, f"rates.{name}[{i}]")
+            rate[first + i] = _speed(records_per_s, f"rates.{name}[{i}]", low=0.0)
     return rate
 
 
@@ -185,14 +188,7 @@ def _by_topic(topics: Topics, value: object, key: str) -> Iterable[tuple[str, in
 def _capacity(value: object, key: str) -> float | None:
     if value is None:
         return None
-    capacity = _number(value, key)
-    if not LEAST_CAPACITY <= capacity <= GREATEST_RATE:
-        raise InvalidCaseError(
-            key,
-            f"must be from {LEAST_CAPACITY} to {GREATEST_RATE} records per second; "
-            "leave it out when it is unknown",
-        )
-    return capacity
+    return _speed(value, key, low=LEAST_CAPACITY, hint="; leave it out when it is unknown")
 
 
 def _object(value: object, key: str) -> dict[str, object]:
@@ -231,17 +227,13 @@ def _integer(value: object, key: str, *, low: int, high: int) -> int:
     return value
 
 
-def _number(value: object, key: str) -> float:
-    """A finite number >= 0."""
+def _speed(value: object, key: str, *, low: float, hint: str = "") -> float:
+    """Records per second."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidCaseError(key, f"must be a number, got {_kind(value)}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not (math.isfinite(number) and number >= 0):
-        raise InvalidCaseError(key, "must be a finite number >= 0")
-    return number
+    if not low <= value <= GREATEST_RATE:
+        raise InvalidCaseError(key, f"must be from {low:g} to {GREATEST_RATE} records per second{hint}")
+    return float(value)
 
 
 def _kind(value: object) -> str:

@@ -20,7 +20,8 @@ LEAST_CAPACITY = 1e-6
 """Records per second; one in eleven days. Times at less could not be told from infinity."""
 GREATEST_RATE = 2**62
 """Records per second, also of a capacity."""
-_GREATEST_TOTAL = float(2**62)
+GREATEST_LAG = 2**62
+"""Records that the partitions may lag together; no real log is that long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +83,16 @@ class Group:
             raise InvalidGroupError(f"lag and rate need one entry for each of {n} partitions")
         if self.lag.min(initial=0) < 0:
             raise InvalidGroupError(f"lag of {self.topics.name(int(self.lag.argmin()))} is negative")
-        if float(self.lag.sum(dtype=np.float64)) > _GREATEST_TOTAL:
-            raise InvalidGroupError("total lag is above 2**62 records, no real log is that long")
-        if not ((self.rate >= 0) & (self.rate <= GREATEST_RATE)).all():
+        if float(self.lag.sum(dtype=np.float64)) > GREATEST_LAG:
+            largest = self.topics.name(int(self.lag.argmax()))
             raise InvalidGroupError(
-                f"every arrival rate must be from 0 to {GREATEST_RATE} records per second"
+                f"total lag is above {GREATEST_LAG} records, the largest is that of {largest}"
+            )
+        possible = (self.rate >= 0) & (self.rate <= GREATEST_RATE)
+        if not possible.all():
+            raise InvalidGroupError(
+                f"arrival rate of {self.topics.name(int(possible.argmin()))} must be from 0 to {GREATEST_RATE} "
+                "records per second"
             )
 
     def _check_members(self) -> None:
