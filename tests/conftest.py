@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def broker() -> Iterator[EmbeddedBroker]:
     """One running broker for all tests that do not hurt it; give topics and groups names of your own."""
+    with _broker() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def forged_broker() -> Iterator[EmbeddedBroker]:
+    """A broker for all tests that put records of their own, and sound ones, into its offsets topic.
+
+    A coordinator that finds such records where its next write should go reads its partition again, and turns away all
+    groups of it meanwhile; after a record that it cannot read, for ever.
+    """
+    with _broker() as running:
+        yield running
+
+
+@contextmanager
+def _broker() -> Iterator[EmbeddedBroker]:
     with small_broker() as running:
         create_offsets_topic(running.bootstrap_servers)
         yield running

@@ -18,8 +18,8 @@ _LIMIT = "max.message.bytes"
 _AROUND = 4096
 
 
-def test_smaller_limit_of_the_topic_holds(broker: EmbeddedBroker) -> None:
-    admin = admin_client(broker.bootstrap_servers)
+def test_smaller_limit_of_the_topic_holds(forged_broker: EmbeddedBroker) -> None:
+    admin = admin_client(forged_broker.bootstrap_servers)
     limited = NewTopic("control.limited", 1, 1, config={_LIMIT: str(_AROUND + 500)})
     admin.create_topics([limited])["control.limited"].result()
 
@@ -31,22 +31,24 @@ def test_smaller_limit_of_the_topic_holds(broker: EmbeddedBroker) -> None:
 
 
 @pytest.mark.parametrize("wanted", [1000, 5_000_000])
-def test_topic_made_here_takes_what_the_configuration_allows(broker: EmbeddedBroker, wanted: int) -> None:
+def test_topic_made_here_takes_what_the_configuration_allows(
+    forged_broker: EmbeddedBroker, wanted: int
+) -> None:
     control = ControlConfig(topic=f"control.made-{wanted}", max_record_bytes=wanted)
 
-    found = cluster.inspect(admin_client(broker.bootstrap_servers), control, timeout_s=30)
+    found = cluster.inspect(admin_client(forged_broker.bootstrap_servers), control, timeout_s=30)
 
     assert found.max_record_bytes == wanted
 
 
 def test_limit_lowered_while_the_job_runs_ends_it_with_what_to_change(
-    broker: EmbeddedBroker, tmp_path: Path
+    forged_broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     topic = "control.lowered"
-    create_topics(broker.bootstrap_servers, {"lowered": 3})
-    produce(broker.bootstrap_servers, "lowered", dict.fromkeys(range(3), 20))
+    create_topics(forged_broker.bootstrap_servers, {"lowered": 3})
+    produce(forged_broker.bootstrap_servers, "lowered", dict.fromkeys(range(3), 20))
     config = job_config(
-        broker.bootstrap_servers,
+        forged_broker.bootstrap_servers,
         tmp_path,
         control=ControlConfig(topic=topic),
         plan=eager_plan(dry_run=False),
@@ -55,8 +57,8 @@ def test_limit_lowered_while_the_job_runs_ends_it_with_what_to_change(
     job.start()
     try:
         job.wait_for_batches(1)
-        _lower(broker.bootstrap_servers, topic)
-        inject(broker.bootstrap_servers, lopsided_group("plan-too-large", "lowered"))
+        _lower(forged_broker.bootstrap_servers, topic)
+        inject(forged_broker.bootstrap_servers, lopsided_group("plan-too-large", "lowered"))
         job.join()
     finally:
         job.stop()

@@ -12,9 +12,9 @@ LATER = "held-later"
 
 
 def test_transaction_that_begins_to_hang_later_stops_the_plans_of_its_partition(
-    broker: EmbeddedBroker, tmp_path: Path
+    forged_broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    bootstrap = broker.bootstrap_servers
+    bootstrap = forged_broker.bootstrap_servers
     create_topics(bootstrap, {LATER: 3})
     inject(bootstrap, lopsided_group(LATER, LATER))
     config = job_config(bootstrap, tmp_path, plan=eager_plan(max_staleness_s=5))

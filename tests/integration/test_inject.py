@@ -5,7 +5,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 
 from assignor.protocol.offsets import decode_offset_commit_value
 from pipeline.embedded import EmbeddedBroker
-from tests.support.broker import OFFSETS_TOPIC, create_topics
+from tests.support.broker import OFFSETS_TOPIC, create_offsets_topic, create_topics, small_broker
 from tests.support.inject import (
     RawRecord,
     commit_in_transaction,
@@ -53,59 +53,64 @@ def of_group(group_id: str, seen: Pairs) -> Pairs:
     return [(key, value) for key, value in seen if group_id.encode() in (key or b"")]
 
 
-def test_records_arrive_in_order_byte_for_byte(broker: EmbeddedBroker) -> None:
+def test_records_arrive_in_order_byte_for_byte() -> None:
     good = commit_record("plain", "t", 0, 42)
     tombstone = commit_record("plain", "t", 0, None)
     garbage = RawRecord(good.partition, b"\xff\xffplain", b"\x00")
     large = commit_record("plain", "t", 1, 7, metadata="x" * 1_000_000)
 
-    count = inject(broker.bootstrap_servers, [good, garbage, large, tombstone])
+    # Not on a broker that others use: no coordinator can read its partition again after this.
+    with small_broker() as broker:
+        create_offsets_topic(broker.bootstrap_servers)
+        count = inject(broker.bootstrap_servers, [good, garbage, large, tombstone])
+        seen = of_group("plain", read_committed(broker.bootstrap_servers, good.partition))
 
     assert count == 4
-    seen = of_group("plain", read_committed(broker.bootstrap_servers, good.partition))
     assert seen == pairs(good, garbage, large, tombstone)
 
 
-def test_record_without_key_is_taken_nowhere(broker: EmbeddedBroker) -> None:
+def test_record_without_key_is_taken_nowhere(forged_broker: EmbeddedBroker) -> None:
     with pytest.raises(AssertionError, match="INVALID_RECORD"):
-        inject(broker.bootstrap_servers, [RawRecord(0, None, b"value")])
+        inject(forged_broker.bootstrap_servers, [RawRecord(0, None, b"value")])
 
 
 @pytest.mark.parametrize("commit", [True, False], ids=["committed", "aborted"])
-def test_only_a_committed_transaction_shows(broker: EmbeddedBroker, commit: bool) -> None:
+def test_only_a_committed_transaction_shows(forged_broker: EmbeddedBroker, commit: bool) -> None:
     name = f"transaction-{commit}"
-    create_topics(broker.bootstrap_servers, {name: 1})
+    create_topics(forged_broker.bootstrap_servers, {name: 1})
 
-    commit_in_transaction(broker.bootstrap_servers, name, {(name, 0): 5}, commit=commit)
+    commit_in_transaction(forged_broker.bootstrap_servers, name, {(name, 0): 5}, commit=commit)
 
-    seen = of_group(name, read_committed(broker.bootstrap_servers, offsets_partition(name)))
+    seen = of_group(name, read_committed(forged_broker.bootstrap_servers, offsets_partition(name)))
     assert [decode_offset_commit_value(value or b"").committed_offset for _, value in seen] == [5] * commit
 
 
-def test_open_transaction_holds_back_what_follows_until_it_ends(broker: EmbeddedBroker) -> None:
-    create_topics(broker.bootstrap_servers, {"held": 1})
+def test_open_transaction_holds_back_what_follows_until_it_ends(forged_broker: EmbeddedBroker) -> None:
+    create_topics(forged_broker.bootstrap_servers, {"held": 1})
     later = commit_record("held", "t", 1, 6)
 
-    with open_transaction(broker.bootstrap_servers, "held", {("held", 0): 5}):
-        inject(broker.bootstrap_servers, [later])
-        during = of_group("held", read_committed(broker.bootstrap_servers, later.partition))
+    with open_transaction(forged_broker.bootstrap_servers, "held", {("held", 0): 5}):
+        inject(forged_broker.bootstrap_servers, [later])
+        during = of_group("held", read_committed(forged_broker.bootstrap_servers, later.partition))
 
     assert during == []
     wait_until(
-        lambda: of_group("held", read_committed(broker.bootstrap_servers, later.partition)) == pairs(later),
+        lambda: (
+            of_group("held", read_committed(forged_broker.bootstrap_servers, later.partition)) == pairs(later)
+        ),
         what="what follows the transaction",
     )
 
 
-def test_load_commits_every_partition_of_every_group_in_each_round(broker: EmbeddedBroker) -> None:
+def test_load_commits_every_partition_of_every_group_in_each_round(forged_broker: EmbeddedBroker) -> None:
     records = list(many_commits(groups=2, topics=2, partitions=3, rounds=2))
 
-    inject(broker.bootstrap_servers, records)
+    inject(forged_broker.bootstrap_servers, records)
 
     assert len({(record.key, record.value) for record in records}) == 24
     for group in ("load-group-00000", "load-group-00001"):
         mine = [record for record in records if record.partition == offsets_partition(group)]
-        seen = of_group(group, read_committed(broker.bootstrap_servers, offsets_partition(group)))
+        seen = of_group(group, read_committed(forged_broker.bootstrap_servers, offsets_partition(group)))
         assert seen == of_group(group, pairs(*mine))
 
 

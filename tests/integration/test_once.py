@@ -23,14 +23,14 @@ END = 30
 
 
 def test_once_that_cannot_read_everything_in_time_says_why_and_exits_with_3(
-    broker: EmbeddedBroker, tmp_path: Path
+    forged_broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     file = tmp_path / "lagwise.toml"
-    config = write_config(file, broker.bootstrap_servers, tmp_path / "tables")
-    create_topics(broker.bootstrap_servers, {"once-late": 1})
+    config = write_config(file, forged_broker.bootstrap_servers, tmp_path / "tables")
+    create_topics(forged_broker.bootstrap_servers, {"once-late": 1})
     file.write_text(file.read_text() + "[start]\ndeadline_s = 5\n", encoding="utf-8")
 
-    with open_transaction(broker.bootstrap_servers, "never-ends", {("once-late", 0): 1}):
+    with open_transaction(forged_broker.bootstrap_servers, "never-ends", {("once-late", 0): 1}):
         done = _run(COMMANDS["command"], file)
 
     assert done.returncode == 3, done.stderr
@@ -39,18 +39,20 @@ def test_once_that_cannot_read_everything_in_time_says_why_and_exits_with_3(
 
 
 @pytest.mark.parametrize("way", COMMANDS)
-def test_once_reads_everything_plans_once_and_ends(broker: EmbeddedBroker, tmp_path: Path, way: str) -> None:
+def test_once_reads_everything_plans_once_and_ends(
+    forged_broker: EmbeddedBroker, tmp_path: Path, way: str
+) -> None:
     topic = f"once-{way}"
     names = {f"{topic}-{number}" for number in range(GROUPS)}
-    create_topics(broker.bootstrap_servers, {topic: 2})
-    produce(broker.bootstrap_servers, topic, {0: END, 1: END})
+    create_topics(forged_broker.bootstrap_servers, {topic: 2})
+    produce(forged_broker.bootstrap_servers, topic, {0: END, 1: END})
     for number, name in enumerate(sorted(names)):
         busy = member("busy", topic, assigned={topic: (0, 1)})
         inject(
-            broker.bootstrap_servers,
+            forged_broker.bootstrap_servers,
             [group_record(name, busy, member("idle", topic)), commit_record(name, topic, 0, number)],
         )
-    config = write_config(tmp_path / "lagwise.toml", broker.bootstrap_servers, tmp_path / "tables")
+    config = write_config(tmp_path / "lagwise.toml", forged_broker.bootstrap_servers, tmp_path / "tables")
 
     done = _run(COMMANDS[way], tmp_path / "lagwise.toml")
 

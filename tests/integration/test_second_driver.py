@@ -22,13 +22,13 @@ _REPOSITORY = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("checkpoint", ["shared", "fresh"])
 def test_newer_driver_takes_the_tables_and_the_older_one_stops(
-    broker: EmbeddedBroker, tmp_path: Path, checkpoint: str
+    forged_broker: EmbeddedBroker, tmp_path: Path, checkpoint: str
 ) -> None:
-    inject(broker.bootstrap_servers, [commit_record("fenced", "no-topic", 0, 1)])
+    inject(forged_broker.bootstrap_servers, [commit_record("fenced", "no-topic", 0, 1)])
     root = tmp_path / "tables"
-    config = write_config(tmp_path / "first.toml", broker.bootstrap_servers, root)
+    config = write_config(tmp_path / "first.toml", forged_broker.bootstrap_servers, root)
     other = {"checkpoint": str(tmp_path / "fresh")} if checkpoint == "fresh" else {}
-    write_config(tmp_path / "second.toml", broker.bootstrap_servers, root, **other)
+    write_config(tmp_path / "second.toml", forged_broker.bootstrap_servers, root, **other)
     first = RunningJob(config)
     first.start()
     try:
@@ -54,11 +54,11 @@ def test_newer_driver_takes_the_tables_and_the_older_one_stops(
 
 
 def test_command_of_a_fenced_driver_exits_with_1_and_says_who_took_over(
-    broker: EmbeddedBroker, tmp_path: Path
+    forged_broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    inject(broker.bootstrap_servers, [commit_record("fenced", "no-topic", 0, 1)])
+    inject(forged_broker.bootstrap_servers, [commit_record("fenced", "no-topic", 0, 1)])
     file = tmp_path / "lagwise.toml"
-    config = write_config(file, broker.bootstrap_servers, tmp_path / "tables")
+    config = write_config(file, forged_broker.bootstrap_servers, tmp_path / "tables")
     with subprocess.Popen(_command(file), stderr=subprocess.PIPE, text=True, cwd=_REPOSITORY) as older:
         try:
             wait_until(lambda: _has_written(config), what="a batch of the older driver", within_s=180)

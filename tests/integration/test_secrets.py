@@ -23,11 +23,11 @@ interval_s = 1
 """
 
 
-def test_secret_is_in_no_line_table_or_checkpoint(broker: EmbeddedBroker, tmp_path: Path) -> None:
+def test_secret_is_in_no_line_table_or_checkpoint(forged_broker: EmbeddedBroker, tmp_path: Path) -> None:
     root = tmp_path / "tables"
-    inject(broker.bootstrap_servers, [commit_record("keeps-secrets", "no-topic", 0, 1)])
+    inject(forged_broker.bootstrap_servers, [commit_record("keeps-secrets", "no-topic", 0, 1)])
     config = tmp_path / "lagwise.toml"
-    config.write_text(_CONFIG.format(bootstrap=broker.bootstrap_servers, root=root), encoding="utf-8")
+    config.write_text(_CONFIG.format(bootstrap=forged_broker.bootstrap_servers, root=root), encoding="utf-8")
 
     done = subprocess.run(
         [sys.executable, "-m", "pipeline.main", "--config", str(config), "--once"],

@@ -30,11 +30,13 @@ spark.stop()
 """
 
 
-def test_session_reads_the_offsets_topic_and_writes_delta(broker: EmbeddedBroker, tmp_path: Path) -> None:
+def test_session_reads_the_offsets_topic_and_writes_delta(
+    forged_broker: EmbeddedBroker, tmp_path: Path
+) -> None:
     jars = resolve_for_spark(PACKAGES)
-    inject(broker.bootstrap_servers, [commit_record("spark-jars", "t", p, 1) for p in range(3)])
+    inject(forged_broker.bootstrap_servers, [commit_record("spark-jars", "t", p, 1) for p in range(3)])
     arguments = json.dumps(
-        [broker.bootstrap_servers, "__consumer_offsets", str(tmp_path / "table"), *map(str, jars)]
+        [forged_broker.bootstrap_servers, "__consumer_offsets", str(tmp_path / "table"), *map(str, jars)]
     )
 
     done = subprocess.run(
