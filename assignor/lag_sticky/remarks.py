@@ -51,6 +51,10 @@ def _why_no_move(group: Group, bound: LowerBound, played: Round) -> str:
         return f"no member needs more than {time_in_words(terms.floor_s)}"
     if found.moves > 0:
         return _why_not_taken(played)
+    if start.late_s <= terms.floor_s:
+        return (
+            f"nobody is late, and no plan of at most {played.budget} leaves the fullest member more to spare"
+        )
     if math.isfinite(bound.time_s) and start.late_s <= bound.time_s * _CLOSE:
         return f"no assignment is sooner, for {cause_in_words(group, bound)}"
     if played.budget == 0:

@@ -35,7 +35,7 @@ OBSTACLES = {
     ),
     "exactly a member, with lag left": (
         owned([1, 0], [], rates=[[10.0, 0.0], []]),
-        ["partition t-0 alone needs 1.0 members: add partitions"],
+        ["partition t-0 alone needs more than one member: add partitions"],
     ),
     "group": (
         owned([0] * 6, [], rates=[[5.0] * 6, []]),
@@ -67,6 +67,20 @@ OBSTACLES = {
             "so do 2 more partitions",
         ],
     ),
+    "members that hardly drain": (
+        owned([1, 1], [1], rates=[[500.0, 500.0], [9.0]], capacity=1e-6),
+        ["the group runs at more than ten times its capacity: its members hardly drain, are they stuck?"],
+    ),
+    "one that hardly drains": (
+        group(
+            {"t": 3},
+            member("a", "t", capacity=1e-6),
+            member("b", "t", capacity=10.0),
+            member("c", "t", capacity=10.0),
+            rates={"t": [8.0, 8.0, 8.0]},
+        ),
+        ["the group runs at 120 % of its capacity: 1 of its 3 members hardly drains, is it stuck?"],
+    ),
     "none": (owned([9], [], rates=[[9.0], []]), []),
     "capacity unknown": (group({"t": 1}, member("a", "t"), rates={"t": [1e9]}), []),
 }
@@ -84,13 +98,28 @@ def test_what_keeps_a_group_from_being_drained_is_named(built: Group, words: lis
             owned([900], []),
             "partition t-0 alone takes 90 s on the fastest member that may read it: add partitions",
         ),
-        (owned([90] * 4, []), "the group would take 18 s with all work shared evenly: add members"),
+        (owned([900] * 4, []), "the group would take 3 min with all work shared evenly: add members"),
         (
-            owned([90] * 3, []),
-            "its largest partitions cannot be shared out to take less than 18 s: add partitions",
+            owned([900] * 3, []),
+            "its largest partitions cannot be shared out to take less than 3 min: add partitions",
+        ),
+        (owned([50], []), "partition t-0 alone takes 5 s on the fastest member that may read it"),
+        (owned([0] * 4, [], rates=[[1.0] * 4, []]), "the group would take 0 s with all work shared evenly"),
+        (owned([9] * 3, []), "its largest partitions cannot be shared out to take less than 1.8 s"),
+        (
+            owned([900] * 4, [], capacity=1e-4),
+            "the group would take 208 d with all work shared evenly: its members hardly drain, are they stuck?",
         ),
     ],
-    ids=["partition", "shares", "pieces"],
+    ids=[
+        "partition",
+        "shares",
+        "pieces",
+        "partition in no time",
+        "shares in no time",
+        "pieces in no time",
+        "hardly drain",
+    ],
 )
 def test_what_keeps_a_group_from_being_drained_sooner_is_named(built: Group, words: str) -> None:
     bound = group_bound(built)

@@ -8,6 +8,11 @@ from tests.support.groups import group, member
 
 REMARKS = {
     "nothing late": (owned([5], [0]), {}, "no move: no member needs more than 20 s"),
+    "nothing late but nothing to spare": (
+        owned([0], [0], rates=[[9.5], [9.5]]),
+        {},
+        "no move: nobody is late, and no plan of at most 2 leaves the fullest member more to spare",
+    ),
     "best already": (
         owned([900], [0]),
         {},
