@@ -22,33 +22,53 @@ def answer(
     """The answer, ready for JSON: members in tie-break order, topics and partitions ascending."""
     group = case.group
     bound = group_bound(group)
-    times = {
-        "drain_s_before": drain_s(group, group.owner),
-        "drain_s_after": drain_s(group, assignment.member),
-        "drain_s_bound": None if bound is None else bound.time_s,
-    }
+    before_s, after_s = drain_s(group, group.owner), drain_s(group, assignment.member)
     figures: dict[str, object] = {
         "seconds": seconds,
         "moves": verdict.moves,
         "counts": verdict.counts.tolist(),
-        **{name: _finite(time) for name, time in times.items()},
+        "drain_s_before": finite(before_s),
+        "drain_s_after": finite(after_s),
+        "drain_s_bound": finite(None if bound is None else bound.time_s),
         "lag_imbalance_before": lag_imbalance(group, group.owner),
         "lag_imbalance_after": lag_imbalance(group, assignment.member),
     }
     unplaced = np.nonzero(assignment.member < 0)[0]
-    remarks = [
-        *assignment.remarks,
-        *_unassigned_remarks(assignment),
-        *_input_remarks(case, chosen),
-        *_never_remarks(group, bound, times),
-    ]
     return {
         "assignment": by_member(group, assignment.member),
         "unassigned": by_topic(group.topics, unplaced),
         "moves": named_moves(case, assignment.member),
         "figures": figures,
-        "reason": "; ".join(dict.fromkeys(remarks)) or None,
+        "reason": reason(case, chosen, assignment, bound=bound, before_s=before_s, after_s=after_s),
     }
+
+
+def reason(
+    case: Case,
+    chosen: Strategy,
+    assignment: Assignment,
+    *,
+    bound: LowerBound | None,
+    before_s: float | None,
+    after_s: float | None,
+) -> str | None:
+    """What else there is to know about the answer; None when it speaks for itself.
+
+    Args:
+        case: The case.
+        chosen: The strategy.
+        assignment: Its answer.
+        bound: What no assignment can beat; None when capacities are unknown, as the times.
+        before_s: Drain time as owned.
+        after_s: Drain time as assigned.
+    """
+    remarks = [
+        *assignment.remarks,
+        *_unassigned_remarks(assignment),
+        *_input_remarks(case, chosen),
+        *_never_remarks(case.group, bound, before_s=before_s, after_s=after_s),
+    ]
+    return "; ".join(dict.fromkeys(remarks)) or None
 
 
 def named_moves(case: Case, member: Int32s) -> list[dict[str, object]]:
@@ -67,9 +87,9 @@ def named_moves(case: Case, member: Int32s) -> list[dict[str, object]]:
     ]
 
 
-def _finite(time_s: float | None) -> float | None:
+def finite(time_s: float | None) -> float | None:
     """JSON has no infinity: never is null, and `reason` says so."""
-    return None if time_s is None or math.isinf(time_s) else round(time_s, 6)
+    return None if time_s is None or math.isinf(time_s) else round(float(time_s), 6)
 
 
 def _unassigned_remarks(assignment: Assignment) -> list[str]:
@@ -97,17 +117,19 @@ def _input_remarks(case: Case, chosen: Strategy) -> list[str]:
     return remarks
 
 
-def _never_remarks(group: Group, bound: LowerBound | None, times: dict[str, float | None]) -> list[str]:
+def _never_remarks(
+    group: Group, bound: LowerBound | None, *, before_s: float | None, after_s: float | None
+) -> list[str]:
     if bound is not None and math.isinf(bound.time_s):
         return list(obstacles(group, bound))
     remarks = []
-    if times["drain_s_before"] == math.inf and (group.owner >= 0).any():
+    if before_s == math.inf and (group.owner >= 0).any():
         unread = int(undrained(group, group.owner).sum())
         remarks.append(
             f"{unread} partition(s) with records to read have no owner now"
             if unread > 0
             else "under its present owners the group is never drained"
         )
-    if times["drain_s_after"] == math.inf:
+    if after_s == math.inf:
         remarks.append("under this assignment the group is never drained")
     return remarks

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from assignor.case_answer import answer, named_moves
+from assignor.case_answer import finite, named_moves, reason
 from assignor.case_input import CASE_KEYS, Case, read_case
 from assignor.drain_report import MoveReport, Report, report
 from assignor.drain_words import cause_in_words, time_in_words
@@ -21,17 +21,17 @@ def explain(document: Mapping[str, object], chosen: Strategy) -> dict[str, objec
     """
     case = read_case(document)
     assignment = chosen.assign(case.group, case.options)
-    verdict = check(case.group, assignment)
-    answered = answer(case, chosen, assignment, verdict, seconds=0.0)
+    check(case.group, assignment)
     figures = report(case.group, assignment)
+    bound, before_s, after_s = figures.bound, figures.before_s, figures.after_s
     echo = {key: value for key, value in document.items() if key not in CASE_KEYS}
     return echo | {
         "strategy": chosen.name,
         "summary": _summary(case, figures),
-        "reason": answered["reason"],
-        "drain_s_before": _finite(figures.before_s),
-        "drain_s_after": _finite(figures.after_s),
-        "drain_s_bound": _finite(None if figures.bound is None else figures.bound.time_s),
+        "reason": reason(case, chosen, assignment, bound=bound, before_s=before_s, after_s=after_s),
+        "drain_s_before": finite(before_s),
+        "drain_s_after": finite(after_s),
+        "drain_s_bound": finite(None if bound is None else bound.time_s),
         "drain_ratio": None if figures.ratio is None else round(figures.ratio, 6),
         "members": _members(case, figures),
         "moves": [
@@ -51,10 +51,8 @@ def _members(case: Case, figures: Report) -> list[dict[str, object]]:
             "partitions_after": int(figures.partitions_after[m]),
             "lag_before": int(figures.lag_before[m]),
             "lag_after": int(figures.lag_after[m]),
-            "drain_s_before": _finite(
-                None if figures.member_s_before is None else figures.member_s_before[m]
-            ),
-            "drain_s_after": _finite(None if figures.member_s_after is None else figures.member_s_after[m]),
+            "drain_s_before": finite(None if figures.member_s_before is None else figures.member_s_before[m]),
+            "drain_s_after": finite(None if figures.member_s_after is None else figures.member_s_after[m]),
         }
         for m, member_id in enumerate(group.member_ids)
     ]
@@ -63,7 +61,7 @@ def _members(case: Case, figures: Report) -> list[dict[str, object]]:
 def _bought(move: MoveReport) -> dict[str, object]:
     """What would be without the move."""
     return {
-        "drain_s_without": _finite(move.without_s),
+        "drain_s_without": finite(move.without_s),
         "saves_record_s": None if move.saves_record_s is None else round(move.saves_record_s, 3),
     }
 
@@ -85,7 +83,3 @@ def _summary(case: Case, figures: Report) -> str:
         f"No assignment takes less than {time_in_words(bound.time_s)}: {cause_in_words(case.group, bound)}."
     )
     return f"{moves}: the group {drained}. {best}"
-
-
-def _finite(time_s: float | None) -> float | None:
-    return None if time_s is None or math.isinf(time_s) else round(float(time_s), 6)
