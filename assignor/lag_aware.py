@@ -27,6 +27,11 @@ _SHORT_ROUND = 8
 def assign(group: Group, *, scope: Scope = "topic") -> Assignment:
     """Every partition with a subscriber to a member; counts per topic differ by at most one.
 
+    Let a round meet totals l_1 <= ... <= l_n with lags b_1 >= ... >= b_n, a last short round padded with zeros.
+    Afterwards members i < j differ by (b_i - b_j) - (l_j - l_i), which lies between minus the spread before and
+    b_1 - b_n. So no two subscribers of a topic end further apart in its lag than the widest round, and the
+    largest total is at most the mean plus (1 - 1/n) of that: within 2 - 1/n of the best.
+
     Args:
         group: Lag counts, owners do not: the strategy is not sticky.
         scope: "topic" is the proposal: totals start at 0 with every topic, so the heaviest partition of each
@@ -41,31 +46,6 @@ def assign(group: Group, *, scope: Scope = "topic") -> Assignment:
     order = _by_falling_lag(group)
     deal = _deal_topics_apart if scope == "topic" else _deal_topics_together
     return Assignment.complete(group, deal(group, order))
-
-
-def spread_bounds(group: Group) -> Int64s:
-    """T entries, in records: no two subscribers of a topic end further apart than this in the topic's lag.
-
-    The certificate of every result. Let a round meet totals l_1 <= ... <= l_n with lags b_1 >= ... >= b_n,
-    a last short round padded with zeros. Afterwards members i < j differ by (b_i - b_j) - (l_j - l_i), which
-    lies between minus the spread before and b_1 - b_n. So the final spread is at most the widest round, and
-    the largest total at most the mean plus (1 - 1/n) of it: within 2 - 1/n of the best.
-    With scope "group" and equal subscriptions the largest entry bounds the spread of the group's totals.
-    """
-    order = _by_falling_lag(group)
-    topic = group.topics.topic_of
-    readers = group.subscriptions.subscriber_counts()[topic]
-    lag = group.lag[order]
-    rank = np.arange(len(order)) - group.topics.offsets[topic]
-    read = readers > 0
-    first = np.nonzero(read & (rank % np.maximum(readers, 1) == 0))[0]
-    last = first + readers[first] - 1
-    full = last < group.topics.offsets[topic[first] + 1]
-    width = lag[first]
-    width[full] -= lag[last[full]]
-    widest = np.zeros(group.topics.n_topics, np.int64)
-    np.maximum.at(widest, topic[first], width)
-    return widest
 
 
 def _by_falling_lag(group: Group) -> Int64s:

@@ -11,6 +11,7 @@ from assignor.registry import STRATEGIES, Strategy
 from tests.support import literal_rules
 from tests.support.groups import Description, by_name, descriptions, member, owned_by
 from tests.support.groups import group as build
+from tests.support.lag_judge import spread_bounds
 
 EVERY_STRATEGY = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=list(STRATEGIES))
 SCOPES = pytest.mark.parametrize("scope", ["topic", "group"])
@@ -99,7 +100,7 @@ def test_lag_aware_totals_of_a_topic_stay_within_the_certificate(description: De
     assignment = lag_aware.assign(group)
 
     verify.check(group, assignment, even="topic")
-    for t, bound in enumerate(lag_aware.spread_bounds(group).tolist()):
+    for t, bound in enumerate(spread_bounds(group).tolist()):
         pids = list(literal_rules.pids_of(group, t))
         totals = np.bincount(
             assignment.member[pids][group.readable()[pids]],
@@ -118,7 +119,7 @@ def test_lag_aware_group_totals_stay_within_the_widest_certificate(description: 
     verify.check(group, assignment, even="topic")
     assigned = assignment.member >= 0
     totals = np.bincount(assignment.member[assigned], weights=group.lag[assigned], minlength=group.n_members)
-    assert not assigned.any() or np.ptp(totals) <= lag_aware.spread_bounds(group).max()
+    assert not assigned.any() or np.ptp(totals) <= spread_bounds(group).max()
 
 
 @given(description=descriptions(equal=True))

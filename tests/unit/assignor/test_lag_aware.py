@@ -4,6 +4,7 @@ import pytest
 from assignor import lag_aware, verify
 from assignor.group import Group
 from tests.support.groups import by_name, group, member
+from tests.support.lag_judge import spread_bounds
 
 
 def assigned(built: Group, scope: lag_aware.Scope = "topic") -> dict[str, list[str]]:
@@ -77,7 +78,7 @@ def test_certificate_is_reached(n_members: int) -> None:
 
     verify.check(built, target, even="topic")
     totals = np.bincount(target.member, weights=built.lag)
-    assert lag_aware.spread_bounds(built).tolist() == [4]
+    assert spread_bounds(built).tolist() == [4]
     assert np.ptp(totals) == 4
 
 
