@@ -22,6 +22,12 @@ COMMANDS = {
     "history": "Lag as it was, oldest first: over a span of time, or at one moment.",
     "quarantine": "Records that could not be read, with the reason, newest first. Bytes are hexadecimal.",
     "control": "Read the control topic.",
+    "pause": "Publish no plan for a group until `lagwise resume`.",
+    "resume": "Publish plans for a paused group again.",
+    "trigger": "Have a group evaluated once without the guards that keep plans rare.",
+    "pin": "Keep partitions of a group where they are: no plan moves them.",
+    "unpin": "Let plans move pinned partitions of a group again; without TOPIC all of them.",
+    "orders": "Standing orders of all groups: what is paused or pinned, when it was triggered, and by whom.",
     "assign": "Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.",
     "explain": "Explain an assignment: the cases of `lagwise assign` in, what moves, why, and what it buys out.",
     "config": "Check a configuration.",
@@ -31,10 +37,13 @@ COMMANDS = {
 }
 """Each command with the first line of its help; `pipeline.cli.NAME` holds a function or typer app `NAME`."""
 
+_MODULES = dict.fromkeys(("pause", "resume", "trigger", "pin", "unpin"), "orders")
+"""Commands that share a module, which is then not called as they are."""
+
 
 def load_command(name: str) -> Any:
     """The command `name`, with its module loaded."""
-    found = getattr(import_module(f"pipeline.cli.{name}"), name)
+    found = getattr(import_module(f"pipeline.cli.{_MODULES.get(name, name)}"), name)
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
     alone = typer.Typer(add_completion=False)

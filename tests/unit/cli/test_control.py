@@ -144,3 +144,18 @@ def test_refusal_is_told() -> None:
 
     with pytest.raises(BrokerUnavailableError, match="authorization failed"):
         next(messages(consumer, partitions=1, follow=True))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, _Message(failure=KafkaError(KafkaError._TRANSPORT, "gone", retriable=True))],
+    ids=["nothing", "gone"],
+)
+def test_silence_ends_when_it_is_limited(answer: _Message | None) -> None:
+    consumer: Any = _ScriptedConsumer([_Message(), answer])
+    found = messages(consumer, partitions=1, follow=False, silence_s=-1.0)
+
+    next(found)
+
+    with pytest.raises(BrokerUnavailableError, match="silence"):
+        next(found)
