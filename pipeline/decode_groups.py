@@ -16,6 +16,8 @@ from assignor.protocol.group_metadata import GroupMember, GroupMetadata, decode_
 from assignor.protocol.offsets import group_id_of, record_type_of
 from assignor.protocol.record_types import RecordType, group_type_of
 from assignor.protocol.sticky import claims_of
+from assignor.protocol_choice import rebalance_protocol
+from assignor.registry import STRATEGIES
 from pipeline.schemas import CONSUMER_GROUPS, GROUP_STATE
 
 Row = dict[str, Any]
@@ -32,13 +34,6 @@ GROUP_COLUMNS = tuple(StructField(name, CONSUMER_GROUPS[name].dataType) for name
 """Columns of `schemas.CONSUMER_GROUPS` that a group row fills; all others leave them null."""
 
 CONSUMER_PROTOCOL = "consumer"
-
-_PROTOCOL_OF_ASSIGNOR = {
-    "range": "eager",
-    "roundrobin": "eager",
-    "sticky": "eager",
-    "cooperative-sticky": "cooperative",
-}
 
 
 def group_rows(records: pa.RecordBatch, wants_group: Callable[[str], bool]) -> tuple[list[Row], list[Row]]:
@@ -99,11 +94,18 @@ def _classic(group: GroupMetadata) -> Row:
         "state": "Stable" if group.members else "Empty",
         "protocol_type": group.protocol_type,
         "assignor": group.protocol,
-        "rebalance_protocol": _PROTOCOL_OF_ASSIGNOR.get(group.protocol or ""),
+        "rebalance_protocol": _rebalance_protocol(group.protocol),
         "generation": group.generation,
         "leader": group.leader,
         "members": [_member(member, group) for member in group.members],
     }
+
+
+def _rebalance_protocol(assignor: str | None) -> str | None:
+    """What follows from the selected assignor; None of one that is not known here."""
+    if assignor is None or assignor not in STRATEGIES:
+        return None
+    return rebalance_protocol(assignor, (assignor,), mode="kip").name.lower()
 
 
 def _member(member: GroupMember, group: GroupMetadata) -> Row:

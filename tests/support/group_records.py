@@ -31,12 +31,14 @@ def member(
     )
 
 
-def group_record(group_id: str, *members: GroupMember, generation: int = 1) -> RawRecord:
-    """A stable classic group on the range assignor, in its own partition of the offsets topic."""
+def group_record(
+    group_id: str, *members: GroupMember, generation: int = 1, assignor: str = "range"
+) -> RawRecord:
+    """A stable classic group, in its own partition of the offsets topic."""
     group = GroupMetadata(
         protocol_type="consumer",
         generation=generation,
-        protocol="range",
+        protocol=assignor,
         leader=members[0].member_id,
         state_timestamp_ms=1_700_000_000_000,
         members=members,

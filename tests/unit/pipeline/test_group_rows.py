@@ -12,8 +12,10 @@ YEAR_33658_US = 10**18
 TORN = b"\x00\x03\x00"
 
 
-def records(*members: GroupMember, at_us: int = 0, key: bytes | None = None) -> pa.RecordBatch:
-    record = group_record("g", *members)
+def records(
+    *members: GroupMember, at_us: int = 0, key: bytes | None = None, assignor: str = "range"
+) -> pa.RecordBatch:
+    record = group_record("g", *members, assignor=assignor)
     return pa.RecordBatch.from_pydict(
         {
             "topic": ["__consumer_offsets"],
@@ -50,3 +52,18 @@ def test_record_with_many_unreadable_members_is_in_quarantine_once() -> None:
     assert good == 1
     assert reason.startswith("member m0: ")
     assert reason.endswith("(and 2 more)")
+
+
+@pytest.mark.parametrize(
+    ("assignor", "protocol"),
+    [
+        ("range", "eager"),
+        ("cooperative-sticky", "cooperative"),
+        ("constrained-cooperative-sticky", "cooperative"),
+        ("somebody's own", None),
+    ],
+)
+def test_rebalance_protocol_follows_the_selected_assignor(assignor: str, protocol: str | None) -> None:
+    (row,), _ = group_rows(records(member("m", "t"), assignor=assignor), lambda _group: True)
+
+    assert (row["assignor"], row["rebalance_protocol"]) == (assignor, protocol)
