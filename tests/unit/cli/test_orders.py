@@ -199,6 +199,6 @@ def test_order_of_a_container_without_user_names_has_a_number(monkeypatch: pytes
     def nameless() -> str:
         raise KeyError("uid not found")
 
-    monkeypatch.setattr(orders.getpass, "getuser", nameless)
+    monkeypatch.setattr("getpass.getuser", nameless)
 
     assert orders._who().partition("@")[0].isdigit()
