@@ -18,57 +18,41 @@ assignor therefore changes over with all its members stopped.
 """
 
 import asyncio
-import contextlib
+import inspect
 import logging
-import time
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.cluster import ClusterMetadata
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 from aiokafka.errors import KafkaError
 
-from assignor.clients.aiokafka_private import generation_of, request_rejoin
+from assignor.clients.aiokafka_private import generation_of, member_id_of, request_rejoin
+from assignor.clients.attached import ACKS_TOPIC, CONTROL_TOPIC, Attached, now_ms
 from assignor.clients.control import ControlState
 from assignor.clients.leader import Joined
-from assignor.clients.membership import Membership, NotAttachedError, following, under_strategy
+from assignor.clients.membership import Membership, following, under_strategy
+from assignor.protocol import acks
+from assignor.protocol.acks import AnyAck
 
 log = logging.getLogger(__name__)
 
-CONTROL_TOPIC = "lagwise.assignments"
 _LOOK_EVERY_MS = 500
+_CANCEL_AGAIN_S = 1.0
 
 
-class MemberAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # the client has no types
-    """The entry of `partition_assignment_strategy`, for one consumer.
+class MemberAssignor(Attached[AIOKafkaConsumer], AbstractPartitionAssignor):  # type: ignore[misc]  # the client has no types
+    """The entry of `partition_assignment_strategy`, for one consumer; `attach` it before the consumer is started.
 
     Args:
         membership: What the member remembers.
     """
 
     def __init__(self, membership: Membership) -> None:
-        self._membership = membership
-        self._consumer: AIOKafkaConsumer | None = None
-
-    @property
-    def name(self) -> str:
-        """Name on the wire."""
-        return self._membership.name
-
-    def attach(self, consumer: AIOKafkaConsumer) -> None:
-        """Tell the assignor its consumer, before it is started."""
-        self._consumer = consumer
-
-    def rejoin(self) -> None:
-        """Make the group rebalance.
-
-        Raises:
-            NotAttachedError: There is no consumer yet.
-        """
-        request_rejoin(self._attached())
+        super().__init__(membership, request_rejoin=request_rejoin, member_id_of=member_id_of)
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
         """The subscription to join with; part of the client's interface.
@@ -83,29 +67,19 @@ class MemberAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # the cl
         self, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata]
     ) -> dict[str, ConsumerProtocolMemberAssignment]:
         """What the leader hands out, by member id; part of the client's interface."""
-        subscribed = {topic for member in members.values() for topic in member.subscription}
-        answers = self._membership.lead(
-            counts={topic: len(cluster.partitions_for_topic(topic) or ()) for topic in sorted(subscribed)},
-            members=[
-                Joined(member_id=member_id, topics=member.subscription, user_data=member.user_data)
-                for member_id, member in members.items()
-            ],
-            now_ms=_now_ms(),
-        )
+        joined = [
+            Joined(member_id=member_id, topics=member.subscription, user_data=member.user_data)
+            for member_id, member in members.items()
+        ]
         return {
             member_id: ConsumerProtocolMemberAssignment(0, [(t, list(n)) for t, n in placed.items()], data)
-            for member_id, (placed, data) in answers.items()
+            for member_id, (placed, data) in self._lead(cluster, joined).items()
         }
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
         """Take in the leader's answer; part of the client's interface."""
         placed = {topic: tuple(numbers) for topic, numbers in assignment.assignment}
-        self._membership.assigned(placed, assignment.user_data, generation_of(self._attached()))
-
-    def _attached(self) -> AIOKafkaConsumer:
-        if self._consumer is None:
-            raise NotAttachedError(f"assignor {self.name} has no consumer: call attach(consumer)")
-        return self._consumer
+        self._take_in(placed, assignment.user_data, generation_of(self._attached()))
 
 
 class StrategyAssignor(MemberAssignor):
@@ -132,19 +106,29 @@ class Following:
         cluster: Name of the cluster in the control records.
         group_id: The consumer's group.
         control_topic: Where the plans are.
-        connection: Settings of `AIOKafkaConsumer` for the reader of the control topic: servers, security.
+        acks_topic: Where the member says what became of them; None to say nothing.
+        connection: Settings of `AIOKafkaConsumer` for the reader of the control topic: servers, security. Those
+            that a producer has as well are also the settings of the writer of acknowledgements.
 
     Attributes:
         assignor: The entry for `partition_assignment_strategy`, of this consumer only.
     """
 
     def __init__(
-        self, *, cluster: str, group_id: str, control_topic: str = CONTROL_TOPIC, **connection: Any
+        self,
+        *,
+        cluster: str,
+        group_id: str,
+        control_topic: str = CONTROL_TOPIC,
+        acks_topic: str | None = ACKS_TOPIC,
+        **connection: Any,
     ) -> None:
         self._state = ControlState(cluster=cluster, group=group_id)
         self._membership = following(self._state)
         self.assignor = MemberAssignor(self._membership)
         self._reader = AIOKafkaConsumer(control_topic, **{**connection, **_READER})
+        self._acks_topic = acks_topic
+        self._writer = AIOKafkaProducer(**_writer(connection)) if acks_topic else None
         self._task: asyncio.Task[None] | None = None
 
     def attach(self, consumer: AIOKafkaConsumer) -> None:
@@ -152,18 +136,32 @@ class Following:
         self.assignor.attach(consumer)
 
     async def __aenter__(self) -> "Following":
-        await self._reader.start()
+        try:
+            await self._reader.start()
+            if self._writer is not None:
+                await self._writer.start()
+        except BaseException:
+            await self._close()
+            raise
         self._task = asyncio.create_task(self._keep_up())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        task = self._task
+        try:
+            while task is not None and not task.done():
+                # Waited for without raising what it raises: a cancellation of the caller must not be taken for its own.
+                task.cancel()
+                await asyncio.wait([task], timeout=_CANCEL_AGAIN_S)
+        finally:
+            await self._close()
+
+    async def _close(self) -> None:
         await self._reader.stop()
+        if self._writer is not None:
+            await self._writer.stop()
 
     async def _keep_up(self) -> None:
         while True:
@@ -175,8 +173,20 @@ class Following:
             for records in polled.values():
                 for record in records:
                     self._state.feed(record.key, record.value, record.headers)
-            if self._membership.wants_rejoin(_now_ms()):
+            if self._membership.wants_rejoin(now_ms()):
                 self.assignor.rejoin()
+            while self.assignor.acks:
+                await self._acknowledge(self.assignor.acks.popleft())
+
+    async def _acknowledge(self, ack: AnyAck) -> None:
+        if self._writer is None:
+            return
+        key, value = acks.encode_key(ack), acks.encode(ack)
+        try:
+            await self._writer.send_and_wait(self._acks_topic, key=key, value=value, partition=0)
+        except KafkaError as error:
+            # As if lost on the way; the job sees the assignment in the group's metadata all the same.
+            log.warning("an acknowledgement was not sent", extra={"problem": str(error)})
 
 
 _READER: Mapping[str, Any] = {
@@ -187,5 +197,7 @@ _READER: Mapping[str, Any] = {
 }
 
 
-def _now_ms() -> int:
-    return int(time.time() * 1000)
+def _writer(connection: Mapping[str, Any]) -> dict[str, Any]:
+    known = inspect.signature(AIOKafkaProducer).parameters
+    # Short, because the control topic is not read meanwhile.
+    return {**{name: connection[name] for name in connection if name in known}, "request_timeout_ms": 5000}

@@ -1,4 +1,4 @@
-"""What aiokafka does not offer: to join the group again, and the generation of an assignment.
+"""What aiokafka does not offer: to join the group again, and who it is there: member id and generation.
 
 Everything here leans on private parts of aiokafka 0.14.0, so the version is pinned, and a test of this module fails
 when a release changes them.
@@ -15,3 +15,8 @@ def request_rejoin(consumer: AIOKafkaConsumer) -> None:
 def generation_of(consumer: AIOKafkaConsumer) -> int:
     """Generation of the group that the consumer joined last; it has been started."""
     return int(consumer._coordinator.generation)  # noqa: SLF001 - assignors are not told it
+
+
+def member_id_of(consumer: AIOKafkaConsumer) -> str:
+    """Member id in that generation."""
+    return str(consumer._coordinator.member_id)  # noqa: SLF001 - only what it has assigned is public

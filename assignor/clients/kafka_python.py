@@ -23,33 +23,39 @@ The names begin with `lagwise`. Under a name of Kafka's the members would have t
 its clients do not: kafka-python puts a version in front of that of `sticky`, Java and librdkafka do not.
 """
 
-import time
+import logging
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from kafka import KafkaConsumer
+from kafka import KafkaConsumer, KafkaProducer
 from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.assignors.abstract import RebalanceProtocol as ClientProtocol
+from kafka.errors import KafkaError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
+from assignor.clients.attached import ACKS_TOPIC, CONTROL_TOPIC, Attached, now_ms
 from assignor.clients.control import ControlState
 from assignor.clients.kafka_python_private import is_stuck, request_rejoin
 from assignor.clients.leader import Joined
-from assignor.clients.membership import Membership, NotAttachedError, following, under_strategy
+from assignor.clients.membership import Membership, following, under_strategy
 from assignor.errors import InvalidOptionError
+from assignor.protocol import acks
+from assignor.protocol.acks import AnyAck
 from assignor.protocol.consumer import TopicPartitions
 from assignor.registry import RebalanceProtocol, strategy
+
+log = logging.getLogger(__name__)
 
 EAGER = RebalanceProtocol.EAGER
 COOPERATIVE = RebalanceProtocol.COOPERATIVE
 
-CONTROL_TOPIC = "lagwise.assignments"
 _METADATA_AGE_MS = 30_000
+_CLOSE_WITHIN_S = 5.0
 
 
-class MemberAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # the client has no types
+class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # type: ignore[misc]  # the client has no types
     """An entry of `partition_assignment_strategy`, for one consumer.
 
     Args:
@@ -58,18 +64,8 @@ class MemberAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # the cl
     """
 
     def __init__(self, membership: Membership, protocol: RebalanceProtocol) -> None:
-        self._membership = membership
+        super().__init__(membership, request_rejoin=request_rejoin, member_id_of=_member_id_of)
         self._protocol = protocol
-        self._consumer: KafkaConsumer | None = None
-
-    @property
-    def name(self) -> str:
-        """Name on the wire."""
-        return self._membership.name
-
-    def attach(self, consumer: KafkaConsumer) -> None:
-        """Tell the assignor its consumer, before the first poll."""
-        self._consumer = consumer
 
     def watch(self) -> None:
         """Free the consumer from a join that no poll would finish; call it before each poll.
@@ -79,14 +75,6 @@ class MemberAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # the cl
         """
         if is_stuck(self._attached()):
             self.rejoin()
-
-    def rejoin(self) -> None:
-        """Make the group rebalance at the next poll.
-
-        Raises:
-            NotAttachedError: There is no consumer yet.
-        """
-        request_rejoin(self._attached())
 
     def supported_protocols(self) -> list[ClientProtocol]:
         """The one rebalance protocol of this entry; part of the client's interface."""
@@ -114,42 +102,32 @@ class MemberAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # the cl
 
     def assign(self, cluster: ClusterMetadata, members: Sequence[Any]) -> dict[str, Any]:
         """What the leader hands out, `ConsumerProtocolAssignment` by member id; part of the client's interface."""
-        subscribed = {topic for member in members for topic in member.metadata.topics}
-        answers = self._membership.lead(
-            counts={topic: len(cluster.partitions_for_topic(topic) or ()) for topic in sorted(subscribed)},
-            members=[
-                Joined(
-                    member_id=member.member_id,
-                    topics=member.metadata.topics,
-                    user_data=member.metadata.user_data,
-                    instance_id=member.group_instance_id,
-                )
-                for member in members
-            ],
-            now_ms=_now_ms(),
-        )
+        joined = [
+            Joined(
+                member_id=member.member_id,
+                topics=member.metadata.topics,
+                user_data=member.metadata.user_data,
+                instance_id=member.group_instance_id,
+            )
+            for member in members
+        ]
         return {
             member_id: ConsumerProtocolAssignment(
                 version=0, assigned_partitions=[(t, list(n)) for t, n in placed.items()], user_data=data
             )
-            for member_id, (placed, data) in answers.items()
+            for member_id, (placed, data) in self._lead(cluster, joined).items()
         }
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Take in the leader's answer; part of the client's interface."""
         placed = {topic: tuple(numbers) for topic, numbers in assignment.assigned_partitions}
-        self._membership.assigned(placed, assignment.user_data, generation)
+        self._take_in(placed, assignment.user_data, generation)
 
     def _held(self) -> TopicPartitions:
         by_topic: dict[str, list[int]] = {}
         for topic, number in sorted(self._attached().assignment()):
             by_topic.setdefault(topic, []).append(number)
         return {topic: tuple(numbers) for topic, numbers in by_topic.items()}
-
-    def _attached(self) -> KafkaConsumer:
-        if self._consumer is None:
-            raise NotAttachedError(f"assignor {self.name} has no consumer: call attach(consumer)")
-        return self._consumer
 
 
 class StrategyAssignor(MemberAssignor):
@@ -181,7 +159,9 @@ class Following:
         group_id: The consumer's group.
         protocol: `EAGER` or `COOPERATIVE`.
         control_topic: Where the plans are.
+        acks_topic: Where the member says what became of them; None to say nothing.
         connection: Settings of `KafkaConsumer` for the reader of the control topic: servers, security, client id.
+            Those that a producer has as well are also the settings of the writer of acknowledgements.
 
     Attributes:
         assignor: The entry for `partition_assignment_strategy`, of this consumer only.
@@ -194,6 +174,7 @@ class Following:
         group_id: str,
         protocol: RebalanceProtocol = EAGER,
         control_topic: str = CONTROL_TOPIC,
+        acks_topic: str | None = ACKS_TOPIC,
         **connection: Any,
     ) -> None:
         self._state = ControlState(cluster=cluster, group=group_id)
@@ -202,6 +183,9 @@ class Following:
         self._reader = KafkaConsumer(
             control_topic, **{**connection, **_READER, "metadata_max_age_ms": _METADATA_AGE_MS}
         )
+        self._acks_topic = acks_topic
+        self._connection = connection
+        self._writer: KafkaProducer | None = None
 
     def attach(self, consumer: KafkaConsumer) -> None:
         """Tell the assignor its consumer, before the first poll."""
@@ -210,7 +194,8 @@ class Following:
     def keep_up(self) -> None:
         """Read on in the control topic and rejoin the group if there is reason to; call it before each poll.
 
-        Never waits. A plan is applied as late as this is called, so keep polls short, half a second or so.
+        Does not wait, but to connect for its first acknowledgement, and a second for each where the acks topic is
+        missing. A plan is applied as late as this is called, so keep polls short, half a second or so.
 
         Raises:
             NotAttachedError: There is no consumer yet.
@@ -219,12 +204,31 @@ class Following:
             for record in records:
                 self._state.feed(record.key, record.value, record.headers)
         self.assignor.watch()
-        if self._membership.wants_rejoin(_now_ms()):
+        if self._membership.wants_rejoin(now_ms()):
             self.assignor.rejoin()
+        while self.assignor.acks:
+            self._acknowledge(self.assignor.acks.popleft())
 
     def close(self) -> None:
         """Close the reader of the control topic; the consumer is closed by whoever made it."""
         self._reader.close()
+        if self._writer is not None:
+            self._writer.close(_CLOSE_WITHIN_S)
+
+    def _acknowledge(self, ack: AnyAck) -> None:
+        if self._acks_topic is None:
+            return
+        try:
+            if self._writer is None:
+                # Not before there is something to say: it has a thread and connections of its own.
+                self._writer = KafkaProducer(**_writer(self._connection))
+            sent = self._writer.send(
+                self._acks_topic, key=acks.encode_key(ack), value=acks.encode(ack), partition=0
+            )
+        except KafkaError as error:
+            _not_sent(error)
+        else:
+            sent.add_errback(_not_sent)
 
     def __enter__(self) -> "Following":
         return self
@@ -243,6 +247,24 @@ _READER: Mapping[str, Any] = {
     "allow_auto_create_topics": False,
 }
 
+_WRITER: Mapping[str, Any] = {
+    "bootstrap_timeout_ms": 5000,
+    "max_block_ms": 1000,
+    "request_timeout_ms": 4000,
+    "delivery_timeout_ms": 5000,
+    "allow_auto_create_topics": False,
+}
 
-def _now_ms() -> int:
-    return int(time.time() * 1000)
+
+def _writer(connection: Mapping[str, Any]) -> dict[str, Any]:
+    known = {name: value for name, value in connection.items() if name in KafkaProducer.DEFAULT_CONFIG}
+    return {**known, **_WRITER}
+
+
+def _not_sent(error: BaseException) -> None:
+    # As if lost on the way; the job sees the assignment in the group's metadata all the same.
+    log.warning("an acknowledgement was not sent", extra={"problem": str(error)})
+
+
+def _member_id_of(consumer: KafkaConsumer) -> str:
+    return str(consumer.group_metadata().member_id)

@@ -3,19 +3,29 @@
 It belongs to no client library; an adapter passes bytes and generations in and out::
 
     user_data ─► JoinGroup ─► lead (the leader only) ─► SyncGroup ─► assigned ─► wants_rejoin ─► rejoin, or not
+                                                                         └────► what to acknowledge, if anything
 """
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from assignor import sticky
 from assignor.by_member import Placed, by_member
 from assignor.claims import NO_GENERATION
 from assignor.clients.control import ControlState
-from assignor.clients.leader import Joined, decide
-from assignor.clients.user_data import NO_EPOCH, Standing, encode_epoch, encode_standing, epoch_of
+from assignor.clients.leader import Joined, LeaderDecision, decide
+from assignor.clients.user_data import (
+    NO_EPOCH,
+    LeaderWord,
+    Outcome,
+    Standing,
+    encode_standing,
+    encode_word,
+    word_of,
+)
 from assignor.errors import AssignorError, UnknownStrategyError
+from assignor.protocol.acks import AnyAck, Applied, Refused, Void
 from assignor.protocol.consumer import TopicPartitions
 from assignor.protocol.control import ControlRecord
 from assignor.protocol.sticky import Claims
@@ -28,6 +38,7 @@ PLAN_ASSIGNOR = "lagwise"
 
 GREATEST_EPOCH = 2**31 - 1
 _MOST_REJOINS = 3
+_LONGEST_WHY = 400
 
 Answer: TypeAlias = tuple[Placed, bytes]
 """Partitions of a member, and the user data of its assignment."""
@@ -47,7 +58,17 @@ class Membership:
         control: State of the control topic; None where plans are not followed.
     """
 
-    __slots__ = ("_asked", "_claims", "_considered", "_control", "_leads", "_led", "_strategy", "name")
+    __slots__ = (
+        "_applied",
+        "_asked",
+        "_claims",
+        "_considered",
+        "_control",
+        "_leads",
+        "_led",
+        "_strategy",
+        "name",
+    )
 
     def __init__(self, strategy: Strategy, control: ControlState | None = None) -> None:
         self.name = PLAN_ASSIGNOR if control is not None else f"{PLAN_ASSIGNOR}-{strategy.name}"
@@ -55,6 +76,7 @@ class Membership:
         self._control = control
         self._claims = Claims(owned={}, generation=NO_GENERATION)
         self._considered = NO_EPOCH
+        self._applied = NO_EPOCH
         self._led: frozenset[str] = frozenset()
         self._leads: frozenset[str] = frozenset()
         self._asked: tuple[int, list[int]] = (NO_EPOCH, [])
@@ -90,21 +112,58 @@ class Membership:
         log.info("assigned a group", extra={"why": decision.why, "plan_epoch": decision.plan_epoch})
         # KIP-315: one above all received.
         joined = max(decision.generation, NO_EPOCH) + 1
-        epoch = encode_epoch(joined if self._strategy.joins else considered)
+        epoch = joined if self._strategy.joins else considered
         self._led = frozenset(member.member_id for member in members)
         placed = by_member(decision.group, decision.step.member)
-        return {member_id: (partitions, epoch) for member_id, partitions in placed.items()}
+        words = _words(decision, placed, epoch, refused=plan is not None and decision.plan_epoch is None)
+        return {member_id: (partitions, words[member_id]) for member_id, partitions in placed.items()}
 
-    def assigned(self, partitions: TopicPartitions, user_data: bytes | None, generation: int) -> None:
-        """Take in the leader's answer."""
-        epoch = epoch_of(user_data)
-        self._considered = epoch
+    def assigned(
+        self,
+        partitions: TopicPartitions,
+        user_data: bytes | None,
+        generation: int,
+        *,
+        member: str,
+        now_ms: int,
+    ) -> AnyAck | None:
+        """Take in the leader's answer; gives what to acknowledge, once in a generation.
+
+        Args:
+            partitions: Of this member.
+            user_data: Of its assignment.
+            generation: Of the group.
+            member: Its member id.
+            now_ms: Time in ms since 1970, for people who read the acknowledgement.
+        """
+        word = word_of(user_data)
+        self._considered = word.epoch
         # What a leader or member sends is not trusted to leave room in the field it is sent back in.
         self._claims = Claims(
             owned=partitions,
-            generation=min(epoch, GREATEST_EPOCH) if self._strategy.joins else generation,
+            generation=min(word.epoch, GREATEST_EPOCH) if self._strategy.joins else generation,
         )
         self._leads, self._led = self._led, frozenset()
+        return self._ack(word, generation=generation, member=member, at_ms=now_ms)
+
+    def _ack(self, word: LeaderWord, *, generation: int, member: str, at_ms: int) -> AnyAck | None:
+        control = self._control
+        if control is None or word.epoch == NO_EPOCH or word.outcome is Outcome.SILENT:
+            return None
+        head: dict[str, Any] = {
+            "cluster": control.cluster,
+            "group": control.group,
+            "generation": generation,
+            "epoch": word.epoch,
+            "member": member,
+            "at_ms": at_ms,
+        }
+        if word.outcome is Outcome.APPLIED:
+            self._applied = word.epoch
+            return Applied(**head)
+        if word.epoch == self._applied:
+            return Void(**head, why=word.why)
+        return Refused(**head, why=word.why)
 
     def wants_rejoin(self, now_ms: int) -> bool:
         """Should the member make the group rejoin now; asked often, it says yes once for each reason.
@@ -128,6 +187,21 @@ class Membership:
             return False
         is_for_members = self._leads == frozenset(plan.members) and self.generation > plan.base_generation
         return is_for_members or self.generation == plan.base_generation
+
+
+def _words(
+    decision: LeaderDecision, placed: Mapping[str, Placed], epoch: int, *, refused: bool
+) -> dict[str, bytes]:
+    """User data of every member's assignment."""
+    if refused:
+        word = LeaderWord(epoch=epoch, outcome=Outcome.REFUSED, why=decision.why[:_LONGEST_WHY])
+        return dict.fromkeys(placed, encode_word(word))
+    silent = encode_word(LeaderWord(epoch=epoch))
+    if decision.plan_epoch is None:
+        return dict.fromkeys(placed, silent)
+    applied = encode_word(LeaderWord(epoch=epoch, outcome=Outcome.APPLIED))
+    target = by_member(decision.group, decision.target.member)
+    return {member_id: applied if placed[member_id] == target[member_id] else silent for member_id in placed}
 
 
 def following(control: ControlState) -> Membership:

@@ -2,14 +2,16 @@
 
     subscription   int16 version | claims [topic string | partitions [int32]] | generation int32
                    | plan epoch int64 | held int8
-    assignment     int16 version | epoch int64
+    assignment     int16 version | epoch int64 | outcome int8 | why string
 
 A later version only appends, so its tail is ignored. Claims and generation are those of KIP-341. The claims
 stand here and not in the protocol's own field, because an eager member claims what it no longer reads, and
 because aiokafka shows its assignors no other field; `held` tells the two kinds of claims apart. The epoch of the
-answer is that of the newest plan the leader took into account or, with sticky-stream-join, that of KIP-315.
+answer is that of the newest plan the leader took into account or, with sticky-stream-join, that of KIP-315; the
+outcome is what became of that plan, so that a member can acknowledge it without having read it.
 """
 
+import enum
 from dataclasses import dataclass
 
 from assignor.claims import NO_GENERATION
@@ -77,22 +79,54 @@ def standing_of(user_data: bytes | None) -> Standing:
         return UNKNOWN
 
 
-def encode_epoch(epoch: int) -> bytes:
-    """User data of an assignment."""
+class Outcome(enum.IntEnum):
+    """What the leader made of the plan, as far as one member is concerned."""
+
+    SILENT = 0
+    """There was none, or the member has yet to revoke or to be given something."""
+    APPLIED = 1
+    """The member has its target."""
+    REFUSED = 2
+    """The plan did not fit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderWord:
+    """What the leader says to one member beside its partitions. Not checked: the word of a client."""
+
+    epoch: int
+    """Of the newest plan that the leader took into account, or of KIP-315; `NO_EPOCH` for neither."""
+    outcome: Outcome = Outcome.SILENT
+    why: str = ""
+    """REFUSED: one sentence."""
+
+
+def encode_word(word: LeaderWord) -> bytes:
+    """User data of an assignment.
+
+    Raises:
+        EncodeError: A number or a text that its field cannot hold.
+    """
     writer = Writer()
     writer.int16(VERSION)
-    writer.int64(epoch)
+    writer.int64(word.epoch)
+    writer.raw(bytes([word.outcome]))
+    writer.string(word.why)
     return writer.to_bytes()
 
 
-def epoch_of(user_data: bytes | None) -> int:
-    """The epoch in user data of an assignment; bytes that cannot be read are `NO_EPOCH`."""
+def word_of(user_data: bytes | None) -> LeaderWord:
+    """The word in user data of an assignment; bytes that cannot be read say nothing."""
     reader = Reader(user_data or b"")
     try:
         _read_version(reader)
-        return max(reader.int64("epoch"), NO_EPOCH)
+        epoch = max(reader.int64("epoch"), NO_EPOCH)
+        outcome = reader.int8("outcome")
+        why = reader.string("why")
     except DecodeError:
-        return NO_EPOCH
+        return LeaderWord(epoch=NO_EPOCH)
+    known = outcome in set(Outcome)
+    return LeaderWord(epoch=epoch, outcome=Outcome(outcome) if known else Outcome.SILENT, why=why)
 
 
 def _read_version(reader: Reader) -> None:

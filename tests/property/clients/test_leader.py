@@ -14,8 +14,8 @@ from assignor.clients.user_data import (
     Standing,
     decode_standing,
     encode_standing,
-    epoch_of,
     standing_of,
+    word_of,
 )
 from assignor.errors import DecodeError
 from assignor.protocol.sticky import Claims
@@ -117,4 +117,4 @@ def test_any_bytes_are_a_standing_or_nothing(data: bytes) -> None:
         expected = UNKNOWN
 
     assert standing_of(data) == expected
-    assert epoch_of(data) >= 0
+    assert word_of(data).epoch >= 0

@@ -23,7 +23,9 @@ class Cluster:
 def attached(name: str = "sticky") -> tuple[MemberAssignor, Any]:
     """An assignor and the coordinator of its consumer."""
     asked: list[str] = []
-    coordinator = SimpleNamespace(generation=0, asked=asked, request_rejoin=lambda: asked.append("rejoin"))
+    coordinator = SimpleNamespace(
+        generation=0, member_id="m", asked=asked, request_rejoin=lambda: asked.append("rejoin")
+    )
     assignor = StrategyAssignor(name)
     assignor.attach(SimpleNamespace(_coordinator=coordinator))
     return assignor, coordinator

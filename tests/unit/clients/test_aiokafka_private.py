@@ -9,7 +9,7 @@ from aiokafka.cluster import ClusterMetadata
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.consumer.subscription_state import SubscriptionState
 
-from assignor.clients.aiokafka_private import generation_of, request_rejoin
+from assignor.clients.aiokafka_private import generation_of, member_id_of, request_rejoin
 
 
 async def _coordinated() -> AIOKafkaConsumer:
@@ -55,3 +55,15 @@ def test_generation_is_the_one_the_client_commits_with() -> None:
         return before, after
 
     assert asyncio.run(scenario()) == (-1, 7)
+
+
+def test_member_id_is_the_one_the_client_commits_with() -> None:
+    async def scenario() -> tuple[str, str]:
+        consumer = await _coordinated()
+        before = member_id_of(consumer)
+        consumer._coordinator.member_id = "m"
+        after = member_id_of(consumer)
+        await _stop(consumer)
+        return before, after
+
+    assert asyncio.run(scenario()) == ("", "m")

@@ -2,19 +2,22 @@
 
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from kafka import KafkaConsumer
+from kafka import KafkaConsumer, KafkaProducer
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import KafkaConfigurationError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.structs import TopicPartition
 
+from assignor.clients import kafka_python
 from assignor.clients.kafka_python import COOPERATIVE, EAGER, Following, MemberAssignor, StrategyAssignor
 from assignor.clients.membership import NotAttachedError
-from assignor.clients.user_data import standing_of
+from assignor.clients.user_data import LeaderWord, Outcome, encode_word, standing_of
 from assignor.errors import InvalidOptionError
+from assignor.protocol import acks
+from assignor.protocol.acks import AnyAck, Refused
 from assignor.protocol.consumer import decode_subscription
 from assignor.protocol.sticky import Claims
 
@@ -33,7 +36,10 @@ def consumer(*assignors: Any) -> KafkaConsumer:
 
 
 def holding(*numbers: int) -> Any:
-    return SimpleNamespace(assignment=lambda: {TopicPartition("t", number) for number in numbers})
+    return SimpleNamespace(
+        assignment=lambda: {TopicPartition("t", number) for number in numbers},
+        group_metadata=lambda: SimpleNamespace(member_id="m"),
+    )
 
 
 def joined(member_id: str, assignor: MemberAssignor) -> SimpleNamespace:
@@ -49,6 +55,43 @@ def rebalance(assignors: dict[str, MemberAssignor], *, generation: int) -> dict[
     for member_id, assignor in assignors.items():
         assignor.on_assignment(received[member_id], generation)
     return {i: [partition for _, partition in received[i].partitions()] for i in assignors}
+
+
+def idle() -> Any:
+    """A consumer whose group is at rest."""
+    coordinator = SimpleNamespace(rebalance_in_progress=lambda: False)
+    return SimpleNamespace(_coordinator=coordinator, group_metadata=lambda: SimpleNamespace(member_id="m"))
+
+
+def refused(assignor: MemberAssignor) -> None:
+    """What the leader says where plan 3 does not fit."""
+    word = encode_word(LeaderWord(epoch=3, outcome=Outcome.REFUSED, why="not mine"))
+    assignor.on_assignment(ConsumerProtocolAssignment(version=0, assigned_partitions=[], user_data=word), 8)
+
+
+class Writer:
+    """A producer that keeps what it is to send."""
+
+    DEFAULT_CONFIG = KafkaProducer.DEFAULT_CONFIG
+    sent: ClassVar[list[AnyAck]] = []
+
+    def __init__(self, **settings: Any) -> None:
+        # The settings are those of a producer, whatever else the reader of the control topic was given.
+        KafkaProducer(**settings).close(0)
+
+    def send(self, topic: str, *, key: bytes, value: bytes, partition: int) -> Any:
+        assert (topic, partition) == ("acks", 0)
+        self.sent.append(acks.decode(key, value))
+        return SimpleNamespace(add_errback=lambda _: None)
+
+    def close(self, _within_s: float) -> None: ...
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
+    monkeypatch.setattr(kafka_python, "KafkaProducer", Writer)
+    Writer.sent.clear()
+    return Writer.sent
 
 
 @pytest.fixture
@@ -165,3 +208,26 @@ def test_following_needs_its_consumer_to_keep_up() -> None:
         pytest.raises(NotAttachedError, match="attach"),
     ):
         following.keep_up()
+
+
+def test_following_acknowledges_what_became_of_the_plan(sent: list[AnyAck]) -> None:
+    with Following(cluster="local", group_id="g", protocol=EAGER, acks_topic="acks", **NOWHERE) as following:
+        following.attach(idle())
+        refused(following.assignor)
+
+        following.keep_up()
+        following.keep_up()
+
+    assert [(ack.member, ack.epoch, ack.generation, ack.why) for ack in sent if isinstance(ack, Refused)] == [
+        ("m", 3, 8, "not mine")
+    ]
+
+
+def test_following_without_an_acks_topic_says_nothing(sent: list[AnyAck]) -> None:
+    with Following(cluster="local", group_id="g", protocol=EAGER, acks_topic=None, **NOWHERE) as following:
+        following.attach(idle())
+        refused(following.assignor)
+
+        following.keep_up()
+
+    assert sent == []

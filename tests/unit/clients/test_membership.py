@@ -1,13 +1,19 @@
 """One member from rebalance to rebalance: what it says, what it answers as leader, when it asks to rejoin."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from assignor.clients.control import ControlState
 from assignor.clients.leader import Joined
 from assignor.clients.membership import GREATEST_EPOCH, Membership, following, under_strategy
-from assignor.clients.user_data import encode_epoch, epoch_of, standing_of
+from assignor.clients.user_data import LeaderWord, Outcome, encode_word, standing_of, word_of
 from assignor.errors import UnknownStrategyError
 from assignor.protocol import control
+from assignor.protocol.acks import AnyAck, Applied, Refused, Void
+from assignor.protocol.consumer import TopicPartitions
 from assignor.protocol.control import ControlRecord
 from tests.support.plans import FOREVER_MS, joined, plan
 
@@ -20,16 +26,26 @@ def feed(state: ControlState, record: ControlRecord) -> None:
     state.feed(control.encode_key(record.cluster, record.group), control.encode(record))
 
 
+def taken_in(
+    member: Membership, placed: TopicPartitions, data: bytes | None, generation: int
+) -> AnyAck | None:
+    return member.assigned(placed, data, generation, member="a", now_ms=NOW_MS)
+
+
+def word(epoch: int) -> bytes:
+    return encode_word(LeaderWord(epoch=epoch))
+
+
 def member_of_generation(state: ControlState, generation: int) -> Membership:
     member = following(state)
-    member.assigned(BASE["a"], None, generation)
+    taken_in(member, BASE["a"], None, generation)
     return member
 
 
 def leader_of_generation(state: ControlState, generation: int) -> Membership:
     member = following(state)
     answers = member.lead(counts={"t": 4}, members=[joined(i, ["t"], BASE[i]) for i in BASE], now_ms=NOW_MS)
-    member.assigned(*answers["a"], generation)
+    taken_in(member, *answers["a"], generation)
     return member
 
 
@@ -41,7 +57,7 @@ def state() -> ControlState:
 def test_eager_member_claims_what_it_had() -> None:
     member = under_strategy("sticky")
 
-    member.assigned({"t": (0, 1)}, None, 5)
+    taken_in(member, {"t": (0, 1)}, None, 5)
 
     standing = standing_of(member.user_data({}))
     assert (standing.claims.owned, standing.claims.generation, standing.held) == ({"t": (0, 1)}, 5, False)
@@ -50,7 +66,7 @@ def test_eager_member_claims_what_it_had() -> None:
 def test_cooperative_member_claims_what_it_still_holds() -> None:
     member = under_strategy("cooperative-sticky")
 
-    member.assigned({"t": (0, 1)}, None, 5)
+    taken_in(member, {"t": (0, 1)}, None, 5)
 
     standing = standing_of(member.user_data({"t": (0,)}))
     assert (standing.claims.owned, standing.held) == ({"t": (0,)}, True)
@@ -70,7 +86,7 @@ def test_leader_hands_out_the_plan_and_its_epoch(state: ControlState) -> None:
     )
 
     assert {i: placed for i, (placed, _) in answers.items()} == TARGET
-    assert {epoch_of(data) for _, data in answers.values()} == {12}
+    assert {word_of(data).epoch for _, data in answers.values()} == {12}
 
 
 def test_expired_plan_is_not_handed_out(state: ControlState) -> None:
@@ -107,7 +123,7 @@ def test_member_that_has_not_joined_does_not_ask(state: ControlState) -> None:
 def test_nobody_asks_for_a_plan_that_a_leader_has_considered(state: ControlState) -> None:
     member = following(state)
     feed(state, plan(BASE, TARGET, epoch=3, generation=7))
-    member.assigned(BASE["a"], encode_epoch(3), 7)
+    taken_in(member, BASE["a"], word(3), 7)
 
     assert not member.wants_rejoin(NOW_MS)
 
@@ -140,7 +156,7 @@ def test_leader_gives_up_asking(state: ControlState) -> None:
 
     for generation in range(8, 20):
         member.lead(counts={"t": 4}, members=[joined(i, ["t"], BASE[i]) for i in BASE], now_ms=NOW_MS)
-        member.assigned(BASE["a"], encode_epoch(0), generation)
+        taken_in(member, BASE["a"], word(0), generation)
         asked += member.wants_rejoin(NOW_MS)
 
     assert asked == 3
@@ -148,7 +164,7 @@ def test_leader_gives_up_asking(state: ControlState) -> None:
 
 def test_member_that_no_longer_leads_does_not_ask_as_leader(state: ControlState) -> None:
     member = leader_of_generation(state, 8)
-    member.assigned(BASE["a"], encode_epoch(0), 9)
+    taken_in(member, BASE["a"], word(0), 9)
     feed(state, plan(BASE, TARGET, generation=7))
 
     assert not member.wants_rejoin(NOW_MS)
@@ -163,9 +179,9 @@ def test_stream_join_counts_its_epoch_up_from_the_greatest_received() -> None:
     members = [joined("a", ["t"], {"t": (0,)}, generation=4), joined("b", ["t"], generation=9)]
 
     placed, data = member.lead(counts={"t": 2}, members=members, now_ms=NOW_MS)["a"]
-    member.assigned(placed, data, 70)
+    taken_in(member, placed, data, 70)
 
-    assert (epoch_of(data), standing_of(member.user_data({})).claims.generation) == (10, 10)
+    assert (word_of(data).epoch, standing_of(member.user_data({})).claims.generation) == (10, 10)
 
 
 def test_epoch_of_a_hostile_member_leaves_the_answer_encodable() -> None:
@@ -173,7 +189,7 @@ def test_epoch_of_a_hostile_member_leaves_the_answer_encodable() -> None:
     hostile = joined("a", ["t"], generation=GREATEST_EPOCH)
 
     placed, data = member.lead(counts={"t": 2}, members=[hostile], now_ms=NOW_MS)["a"]
-    member.assigned(placed, data, 70)
+    taken_in(member, placed, data, 70)
 
     assert standing_of(member.user_data({})).claims.generation == GREATEST_EPOCH
 
@@ -183,7 +199,7 @@ def test_first_epoch_of_a_stream_join_is_one() -> None:
 
     _, data = under_strategy("sticky-stream-join").lead(counts={"t": 2}, members=members, now_ms=NOW_MS)["a"]
 
-    assert epoch_of(data) == 1
+    assert word_of(data).epoch == 1
 
 
 def test_strategy_that_weighs_lag_is_refused() -> None:
@@ -191,3 +207,83 @@ def test_strategy_that_weighs_lag_is_refused() -> None:
         under_strategy("lag-sticky")
 
     assert "lag-aware" not in refusal.value.available
+
+
+def said_in(member: Membership, generation: int, *members: str) -> AnyAck | None:
+    """What `a` acknowledges after it has led a rebalance of these members."""
+    claims = [joined(i, ["t"], BASE.get(i), generation=7) for i in members]
+    answers = member.lead(counts={"t": 4}, members=claims, now_ms=NOW_MS)
+    return taken_in(member, *answers["a"], generation)
+
+
+def test_member_acknowledges_the_plan_that_its_leader_has_applied(state: ControlState) -> None:
+    feed(state, plan(BASE, TARGET, epoch=12))
+
+    said = said_in(following(state), 8, "a", "b")
+
+    assert said == Applied(cluster="local", group="g", generation=8, epoch=12, member="a", at_ms=NOW_MS)
+
+
+def test_member_refuses_the_plan_in_the_words_of_its_leader(state: ControlState) -> None:
+    feed(state, plan(BASE, TARGET, epoch=12))
+
+    said = said_in(following(state), 8, "a", "b", "c")
+
+    assert isinstance(said, Refused)
+    assert (said.epoch, said.generation) == (12, 8)
+    assert "other members, 1 differ" in said.why
+
+
+def test_plan_that_fits_no_more_is_void_where_it_was_applied(state: ControlState) -> None:
+    feed(state, plan(BASE, TARGET, epoch=12))
+    member = following(state)
+    said_in(member, 8, "a", "b")
+
+    said = said_in(member, 9, "a", "b", "c")
+
+    assert isinstance(said, Void)
+    assert (said.epoch, said.generation) == (12, 9)
+
+
+def test_cooperative_member_acknowledges_the_plan_when_it_has_all_of_its_target(state: ControlState) -> None:
+    feed(state, plan(BASE, TARGET, epoch=12))
+    leader = following(state)
+
+    def outcomes(owned: Mapping[str, TopicPartitions]) -> dict[str, Outcome]:
+        claims = [joined(i, ["t"], owned[i], held=True) for i in owned]
+        answers = leader.lead(counts={"t": 4}, members=claims, now_ms=NOW_MS)
+        return {i: word_of(data).outcome for i, (_, data) in answers.items()}
+
+    first = outcomes(BASE)
+    second = outcomes({"a": {"t": (0,)}, "b": {"t": (2, 3)}})
+
+    assert first == {"a": Outcome.APPLIED, "b": Outcome.SILENT}
+    assert second == {"a": Outcome.APPLIED, "b": Outcome.APPLIED}
+
+
+@pytest.mark.parametrize("more", [{"dry_run": True}, {"valid_until_ms": NOW_MS}], ids=["dry run", "expired"])
+def test_nothing_is_acknowledged_of_a_plan_that_is_not_to_be_followed(
+    state: ControlState, more: dict[str, Any]
+) -> None:
+    feed(state, replace(plan(BASE, TARGET, epoch=12), **more))
+
+    assert said_in(following(state), 8, "a", "b") is None
+
+
+def test_nothing_is_acknowledged_without_a_control_topic() -> None:
+    member = under_strategy("sticky")
+    refusal = encode_word(LeaderWord(epoch=3, outcome=Outcome.REFUSED, why="not mine"))
+
+    assert taken_in(member, BASE["a"], refusal, 8) is None
+
+
+def test_reason_of_any_length_fits_into_the_answer(state: ControlState) -> None:
+    topic = "t" * 40_000
+    feed(state, plan({}, {"a": {}, "b": {topic: (1,)}}, generation=-1))
+    claims = [Joined(member_id=i, topics=[topic], user_data=None) for i in BASE]
+
+    answers = following(state).lead(counts={topic: 4}, members=claims, now_ms=NOW_MS)
+
+    word = word_of(answers["a"][1])
+    assert word.outcome is Outcome.REFUSED
+    assert word.why.endswith("ttt")

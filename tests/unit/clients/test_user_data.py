@@ -5,16 +5,21 @@ import pytest
 from assignor.clients.user_data import (
     NO_EPOCH,
     UNKNOWN,
+    LeaderWord,
+    Outcome,
     Standing,
-    encode_epoch,
     encode_standing,
-    epoch_of,
+    encode_word,
     standing_of,
+    word_of,
 )
 from assignor.protocol.sticky import Claims
 
 STANDING = Standing(claims=Claims(owned={"t": (0, 2)}, generation=5), plan_epoch=9, held=True)
 BYTES = bytes.fromhex("0000 00000001 0001 74 00000002 00000000 00000002 00000005 0000000000000009 01")
+
+REFUSAL = LeaderWord(epoch=2**40, outcome=Outcome.REFUSED, why="no")
+REFUSAL_BYTES = bytes.fromhex("0000 0000010000000000 02 0002 6e6f")
 
 
 def test_standing_is_written_as_documented() -> None:
@@ -36,12 +41,28 @@ def test_user_data_that_cannot_be_read_says_nothing(data: bytes | None) -> None:
     assert standing_of(data) == UNKNOWN
 
 
-def test_epoch_survives_a_round_trip() -> None:
-    assert epoch_of(encode_epoch(2**40)) == 2**40
+def test_word_is_written_as_documented() -> None:
+    assert encode_word(REFUSAL) == REFUSAL_BYTES
+
+
+def test_word_survives_a_round_trip() -> None:
+    assert word_of(REFUSAL_BYTES + b"more") == REFUSAL
 
 
 @pytest.mark.parametrize(
-    "data", [None, b"", encode_epoch(3)[:-1], encode_epoch(-3)], ids=["none", "empty", "cut", "negative"]
+    "data",
+    [None, b"", REFUSAL_BYTES[:-1], b"\xff\xff" + REFUSAL_BYTES[2:]],
+    ids=["none", "empty", "cut", "negative version"],
 )
-def test_answer_that_cannot_be_read_has_no_epoch(data: bytes | None) -> None:
-    assert epoch_of(data) == NO_EPOCH
+def test_word_that_cannot_be_read_says_nothing(data: bytes | None) -> None:
+    assert word_of(data) == LeaderWord(epoch=NO_EPOCH)
+
+
+def test_negative_epoch_is_none() -> None:
+    assert word_of(encode_word(LeaderWord(epoch=-3))).epoch == NO_EPOCH
+
+
+def test_outcome_of_a_later_version_is_silence() -> None:
+    later = REFUSAL_BYTES[:10] + b"\x07" + REFUSAL_BYTES[11:]
+
+    assert word_of(later).outcome is Outcome.SILENT

@@ -1,0 +1,134 @@
+"""`Following` of aiokafka on fakes of its reader and its writer: what it acknowledges, and that it ends."""
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+from aiokafka.errors import KafkaTimeoutError
+
+from assignor.clients import aiokafka as of_aiokafka
+from assignor.clients.aiokafka import Following
+from assignor.clients.user_data import LeaderWord, Outcome, encode_word
+from assignor.protocol import acks
+from assignor.protocol.acks import AnyAck, Applied
+
+APPLIED = encode_word(LeaderWord(epoch=3, outcome=Outcome.APPLIED))
+
+
+class QuietReader:
+    """A control topic without records."""
+
+    swallows: ClassVar[int] = 0
+    """Cancellations that it does not pass on, as a client does that awaits a task it has cancelled itself."""
+
+    def __init__(self, _topic: str, **_: Any) -> None:
+        self.stopped = False
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None:
+        self.stopped = True
+
+    async def getmany(self, *, timeout_ms: int) -> dict[str, Any]:
+        del timeout_ms
+        try:
+            await asyncio.sleep(0.001)
+        except asyncio.CancelledError:
+            QuietReader.swallows -= 1
+            if QuietReader.swallows < 0:
+                raise
+        return {}
+
+
+class Writer:
+    """A producer that keeps what it is to send, or cannot send."""
+
+    sent: ClassVar[list[AnyAck]] = []
+    fails: ClassVar[bool] = False
+    __signature__ = inspect.signature(AIOKafkaProducer)
+
+    def __init__(self, **settings: Any) -> None:
+        inspect.signature(AIOKafkaProducer).bind(**settings)
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    async def send_and_wait(self, topic: str, *, key: bytes, value: bytes, partition: int) -> None:
+        assert (topic, partition) == ("acks", 0)
+        if self.fails:
+            raise KafkaTimeoutError
+        self.sent.append(acks.decode(key, value))
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
+    monkeypatch.setattr(of_aiokafka, "AIOKafkaConsumer", QuietReader)
+    monkeypatch.setattr(of_aiokafka, "AIOKafkaProducer", Writer)
+    monkeypatch.setattr(QuietReader, "swallows", 0)
+    monkeypatch.setattr(Writer, "sent", [])
+    return Writer.sent
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():  # noqa: ASYNC110 - what is waited for has no event
+        await asyncio.sleep(0)
+
+
+async def applied(**settings: Any) -> None:
+    """A member whose leader applies plan 3, until that is acknowledged."""
+    async with Following(cluster="local", group_id="g", fetch_min_bytes=1, **settings) as following:
+        coordinator = SimpleNamespace(generation=8, member_id="m")
+        following.attach(SimpleNamespace(_coordinator=coordinator))
+        following.assignor.on_assignment(ConsumerProtocolMemberAssignment(0, [("t", [1])], APPLIED))
+        await until(lambda: not following.assignor.acks)
+
+
+def test_following_acknowledges_what_became_of_the_plan(sent: list[AnyAck]) -> None:
+    asyncio.run(applied(acks_topic="acks"))
+
+    assert [(type(ack), ack.member, ack.epoch, ack.generation) for ack in sent] == [(Applied, "m", 3, 8)]
+
+
+def test_following_without_an_acks_topic_says_nothing(sent: list[AnyAck]) -> None:
+    asyncio.run(applied(acks_topic=None))
+
+    assert sent == []
+
+
+def test_acknowledgement_that_cannot_be_sent_does_not_end_the_following(
+    sent: list[AnyAck], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(Writer, "fails", True)
+
+    asyncio.run(applied(acks_topic="acks"))
+
+    assert (sent, [record.msg for record in caplog.records]) == ([], ["an acknowledgement was not sent"])
+
+
+def test_following_ends_also_when_its_client_swallows_a_cancellation(
+    sent: list[AnyAck], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(of_aiokafka, "_CANCEL_AGAIN_S", 0.01)
+    monkeypatch.setattr(QuietReader, "swallows", 1)
+
+    asyncio.run(asyncio.wait_for(applied(acks_topic="acks"), timeout=5))
+
+    assert QuietReader.swallows == -1
+    assert sent
+
+
+def test_cancellation_of_the_caller_is_not_swallowed(sent: list[AnyAck]) -> None:
+    async def cancelled_while_leaving() -> bool:
+        task = asyncio.create_task(applied(acks_topic="acks"))
+        await until(lambda: bool(sent))
+        task.cancel()
+        await asyncio.wait([task])
+        return task.cancelled()
+
+    assert asyncio.run(cancelled_while_leaving())
