@@ -105,13 +105,17 @@ def pause(
 
     Example: lagwise pause billing --reason 'INC-4711, ann looks at it'
 
-    The stream goes on measuring the group. Pins stay. Safe to repeat: the newest reason counts.
+    The stream goes on measuring the group. A plan that is published already is not taken back: consumers may
+    follow it until it expires (plan.valid_for_s). Pins stay. Safe to repeat: the newest reason counts.
     Exit status: 0 the order is written, 1 it is not, 2 wrong usage.
     """
     _give(
         group,
         lambda held: orders_change.pause(held, reason=reason),
-        then=lambda _: "from then on no plan is published for the group",
+        then=lambda config: (
+            "from then on no plan is published for the group; one that is out already holds for up to "
+            f"{config.plan.valid_for_s} s more"
+        ),
         config=config,
         output=output,
     )
