@@ -19,6 +19,7 @@ _TOPICS = 500
 _GRID_TOPICS = 100
 _GRID_RATIO = 10
 """Partitions per member."""
+_DIVISORS = (1, 8, 64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ class Case:
     """Kafka's assignor, null where it has none."""
     shape: Callable[[Kafka, int], Shape]
     """The group, divided by a number."""
-    divisors: tuple[int, ...] = (1, 8, 64)
+    divisors: tuple[int, ...] = _DIVISORS
     options: Callable[[Shape], Mapping[str, object]] = field(default=lambda _: {})
     reads_lag: bool = False
     goal: Goal = field(default_factory=Goal)
@@ -78,41 +79,50 @@ def _steady(shape: Shape) -> Shape:
     return shape.owned_by(strategy("sticky").assign(shape.group(), {}).member)
 
 
-def _grid_buckets(divisor: int) -> Shape:
-    return buckets(partitions=5_000 // divisor, topics=_GRID_TOPICS, members=500 // divisor)
+def _sticky_case(
+    name: str,
+    shape: Callable[[Kafka, int], Shape],
+    *,
+    divisors: tuple[int, ...] = _DIVISORS,
+    goal: Goal,
+) -> Case:
+    return Case(name=name, ours=COOPERATIVE, kafkas=COOPERATIVE, shape=shape, divisors=divisors, goal=goal)
+
+
+def _lag_sticky_case(
+    *, partitions: int, topics: int, members: int, divisors: tuple[int, ...], at_most_ms: float
+) -> Case:
+    """As many moves as members."""
+    return Case(
+        name=f"lag-sticky {partitions:,} x {members:,}, K = N",
+        ours="lag-sticky",
+        shape=lambda _, d: _steady(equal(partitions=partitions // d, topics=topics, members=members)),
+        divisors=divisors,
+        options=lambda shape: {"max_moves": shape.n_members},
+        reads_lag=True,
+        goal=Goal(at_most_ms=at_most_ms),
+    )
 
 
 _TENFOLD = Goal(arrays=10)
 _WITH_OBJECTS = Goal(arrays=10, objects=2)
 
 TABLE = (
-    Case(
-        name="2,100 x 2,100, equal subscriptions",
-        ours=COOPERATIVE,
-        kafkas=COOPERATIVE,
-        shape=lambda _, d: equal(partitions=2_100 // d, topics=1, members=2_100 // d),
+    _sticky_case(
+        "2,100 x 2,100, equal subscriptions",
+        lambda _, d: equal(partitions=2_100 // d, topics=1, members=2_100 // d),
         divisors=(1, 4, 16),
         goal=_TENFOLD,
     ),
-    Case(
-        name="1,000,000 x 2,000, equal, fresh",
-        ours=COOPERATIVE,
-        kafkas=COOPERATIVE,
-        shape=lambda _, d: _million(d, 2_000),
+    _sticky_case("1,000,000 x 2,000, equal, fresh", lambda _, d: _million(d, 2_000), goal=_WITH_OBJECTS),
+    _sticky_case(
+        "1,000,000 x 2,000, equal, one member more",
+        lambda kafka, d: one_more(kafka, _million(d, 2_001)),
         goal=_WITH_OBJECTS,
     ),
-    Case(
-        name="1,000,000 x 2,000, equal, one member more",
-        ours=COOPERATIVE,
-        kafkas=COOPERATIVE,
-        shape=lambda kafka, d: one_more(kafka, _million(d, 2_001)),
-        goal=_WITH_OBJECTS,
-    ),
-    Case(
-        name="1,000,000 x 2,000, equal, 10 % fewer members",
-        ours=COOPERATIVE,
-        kafkas=COOPERATIVE,
-        shape=lambda kafka, d: fewer(kafka, _million(d, 2_000)),
+    _sticky_case(
+        "1,000,000 x 2,000, equal, 10 % fewer members",
+        lambda kafka, d: fewer(kafka, _million(d, 2_000)),
         goal=_WITH_OBJECTS,
     ),
     Case(
@@ -122,19 +132,17 @@ TABLE = (
         shape=lambda _, d: _million(d, 2_000),
         goal=Goal(arrays=40),
     ),
-    Case(
-        name="5,000 x 500, five buckets, one member more",
-        ours=COOPERATIVE,
-        kafkas=COOPERATIVE,
-        shape=lambda kafka, d: one_more(kafka, _grid_buckets(d)),
+    _sticky_case(
+        "5,000 x 500, five buckets, one member more",
+        lambda kafka, d: one_more(
+            kafka, buckets(partitions=5_000 // d, topics=_GRID_TOPICS, members=500 // d)
+        ),
         divisors=(1, 2, 5),
         goal=_TENFOLD,
     ),
-    Case(
-        name="20,000 x 200, windows of 50 of 100 topics, fresh",
-        ours=COOPERATIVE,
-        kafkas=COOPERATIVE,
-        shape=lambda _, d: windows(partitions=20_000 // d, topics=100, members=200, width=50),
+    _sticky_case(
+        "20,000 x 200, windows of 50 of 100 topics, fresh",
+        lambda _, d: windows(partitions=20_000 // d, topics=100, members=200, width=50),
         divisors=(1, 4, 16),
         goal=Goal(arrays=2),
     ),
@@ -145,23 +153,8 @@ TABLE = (
         reads_lag=True,
         goal=Goal(at_most_ms=150),
     ),
-    Case(
-        name="lag-sticky 10,000 x 100, K = N",
-        ours="lag-sticky",
-        shape=lambda _, d: _steady(equal(partitions=10_000 // d, topics=10, members=100)),
-        divisors=(1, 4, 16),
-        options=lambda shape: {"max_moves": shape.n_members},
-        reads_lag=True,
-        goal=Goal(at_most_ms=250),
-    ),
-    Case(
-        name="lag-sticky 1,000,000 x 2,000, K = N",
-        ours="lag-sticky",
-        shape=lambda _, d: _steady(equal(partitions=_MILLION // d, topics=100, members=2_000)),
-        options=lambda shape: {"max_moves": shape.n_members},
-        reads_lag=True,
-        goal=Goal(at_most_ms=1_500),
-    ),
+    _lag_sticky_case(partitions=10_000, topics=10, members=100, divisors=(1, 4, 16), at_most_ms=250),
+    _lag_sticky_case(partitions=_MILLION, topics=100, members=2_000, divisors=_DIVISORS, at_most_ms=1_500),
 )
 
 
