@@ -27,15 +27,17 @@ def demo(
         typer.Option("--json", metavar="FILE", dir_okay=False, help="Write a summary.", show_default=False),
     ] = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave tables and broker data; without it nothing is left.")
+        bool, typer.Option("--keep", help="Leave tables and broker data; without it only the plot is left.")
     ] = False,
 ) -> None:
     """The stream on an embedded broker with uneven traffic, shown live, until Ctrl-C.
 
-    Example: lagwise demo --seconds 60 --json summary.json --keep
+    Example: lagwise demo --seconds 90 --json summary.json --keep
 
-    Everything is written below .lagwise/demo in the working directory, where the reading commands find it;
-    what an earlier demo has left there is removed first. A second Ctrl-C ends it at once.
+    Groups that follow the control topic stand beside groups of the same members that do not; at the end there is
+    a table of both, and a plot in .lagwise/lagwise-demo.html. Everything else is written below .lagwise/demo in
+    the working directory, where the reading commands find it; what an earlier demo has left there is removed
+    first. A second Ctrl-C ends it at once.
     Exit status: 0 it was ended or the time is up, 1 something failed, 2 wrong usage.
     """
     with occupied(keep=keep) as folder:

@@ -3,6 +3,7 @@
 scene      which topics and groups there are, and how fast everything is
 traffic    the producer process; `members` the consumer processes; `crew` starts and ends them
 folder     where everything is written; `terminal` keeps foreign output away from the view
-snapshot   what the tables say; `live` and `lines` show it, `summary` sums it up
+snapshot   what the tables say; `moves` what the members that follow say; `live` and `lines` show both
+course     how the lag of each group went; `results` and `plot` say it at the end, `summary` sums up
 show       joins them
 """

@@ -4,13 +4,14 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import final
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from pipeline.demo.scene import GROUPS, TOPICS
+from pipeline.demo.scene import Scene
 from pipeline.errors import BrokerUnavailableError, PipelineError
 
 _TIMEOUT_S = 30.0
@@ -19,14 +20,14 @@ _STOPPED_WITHIN_S = 6.0
 _TOPIC_CONFIG = {"retention.bytes": str(64 * 1024 * 1024), "segment.bytes": str(8 * 1024 * 1024)}
 
 
-def create_topics(bootstrap: str) -> None:
+def create_topics(bootstrap: str, scene: Scene) -> None:
     """Create the topics of the scene.
 
     Raises:
         BrokerUnavailableError: The broker did not make them.
     """
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    wanted = [NewTopic(topic.name, topic.partitions, 1, config=_TOPIC_CONFIG) for topic in TOPICS]
+    wanted = [NewTopic(topic.name, topic.partitions, 1, config=_TOPIC_CONFIG) for topic in scene.topics]
     try:
         for future in admin.create_topics(wanted, operation_timeout=_TIMEOUT_S).values():
             future.result(_TIMEOUT_S)
@@ -38,13 +39,15 @@ def create_topics(bootstrap: str) -> None:
 class Crew:
     """The producer and the groups, a process each; a context manager. Their output is this process's."""
 
-    def __init__(self, bootstrap: str) -> None:
-        """Start all of them."""
+    def __init__(self, bootstrap: str, scene: Scene) -> None:
+        """Start all of them. The topics of the scene must be there, and where a group follows, the stream's too."""
         self._processes = {
-            "the producer": _start("traffic", bootstrap),
+            "the producer": _start("traffic", bootstrap, scene),
             **{
-                f"the consumers of {group.group_id}": _start("members", bootstrap, group.group_id)
-                for group in GROUPS
+                f"the consumers of {group.group_id}": _start(
+                    "members", bootstrap, replace(scene, groups=(group,))
+                )
+                for group in scene.groups
             },
         }
 
@@ -79,9 +82,9 @@ class Crew:
             process.wait()
 
 
-def _start(module: str, *arguments: str) -> "subprocess.Popen[bytes]":
+def _start(module: str, bootstrap: str, scene: Scene) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [sys.executable, "-m", f"pipeline.demo.{module}", *arguments],
+        [sys.executable, "-m", f"pipeline.demo.{module}", bootstrap, scene.to_json()],
         stdin=subprocess.PIPE,
         # Ctrl-C goes to the whole foreground group; the consumers leave when the demo says so.
         start_new_session=True,

@@ -1,4 +1,6 @@
-"""Where the demo writes, all of it in one folder below the working directory.
+"""Where the demo writes, all of it below the working directory.
+
+.lagwise/lagwise-demo.html   the plot of the newest demo, which stays
 
 .lagwise/demo/lagwise.toml   the configuration it runs with, for the other commands
 .lagwise/demo/demo.log       what the stream, Spark, Java and the Kafka clients have to say
@@ -45,6 +47,11 @@ class Folder:
     def log(self) -> Path:
         """Everybody's log."""
         return self.root / "demo.log"
+
+    @property
+    def plot(self) -> Path:
+        """The plot, which is not removed with the folder."""
+        return self.root.parent / "lagwise-demo.html"
 
     @property
     def config(self) -> Path:

@@ -1,12 +1,13 @@
-"""The view without a terminal: a line per batch, a line per new decision, now and then a small table."""
+"""The view without a terminal: a line per batch, per new decision and per move, now and then a small table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
 
+from pipeline.demo.moves import Move
 from pipeline.demo.snapshot import Plan, Snapshot
-from pipeline.demo.words import grounds, verdict
+from pipeline.demo.words import grounds, handed_over, verdict
 from pipeline.query import Report
 
 _TABLE_EVERY_BATCHES = 3
@@ -47,6 +48,11 @@ class Lines:
             self._show_table(snapshot)
         self._batches += 1
 
+    def show_moves(self, moves: Sequence[Move]) -> None:
+        """Partitions that have just changed hands."""
+        for move in moves:
+            self._say(f"{move.group_id}: moved {handed_over(move)} (epoch {move.epoch})")
+
     def _show_plan(self, plan: Plan) -> None:
         news = (verdict(plan), plan.reason)
         if self._said.get(plan.group_id) != news:
@@ -55,12 +61,12 @@ class Lines:
 
     def _show_table(self, snapshot: Snapshot) -> None:
         self._say(
-            f"  {'GROUP':10} {'MEMBER':12} {'PARTITIONS':>10} {'LAG':>9} {'IN/S':>6} {'OUT/S':>6}  STATUS"
+            f"  {'GROUP':14} {'MEMBER':16} {'PARTITIONS':>10} {'LAG':>9} {'IN/S':>6} {'OUT/S':>6}  STATUS"
         )
         for group in snapshot.groups:
             for share in group.shares:
                 self._say(
-                    f"  {group.group_id:10} {share.client_id or '-':12} {share.partitions:10} {share.lag:9,} "
+                    f"  {group.group_id:14} {share.client_id or '-':16} {share.partitions:10} {share.lag:9,} "
                     f"{share.arrival_rate:6.0f} {share.drain_rate:6.0f}  {share.status}"
                 )
 

@@ -2,8 +2,8 @@
 
 import statistics
 import time
-from collections import deque
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from pipeline.demo.live_tables import lag_table, plan_table
+from pipeline.demo.live_tables import Entry, entry_of_moves, entry_of_plan, entry_table, lag_table
+from pipeline.demo.moves import Move
 from pipeline.demo.snapshot import Plan, Snapshot
 from pipeline.query import Report
 
@@ -19,6 +20,8 @@ _REDRAWS_PER_S = 4
 _BATCHES_FOR_MEDIAN = 50
 _HEADINGS = 5
 """Lines beside those of the groups and of the newest plans."""
+_MARKED_S = 30.0
+"""How long a member shows what it was given or gave."""
 
 
 class Screen:
@@ -30,11 +33,12 @@ class Screen:
         self._tables = tables
         self._log = log
         self._report: Report | None = None
-        self._snapshot = Snapshot(groups=(), plans=())
+        self._snapshot = Snapshot(groups=(), plans=(), seen_at=None)
         self._seconds: deque[float] = deque(maxlen=_BATCHES_FOR_MEDIAN)
         self._published = 0
-        self._newest: dict[str, Plan] = {}
-        self._earlier: deque[Plan] = deque(maxlen=50)
+        self._newest: dict[str, Entry] = {}
+        self._earlier: deque[Entry] = deque(maxlen=50)
+        self._marks: deque[tuple[float, Move]] = deque(maxlen=500)
         self._begun_at_s = self._shown_at_s = time.monotonic()
 
     @contextmanager
@@ -65,26 +69,49 @@ class Screen:
         self._seconds.append(report.seconds)
         self._published += report.published
         for plan in snapshot.plans:
-            self._newest[plan.group_id] = plan
-            if plan.decision in ("publish", "dry_run"):
-                self._earlier.append(plan)
+            self._show_plan(plan)
         self._report, self._snapshot, self._shown_at_s = report, snapshot, time.monotonic()
+
+    def show_moves(self, moves: Sequence[Move]) -> None:
+        """Partitions that have just changed hands: marked at the members, and one line for each group."""
+        now_s = time.monotonic()
+        self._marks += [(now_s, move) for move in moves]
+        for group_id in dict.fromkeys(move.group_id for move in moves):
+            self._earlier.append(entry_of_moves([move for move in moves if move.group_id == group_id]))
+
+    def _show_plan(self, plan: Plan) -> None:
+        entry = entry_of_plan(plan)
+        self._newest[plan.group_id] = entry
+        if plan.decision in ("publish", "dry_run"):
+            self._earlier.append(entry)
 
     def draw(self) -> RenderableType:
         """The screen as of now, for a terminal of the size that the console has now."""
         if self._report is None:
             return Text("no batch yet")
         newest = [self._newest[name] for name in sorted(self._newest)]
-        rows = sum(len(group.shares) for group in self._snapshot.groups)
-        room = max(0, self._console.height - rows - len(newest) - _HEADINGS - 2)
-        earlier = [plan for plan in reversed(self._earlier) if plan not in newest][:room]
+        groups = self._snapshot.groups
+        free = self._console.height - len(newest) - _HEADINGS
+        members = sum(len(group.shares) for group in groups)
+        folded = members > free
+        room = max(0, free - (len(groups) if folded else members) - 2)
+        earlier = [entry for entry in reversed(self._earlier) if entry not in newest][:room]
         return Group(
             self._headline(self._report),
-            lag_table(self._snapshot.groups),
+            lag_table(groups, gained=self._gained(), folded=folded),
             Text(),
-            plan_table(newest, earlier),
+            entry_table(newest, earlier),
             *self._footer(),
         )
+
+    def _gained(self) -> Counter[str]:
+        """By client id, how many partitions it has been given lately, less those it gave."""
+        gained: Counter[str] = Counter()
+        for at_s, move in self._marks:
+            if time.monotonic() - at_s < _MARKED_S:
+                gained.update({move.taker: 1})
+                gained.subtract({move.giver: 1})
+        return gained
 
     def _headline(self, report: Report) -> Text:
         ran = int(time.monotonic() - self._begun_at_s)

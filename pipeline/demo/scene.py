@@ -1,19 +1,27 @@
 """The scene: topics whose traffic is uneven, and groups that cope with it in different ways.
 
-billing    range. All members are equally fast, but one holds the hot partitions and is buried.
-shipping   cooperative-sticky, two topics, members of different speeds.
-search     roundrobin on a topic with even traffic: little to gain.
-fraud      KIP-848: the broker assigns, so no plan is made.
-export     takes its partitions with assign(), so it has no members; too slow for its topic.
+billing          range. All members are equally fast, but one holds the hot partitions and is buried. Follows.
+billing-plain    the same in everything, but does not follow.
+shipping         roundrobin. One member is slow. Follows.
+shipping-plain   the same in everything, but does not follow.
+search           cooperative-sticky, static members, even traffic: nothing to gain.
+fraud            KIP-848: the broker assigns, so no plan is made.
+export           takes its partitions with assign(), so it has no members; too slow for its topic.
+
+Traffic comes in phases. Each begins with a burst, as after an outage of the producers, and with another hot spot.
 """
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
-HOT_SPOT_S = 120.0
+CLUSTER = "demo"
+"""Name of the cluster, in the demo's configuration and on the control topic."""
+
+PHASE_S = 240.0
 """How long the busiest partition of a topic stays the busiest."""
 
-_HOT_SPOT_STEP = 5
+_HOT_SPOT_STEP = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,16 +33,24 @@ class Topic:
     records_per_s: float
     skew: float
     """Exponent of Zipf's law over the partitions; 0 is even."""
+    burst_s: float = 0.0
+    """Each phase begins with so many seconds' worth of records at once."""
 
     def rates(self, at_s: float) -> list[float]:
         """Records/s of each partition, `at_s` seconds after the start; they add up to `records_per_s`.
 
-        The hot spot moves on every `HOT_SPOT_S`, so that yesterday's good assignment does not stay one.
+        The hot spot moves on with every phase, so that yesterday's good assignment does not stay one.
         """
-        hottest = int(at_s // HOT_SPOT_S) * _HOT_SPOT_STEP
+        hottest = phase_at(at_s) * _HOT_SPOT_STEP
         ranks = [1 + (number - hottest) % self.partitions for number in range(self.partitions)]
         weights = [rank**-self.skew for rank in ranks]
-        return [self.records_per_s * weight / sum(weights) for weight in weights]
+        total = sum(weights)
+        return [self.records_per_s * weight / total for weight in weights]
+
+
+def phase_at(at_s: float) -> int:
+    """Number of the phase, from 0."""
+    return int(at_s // PHASE_S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,39 +66,90 @@ class Group:
     is_static: bool = False
     subscribes: bool = True
     """Whether the consumers join the group, or take all partitions with assign()."""
+    follows: bool = False
+    """Whether they take plans of the control topic over."""
+    plight: str = ""
+    """What is wrong with it, for the plot."""
 
 
-TOPICS = (
-    Topic(name="orders", partitions=12, records_per_s=900, skew=0.8),
-    Topic(name="payments", partitions=6, records_per_s=300, skew=1.0),
-    Topic(name="clicks", partitions=8, records_per_s=600, skew=0.0),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What is produced, and who consumes it."""
+
+    topics: tuple[Topic, ...]
+    groups: tuple[Group, ...]
+
+    def twins(self) -> tuple[tuple[Group, Group], ...]:
+        """Each group that follows, with the one that differs from it in nothing else."""
+        return tuple(
+            (group, other)
+            for group in self.groups
+            for other in self.groups
+            if group.follows and replace(group, group_id=other.group_id, follows=False) == other
+        )
+
+    def to_json(self) -> str:
+        """The scene as text, for the processes that play it."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Scene":
+        """The scene that `to_json` has written."""
+        read = json.loads(text)
+        groups = (
+            {**group, "topics": tuple(group["topics"]), "speeds": tuple(group["speeds"])}
+            for group in read["groups"]
+        )
+        return cls(
+            topics=tuple(Topic(**topic) for topic in read["topics"]),
+            groups=tuple(Group(**group) for group in groups),
+        )
+
+
+def _twins(following: Group) -> tuple[Group, Group]:
+    return following, replace(following, group_id=f"{following.group_id}-plain", follows=False)
+
+
+_BILLING = Group(
+    group_id="billing",
+    topics=("orders",),
+    speeds=(450, 450, 450, 450),
+    properties={"partition.assignment.strategy": "range"},
+    follows=True,
+    plight="equal members, one has the hot partitions",
+)
+_SHIPPING = Group(
+    group_id="shipping",
+    topics=("parcels",),
+    speeds=(450, 450, 450, 150),
+    properties={"partition.assignment.strategy": "roundrobin"},
+    follows=True,
+    plight="one member is slow",
 )
 
-GROUPS = (
-    Group(
-        group_id="billing",
-        topics=("orders",),
-        speeds=(370, 370, 370, 370),
-        properties={"partition.assignment.strategy": "range"},
-        is_static=True,
+DEMO = Scene(
+    topics=(
+        Topic(name="orders", partitions=60, records_per_s=600, skew=0.8, burst_s=40),
+        Topic(name="parcels", partitions=60, records_per_s=600, skew=0.8, burst_s=40),
+        Topic(name="clicks", partitions=8, records_per_s=600, skew=0.0),
+        Topic(name="payments", partitions=6, records_per_s=300, skew=1.0),
     ),
-    Group(
-        group_id="shipping",
-        topics=("orders", "payments"),
-        speeds=(700, 450, 250),
-        properties={"partition.assignment.strategy": "cooperative-sticky"},
+    groups=(
+        *_twins(_BILLING),
+        *_twins(_SHIPPING),
+        Group(
+            group_id="search",
+            topics=("clicks",),
+            speeds=(600, 600),
+            properties={"partition.assignment.strategy": "cooperative-sticky"},
+            is_static=True,
+        ),
+        Group(
+            group_id="fraud",
+            topics=("payments",),
+            speeds=(250, 250),
+            properties={"group.protocol": "consumer"},
+        ),
+        Group(group_id="export", topics=("payments",), speeds=(240,), subscribes=False),
     ),
-    Group(
-        group_id="search",
-        topics=("clicks",),
-        speeds=(600, 600),
-        properties={"partition.assignment.strategy": "roundrobin"},
-    ),
-    Group(
-        group_id="fraud",
-        topics=("payments",),
-        speeds=(250, 250),
-        properties={"group.protocol": "consumer"},
-    ),
-    Group(group_id="export", topics=("payments",), speeds=(240,), subscribes=False),
 )

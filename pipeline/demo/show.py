@@ -2,24 +2,30 @@
 
 import math
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, suppress
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from datetime import datetime, timezone
 from queue import Empty, SimpleQueue
 from threading import Event
 from typing import Protocol
 
+from confluent_kafka.admin import AdminClient
 from rich.console import Console
 
+from pipeline import cluster
 from pipeline.artifacts import resolve, resolve_for_spark
 from pipeline.config import load
-from pipeline.demo import interruption
+from pipeline.config_model import Config
+from pipeline.demo import interruption, plot
 from pipeline.demo.background import in_background
+from pipeline.demo.course import Course
 from pipeline.demo.crew import Crew, create_topics
 from pipeline.demo.engine import Engine
 from pipeline.demo.folder import TEMPLATE, Folder
 from pipeline.demo.lines import Lines
 from pipeline.demo.live import Screen
+from pipeline.demo.moves import Move, MovesReader
+from pipeline.demo.scene import DEMO
 from pipeline.demo.snapshot import Snapshot, read_snapshot
 from pipeline.demo.summary import Summary, summarise
 from pipeline.embedded import KAFKA, EmbeddedBroker
@@ -49,6 +55,9 @@ class View(Protocol):
     def show(self, report: Report, snapshot: Snapshot) -> None:
         """One finished batch."""
 
+    def show_moves(self, moves: Sequence[Move]) -> None:
+        """Partitions that have just changed hands, at least one."""
+
 
 class Show:
     """One run of the demo in its folder."""
@@ -68,6 +77,7 @@ class Show:
         self._bootstrap = ""
         self._plans_until: datetime | None = None
         self._batch_seconds: list[float] = []
+        self._course = Course(DEMO, began_at=datetime.now(tz=timezone.utc))
         self._view: View = (
             Screen(console, tables=folder.tables, log=folder.log) if console.is_terminal else Lines(console)
         )
@@ -104,9 +114,9 @@ class Show:
     def _play(self, broker: EmbeddedBroker, engine: Engine, asked: Event, cleanup: ExitStack) -> None:
         with self._view.phase("creating topics, starting producer and consumers"):
             self._bootstrap = broker.bootstrap_servers
-            create_topics(self._bootstrap)
-            crew = cleanup.enter_context(Crew(self._bootstrap))
-        self._folder.write_config(self._bootstrap)
+            self._folder.write_config(self._bootstrap)
+            config = load(self._folder.config)
+            crew, moves = self._open_scene(config, cleanup)
         reports: SimpleQueue[Report] = SimpleQueue()
 
         def on_batch(report: Report) -> None:
@@ -114,11 +124,12 @@ class Show:
             self._batch_seconds.append(report.seconds)
             reports.put(report)
 
-        engine.run(load(self._folder.config), on_batch=on_batch)
+        engine.run(config, on_batch=on_batch)
         # Before the consumers leave, so that the tables show them at work.
         cleanup.callback(engine.stop)
 
-        def check() -> None:
+        def meanwhile() -> None:
+            self._show_moves(moves)
             engine.check()
             crew.check()
             if broker.pid is None:
@@ -127,37 +138,59 @@ class Show:
                 )
 
         with self._view.phase("running the first batch (about 20 s)"):
-            report = _next(reports, asked, check, until_s=math.inf)
+            report = _next(reports, asked, meanwhile, until_s=math.inf)
         until_s = time.monotonic() + (math.inf if self._seconds is None else self._seconds)
         with self._view.open():
             while report:
                 self._show(report)
-                report = _next(reports, asked, check, until_s=until_s)
+                report = _next(reports, asked, meanwhile, until_s=until_s)
+
+    def _open_scene(self, config: Config, cleanup: ExitStack) -> tuple[Crew, MovesReader]:
+        """Everybody who produces and consumes, and who tells what they say to one another."""
+        admin = AdminClient({"bootstrap.servers": self._bootstrap})
+        # The stream makes them too, but consumers that follow want them to be there.
+        cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
+        create_topics(self._bootstrap, DEMO)
+        moves = cleanup.enter_context(closing(MovesReader(self._bootstrap, config.control.acks_topic)))
+        self._course = Course(DEMO, began_at=datetime.now(tz=timezone.utc))
+        return cleanup.enter_context(Crew(self._bootstrap, DEMO)), moves
+
+    def _show_moves(self, reader: MovesReader) -> None:
+        moves = reader.read()
+        if moves:
+            self._course.moved(moves)
+            self._view.show_moves(moves)
 
     def _show(self, report: Report) -> None:
         snapshot = read_snapshot(self._tables, plans_after=self._plans_until)
         self._plans_until = max((plan.created_at for plan in snapshot.plans), default=self._plans_until)
+        self._course.saw(snapshot)
         self._view.show(report, snapshot)
 
     def _sum_up(self) -> Summary:
-        final = Snapshot(groups=(), plans=())
+        final = Snapshot(groups=(), plans=(), seen_at=None)
         if self._batch_seconds:
             final = read_snapshot(self._tables, plans_after=None)
+        self._course.saw(final)
+        courses = self._course.groups()
+        if courses:
+            plot.write(self._folder.plot, courses, DEMO)
         return summarise(
             self._batch_seconds,
             final,
-            tables_root=self._folder.tables,
+            courses,
+            folder=self._folder,
             control_topic=load(TEMPLATE).control.topic,
             bootstrap=self._bootstrap,
         )
 
 
 def _next(
-    reports: "SimpleQueue[Report]", asked: Event, check: Callable[[], None], *, until_s: float
+    reports: "SimpleQueue[Report]", asked: Event, meanwhile: Callable[[], None], *, until_s: float
 ) -> Report | None:
-    """The next batch; None when the end was asked for or the time is up."""
+    """The next batch; None when the end was asked for or the time is up. `meanwhile` is done several times a second."""
     while not asked.is_set() and time.monotonic() < until_s:
-        check()
+        meanwhile()
         with suppress(Empty):
             return reports.get(timeout=_LOOK_EVERY_S)
     return None

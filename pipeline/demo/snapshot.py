@@ -18,11 +18,13 @@ _LAG = (
     "partition",
     "lag",
     "lag_seconds",
+    "lag_seconds_is_lower_bound",
     "arrival_rate",
     "drain_rate",
     "status",
     "member_id",
     "client_id",
+    "updated_at",
 )
 _GROUPS = ("group_id", "group_type", "assignor", "members")
 _PLANS = (
@@ -49,7 +51,7 @@ class Share:
     lag: int
     """Records, over the partitions whose lag is known."""
     lag_seconds: float | None
-    """Of the partition that is furthest behind."""
+    """Of the partition that is furthest behind; None when that is not known of one that has lag."""
     arrival_rate: float
     """Records/s."""
     drain_rate: float
@@ -72,6 +74,13 @@ class GroupView:
     def lag(self) -> int:
         """Records."""
         return sum(share.lag for share in self.shares)
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """Of the partition that is furthest behind; None when that is not known."""
+        behind = [share.lag_seconds for share in self.shares if share.partitions]
+        known = [one for one in behind if one is not None]
+        return max(known) if known and len(known) == len(behind) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +105,8 @@ class Snapshot:
     groups: tuple[GroupView, ...]
     plans: tuple[Plan, ...]
     """Oldest first."""
+    seen_at: datetime | None
+    """Time of the batch that wrote it; None before the first."""
 
     @property
     def lag(self) -> int:
@@ -118,7 +129,22 @@ def read_snapshot(tables: Tables, *, plans_after: datetime | None) -> Snapshot:
     groups = tables.read("consumer_groups", columns=_GROUPS).to_pylist()
     later = None if plans_after is None else pc.field("created_at") > plans_after
     plans = tables.read("recommendations", columns=_PLANS, where=later).to_pylist()
-    return Snapshot(groups=_groups(groups, lags), plans=_plans(plans))
+    seen_at = max((row["updated_at"] for row in lags), default=None)
+    return Snapshot(groups=_groups(groups, lags), plans=_plans(plans), seen_at=seen_at)
+
+
+def as_one(group: GroupView) -> Share:
+    """All shares of a group as one, whose name says how many members there are."""
+    members = sum(share.client_id is not None for share in group.shares)
+    return Share(
+        client_id=f"{members} members" if members else None,
+        partitions=sum(share.partitions for share in group.shares),
+        lag=group.lag,
+        lag_seconds=group.lag_seconds,
+        arrival_rate=sum(share.arrival_rate for share in group.shares),
+        drain_rate=sum(share.drain_rate for share in group.shares),
+        status=min((share.status for share in group.shares), key=_badness, default="OK"),
+    )
 
 
 def _groups(groups: Sequence[Row], lags: Sequence[Row]) -> tuple[GroupView, ...]:
@@ -152,11 +178,18 @@ def _share(client_id: str | None, rows: Sequence[Row]) -> Share:
         client_id=client_id,
         partitions=len(rows),
         lag=sum(_known(rows, "lag")),
-        lag_seconds=max(_known(rows, "lag_seconds"), default=None),
+        lag_seconds=_behind(rows),
         arrival_rate=sum(_known(rows, "arrival_rate")),
         drain_rate=sum(_known(rows, "drain_rate")),
         status=min((row["status"] for row in rows), key=_badness, default="OK"),
     )
+
+
+def _behind(rows: Sequence[Row]) -> float | None:
+    """Seconds. A lower bound, as everything has at first that was there before it was looked at, is not known."""
+    if any(row["lag_seconds"] is None or row["lag_seconds_is_lower_bound"] for row in rows):
+        return None
+    return max((row["lag_seconds"] for row in rows), default=0.0)
 
 
 def _known(rows: Iterable[Row], name: str) -> list[Any]:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from pipeline.demo.course import GroupCourse
 from pipeline.demo.folder import Folder
+from pipeline.demo.results import GroupResult, result_of, results_table
 from pipeline.demo.snapshot import Snapshot
 
 
@@ -27,6 +29,10 @@ class Summary:
     tables_root: str
     control_topic: str
     bootstrap_servers: str
+    by_group: tuple[GroupResult, ...]
+    """In the order of the scene."""
+    plot: str | None
+    """File of the plot; None when there is nothing to plot."""
 
     def write(self, file: Path) -> None:
         """Write it as one JSON object."""
@@ -39,18 +45,27 @@ class Summary:
             f"{self.batches} batches{p50}",
             f"{self.groups} groups on {self.partitions} partitions, {self.total_lag:,} records behind",
             f"{self.published} assignments published on {self.control_topic}",
+            *(["", *results_table(self.by_group)] if self.by_group else []),
+            *(["", f"lag over time: {self.plot}"] if self.plot else []),
         ]
 
 
 def summarise(
-    batch_seconds: Sequence[float], final: Snapshot, *, tables_root: Path, control_topic: str, bootstrap: str
+    batch_seconds: Sequence[float],
+    final: Snapshot,
+    courses: Sequence[GroupCourse],
+    *,
+    folder: Folder,
+    control_topic: str,
+    bootstrap: str,
 ) -> Summary:
     """The summary of a demo that took `batch_seconds`.
 
     Args:
         batch_seconds: How long each batch took.
         final: The tables at the end, with all plans ever made.
-        tables_root: Folder of the tables.
+        courses: How the lag of each group went.
+        folder: Where everything was written.
         control_topic: Topic of the plans.
         bootstrap: Address of the broker.
     """
@@ -61,9 +76,11 @@ def summarise(
         partitions=final.partitions,
         total_lag=final.lag,
         published=sum(plan.decision == "publish" for plan in final.plans),
-        tables_root=str(tables_root.absolute()),
+        tables_root=str(folder.tables.absolute()),
         control_topic=control_topic,
         bootstrap_servers=bootstrap,
+        by_group=tuple(map(result_of, courses)),
+        plot=str(folder.plot.absolute()) if courses else None,
     )
 
 

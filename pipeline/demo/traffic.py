@@ -1,4 +1,4 @@
-"""The producer: `python -m pipeline.demo.traffic BOOTSTRAP` appends to all topics until its stdin closes."""
+"""The producer: `python -m pipeline.demo.traffic BOOTSTRAP SCENE` appends to all topics until its stdin closes."""
 
 import sys
 import time
@@ -7,28 +7,34 @@ from threading import Event
 from confluent_kafka import Producer
 
 from pipeline.demo.child import stop_with_parent
-from pipeline.demo.scene import TOPICS, Topic
+from pipeline.demo.scene import Scene, Topic, phase_at
 
 _ROUND_S = 0.1
+_FLUSHED_WITHIN_S = 10.0
 
 
-def main(bootstrap: str) -> None:
+def main(bootstrap: str, scene: str) -> None:
     """Produce at the rates of the scene."""
     stop = stop_with_parent()
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "compression.type": "lz4"})
-    _produce(producer, stop)
+    _produce(producer, Scene.from_json(scene).topics, stop)
     producer.flush(1)
 
 
-def _produce(producer: Producer, stop: Event) -> None:
-    owed = {topic.name: [0.0] * topic.partitions for topic in TOPICS}
+def _produce(producer: Producer, topics: tuple[Topic, ...], stop: Event) -> None:
+    owed = {topic.name: [0.0] * topic.partitions for topic in topics}
     begun = last = time.monotonic()
+    phase = -1
     while not stop.wait(_ROUND_S):
         now = time.monotonic()
-        for topic in TOPICS:
-            owed[topic.name] = send_due(producer, topic, owed[topic.name], at_s=now - begun, for_s=now - last)
+        for topic in topics:
+            at_s, for_s = now - begun, now - last
+            if phase_at(at_s) != phase:
+                for_s += topic.burst_s
+                producer.flush(_FLUSHED_WITHIN_S)
+            owed[topic.name] = send_due(producer, topic, owed[topic.name], at_s=at_s, for_s=for_s)
         producer.poll(0)
-        last = now
+        last, phase = now, phase_at(now - begun)
 
 
 def send_due(
@@ -45,4 +51,4 @@ def send_due(
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2])

@@ -1,5 +1,6 @@
 """How figures and plans read in the demo."""
 
+from pipeline.demo.moves import Move
 from pipeline.demo.snapshot import Plan
 
 _UNITS = (("h", 3600), ("min", 60))
@@ -29,3 +30,8 @@ def grounds(plan: Plan) -> str:
         return f"{moves}, drain time not known"
     before, after, bound = map(seconds, (plan.drain_s_before, plan.drain_s_after, plan.drain_s_bound))
     return f"{moves}, drain {before} → {after} (best {bound})"
+
+
+def handed_over(move: Move) -> str:
+    """Which partition went from whom to whom."""
+    return f"{move.topic}-{move.partition} {move.giver} → {move.taker}"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -86,6 +87,11 @@ def _published(place: Path, topic: str) -> set[tuple[str, int]]:
     return found
 
 
+def _lag_by_group(lags: pa.Table) -> dict[str, int]:
+    sums = lags.group_by("group_id").aggregate([("lag", "sum")]).to_pylist()
+    return {row["group_id"]: row["lag_sum"] for row in sums}
+
+
 def test_summary_is_what_tables_and_control_topic_hold(tmp_path: Path) -> None:
     with _demo(tmp_path, "--json", "summary.json", "--keep") as demo:
         said = _read_until(demo, "billing: publish epoch 1")
@@ -104,19 +110,44 @@ def test_summary_is_what_tables_and_control_topic_hold(tmp_path: Path) -> None:
     assert summary == {
         "batches": pc.max(lags["batch_id"]).as_py() + 1,
         "batch_seconds_p50": summary["batch_seconds_p50"],
-        "groups": 5,
+        "groups": 7,
         "partitions": lags.num_rows,
         "total_lag": pc.sum(lags["lag"]).as_py(),
         "published": len(made),
         "tables_root": tables.root,
         "control_topic": "lagwise.assignments",
         "bootstrap_servers": summary["bootstrap_servers"],
+        "by_group": summary["by_group"],
+        "plot": str(tmp_path / ".lagwise" / "lagwise-demo.html"),
     }
+    ends = {one["group_id"]: one["lag_at_end"] for one in summary["by_group"]}
+    assert ends == _lag_by_group(lags)
+    assert [one["group_id"] for one in summary["by_group"] if one["follows"]] == ["billing", "shipping"]
     assert summary["batch_seconds_p50"] > 0
     assert "\x1b" not in "".join(said) + rest
     published = _published(tmp_path, summary["control_topic"])
     assert published == {(plan["group_id"], plan["epoch"]) for plan in made}
     assert ("billing", 1) in published
+    assert not any(group.endswith("-plain") for group, _ in published)
+
+
+def test_followers_take_a_plan_over_and_the_page_shows_it(tmp_path: Path) -> None:
+    with _demo(tmp_path, "--json", "summary.json") as demo:
+        _read_until(demo, "billing: moved")
+        demo.send_signal(signal.SIGINT)
+        rest, errors = demo.communicate(timeout=_ENDED_WITHIN_S)
+
+    assert (demo.returncode, errors) == (0, "")
+    results = {
+        one["group_id"]: one for one in json.loads((tmp_path / "summary.json").read_text())["by_group"]
+    }
+    assert results["billing"]["moves"] >= 1
+    assert results["billing-plain"]["moves"] == 0
+    assert re.search(r"^billing-plain +no +", rest, re.MULTILINE)
+    page = tmp_path / ".lagwise" / "lagwise-demo.html"
+    assert f"lag over time: {page}" in rest
+    assert "billing (follows)" in page.read_text()
+    assert not (tmp_path / _FOLDER).exists()
 
 
 def test_time_is_up_so_long_after_the_first_batch(tmp_path: Path) -> None:

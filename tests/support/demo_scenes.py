@@ -3,6 +3,8 @@
 from datetime import datetime, timezone
 from typing import Any
 
+from pipeline.demo.course import GroupCourse, Point
+from pipeline.demo.moves import Move
 from pipeline.demo.snapshot import GroupView, Plan, Share, Snapshot
 from pipeline.query import Report
 
@@ -40,8 +42,32 @@ def plan(**given: Any) -> Plan:
     return Plan(**{**defaults, **given})
 
 
-def snapshot(*groups: GroupView, plans: tuple[Plan, ...] = ()) -> Snapshot:
-    return Snapshot(groups=groups, plans=plans)
+def snapshot(*groups: GroupView, plans: tuple[Plan, ...] = (), seen_at: datetime = NOON) -> Snapshot:
+    return Snapshot(groups=groups, plans=plans, seen_at=seen_at)
+
+
+def move(**given: Any) -> Move:
+    defaults = {
+        "group_id": "billing",
+        "epoch": 1,
+        "topic": "orders",
+        "partition": 0,
+        "giver": "billing-1",
+        "taker": "billing-4",
+        "at": NOON,
+    }
+    return Move(**{**defaults, **given})
+
+
+def course(**given: Any) -> GroupCourse:
+    defaults = {
+        "group_id": "billing",
+        "follows": True,
+        "points": (Point(at_s=20.0, lag=9000), Point(at_s=30.0, lag=12_000), Point(at_s=60.04, lag=1000)),
+        "drained_s": 60.04,
+        "moves_at_s": (33.0, 33.5, 34.0),
+    }
+    return GroupCourse(**{**defaults, **given})
 
 
 def report(**given: Any) -> Report:

@@ -1,17 +1,53 @@
-from pipeline.demo.members import properties
-from pipeline.demo.scene import GROUPS
+from assignor.clients import confluent_config
+from pipeline.demo.members import Pace, properties
+from pipeline.demo.scene import DEMO
 
-_GROUPS = {group.group_id: group for group in GROUPS}
+_GROUPS = {group.group_id: group for group in DEMO.groups}
 
 
 def test_static_members_have_an_instance_id_and_others_have_none() -> None:
-    static = properties("b:1", _GROUPS["billing"], 0)
-    dynamic = properties("b:1", _GROUPS["search"], 1)
+    static = properties("b:1", _GROUPS["search"], 1)
+    dynamic = properties("b:1", _GROUPS["billing"], 0)
 
-    assert static["group.instance.id"] == static["client.id"] == "billing-1"
+    assert static["group.instance.id"] == static["client.id"] == "search-2"
     assert "group.instance.id" not in dynamic
-    assert dynamic["client.id"] == "search-2"
+    assert dynamic["client.id"] == "billing-1"
 
 
 def test_a_group_brings_its_own_properties() -> None:
     assert properties("b:1", _GROUPS["fraud"], 0)["group.protocol"] == "consumer"
+
+
+def test_twins_differ_in_nothing_that_makes_a_difference_to_lag() -> None:
+    following = properties("b:1", _GROUPS["billing"], 0)
+    plain = properties("b:1", _GROUPS["billing-plain"], 0)
+
+    differ = {name for name in following.keys() | plain.keys() if following.get(name) != plain.get(name)}
+    assert differ == {"group.id", "client.id", "enable.auto.commit", "auto.commit.interval.ms"}
+
+
+def test_members_that_follow_may() -> None:
+    for group in DEMO.groups:
+        if group.follows:
+            confluent_config.check(properties("b:1", group, 0))
+
+
+def test_a_member_is_as_fast_as_it_is_said_to_be_however_late_it_is_asked() -> None:
+    now = [0.0]
+    pace = Pace(333, clock=lambda: now[0])
+
+    done = 0
+    for step_s in (0.2, 0.21, 0.9, 0.003, 0.687):
+        now[0] += step_s
+        done += pace.due()
+
+    assert done == 666
+
+
+def test_a_member_that_was_stopped_does_not_make_up_for_it() -> None:
+    now = [0.0]
+    pace = Pace(100, clock=lambda: now[0])
+
+    now[0] = 60.0
+
+    assert pace.due() == 100

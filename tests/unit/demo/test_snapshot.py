@@ -7,10 +7,10 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipeline.demo.snapshot import Snapshot, read_snapshot
+from pipeline.demo.snapshot import Snapshot, as_one, read_snapshot
 from pipeline.reading import Tables
 from pipeline.schemas import TABLES
-from tests.support.demo_scenes import NOON
+from tests.support.demo_scenes import NOON, group, share
 
 _SCHEMAS = {table.name: to_arrow_schema(table.schema) for table in TABLES}
 _COMMON = {"cluster": "c", "group_id": "g", "updated_at": NOON, "created_at": NOON, "batch_id": 1}
@@ -46,7 +46,7 @@ def test_a_member_has_the_sum_of_its_partitions_and_the_worst_status(tmp_path: P
     lags = [
         {**mine, "partition": 0, "lag": 5, "lag_seconds": 2.0, "arrival_rate": 1.0, "drain_rate": 0.5},
         {**mine, "partition": 1, "lag": 7, "lag_seconds": 9.0, "arrival_rate": 1.5, "status": "STALL"},
-        {**mine, "partition": 2, "lag": None, "status": "WARN"},
+        {**mine, "partition": 2, "lag": None, "lag_seconds": 0.0, "status": "WARN"},
     ]
 
     found = _read(tmp_path, lags=lags)
@@ -54,7 +54,42 @@ def test_a_member_has_the_sum_of_its_partitions_and_the_worst_status(tmp_path: P
     (one,) = found.groups[0].shares
     assert (one.client_id, one.partitions, one.lag, one.status) == ("one", 3, 12, "STALL")
     assert (one.lag_seconds, one.arrival_rate, one.drain_rate) == (9.0, 2.5, 0.5)
-    assert (found.lag, found.partitions) == (12, 3)
+    assert (found.lag, found.partitions, found.seen_at) == (12, 3, NOON)
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        ({"lag_seconds": 3.0}, 3.0),
+        ({"lag_seconds": None}, None),
+        ({"lag_seconds": 0.5, "lag_seconds_is_lower_bound": True}, None),
+    ],
+    ids=["known", "unknown", "at-least"],
+)
+def test_a_group_is_as_far_behind_as_its_worst_partition_if_all_are_known(
+    second: dict[str, Any], expected: float | None, tmp_path: Path
+) -> None:
+    lags = [
+        {"partition": 0, "lag": 1, "lag_seconds": 2.0, "member_id": "m", "client_id": "one"},
+        {"partition": 1, "lag": 1, **second},
+    ]
+
+    found = _read(tmp_path, lags=lags, groups=[{"members": [_member("idle", "idle")]}])
+
+    assert found.groups[0].lag_seconds == expected
+
+
+def test_a_group_without_partitions_is_not_known_to_be_behind_or_not(tmp_path: Path) -> None:
+    found = _read(tmp_path, groups=[{"members": [_member("m", "one")]}])
+
+    assert found.groups[0].lag_seconds is None
+
+
+def test_a_group_as_one_has_the_sums_and_the_worst_status() -> None:
+    one = as_one(group(share("a", lag=1), share("b", lag=2, status="STALL"), share(None, lag=4)))
+
+    assert (one.client_id, one.partitions, one.lag, one.status) == ("2 members", 9, 7, "STALL")
+    assert (one.arrival_rate, one.drain_rate) == (30.0, 30.0)
 
 
 def test_idle_members_are_shown_and_partitions_of_nobody_come_last(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from rich.console import Console
 from pipeline.demo.lines import Lines
 from pipeline.demo.live import Screen
 from pipeline.demo.live_tables import lag_table
-from tests.support.demo_scenes import group, plan, report, share, snapshot
+from tests.support.demo_scenes import group, move, plan, report, share, snapshot
 
 
 def _console(width: int = 80, height: int = 24) -> tuple[Console, io.StringIO]:
@@ -18,7 +18,7 @@ def _console(width: int = 80, height: int = 24) -> tuple[Console, io.StringIO]:
 def _crowd() -> list[object]:
     members = [share(f"billing-{n}", lag=10**n, status="STALL") for n in range(7)]
     return [
-        group(*members),
+        *(group(*members, group_id=f"group-{n}") for n in range(3)),
         group(share(None, partitions=9), group_id="a-group-with-a-very-long-name-indeed"),
     ]
 
@@ -34,6 +34,17 @@ def test_plain_lines_say_a_decision_once_until_it_changes() -> None:
     assert said == [
         "billing: publish epoch 1: 2 moves, drain 7 min → 50 s (best 40 s)",
         "billing: unchanged epoch 1: unchanged",
+    ]
+
+
+def test_plain_lines_say_each_move() -> None:
+    console, text = _console(width=200)
+
+    Lines(console).show_moves([move(), move(partition=7, taker="billing-2", epoch=4)])
+
+    assert [line.rstrip() for line in text.getvalue().splitlines()] == [
+        "billing: moved orders-0 billing-1 → billing-4 (epoch 1)",
+        "billing: moved orders-7 billing-1 → billing-2 (epoch 4)",
     ]
 
 
@@ -53,6 +64,7 @@ def test_screen_fits_the_terminal(width: int, height: int) -> None:
     plans = tuple(plan(group_id=f"group-{n % 3}", epoch=n, reason="x" * 300) for n in range(60))
 
     screen.show(report(), snapshot(*_crowd(), plans=plans))
+    screen.show_moves([move(group_id=f"group-{n % 3}", partition=n) for n in range(90)])
 
     drawn = console.render_lines(screen.draw(), pad=False)
     assert len(drawn) <= height
@@ -70,6 +82,39 @@ def test_screen_shows_the_newest_decision_of_each_group_before_earlier_plans() -
     shown = text.getvalue()
     assert shown.index("nothing to do") < shown.index("epoch 2") < shown.index("epoch 1")
     assert "published 2" in shown
+
+
+def test_screen_marks_moves_at_the_members_and_says_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    console, text = _console(140, 30)
+    now = [100.0]
+    monkeypatch.setattr("pipeline.demo.live.time.monotonic", lambda: now[0])
+    screen = Screen(console, tables=Path("tables"), log=Path("log"))
+    members = group(share("billing-1"), share("billing-2"), share("billing-4"))
+
+    screen.show(report(), snapshot(members))
+    screen.show_moves([move(), move(partition=1, taker="billing-2"), move(partition=2)])
+    console.print(screen.draw())
+    now[0] += 31
+    console.print(screen.draw())
+
+    fresh, old = text.getvalue().split("Ctrl-C ends", 1)
+    for mark in ("-3 3", "+1 3", "+2 3"):
+        assert mark in fresh
+        assert mark not in old
+    assert "moved 3" in fresh
+    assert "orders-0 billing-1 → billing-4, orders-1 billing-1 → billing-2" in old
+
+
+def test_low_screen_has_a_row_for_each_group_instead_of_each_member() -> None:
+    low, high = _console(100, 24), _console(100, 60)
+
+    for console, _ in (low, high):
+        screen = Screen(console, tables=Path("tables"), log=Path("log"))
+        screen.show(report(), snapshot(*_crowd()))
+        console.print(screen.draw())
+
+    assert "7 members" in low[1].getvalue()
+    assert "7 members" not in high[1].getvalue()
 
 
 def test_bars_are_on_one_scale() -> None:

@@ -1,0 +1,51 @@
+from collections.abc import Sequence
+
+import pytest
+
+from assignor.protocol.acks import Accepted, AnyAck, Release, Taken
+from pipeline.demo.moves import Moves, client_of
+from tests.support.demo_scenes import NOON
+
+_AT_MS = int(NOON.timestamp() * 1000)
+_SAID = {"cluster": "demo", "group": "billing", "generation": 3, "epoch": 2, "at_ms": _AT_MS}
+_PLACE = {"topic": "orders", "partition": 7}
+_A, _B = (f"billing-{n}-0dcb9a3c-62ef-4a6e-9c1f-0123456789ab" for n in (1, 4))
+_RELEASE = Release(**_SAID, **_PLACE, member=_A, to=_B, hop=1, offset=12)
+_TAKEN = Taken(**_SAID, **_PLACE, member=_B, hop=1)
+_BACK = Release(**_SAID, **_PLACE, member=_B, to=_A, hop=2, offset=15)
+_TAKEN_BACK = Taken(**_SAID, **_PLACE, member=_A, hop=2)
+
+
+def test_a_move_is_what_was_released_and_taken() -> None:
+    (move,) = Moves().feed([Accepted(**_SAID, member=_A), _RELEASE, _TAKEN])
+
+    assert (move.group_id, move.epoch, move.topic, move.partition) == ("billing", 2, "orders", 7)
+    assert (move.giver, move.taker, move.at) == ("billing-1", "billing-4", NOON)
+
+
+@pytest.mark.parametrize(
+    ("heard", "expected"),
+    [
+        ([_RELEASE], 0),
+        ([_TAKEN], 0),
+        ([_RELEASE, _RELEASE, _TAKEN, _TAKEN], 1),
+        ([_RELEASE, _TAKEN, _RELEASE, _TAKEN], 1),
+        ([_RELEASE, _TAKEN, _BACK, _TAKEN_BACK], 2),
+    ],
+    ids=["not-taken", "release-not-heard", "told-twice", "asked-again", "there-and-back"],
+)
+def test_each_hand_over_counts_once(heard: Sequence[AnyAck], expected: int) -> None:
+    moves = Moves()
+
+    found = [move for ack in heard for move in moves.feed([ack])]
+
+    assert len(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("member_id", "client_id"),
+    [(_A, "billing-1"), ("no-uuid", "no-uuid"), ("a-1-x", "a-1-x")],
+    ids=["by-a-broker", "short", "other"],
+)
+def test_client_id_is_within_the_member_id(member_id: str, client_id: str) -> None:
+    assert client_of(member_id) == client_id
