@@ -6,6 +6,9 @@ from typing import Any, Literal
 
 from assignor.arrays import Floats, Int64s
 from assignor.lag import OffsetReset
+from assignor.plan_guards import Guards
+from assignor.plan_state import FRESH, GroupState, PlanState, Ranges
+from assignor.protocol.commands import Orders
 
 Decided = Literal["publish", "dry_run", "unchanged", "abstain"]
 
@@ -21,9 +24,20 @@ class MemberFacts:
     topics: tuple[str, ...] = ()
     """Subscribed topics."""
     assigned: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """What the leader gave it in the present generation: what it owns now."""
+    """What it owns now: what the leader gave it, and what followers have handed over since."""
     error: str | None = None
     """Why its subscription could not be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AckFacts:
+    """What a member says of the plan that it was asked to follow."""
+
+    kind: str
+    """accepted, refused, applied or void."""
+    member_id: str
+    epoch: int
+    why: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +53,9 @@ class GroupFacts:
     members: tuple[MemberFacts, ...] = ()
     provisional: str | None = None
     """Why the group's state may be incomplete; None when it is complete."""
+    acks: tuple[AckFacts, ...] = ()
+    orders: Orders | None = None
+    """What an operator has said; None for nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,6 +76,8 @@ class PartitionFacts:
     """Records/s."""
     drain_rate: Floats
     """Records/s that the group commits."""
+    lag_age_s: Floats
+    """Age of the next record to be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +96,7 @@ class Rules:
     """How long readers may act on a plan."""
     max_record_bytes: int
     """Largest control record."""
+    guards: Guards
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +131,11 @@ class Decision:
     base_generation: int | None = None
     base_hash: str | None = None
     target_hash: str | None = None
-    assignment: Mapping[str, Mapping[str, str]] | None = None
+    assignment: Ranges | None = None
     """Member id -> topic -> ranges of partition numbers."""
     moves: tuple[Move, ...] = ()
+    gives: Ranges = field(default_factory=dict)
+    """What each member gives away by these moves."""
     drain_s_before: float | None = None
     drain_s_after: float | None = None
     drain_s_bound: float | None = None
@@ -123,3 +145,7 @@ class Decision:
     record: str | None = None
     """The control record's value, when there is something to publish."""
     valid_until_ms: int | None = None
+    plan: PlanState | None = None
+    """What became so far of the plan published before this decision."""
+    state: GroupState = FRESH
+    """For the next decision."""

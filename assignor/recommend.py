@@ -1,146 +1,233 @@
 """Decide about one group: publish a target, leave it as it is, or abstain, and say why.
 
-A pure function of what is known of the group, what was published before, and the time: the same facts give
-the same record, byte for byte.
+A pure function of what is known of the group, what was decided before, and the time: the same facts give the same
+record, byte for byte.
 """
 
 import hashlib
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from assignor.arrays import Int64s
-from assignor.assignment import Assignment
+from assignor.assignment import Assignment, Unassigned
 from assignor.drain import drain_s, lag_imbalance
 from assignor.drain_bound import lower_bound_s
-from assignor.errors import AbstainError, AssignorError
-from assignor.group import LEAST_CAPACITY, Group
-from assignor.lag import UNKNOWN, assignor_lag
-from assignor.members import Member, build_group
+from assignor.errors import AssignorError
+from assignor.group import Group
 from assignor.plan_facts import Decision, GroupFacts, PartitionFacts, Published, Rules
-from assignor.recommend_record import group_moves, ranges_by_member, to_record, unassigned_ranges
+from assignor.plan_guards import held_back, resting
+from assignor.plan_outcome import expired, progress, superseded
+from assignor.plan_state import GroupState, PlanState
+from assignor.plan_target import Way, way_of
+from assignor.recommend_group import to_group
+from assignor.recommend_record import (
+    given_ranges,
+    group_moves,
+    ranges_by_member,
+    to_record,
+    unassigned_ranges,
+)
+from assignor.recommend_state import continued, counted, judged, started
 from assignor.refusals import refuse_data, refuse_group
 from assignor.registry import strategy
-from assignor.topics import Topics
 from assignor.verify import check
 
-_BACKLOG_S = 10.0
-"""Lag of so many seconds of draining is a backlog. Less is what lies between two commits of a member that keeps
-up: a client commits every 5 s by default (auto.commit.interval.ms), and the batch looks some time later."""
+_TRIGGER_LIVES_MS = 600_000
+"""A manual trigger that is older was meant for a driver that is gone."""
 
 
 def decide(
-    facts: GroupFacts, partitions: PartitionFacts, rules: Rules, published: Published | None, *, now_ms: int
-) -> Decision:
-    """What to do about the group now.
-
-    A plan is published when its target or the base it starts from is another than that of the newest
-    published plan, and again before that one expires. A group that has its target already, with no other plan
-    out, is left alone.
-
-    Args:
-        facts: The group's newest record.
-        partitions: Every partition of the topics it subscribes to.
-        rules: What the operator wants.
-        published: The newest plan of the group, if there is one.
-        now_ms: Time of the decision, ms since the epoch.
-    """
-    try:
-        refuse_group(facts, rules)
-        refuse_data(facts, partitions, rules, now_ms=now_ms)
-        group = to_group(facts, partitions, rules)
-        target = strategy(rules.strategy).assign(group, rules.options)
-        check(group, target)
-        return _decision(facts, rules, group, target, published, now_ms=now_ms)
-    except AssignorError as error:
-        return Decision(
-            decided="abstain", reason=str(error), strategy=rules.strategy, base_generation=facts.generation
-        )
-
-
-def to_group(facts: GroupFacts, partitions: PartitionFacts, rules: Rules) -> Group:
-    """The array form of the group: what each member was given in its generation is what it owns.
-
-    Raises:
-        AbstainError: A topic's partitions are not numbered through, or a lag is not known.
-    """
-    counts: dict[str, int] = {}
-    for topic in partitions.topic:
-        counts[topic] = counts.get(topic, 0) + 1
-    topics = Topics.of(counts)
-    if not np.array_equal(topics.number_of, partitions.partition):
-        raise AbstainError(
-            "the partitions of a topic are not numbered through: it is being created or deleted"
-        )
-    lag = assignor_lag(
-        partitions.committed, partitions.log_start, partitions.log_end, rules.auto_offset_reset
-    )
-    if (lag == UNKNOWN).any():
-        raise AbstainError(f"lag of {topics.name(int((lag == UNKNOWN).argmax()))} is not known")
-    capacity = _capacity(facts, partitions, topics, lag)
-    members = [
-        Member(
-            member_id=member.member_id,
-            instance_id=member.instance_id,
-            topics=member.topics,
-            owned=member.assigned,
-            generation=facts.generation if facts.generation is not None else -1,
-            capacity=capacity[index],
-        )
-        for index, member in enumerate(facts.members)
-    ]
-    return build_group(
-        topics=topics, members=members, lag=lag, rate=np.nan_to_num(np.maximum(partitions.arrival_rate, 0.0))
-    )
-
-
-def _capacity(
-    facts: GroupFacts, partitions: PartitionFacts, topics: Topics, lag: Int64s
-) -> list[float | None]:
-    """Records/s that each member drains while it has a backlog, the only time when it shows its capacity.
-
-    A backlog of which nothing was ever seen to be drained (rates of 0 or unknown, `rates.drain_rate`) shows
-    none. Its member may be stuck, but so looks one that has only just started on partitions without a commit
-    or with offsets that were reset, and as slow as it looks everything would go to whoever commits first. So
-    it counts as fast as the others, its backlog is levelled like theirs, and with the partitions that it takes
-    over from a member that drains come rates above 0, which fall as long as it stands still: then it is slow.
-    """
-    index = topics.index()
-    drained = np.nan_to_num(partitions.drain_rate)
-    rates: list[float | None] = []
-    for member in facts.members:
-        pairs = [
-            (index[topic], number)
-            for topic, numbers in member.assigned.items()
-            for number in numbers
-            if topic in index
-        ]
-        pid = topics.pids(
-            np.array([topic for topic, _ in pairs], np.int64),
-            np.array([number for _, number in pairs], np.int64),
-        )
-        pid = pid[pid >= 0]
-        rate = float(drained[pid].sum())
-        # The moving average of a member that got stuck halves for ever.
-        rates.append(max(rate, LEAST_CAPACITY) if rate > 0 and lag[pid].sum() > _BACKLOG_S * rate else None)
-    return rates
-
-
-def _decision(
     facts: GroupFacts,
+    partitions: PartitionFacts,
     rules: Rules,
-    group: Group,
-    target: Assignment,
     published: Published | None,
+    state: GroupState,
     *,
     now_ms: int,
 ) -> Decision:
+    """What to do about the group now.
+
+    A plan that members have begun to apply is finished: its target stands until the group is there, its time is
+    over, or other members make it void, and it is published again for each new generation, at once. Otherwise a
+    plan is published when its target or the base it starts from is another than that of the newest published
+    plan, unless a guard holds it back, and again before that one expires. A group that has its target already,
+    with no other plan out, is left alone.
+
+    Args:
+        facts: The group's newest record, and what its members and operators say.
+        partitions: Every partition of the topics it subscribes to.
+        rules: What the configuration wants.
+        published: The newest plan of the group on the control topic, if there is one.
+        state: What the decision before this one left.
+        now_ms: Time of the decision, ms since the epoch.
+    """
+    state = state.seen(facts.generation, now_ms)
+    try:
+        refuse_group(facts, rules)
+        refuse_data(facts, partitions, rules, now_ms=now_ms)
+        case = _Case(
+            facts=facts,
+            rules=rules,
+            group=to_group(facts, partitions, rules),
+            lag_age_s=_oldest(partitions),
+            published=published,
+            now_ms=now_ms,
+        )
+        return _continue(case, _followed(case, state))
+    except AssignorError as error:
+        plan = expired(state.plan, now_ms=now_ms) if state.plan else None
+        return Decision(
+            decided="abstain",
+            reason=str(error),
+            strategy=rules.strategy,
+            base_generation=facts.generation,
+            plan=plan,
+            state=replace(state, plan=plan),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Case:
+    """One group that can be planned, and all that is known of it."""
+
+    facts: GroupFacts
+    rules: Rules
+    group: Group
+    lag_age_s: float
+    """Age of the oldest record that waits; nan if not known."""
+    published: Published | None
+    now_ms: int
+
+
+def _oldest(partitions: PartitionFacts) -> float:
+    known = partitions.lag_age_s[~np.isnan(partitions.lag_age_s)]
+    return float(known.max()) if len(known) else math.nan
+
+
+def _followed(case: _Case, state: GroupState) -> tuple[GroupState, Way | None]:
+    """The state with what became of the newest plan, and where the group is on its way to that target."""
+    plan = state.plan
+    if plan is None:
+        return state, None
+    if case.published is None or case.published.epoch != plan.epoch:
+        why = "the control topic holds another plan"
+        return judged(state, superseded(plan, why, now_ms=case.now_ms)), None
+    way = way_of(case.group, plan)
+    return judged(state, progress(plan, way, case.group, case.facts, now_ms=case.now_ms)), way
+
+
+def _continue(case: _Case, followed: tuple[GroupState, Way | None]) -> Decision:
+    """Finish the plan that is under way, or make another."""
+    state, way = followed
+    plan = state.plan
+    if plan is None or way is None or way.is_there or case.rules.dry_run:
+        return _anew(case, state)
+    is_rebalanced = case.facts.generation != plan.base_generation and not way.is_between
+    if is_rebalanced and plan.is_adopted and plan.status in {"open", "applied"}:
+        return _again(case, state, plan, way)
+    if plan.status != "open":
+        return _anew(case, state)
+    # Half of its life before a plan expires there is still time for the next one to be missed.
+    is_old = 2 * (plan.valid_until_ms - case.now_ms) <= case.rules.valid_for_ms
+    if is_old and not plan.is_adopted:
+        return _anew(case, state)
+    if is_old and way.done > plan.done_then:
+        return _again(case, state, plan, way)
+    if plan.is_adopted:
+        reason = f"plan epoch {plan.epoch} is under way: {max(way.done, 0)} of {way.moves} moves are made"
+    else:
+        reason = f"plan epoch {plan.epoch} still says so: no member has taken it yet"
+    return replace(_figures(case, way.target), reason=reason, plan=plan, state=state)
+
+
+def _again(case: _Case, state: GroupState, plan: PlanState, way: Way) -> Decision:
+    """The same target under the next epoch, from where the group is now."""
+    decision = _published(case, _figures(case, way.target), way.target)
+    return replace(decision, plan=plan, state=continued(state, plan, decision, done=max(way.done, 0)))
+
+
+def _anew(case: _Case, state: GroupState) -> Decision:
+    """Ask the strategy, and publish what it says unless something speaks against it."""
+    target = _target(case, state)
+    decision = _figures(case, target)
+    reason = _why_unchanged(decision, case.rules, case.published, now_ms=case.now_ms)
+    if reason is not None:
+        state = counted(state, None)
+    else:
+        state = counted(state, decision.base_hash)
+        reason, state = _why_held_back(case, state, decision, target)
+    decision = replace(decision, plan=state.plan, state=state)
+    if reason is not None:
+        return replace(decision, reason="; ".join((reason, *target.remarks)))
+    if case.rules.dry_run:
+        return replace(decision, decided="dry_run", reason="plan.dry_run is on: nothing is published")
+    decision = _published(case, decision, target)
+    plan = state.plan
+    if plan is not None and _is_same(case, decision):
+        return replace(decision, state=continued(state, plan, decision, done=plan.done))
+    if plan is not None:
+        plan = superseded(plan, f"epoch {decision.epoch} takes its place", now_ms=case.now_ms)
+    state = replace(state, plan=plan)
+    if decision.moves:
+        state = started(state, decision, case.group, case.rules.guards, now_ms=case.now_ms)
+    return replace(decision, plan=plan, state=state)
+
+
+def _why_held_back(
+    case: _Case, state: GroupState, decision: Decision, target: Assignment
+) -> tuple[str | None, GroupState]:
+    """What guard speaks against a plan; none does against one that is out already, or asked for by hand."""
+    if not decision.moves or _is_same(case, decision):
+        return None, state
+    triggered_ms = _trigger(case, state)
+    if triggered_ms is not None:
+        return None, replace(state, triggered_at_ms=triggered_ms)
+    held = held_back(
+        case.group, target, case.rules.guards, state, lag_age_s=case.lag_age_s, now_ms=case.now_ms
+    )
+    return (f"held back by {held}" if held else None), state
+
+
+def _trigger(case: _Case, state: GroupState) -> int | None:
+    """Time of a manual trigger that is still to be obeyed."""
+    orders = case.facts.orders
+    at_ms = orders.triggered_at_ms if orders is not None else None
+    is_new = at_ms is not None and at_ms > state.triggered_at_ms and case.now_ms - at_ms < _TRIGGER_LIVES_MS
+    return at_ms if is_new else None
+
+
+def _target(case: _Case, state: GroupState) -> Assignment:
+    """The strategy's answer, less the moves of partitions that have to stay."""
+    group, rules = case.group, case.rules
+    chosen = strategy(rules.strategy)
+    options = dict(rules.options)
+    if any(option.name == "max_moves" for option in chosen.options):
+        options.setdefault("max_moves", rules.guards.most_moves(group.n_partitions))
+    target = chosen.assign(group, options)
+    check(group, target)
+    pinned = case.facts.orders.pinned if case.facts.orders is not None else {}
+    stays = resting(group, rules.guards, state, pinned, now_ms=case.now_ms)
+    kept = int((stays & (target.member != group.owner)).sum())
+    if kept == 0:
+        return target
+    held = Assignment(
+        member=np.where(stays, group.owner, target.member),
+        why=np.where(stays, np.int8(Unassigned.ASSIGNED), target.why),
+        remarks=(*target.remarks, f"{kept} partitions stay that would move: pinned, or moved lately"),
+    )
+    check(group, held)
+    return held
+
+
+def _figures(case: _Case, target: Assignment) -> Decision:
+    """The figures of a target, before anything is decided about it."""
+    facts, rules, group = case.facts, case.rules, case.group
     base = ranges_by_member(group, group.ownership.holder)
     wanted = ranges_by_member(group, target.member)
     subscribed = sorted((member.member_id, *sorted(member.topics)) for member in facts.members)
-    decision = Decision(
+    return Decision(
         decided="unchanged",
         strategy=rules.strategy,
         base_generation=facts.generation,
@@ -148,38 +235,54 @@ def _decision(
         target_hash=_hash([rules.strategy, wanted, unassigned_ranges(group, target)]),
         assignment=wanted,
         moves=group_moves(group, target),
+        gives=given_ranges(group, target),
         drain_s_before=_finite(drain_s(group, group.ownership.holder)),
         drain_s_after=_finite(drain_s(group, target.member)),
         drain_s_bound=_finite(lower_bound_s(group)),
         imbalance_before=lag_imbalance(group, group.ownership.holder),
         imbalance_after=lag_imbalance(group, target.member),
     )
-    reason = _why_unchanged(decision, rules, published, now_ms=now_ms)
-    if reason is not None:
-        return replace(decision, reason="; ".join((reason, *target.remarks)))
-    if rules.dry_run:
-        return replace(decision, decided="dry_run", reason="plan.dry_run is on: nothing is published")
-    epoch = (published.epoch if published else 0) + 1
-    valid_until_ms = now_ms + rules.valid_for_ms
-    decision = replace(decision, decided="publish", epoch=epoch, valid_until_ms=valid_until_ms)
-    return replace(decision, record=to_record(facts, rules, group, target, decision, now_ms=now_ms))
+
+
+def _published(case: _Case, decision: Decision, target: Assignment) -> Decision:
+    """The decision to publish the target, with its control record."""
+    decision = replace(
+        decision,
+        decided="publish",
+        reason=None,
+        epoch=(case.published.epoch if case.published else 0) + 1,
+        valid_until_ms=case.now_ms + case.rules.valid_for_ms,
+    )
+    record = to_record(case.facts, case.rules, case.group, target, decision, now_ms=case.now_ms)
+    return replace(decision, record=record)
+
+
+def _is_same(case: _Case, decision: Decision) -> bool:
+    """Whether the newest plan on the control topic says the same."""
+    return case.published is not None and _says(case.published) == _says(decision)
 
 
 def _why_unchanged(
     decision: Decision, rules: Rules, published: Published | None, *, now_ms: int
 ) -> str | None:
     """Why nothing is to be published; None when something is."""
-    is_out = published is not None and published.valid_until_ms > now_ms
-    is_same = published is not None and (published.target_hash, published.base_hash) == (
-        decision.target_hash,
-        decision.base_hash,
-    )
-    if not decision.moves and (is_same or not is_out):
-        return "the group has its target assignment"
+    there = "the group has its target assignment"
+    if published is None:
+        return None if decision.moves else there
+    # Another target that is still out must not be followed: it is replaced.
+    if not decision.moves and (
+        published.valid_until_ms <= now_ms or published.target_hash == decision.target_hash
+    ):
+        return there
     # Half of its life before a plan expires there is still time for the next one to be missed.
-    if published is not None and is_same and published.valid_until_ms - now_ms > rules.valid_for_ms // 2:
+    is_young = published.valid_until_ms - now_ms > rules.valid_for_ms // 2
+    if _says(published) == _says(decision) and is_young:
         return f"plan epoch {published.epoch} still says so"
     return None
+
+
+def _says(plan: Decision | Published) -> tuple[str | None, str | None]:
+    return plan.target_hash, plan.base_hash
 
 
 def _finite(seconds: float | None) -> float | None:

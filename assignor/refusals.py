@@ -37,6 +37,11 @@ def refuse_group(facts: GroupFacts, rules: Rules) -> None:
     for is_so, reason in reasons:
         if is_so:
             raise AbstainError(reason)
+    if facts.orders is not None and facts.orders.paused:
+        said = f": {facts.orders.pause_reason}" if facts.orders.pause_reason else ""
+        raise AbstainError(
+            f"paused by {facts.orders.by}{said}; `lagwise resume {facts.group_id}` lets plans be made again"
+        )
     for member in facts.members:
         if member.error is not None:
             raise AbstainError(

@@ -8,80 +8,18 @@ only, and the batch's clock is the one in that first write.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 from confluent_kafka import KafkaException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipeline import decode, fold, measure, ownership, plan, upkeep
-from pipeline.config_model import Config
-from pipeline.gate import Gate
-from pipeline.publish import Publisher
-from pipeline.store import Stamp, Store
+from pipeline import decode, fold, fold_talk, measure, ownership, plan, upkeep
+from pipeline.decode_talk import TalkTopics
+from pipeline.driver import Batch, Driver
+from pipeline.store import Stamp
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True, kw_only=True)
-class Driver:
-    """What lasts from batch to batch."""
-
-    config: Config
-    cluster: str
-    store: Store
-    owner: str
-    gate: Gate
-    ask_ends: Callable[[], Mapping[int, int]]
-    """High watermark of each partition of the offsets topic, now; KafkaException when there is no answer."""
-    publisher: Publisher
-    max_record_bytes: int
-    """Of a control record; a larger plan is not made."""
-    query_id: str = ""
-    position: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """How far the Kafka source was after the last batch: next offset by topic and partition number."""
-    plan_at_ms: int = 0
-    """Clock of the batch that planned last."""
-    once: bool = False
-    """Plan with the first batch by which the offsets topic has been read, whatever the interval says."""
-    replayed: frozenset[str] = frozenset()
-    """Tables that hold the present batch already; only the first batch after a start can have any."""
-    foreign: frozenset[str] = frozenset()
-    """Latest tables whose rows still come from another checkpoint."""
-    started: bool = False
-    behind: tuple[int, ...] = ()
-    """Partitions of the offsets topic that had not been read to their end by the last batch."""
-    at_ms: int = 0
-    """Clock of the last batch."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Batch:
-    """One batch on its way through the steps."""
-
-    driver: Driver
-    rows: DataFrame
-    batch_id: int
-    stamp: Stamp | None = None
-    decoded: DataFrame | None = None
-    summary: decode.Summary = field(default_factory=decode.Summary)
-    is_replay: bool = False
-    """It ran before, up to some step: clock and gate are those of that time, and say nothing about now."""
-    published: int = 0
-
-    @property
-    def clock(self) -> Stamp:
-        """The batch's stamp, once `begin` has made it."""
-        if self.stamp is None:
-            raise AssertionError("begin comes first")
-        return self.stamp
-
-    def kind(self, *kinds: str) -> DataFrame:
-        """Decoded rows of these kinds."""
-        if self.decoded is None:
-            raise AssertionError("decode comes first")
-        return self.decoded.where(F.col("row_kind").isin(*kinds))
 
 
 def begin(batch: Batch) -> None:
@@ -124,6 +62,8 @@ def _look_back(driver: Driver, batch_id: int) -> None:
     names = (
         "topic_offsets",
         "consumer_groups",
+        "acks",
+        "orders",
         "partition_lag",
         "lag_history",
         "quarantine",
@@ -139,7 +79,7 @@ def _look_back(driver: Driver, batch_id: int) -> None:
     )
     driver.at_ms = max((stamp.at_ms for stamp in stamps.values()), default=0)
     plans = stamps.get("recommendations")
-    driver.plan_at_ms = plans.at_ms if plans else 0
+    driver.plan_at_ms = driver.decided_at_ms = plans.at_ms if plans else 0
 
 
 def decode_records(batch: Batch) -> None:
@@ -150,6 +90,11 @@ def decode_records(batch: Batch) -> None:
         topics_exclude=source.topics_exclude,
         groups_include=source.groups_include,
         groups_exclude=source.groups_exclude,
+        talk=TalkTopics(
+            cluster=batch.driver.cluster,
+            acks=batch.driver.config.control.acks_topic,
+            commands=batch.driver.config.control.commands_topic,
+        ),
     )
     batch.decoded = decode.decode(batch.rows, filters).persist()
     batch.summary = decode.summarise(batch.decoded)
@@ -191,16 +136,44 @@ def store_groups(batch: Batch) -> None:
     _write(batch, "consumer_groups", _stamped(batch, folded))
 
 
+def store_talk(batch: Batch) -> None:
+    """What followers acknowledge and operators order, when the batch has any of it."""
+    driver, summary = batch.driver, batch.summary
+    if summary.acks and "acks" not in driver.replayed:
+        folded = fold_talk.fold_acks(
+            _of_this_checkpoint(driver, "acks"),
+            batch.kind("ack"),
+            driver.store.read("consumer_groups"),
+            at_ms=batch.clock.at_ms,
+        )
+        _write(batch, "acks", _stamped(batch, folded))
+    if summary.orders and "orders" not in driver.replayed:
+        folded = fold_talk.fold_orders(_of_this_checkpoint(driver, "orders"), batch.kind("orders"))
+        _write(batch, "orders", _stamped(batch, folded))
+    if summary.acks or summary.orders or not driver.started:
+        driver.has_acks = not driver.store.read("acks").isEmpty()
+        driver.has_orders = not driver.store.read("orders").isEmpty()
+
+
+def _of_this_checkpoint(driver: Driver, name: str) -> DataFrame:
+    """A table of what was said; a new checkpoint reads all of it again."""
+    stored = driver.store.read(name)
+    return stored.limit(0) if not driver.started and name in driver.foreign else stored
+
+
 def store_lag(batch: Batch) -> None:
     """The lag of every partition of every group, from what is stored by now."""
     driver = batch.driver
     if "partition_lag" in driver.replayed:
         return
-    config = driver.config
+    config, groups = driver.config, driver.store.read("consumer_groups")
+    held = fold.assigned_partitions(groups)
+    if driver.has_acks:
+        held = fold_talk.held_partitions(held, _handed_over(driver), groups)
     folded = fold.fold_commits(
         driver.store.read("partition_lag"),
         fold.newest_commits(batch.kind("commit", "tombstone")),
-        fold.assigned_partitions(driver.store.read("consumer_groups")),
+        held,
         is_new_checkpoint=not driver.started and "partition_lag" in driver.foreign,
         behind=batch.clock.behind,
     )
@@ -220,6 +193,10 @@ def store_lag(batch: Batch) -> None:
     _write(batch, "partition_lag", measured)
 
 
+def _handed_over(driver: Driver) -> DataFrame:
+    return fold_talk.handed_over(driver.store.read("acks"), driver.store.read("consumer_groups"))
+
+
 def store_history(batch: Batch) -> None:
     """The rows of `partition_lag` whose turn it is."""
     if "lag_history" in batch.driver.replayed:
@@ -236,14 +213,22 @@ def store_quarantine(batch: Batch) -> None:
 
 
 def make_plans(batch: Batch) -> None:
-    """Evaluate every group, when a plan is due, and write down what was decided."""
+    """Evaluate every group, when a plan is due, and write down what was decided.
+
+    A group that has taken a plan and was rebalanced since, or that an operator wants a plan for, does not wait.
+    """
     driver = batch.driver
-    if "recommendations" in driver.replayed or not _is_plan_due(batch):
+    is_due = _is_plan_due(batch)
+    only = None if is_due else _urgent(batch)
+    if "recommendations" in driver.replayed or only == ():
         return
     plans = plan.make_plans(
-        driver.store.read("consumer_groups"),
-        driver.store.read("partition_lag"),
-        driver.store.read("topic_offsets"),
+        plan.Stored(
+            groups=driver.store.read("consumer_groups"),
+            lags=driver.store.read("partition_lag"),
+            topic_offsets=driver.store.read("topic_offsets"),
+            talk=_talk(driver),
+        ),
         plan.PlanSettings(
             cluster=driver.cluster,
             config=driver.config.plan,
@@ -252,11 +237,35 @@ def make_plans(batch: Batch) -> None:
             batch_id=batch.batch_id,
             provisional_reason=batch.clock.reason,
             behind=batch.clock.behind,
+            only=only,
         ),
         driver.publisher.published,
+        driver.states,
     )
     _write(batch, "recommendations", plans)
-    driver.plan_at_ms = batch.clock.at_ms
+    driver.decided_at_ms = batch.clock.at_ms
+    if is_due:
+        driver.plan_at_ms = batch.clock.at_ms
+
+
+def _talk(driver: Driver) -> DataFrame | None:
+    if not (driver.has_acks or driver.has_orders):
+        return None
+    acks, orders = driver.store.read("acks"), driver.store.read("orders")
+    return fold_talk.talk_of_groups(acks, orders, _handed_over(driver))
+
+
+def _urgent(batch: Batch) -> tuple[str, ...]:
+    """Groups to decide about before the others' turn."""
+    driver, urgent = batch.driver, set[str]()
+    if driver.once or batch.clock.behind:
+        return ()
+    if batch.summary.orders:
+        urgent |= {row["group_id"] for row in batch.kind("orders").select("group_id").collect()}
+    if batch.summary.group_records and driver.states:
+        seen = batch.kind("group").select("group_id", "generation", "position").orderBy("position").collect()
+        urgent |= set(plan.rebalanced(driver.states, {row["group_id"]: row["generation"] for row in seen}))
+    return tuple(sorted(urgent))
 
 
 def _is_plan_due(batch: Batch) -> bool:
@@ -269,12 +278,13 @@ def _is_plan_due(batch: Batch) -> bool:
 def publish_plans(batch: Batch) -> None:
     """Send what this batch wrote into `recommendations`; nothing else is ever published."""
     driver = batch.driver
-    if driver.plan_at_ms == batch.clock.at_ms:
+    if driver.decided_at_ms == batch.clock.at_ms:
         rows = driver.store.read("recommendations").where(
             # Delta has statistics of batch_id: files of other batches are not opened.
             (F.col("batch_id") == batch.batch_id) & (F.col("created_at") == _timestamp(batch.clock.at_ms))
         )
         batch.published = driver.publisher.publish(rows)
+        driver.states |= plan.new_states(rows)
 
 
 def keep_up(batch: Batch) -> None:
@@ -300,6 +310,7 @@ STEPS: tuple[Step, ...] = (
     decode_records,
     store_topic_offsets,
     store_groups,
+    store_talk,
     store_lag,
     store_history,
     store_quarantine,

@@ -14,11 +14,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ValidationError,
     field_validator,
     model_validator,
 )
 
 from assignor.errors import InvalidOptionError
+from assignor.plan_guards import Guards
 from assignor.registry import STRATEGIES
 
 Isolation = Literal["read_uncommitted", "read_committed"]
@@ -26,6 +28,8 @@ OffsetReset = Literal["earliest", "latest"]
 
 Seconds = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=1)]
+Duration = Annotated[int, Field(ge=0)]
+"""Seconds; 0 switches off what it limits."""
 
 
 def _pattern(text: str) -> str:
@@ -188,6 +192,38 @@ class RatesConfig(_Section):
     half_life_s: Seconds = 120
 
 
+class GuardsConfig(_Section):
+    """What keeps a better target back."""
+
+    min_improvement: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    confirmations: Count = 2
+    settle_s: Duration = 120
+    min_lag: Annotated[int, Field(ge=0)] = 100_000
+    min_lag_age_s: Duration = 900
+    cooldown_s: Duration = 600
+    cooldown_max_s: Duration = 7200
+    moves_share: Annotated[float, Field(gt=0, le=1)] = 0.1
+    partition_rest_s: Duration = 1200
+    partition_moves_per_day: Count = 3
+    pin: Patterns = ()
+
+    def limits(self) -> Guards:
+        """The same for a decision, in milliseconds."""
+        return Guards(
+            min_improvement=self.min_improvement,
+            confirmations=self.confirmations,
+            settle_ms=self.settle_s * 1000,
+            min_lag=self.min_lag,
+            min_lag_age_ms=self.min_lag_age_s * 1000,
+            cooldown_ms=self.cooldown_s * 1000,
+            cooldown_max_ms=self.cooldown_max_s * 1000,
+            moves_share=self.moves_share,
+            partition_rest_ms=self.partition_rest_s * 1000,
+            partition_moves_per_day=self.partition_moves_per_day,
+            pin=self.pin,
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSettings:
     """What applies to one group."""
@@ -195,6 +231,7 @@ class GroupSettings:
     strategy: str
     dry_run: bool
     auto_offset_reset: OffsetReset
+    guards: GuardsConfig
     exclude: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -208,6 +245,7 @@ class GroupRule(_Section):
     auto_offset_reset: OffsetReset | None = None
     exclude: bool = False
     options: dict[str, Any] = Field(default={})
+    guards: dict[str, Any] = Field(default={})
 
 
 class PlanConfig(_Section):
@@ -219,12 +257,14 @@ class PlanConfig(_Section):
     valid_for_s: Seconds = 600
     max_staleness_s: Seconds = 90
     auto_offset_reset: OffsetReset = "earliest"
+    guards: GuardsConfig = GuardsConfig()
     groups: Annotated[tuple[GroupRule, ...], Field(strict=False)] = ()
 
     @model_validator(mode="after")
     def _options_fit_strategy(self) -> "PlanConfig":
         for place, rule in enumerate(self.groups):
             _check_options(place, rule, default=self.strategy)
+            _check_guards(place, rule, self.guards)
         return self
 
     def for_group(self, group_id: str) -> GroupSettings:
@@ -232,12 +272,16 @@ class PlanConfig(_Section):
         rule = next((r for r in self.groups if re.fullmatch(r.pattern, group_id)), None)
         if rule is None:
             return GroupSettings(
-                strategy=self.strategy, dry_run=self.dry_run, auto_offset_reset=self.auto_offset_reset
+                strategy=self.strategy,
+                dry_run=self.dry_run,
+                auto_offset_reset=self.auto_offset_reset,
+                guards=self.guards,
             )
         return GroupSettings(
             strategy=rule.strategy or self.strategy,
             dry_run=self.dry_run if rule.dry_run is None else rule.dry_run,
             auto_offset_reset=rule.auto_offset_reset or self.auto_offset_reset,
+            guards=_overridden(self.guards, rule.guards),
             exclude=rule.exclude,
             options=rule.options,
         )
@@ -248,6 +292,21 @@ def _check_options(place: int, rule: GroupRule, *, default: str) -> None:
         STRATEGIES[rule.strategy or default].check_options(rule.options)
     except InvalidOptionError as error:
         raise ValueError(f"groups[{place}].options: {error}") from None
+
+
+def _check_guards(place: int, rule: GroupRule, defaults: GuardsConfig) -> None:
+    try:
+        _overridden(defaults, rule.guards)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"])
+        known = ", ".join(GuardsConfig.model_fields)
+        why = f"unknown key; there are: {known}" if first["type"] == "extra_forbidden" else first["msg"]
+        raise ValueError(f"groups[{place}].guards.{name}: {why}") from None
+
+
+def _overridden(defaults: GuardsConfig, changes: Mapping[str, Any]) -> GuardsConfig:
+    return GuardsConfig.model_validate({**defaults.model_dump(), **changes})
 
 
 class ControlConfig(_Section):

@@ -4,6 +4,7 @@ One output row per thing found; which columns are filled depends on `row_kind`:
 
     commit, tombstone        group_id topic partition offsets_partition position [committed_offset …]
     group, group_tombstone   group_id group_type offsets_partition position [state … members]
+    ack, orders              group_id position ack | orders (`decode_talk`)
     log_offset               topic partition log_start_offset log_end_offset isolation observed_at_ms error
     listing                  error (null: the brokers' list of topics is complete)
     bad                      topic partition offset timestamp key value kind reason   (`schemas.QUARANTINE`)
@@ -30,6 +31,7 @@ from assignor.arrays import Bools
 from assignor.protocol.offset_columns import Kind, OffsetColumns, decode_offset_commits, last_per_key
 from assignor.protocol.record_types import KNOWN_TYPES, RecordType
 from pipeline.decode_groups import GROUP_COLUMNS, HEADER_TYPES, group_rows
+from pipeline.decode_talk import TALK_COLUMNS, TalkTopics, talk_rows
 from pipeline.source import OFFSETS_TOPIC
 
 _PLAIN_COLUMNS = (
@@ -55,7 +57,9 @@ _PLAIN_COLUMNS = (
     ("reason", t.StringType()),
     ("count", t.LongType()),
 )
-DECODED = t.StructType([*(t.StructField(name, kind) for name, kind in _PLAIN_COLUMNS), *GROUP_COLUMNS])
+DECODED = t.StructType(
+    [*(t.StructField(name, kind) for name, kind in _PLAIN_COLUMNS), *GROUP_COLUMNS, *TALK_COLUMNS]
+)
 _ARROW = to_arrow_schema(DECODED)
 
 _LOG_COLUMNS = (
@@ -77,6 +81,7 @@ class Filters:
     topics_exclude: tuple[str, ...]
     groups_include: tuple[str, ...]
     groups_exclude: tuple[str, ...]
+    talk: TalkTopics
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,6 +98,16 @@ class Summary:
     def group_records(self) -> int:
         """Group records and their tombstones."""
         return self.counts.get("group", 0)
+
+    @property
+    def acks(self) -> int:
+        """Acknowledgements of followers."""
+        return self.counts.get("ack", 0)
+
+    @property
+    def orders(self) -> int:
+        """Orders of operators."""
+        return self.counts.get("orders", 0)
 
     @property
     def quarantined(self) -> int:
@@ -138,11 +153,14 @@ class _Worker:
         for batch in batches:
             is_log_offset = pc.equal(batch["kind"], "log_offset")
             yield from _log_offsets(batch.filter(is_log_offset))
-            # The offsets topic has log offsets of its own, when the configuration does not exclude it.
-            is_record = pc.and_not(pc.equal(batch["topic"], OFFSETS_TOPIC), is_log_offset)
-            records = batch.filter(is_record)
+            # Every topic that is read has log offsets of its own, when the configuration does not exclude it.
+            said = batch.filter(pc.invert(is_log_offset))
+            is_offset = pc.equal(said["topic"], OFFSETS_TOPIC)
+            records, talk = said.filter(is_offset), said.filter(pc.invert(is_offset))
             if records.num_rows:
                 yield from _records(records, wants_topic, wants_group, counts)
+            if talk.num_rows:
+                yield from _talk(talk, self.filters.talk, wants_group, counts)
         if counts:
             kinds, numbers = zip(*sorted(counts.items()), strict=True)
             yield _rows("count", kind=pa.array(kinds), count=pa.array(numbers, pa.int64()))
@@ -191,6 +209,14 @@ def _records(
     if bad_groups:
         yield _from_rows(bad_groups)
     yield from (rows for rows in bad if rows.num_rows)
+
+
+def _talk(
+    batch: pa.RecordBatch, topics: TalkTopics, wants_group: Callable[[str], bool], counts: Counter[str]
+) -> Iterator[pa.RecordBatch]:
+    good, bad = talk_rows(batch, topics, wants_group)
+    counts.update(row["row_kind"] for row in (*good, *bad))
+    yield from (_from_rows(rows) for rows in (good, bad) if rows)
 
 
 def _count(kind: np.ndarray, columns: OffsetColumns, counts: Counter[str]) -> None:

@@ -13,11 +13,13 @@ from pyspark.sql import SparkSession
 
 from pipeline import cluster, kafka_client, ownership, query
 from pipeline.artifacts import resolve_for_spark
-from pipeline.batch import STEPS, Driver, Step
+from pipeline.batch import STEPS, Step
 from pipeline.config_model import Config
+from pipeline.driver import Driver
 from pipeline.errors import BrokerUnavailableError
 from pipeline.gate import Gate
 from pipeline.log_offsets import LogOffsetsSettings
+from pipeline.plan import learn_states
 from pipeline.publish import Publisher
 from pipeline.secret_values import resolve
 from pipeline.session import PACKAGES, build_session
@@ -142,6 +144,7 @@ class Job:
             store=store,
             owner=owner,
             publisher=publisher,
+            states=learn_states(store.read("recommendations"), cluster=name),
             max_record_bytes=found.max_record_bytes,
             once=self.once,
             gate=self._gate(found, now_ms),

@@ -5,28 +5,32 @@ A group is one Arrow table of partitions and one of a single row with everything
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from assignor.plan_facts import Decision, GroupFacts, MemberFacts, PartitionFacts, Published, Rules
+from assignor.plan_facts import Decision, Published, Rules
+from assignor.plan_state import from_json
 from assignor.recommend import decide
-from assignor.topics import java_order
-from pipeline.columns import floats, int64s, millis
 from pipeline.config_model import PlanConfig
+from pipeline.plan_input import group_facts, partition_facts, published
+from pipeline.plan_output import to_row
 from pipeline.schemas import RECOMMENDATIONS
 
 _ROW = t.StructType([field for field in RECOMMENDATIONS if field.name != "cluster"])
 _ARROW = to_arrow_schema(_ROW)
 
-_PUBLISHED = "group_id string, last_epoch long, last_target string, last_base string, last_valid_ms long"
+_DECIDED = (
+    "group_id string, last_epoch long, last_target string, last_base string, last_valid_ms long, "
+    "last_state string"
+)
+_LATELY = timedelta(hours=1)
 _GROUP = ("group_type", "state", "protocol_type", "assignor", "generation", "members", "offsets_partition")
 
 
@@ -43,41 +47,112 @@ class PlanSettings:
     behind: tuple[int, ...]
     """Partitions of the offsets topic whose groups are provisional."""
     provisional_reason: str | None
+    only: tuple[str, ...] | None = None
+    """Groups to decide about; None for all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """This batch's version of the tables that decisions depend on."""
+
+    groups: DataFrame
+    """`schemas.CONSUMER_GROUPS`."""
+    lags: DataFrame
+    """`schemas.PARTITION_LAG`."""
+    topic_offsets: DataFrame
+    """`schemas.TOPIC_OFFSETS`."""
+    talk: DataFrame | None
+    """`fold_talk.talk_of_groups`; None when nobody has said anything."""
+
+    def only(self, group_ids: tuple[str, ...]) -> "Stored":
+        """The same tables, less the rows of other groups."""
+        wanted = F.col("group_id").isin(*group_ids)
+        return replace(self, groups=self.groups.where(wanted), lags=self.lags.where(wanted))
 
 
 def make_plans(
-    groups: DataFrame,
-    lags: DataFrame,
-    topic_offsets: DataFrame,
+    stored: Stored,
     settings: PlanSettings,
-    published: Mapping[str, Published],
+    plans: Mapping[str, Published],
+    states: Mapping[str, str],
 ) -> DataFrame:
     """One row of `schemas.RECOMMENDATIONS` for each group that has members or commits.
 
     Args:
-        groups: `schemas.CONSUMER_GROUPS`, this batch's version.
-        lags: `schemas.PARTITION_LAG`, this batch's version.
-        topic_offsets: `schemas.TOPIC_OFFSETS`, this batch's version.
+        stored: The tables.
         settings: See `PlanSettings`.
-        published: Newest plan of each group.
+        plans: Newest published plan of each group.
+        states: Column `state` of each group's newest row.
     """
-    spark = groups.sparkSession
-    known = spark.createDataFrame(
-        [(g, p.epoch, p.target_hash, p.base_hash, p.valid_until_ms) for g, p in sorted(published.items())],
-        _PUBLISHED,
-    )
+    if settings.only is not None:
+        stored = stored.only(settings.only)
     everything = (
-        lags.groupBy("group_id")
+        stored.lags.groupBy("group_id")
         .agg(F.min("offsets_partition").alias("commits_partition"))
-        .join(groups.select("group_id", *_GROUP), on="group_id", how="full_outer")
-        .join(known, on="group_id", how="left")
+        .join(stored.groups.select("group_id", *_GROUP), on="group_id", how="full_outer")
+        .join(_known(stored.groups.sparkSession, plans, states, stored.talk), on="group_id", how="left")
     )
-    partitions = _partitions(groups, lags, topic_offsets)
+    partitions = _partitions(stored.groups, stored.lags, stored.topic_offsets)
     return (
         partitions.groupBy("group_id")
         .cogroup(everything.groupBy("group_id"))
         .applyInArrow(_planner(settings), schema=_ROW)
     )
+
+
+def learn_states(recommendations: DataFrame, *, cluster: str) -> dict[str, str]:
+    """Column `state` of the newest row of each group; for a driver that starts."""
+    own = recommendations.where(F.col("cluster") == cluster)
+    newest = own.agg(F.max("created_at")).collect()[0][0]
+    if newest is None:
+        return {}
+    # Every group that is there has a row for every evaluation: an hour back is enough, and a month is much to read.
+    lately = own.where(F.col("created_at") >= newest - _LATELY)
+    return _states(lately.groupBy("group_id").agg(F.max_by("state", "created_at").alias("state")))
+
+
+def new_states(written: DataFrame) -> dict[str, str]:
+    """Column `state` of the rows of one batch, by group."""
+    return _states(written.select("group_id", "state"))
+
+
+def _states(rows: DataFrame) -> dict[str, str]:
+    return {row["group_id"]: row["state"] for row in rows.collect() if row["state"]}
+
+
+def rebalanced(states: Mapping[str, str], generations: Mapping[str, int | None]) -> tuple[str, ...]:
+    """Groups that have taken a plan and are in another generation than it was made for.
+
+    Args:
+        states: See `make_plans`.
+        generations: By group, of those that have new records.
+    """
+    return tuple(
+        sorted(group for group, generation in generations.items() if _waits(states.get(group), generation))
+    )
+
+
+def _waits(state: str | None, generation: int | None) -> bool:
+    plan = from_json(state).plan
+    if plan is None or not plan.is_adopted or generation is None:
+        return False
+    return plan.status in {"open", "applied"} and generation != plan.base_generation
+
+
+def _known(
+    spark: SparkSession, plans: Mapping[str, Published], states: Mapping[str, str], talk: DataFrame | None
+) -> DataFrame:
+    """One row per group with what was decided before, and what its members and operators say."""
+    rows = [
+        (group, *(_fields(plans[group]) if group in plans else (None,) * 4), states.get(group))
+        for group in sorted(plans.keys() | states.keys())
+    ]
+    decided = spark.createDataFrame(rows, _DECIDED)
+    return decided if talk is None else decided.join(talk, on="group_id", how="full_outer")
+
+
+def _fields(plan: Published) -> tuple[int, str, str, int]:
+    return plan.epoch, plan.target_hash, plan.base_hash, plan.valid_until_ms
 
 
 def _partitions(groups: DataFrame, lags: DataFrame, topic_offsets: DataFrame) -> DataFrame:
@@ -88,7 +163,7 @@ def _partitions(groups: DataFrame, lags: DataFrame, topic_offsets: DataFrame) ->
     existing = topic_offsets.where("deleted_at is null").select(
         "topic", "partition", "log_start_offset", "log_end_offset", "observed_at", "arrival_rate"
     )
-    commits = lags.select("group_id", "topic", "partition", "committed_offset", "drain_rate")
+    commits = lags.select("group_id", "topic", "partition", "committed_offset", "drain_rate", "lag_seconds")
     return subscribed.join(existing, on="topic", how="inner").join(
         commits, on=["group_id", "topic", "partition"], how="left"
     )
@@ -100,7 +175,10 @@ def _planner(settings: PlanSettings) -> Any:
     def plan(partitions, group):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - see above
         row = group.to_pylist()[0]
         decision = _decide(row, partitions, settings)
-        return pa.Table.from_pylist([_to_row(row["group_id"], decision, settings)], schema=_ARROW)
+        return pa.Table.from_pylist(
+            [to_row(row["group_id"], decision, at_ms=settings.at_ms, batch_id=settings.batch_id)],
+            schema=_ARROW,
+        )
 
     return plan
 
@@ -109,66 +187,23 @@ def _decide(row: Mapping[str, Any], partitions: pa.Table, settings: PlanSettings
     rules = _rules(row["group_id"], settings)
     try:
         return decide(
-            _group_facts(row, settings),
-            _partition_facts(partitions),
+            group_facts(
+                row,
+                cluster=settings.cluster,
+                behind=settings.behind,
+                provisional_reason=settings.provisional_reason,
+            ),
+            partition_facts(partitions),
             rules,
-            _published(row),
+            published(row),
+            from_json(row["last_state"]),
             now_ms=settings.at_ms,
         )
     except Exception as error:  # noqa: BLE001 - a fault that one group brings to light must not stop all others
         reason = f"planning failed, please report it: {type(error).__name__}: {error}"
-        return Decision(decided="abstain", reason=reason, strategy=rules.strategy)
-
-
-def _group_facts(row: Mapping[str, Any], settings: PlanSettings) -> GroupFacts:
-    partition = row["offsets_partition"] if row["offsets_partition"] is not None else row["commits_partition"]
-    return GroupFacts(
-        group_id=row["group_id"],
-        group_type=row["group_type"],
-        state=row["state"],
-        protocol_type=row["protocol_type"],
-        assignor=row["assignor"],
-        generation=row["generation"],
-        members=tuple(_member_facts(member) for member in row["members"] or ()),
-        provisional=settings.provisional_reason if partition in settings.behind else None,
-    )
-
-
-def _member_facts(member: Mapping[str, Any]) -> MemberFacts:
-    return MemberFacts(
-        member_id=member["member_id"],
-        instance_id=member["group_instance_id"],
-        client_id=member["client_id"],
-        client_host=member["client_host"],
-        topics=tuple(member["topics"]),
-        # Arrow maps are lists of pairs.
-        assigned={topic: tuple(numbers) for topic, numbers in member["assigned"]},
-        error=member["error"],
-    )
-
-
-def _partition_facts(partitions: pa.Table) -> PartitionFacts:
-    table = partitions.combine_chunks()
-    topics = table["topic"].to_pylist()
-    numbers = int64s(_column(table, "partition"))
-    names = sorted(set(topics), key=java_order)
-    rank = {name: index for index, name in enumerate(names)}
-    order = np.lexsort((numbers, np.array([rank[topic] for topic in topics], np.int64)))
-    return PartitionFacts(
-        topic=[topics[index] for index in order.tolist()],
-        partition=numbers[order],
-        committed=int64s(_column(table, "committed_offset"))[order],
-        log_start=int64s(_column(table, "log_start_offset"))[order],
-        log_end=int64s(_column(table, "log_end_offset"))[order],
-        observed_at_ms=millis(_column(table, "observed_at"))[order],
-        arrival_rate=floats(_column(table, "arrival_rate"))[order],
-        drain_rate=floats(_column(table, "drain_rate"))[order],
-    )
-
-
-def _column(table: pa.Table, name: str) -> pa.Array:
-    chunks = table[name].chunks
-    return chunks[0] if chunks else pa.array([], table.schema.field(name).type)
+        return Decision(
+            decided="abstain", reason=reason, strategy=rules.strategy, state=from_json(row.get("last_state"))
+        )
 
 
 def _rules(group_id: str, settings: PlanSettings) -> Rules:
@@ -184,60 +219,5 @@ def _rules(group_id: str, settings: PlanSettings) -> Rules:
         max_staleness_ms=config.max_staleness_s * 1000,
         valid_for_ms=config.valid_for_s * 1000,
         max_record_bytes=settings.max_record_bytes,
+        guards=own.guards.limits(),
     )
-
-
-def _published(row: Mapping[str, Any]) -> Published | None:
-    if row["last_epoch"] is None:
-        return None
-    return Published(
-        epoch=row["last_epoch"],
-        target_hash=row["last_target"],
-        base_hash=row["last_base"],
-        valid_until_ms=row["last_valid_ms"],
-    )
-
-
-def _to_row(group_id: str, decision: Decision, settings: PlanSettings) -> dict[str, Any]:
-    return {
-        "group_id": group_id,
-        "epoch": decision.epoch,
-        "decision": decision.decided,
-        "reason": decision.reason,
-        "strategy": decision.strategy,
-        "base_generation": decision.base_generation,
-        "base_hash": decision.base_hash,
-        "target_hash": decision.target_hash,
-        "assignment": _pairs(decision.assignment),
-        "moves": [
-            {
-                "topic": move.topic,
-                "partition": move.partition,
-                "from": move.from_member,
-                "to": move.to_member,
-                "lag": move.lag,
-            }
-            for move in decision.moves
-        ],
-        "drain_s_before": decision.drain_s_before,
-        "drain_s_after": decision.drain_s_after,
-        "drain_s_bound": decision.drain_s_bound,
-        "imbalance_before": decision.imbalance_before,
-        "imbalance_after": decision.imbalance_after,
-        "record": decision.record,
-        "valid_until": _time(decision.valid_until_ms),
-        "created_at": _time(settings.at_ms),
-        "batch_id": settings.batch_id,
-    }
-
-
-def _pairs(
-    assignment: Mapping[str, Mapping[str, str]] | None,
-) -> list[tuple[str, list[tuple[str, str]]]] | None:
-    if assignment is None:
-        return None
-    return [(member, sorted(topics.items())) for member, topics in sorted(assignment.items())]
-
-
-def _time(at_ms: int | None) -> datetime | None:
-    return None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, tz=timezone.utc)

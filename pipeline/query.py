@@ -12,8 +12,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-from pipeline.batch import STEPS, Batch, Driver, Step
+from pipeline.batch import STEPS, Step
 from pipeline.batch import run as run_batch
+from pipeline.driver import Batch, Driver
 from pipeline.errors import BrokerUnavailableError, PipelineError
 
 log = logging.getLogger(__name__)

@@ -8,6 +8,8 @@ Every table is a plain Delta table (no deletion vectors, no column mapping) in a
     consumer_groups  (cluster, group_id)                     latest
     lag_history      (cluster, group_id, topic, partition, updated_at)   append, partitioned by date
     recommendations  (cluster, group_id, created_at)         append; the outbox of the control topic
+    acks             (cluster, group_id, kind, id)           latest
+    orders           (cluster, group_id)                     latest
     planner_state    (cluster)                               latest
     quarantine       (topic, partition, offset)              append
 """
@@ -82,6 +84,21 @@ MOVES = t.ArrayType(
         ]
     ),
 )
+
+PLAN = t.StructType(
+    [
+        t.StructField("epoch", _LONG),
+        t.StructField("status", _STRING),
+        t.StructField("why", _STRING),
+        t.StructField("status_at", _TIME),
+        t.StructField("moves", _INT),
+        t.StructField("moves_made", _INT),
+        t.StructField("published_at", _TIME),
+        t.StructField("predicted_drain_s", _DOUBLE),
+        t.StructField("realised_drain_s", _DOUBLE),
+    ]
+)
+"""A plan's outcome: open, applied, partly, refused, superseded or expired, why, and since when it is known."""
 
 _OFFSETS = [
     _column("log_start_offset", _LONG, "first offset still in the partition"),
@@ -219,7 +236,58 @@ RECOMMENDATIONS = t.StructType(
         _column("imbalance_after", _DOUBLE, "the same under the target"),
         _column("record", _STRING, "value of the control record, as published byte for byte"),
         _column("valid_until", _TIME, "readers ignore the plan after this time"),
+        _column("plan", PLAN, "what became so far of the plan published before this row"),
+        _column("state", _STRING, "what the next decision has to know, as JSON; may change with any version"),
         _key("created_at", _TIME, "time of the batch"),
+    ]
+)
+
+# What the members of a group said, by kind and by whom or about what: the newest of each.
+ACK_FIELDS = (
+    _column("generation", _INT, "generation of the group it is about"),
+    _column("epoch", _LONG, "epoch of the plan it is about"),
+    _column("member_id", _STRING, "who says it"),
+    _column("to_member_id", _STRING, "release: to whom"),
+    _column("topic", _STRING, "release, taken: topic"),
+    _column("partition", _INT, "release, taken: partition number"),
+    _column("hop", _LONG, "release, taken: number of the hand-over of this partition in this generation"),
+    _column("offset", _LONG, "release: next record to read"),
+    _column("why", _STRING, "refused, void: why"),
+    _column("acked_at", _TIME, "when, by the clock of the one who says it"),
+)
+
+ACKS = t.StructType(
+    [
+        _CLUSTER,
+        _GROUP,
+        _key("kind", _STRING, "accepted, refused, release, taken, applied or void"),
+        _key("id", _STRING, "member id, or <topic>-<partition>"),
+        *ACK_FIELDS,
+        _key("position", _LONG, "offset of the record in the acks topic"),
+        _UPDATED,
+        _BATCH,
+    ]
+)
+
+ORDER_FIELDS = (
+    _column("paused", _BOOL, "no plan is published"),
+    _column("pause_reason", _STRING, "why, in the operator's words"),
+    _column(
+        "pinned", t.MapType(_STRING, _STRING), "partitions that no plan moves: topic -> ranges, * for all"
+    ),
+    _column("triggered_at", _TIME, "newest manual trigger"),
+    _column("ordered_by", _STRING, "who gave the newest order"),
+    _column("ordered_at", _TIME, "when, by that one's clock"),
+)
+
+ORDERS = t.StructType(
+    [
+        _CLUSTER,
+        _GROUP,
+        *ORDER_FIELDS,
+        _key("position", _LONG, "offset of the record in the commands topic"),
+        _UPDATED,
+        _BATCH,
     ]
 )
 
@@ -264,6 +332,8 @@ TABLES = (
     Table(name="partition_lag", schema=PARTITION_LAG, is_latest=True),
     Table(name="topic_offsets", schema=TOPIC_OFFSETS, is_latest=True),
     Table(name="consumer_groups", schema=CONSUMER_GROUPS, is_latest=True),
+    Table(name="acks", schema=ACKS, is_latest=True),
+    Table(name="orders", schema=ORDERS, is_latest=True),
     Table(name="planner_state", schema=PLANNER_STATE, is_latest=True),
     Table(name="lag_history", schema=LAG_HISTORY, partition_by=("date",), is_latest=False),
     Table(name="recommendations", schema=RECOMMENDATIONS, is_latest=False),

@@ -21,6 +21,7 @@ from pipeline import fold
 from pipeline.artifacts import resolve_for_spark
 from pipeline.config_model import SourceConfig
 from pipeline.decode import Filters, decode
+from pipeline.decode_talk import TalkTopics
 from pipeline.log_offsets import SCHEMA as LOG_OFFSETS_SCHEMA
 from pipeline.session import PACKAGES, build_session
 from tests.benchmarks.timing import repeat
@@ -32,7 +33,10 @@ Say = Callable[[str], None]
 _ARROW_BATCH = 100_000
 _PARTITIONS_OF_A_TOPIC = 100
 _RECORD_COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value")
-_FILTERS = Filters(**SourceConfig().model_dump(include=set(Filters.__dataclass_fields__)))
+_FILTERS = Filters(
+    **SourceConfig().model_dump(include=set(Filters.__dataclass_fields__) - {"talk"}),
+    talk=TalkTopics(cluster="local", acks="lagwise.acks", commands="lagwise.commands"),
+)
 
 
 def measure(say: Say, *, quick: bool) -> dict[str, Any]:

@@ -15,13 +15,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pipeline.config_model import Config, HistoryConfig, KafkaConfig, PlanConfig, TablesConfig, TriggerConfig
+from pipeline.config_model import Config, HistoryConfig, KafkaConfig, TablesConfig, TriggerConfig
 from pipeline.job import Job
 from pipeline.query import Report
 from tests.benchmarks import processes
 from tests.benchmarks.load import Load
 from tests.benchmarks.timing import p
 from tests.support.broker import create_offsets_topic, small_broker
+from tests.support.job import eager_plan
 
 Say = Callable[[str], None]
 
@@ -162,6 +163,6 @@ def _config(bootstrap: str, folder: Path, driver_memory: str) -> Config:
         tables=TablesConfig(root=str(folder / "tables")),
         trigger=TriggerConfig(interval_s=1),
         history=HistoryConfig(interval_s=1),
-        plan=PlanConfig(interval_s=1, dry_run=False, strategy="lag-aware"),
+        plan=eager_plan(dry_run=False),
         spark={"spark.driver.memory": driver_memory},
     )

@@ -9,17 +9,18 @@ import os
 import signal
 import sys
 
-from pipeline.batch import STEPS, Batch, Step
+from pipeline.batch import STEPS, Step
 from pipeline.config_model import (
     Config,
     HistoryConfig,
     KafkaConfig,
-    PlanConfig,
     TablesConfig,
     TriggerConfig,
 )
+from pipeline.driver import Batch
 from pipeline.job import Job
 from pipeline.logs import configure
+from tests.support.job import eager_plan
 
 
 def config(root: str, bootstrap: str, *, dry_run: bool) -> Config:
@@ -29,7 +30,7 @@ def config(root: str, bootstrap: str, *, dry_run: bool) -> Config:
         tables=TablesConfig(root=root, upkeep_every_batches=2, retention_hours=0.01),
         trigger=TriggerConfig(interval_s=1),
         history=HistoryConfig(interval_s=1, max_gap_s=1),
-        plan=PlanConfig(interval_s=1, dry_run=dry_run, strategy="lag-aware"),
+        plan=eager_plan(dry_run=dry_run),
     )
 
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from pipeline.batch import STEPS, Batch, Step
+from pipeline.batch import STEPS, Step
+from pipeline.driver import Batch
 from pipeline.config_model import HistoryConfig
 from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.inject import RawRecord, inject

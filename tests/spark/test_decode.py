@@ -1,6 +1,7 @@
 """Bytes to rows, through Spark."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,10 +16,12 @@ from assignor.protocol.offsets import (
     encode_offset_commit_value,
 )
 from pipeline.decode import Filters, decode, summarise
+from pipeline.decode_talk import TalkTopics
 from pipeline.source import OFFSETS_TOPIC
 from tests.support.frames import at, picked
 
-ALL = Filters(topics_include=(".*",), topics_exclude=(), groups_include=(".*",), groups_exclude=())
+TALK = TalkTopics(cluster="local", acks="lagwise.acks", commands="lagwise.commands")
+ALL = Filters(topics_include=(".*",), topics_exclude=(), groups_include=(".*",), groups_exclude=(), talk=TALK)
 _SOURCE = (
     "kind string, topic string, partition int, offset long, timestamp timestamp, key binary, value binary, "
     "log_start_offset long, log_end_offset long, isolation string, observed_at_ms long, error string"
@@ -93,9 +96,7 @@ def test_nothing_is_dropped_without_a_quarantine_row_or_a_counter(spark: SparkSe
 
 
 def test_filtered_groups_and_topics_leave_no_row(spark: SparkSession) -> None:
-    filters = Filters(
-        topics_include=("t.*",), topics_exclude=("tx",), groups_include=(".*",), groups_exclude=("own-.*",)
-    )
+    filters = replace(ALL, topics_include=("t.*",), topics_exclude=("tx",), groups_exclude=("own-.*",))
     pairs = [(key(g, t), value(1)) for g, t in (("g", "t"), ("own-1", "t"), ("g", "tx"), ("g", "other"))]
 
     assert picked(

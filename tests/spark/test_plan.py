@@ -6,13 +6,17 @@ from pyspark.sql import SparkSession
 
 from assignor.plan_facts import Published
 from pipeline.config_model import GroupRule, PlanConfig
-from pipeline.plan import PlanSettings, make_plans
+from pipeline.plan import PlanSettings, Stored, make_plans
 from tests.support.frames import NOW_MS, at, member, picked, stored_groups, stored_lag, stored_topics
+from tests.support.job import NO_GUARDS
 
 SETTINGS = PlanSettings(
     cluster="local",
     config=PlanConfig(
-        strategy="lag-aware", dry_run=False, groups=(GroupRule(pattern="hands-off", exclude=True),)
+        strategy="lag-aware",
+        dry_run=False,
+        guards=NO_GUARDS,
+        groups=(GroupRule(pattern="hands-off", exclude=True),),
     ),
     max_record_bytes=1_000_000,
     at_ms=NOW_MS,
@@ -34,19 +38,22 @@ GROUP: dict[str, Any] = {
 }
 
 
+def _stored(spark: SparkSession, groups: list[dict[str, Any]], lags: list[dict[str, Any]]) -> Stored:
+    return Stored(
+        groups=stored_groups(spark, *groups),
+        lags=stored_lag(spark, *lags),
+        topic_offsets=stored_topics(spark, *TOPICS),
+        talk=None,
+    )
+
+
 def plans(
     spark: SparkSession,
     groups: list[dict[str, Any]],
     lags: list[dict[str, Any]],
     published: dict[str, Published] | None = None,
 ) -> list[tuple[Any, ...]]:
-    result = make_plans(
-        stored_groups(spark, *groups),
-        stored_lag(spark, *lags),
-        stored_topics(spark, *TOPICS),
-        SETTINGS,
-        published or {},
-    )
+    result = make_plans(_stored(spark, groups, lags), SETTINGS, published or {}, {})
     return picked(result, "group_id", "decision", "epoch", "reason", "record")
 
 
@@ -88,9 +95,7 @@ def test_same_rows_in_any_order_and_number_of_tasks_give_the_same_bytes(spark: S
 
 
 def test_group_row_holds_what_an_operator_asks_for(spark: SparkSession) -> None:
-    result = make_plans(
-        stored_groups(spark, GROUP), stored_lag(spark, *LAGS), stored_topics(spark, *TOPICS), SETTINGS, {}
-    )
+    result = make_plans(_stored(spark, [GROUP], LAGS), SETTINGS, {}, {})
 
     row = result.collect()[0]
 

@@ -7,8 +7,22 @@ import numpy as np
 
 from assignor.lag import UNKNOWN
 from assignor.plan_facts import GroupFacts, MemberFacts, PartitionFacts, Rules
+from assignor.plan_guards import Guards
 
 NOW_MS = 1_700_000_000_000
+
+NO_GUARDS = Guards(
+    min_improvement=0,
+    confirmations=1,
+    settle_ms=0,
+    min_lag=0,
+    min_lag_age_ms=0,
+    cooldown_ms=0,
+    cooldown_max_ms=0,
+    moves_share=1,
+    partition_rest_ms=0,
+    partition_moves_per_day=1_000_000,
+)
 
 RULES = Rules(
     cluster="local",
@@ -19,6 +33,7 @@ RULES = Rules(
     max_staleness_ms=90_000,
     valid_for_ms=600_000,
     max_record_bytes=1_000_000,
+    guards=NO_GUARDS,
 )
 
 
@@ -55,4 +70,5 @@ def partitions(lags: list[int | None], *, topic: str = "t", observed_at_ms: int 
         observed_at_ms=np.full(n, observed_at_ms, np.int64),
         arrival_rate=np.zeros(n),
         drain_rate=np.full(n, np.nan),
+        lag_age_s=np.full(n, 60.0),
     )

@@ -15,7 +15,15 @@ from deltalake import DeltaTable
 from pipeline import logs
 from pipeline.batch import STEPS, Step
 from pipeline.config import load
-from pipeline.config_model import Config, KafkaConfig, PlanConfig, SourceConfig, TablesConfig, TriggerConfig
+from pipeline.config_model import (
+    Config,
+    GuardsConfig,
+    KafkaConfig,
+    PlanConfig,
+    SourceConfig,
+    TablesConfig,
+    TriggerConfig,
+)
 from pipeline.job import Job
 from pipeline.query import Report
 from tests.support.waiting import wait_until
@@ -119,9 +127,23 @@ def running(config: Config, *, steps: tuple[Step, ...] = STEPS) -> Iterator[Runn
         raise job.failure
 
 
+NO_GUARDS = GuardsConfig(
+    min_improvement=0,
+    confirmations=1,
+    settle_s=0,
+    min_lag=0,
+    min_lag_age_s=0,
+    cooldown_s=0,
+    cooldown_max_s=0,
+    moves_share=1,
+    partition_rest_s=0,
+    partition_moves_per_day=1_000_000,
+)
+
+
 def eager_plan(**more: Any) -> PlanConfig:
     """A plan with nearly every batch, for any group whose lag is uneven, however small it is."""
-    return PlanConfig(**{"interval_s": 1, "strategy": "lag-aware", **more})
+    return PlanConfig(**{"interval_s": 1, "strategy": "lag-aware", "guards": NO_GUARDS, **more})
 
 
 def job_config(bootstrap: str, root: Path, **sections: Any) -> Config:
@@ -143,7 +165,8 @@ def write_config(file: Path, bootstrap: str, root: Path, **tables: str) -> Confi
     places = "".join(f'{name} = "{value}"\n' for name, value in {"root": root, **tables}.items())
     file.write_text(
         f'[kafka.properties]\n"bootstrap.servers" = "{bootstrap}"\n[tables]\n{places}'
-        '[trigger]\ninterval_s = 1\n[plan]\ninterval_s = 1\nstrategy = "lag-aware"\n',
+        '[trigger]\ninterval_s = 1\n[plan]\ninterval_s = 1\nstrategy = "lag-aware"\n[plan.guards]\n'
+        + "".join(f"{name} = {value}\n" for name, value in NO_GUARDS.model_dump(exclude={"pin"}).items()),
         encoding="utf-8",
     )
     return load(file)

@@ -1,6 +1,8 @@
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,12 +27,19 @@ def test_demo_file_loads_and_publishes() -> None:
 
 def test_reference_file_has_every_key() -> None:
     tables = tomllib.loads(_REFERENCE)
-    present = set(tables) | {f"{table}.{key}" for table, keys in tables.items() for key in keys}
+    present = set(_names(tables))
     in_example = set(re.findall(r"^#   (\w+) = ", _REFERENCE, re.MULTILINE))
 
     rules = {key for key in known_keys() if key.startswith("plan.groups.")}
     assert {key.removeprefix("plan.groups.") for key in rules} <= in_example
     assert set(known_keys()) - rules - {"plan.groups"} <= present
+
+
+def _names(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in table.items():
+        yield f"{prefix}{key}"
+        if isinstance(value, dict):
+            yield from _names(value, f"{prefix}{key}.")
 
 
 def test_example_of_a_group_rule_is_valid() -> None:
@@ -41,6 +50,7 @@ def test_example_of_a_group_rule_is_valid() -> None:
 
     settings = config.plan.for_group("billing-eu")
     assert (settings.strategy, settings.options) == ("lag-sticky", {"max_moves": 20, "floor_s": 30})
+    assert (settings.guards.min_lag, settings.guards.min_lag_age_s) == (1000, 60)
 
 
 def test_every_key_of_the_reference_has_its_meaning_above() -> None:

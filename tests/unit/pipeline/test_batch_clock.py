@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from pipeline import batch
-from pipeline.batch import Batch, Driver, begin
+from pipeline.batch import begin
 from pipeline.config_model import Config
+from pipeline.driver import Batch, Driver
 from pipeline.gate import Gate
 from pipeline.store import Stamp
 

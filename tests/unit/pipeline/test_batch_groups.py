@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from pipeline import batch, fold
-from pipeline.batch import Batch, Driver, _look_back, run, store_groups
+from pipeline.batch import _look_back, run, store_groups
 from pipeline.config_model import Config
 from pipeline.decode import Summary
+from pipeline.driver import Batch, Driver
 from pipeline.gate import Gate
 from pipeline.store import Stamp
 

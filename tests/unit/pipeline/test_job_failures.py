@@ -9,8 +9,8 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from pipeline import job as job_module
-from pipeline.batch import Batch
 from pipeline.config_model import Config
+from pipeline.driver import Batch
 from pipeline.errors import BrokerUnavailableError, FencedError
 from pipeline.job import Job
 from pipeline.query import Runner, _StopRequestedError

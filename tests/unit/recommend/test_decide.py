@@ -8,6 +8,7 @@ import pytest
 from assignor.group import LEAST_CAPACITY
 from assignor.lag import UNKNOWN
 from assignor.plan_facts import Decision, GroupFacts, MemberFacts, PartitionFacts, Published, Rules
+from assignor.plan_state import FRESH
 from assignor.protocol.control import decode
 from assignor.recommend import decide
 from tests.support.facts import NOW_MS, RULES, group, partitions
@@ -38,7 +39,8 @@ def decided(
     published: Published | None = None,
     now_ms: int = NOW_MS,
 ) -> Decision:
-    return decide(facts or group(BURIED), lags or partitions(LAGS), rules, published, now_ms=now_ms)
+    """Of a driver that has only just started and knows of its plans what the control topic says."""
+    return decide(facts or group(BURIED), lags or partitions(LAGS), rules, published, FRESH, now_ms=now_ms)
 
 
 def test_first_plan_has_epoch_one_and_the_whole_target() -> None:

@@ -1,0 +1,105 @@
+"""What the next decision about a group has to know of the ones before it.
+
+It is written into the row of each decision, as text, and read from there: a decision depends on stored rows only.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Literal, TypeAlias
+
+PlanStatus: TypeAlias = Literal["open", "applied", "partly", "refused", "superseded", "expired"]
+
+Ranges: TypeAlias = Mapping[str, Mapping[str, str]]
+"""Member id -> topic -> partition ranges."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanState:
+    """The newest published plan of a group, and what became of it."""
+
+    epoch: int
+    """Of its newest publication; a plan that goes on is published again."""
+    base_generation: int
+    target: Ranges
+    gives: Ranges
+    """What each member is to give to others; what nobody had is not in it."""
+    moves: int
+    """Partitions that change hands, those that nobody had included."""
+    published_at_ms: int
+    """Of its first publication."""
+    valid_until_ms: int
+    lag: int
+    """Records of the whole group when it was first published."""
+    drain_s: float | None
+    """Predicted then."""
+    status: PlanStatus = "open"
+    why: str | None = None
+    """What to know about the status, in words."""
+    status_at_ms: int
+    """Since when the status holds, as far as decisions saw it."""
+    is_adopted: bool = False
+    """A member has accepted it, or a partition has changed hands by it."""
+    done: int = 0
+    """Its moves that are made, when the group was last looked at."""
+    done_then: int = 0
+    """The same at its newest publication."""
+    drained_s: float | None = None
+    """Seconds from the first publication until the backlog was seen gone; None while it is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupState:
+    """One group's memory."""
+
+    generation: int | None = None
+    since_ms: int = 0
+    """When that generation was first seen."""
+    base_hash: str | None = None
+    """Of the state of the group that was last judged to want a plan."""
+    confirmations: int = 0
+    """How many decisions in a row have judged so."""
+    cooldown_ms: int = 0
+    """Length of the newest pause after a plan."""
+    cooldown_until_ms: int = 0
+    moved_at_ms: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """When plans moved a partition lately: "topic:partition" -> times."""
+    triggered_at_ms: int = 0
+    """Newest manual trigger that was obeyed."""
+    plan: PlanState | None = None
+
+    def seen(self, generation: int | None, now_ms: int) -> "GroupState":
+        """The state once this generation has been looked at."""
+        if generation == self.generation:
+            return self
+        return replace(self, generation=generation, since_ms=now_ms)
+
+
+FRESH = GroupState()
+"""Of a group that was never decided about."""
+
+
+def place(topic: str, partition: int) -> str:
+    """How a partition is named in the state; no topic's name has a colon."""
+    return f"{topic}:{partition}"
+
+
+def to_json(state: GroupState) -> str:
+    """The state as text; equal states give equal text."""
+    return json.dumps(asdict(state), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+
+def from_json(text: str | None) -> GroupState:
+    """The state in the text; that of a new group where there is none, or one of another version."""
+    try:
+        values = json.loads(text) if text else {}
+        plan = values.pop("plan", None)
+        moved = {name: tuple(times) for name, times in values.pop("moved_at_ms", {}).items()}
+        return GroupState(**values, moved_at_ms=moved, plan=_plan(plan) if plan else None)
+    except (ValueError, TypeError, AttributeError):
+        return FRESH
+
+
+def _plan(values: Mapping[str, object]) -> PlanState:
+    known = {one.name for one in fields(PlanState)}
+    return PlanState(**{name: value for name, value in values.items() if name in known})  # type: ignore[arg-type]  # as written by to_json

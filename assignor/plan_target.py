@@ -1,0 +1,92 @@
+"""A published target that is not reached yet: it is finished, not planned anew.
+
+Source: the pinned target of `lag-sticky`; Kafka's cooperative protocol (KIP-429), where a target stays as it is from
+one step to the next.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignor.arrays import Bools, Int32s
+from assignor.assignment import Assignment
+from assignor.errors import AbstainError, AssignorError
+from assignor.group import Group
+from assignor.plan_state import PlanState, Ranges
+from assignor.protocol.ranges import parse_ranges
+from assignor.verify import check
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Way:
+    """Where a group is on its way to a target."""
+
+    target: Assignment
+    moves: int
+    """Partitions that change hands by the plan."""
+    done: int
+    """The same less the partitions that are not where they belong; below 0 in a group that was rebalanced."""
+    is_off: bool
+    """Some partition is with a member that the plan gives no reason for: the group was rebalanced."""
+    is_between: bool
+    """Some partition is on its way from one member to another."""
+
+    @property
+    def is_there(self) -> bool:
+        """Every partition is where it belongs."""
+        return self.done == self.moves
+
+
+def way_of(group: Group, plan: PlanState) -> Way | None:
+    """Where the group is on its way to the plan's target.
+
+    None when the target is none of this group any more: other members, other partitions, another subscription.
+    """
+    try:
+        target = _target(group, plan)
+    except AssignorError:
+        return None
+    holder = group.ownership.holder
+    giver = _members(group, plan.gives)
+    there: Bools = holder == target.member
+    between: Bools = (holder < 0) & (target.member >= 0)
+    on_way: Bools = there | between | ((giver >= 0) & (holder == giver))
+    return Way(
+        target=target,
+        moves=plan.moves,
+        done=plan.moves - int((~there).sum()),
+        is_off=not bool(on_way.all()),
+        is_between=bool(between.any()),
+    )
+
+
+def _target(group: Group, plan: PlanState) -> Assignment:
+    """The target in this group's terms.
+
+    Raises:
+        AssignorError: It is none for this group.
+    """
+    if set(plan.target) != set(group.member_ids):
+        raise AbstainError("the plan is about other members")
+    target = Assignment.complete(group, _members(group, plan.target))
+    check(group, target)
+    return target
+
+
+def _members(group: Group, placed: Ranges) -> Int32s:
+    """Member index of each partition, -1 for those that are not named.
+
+    Raises:
+        AssignorError: There is no such partition.
+    """
+    member = np.full(group.n_partitions, -1, np.int32)
+    index = group.topics.index()
+    for member_id, topics in placed.items():
+        number = group.member_ids.index(member_id)
+        for topic, ranges in topics.items():
+            partitions = np.array(parse_ranges(ranges, at_most=group.n_partitions), np.int64)
+            pids = group.topics.pids(np.full(len(partitions), index.get(topic, -1), np.int64), partitions)
+            if (pids < 0).any():
+                raise AbstainError(f"the plan names partitions of {topic} that are not there")
+            member[pids] = number
+    return member

@@ -1,0 +1,72 @@
+"""Plan: a decision to a row of `recommendations`."""
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+from assignor.plan_facts import Decision
+from assignor.plan_state import PlanState, to_json
+
+
+def to_row(group_id: str, decision: Decision, *, at_ms: int, batch_id: int) -> dict[str, Any]:
+    """The row, without the cluster."""
+    return {
+        "group_id": group_id,
+        "epoch": decision.epoch,
+        "decision": decision.decided,
+        "reason": decision.reason,
+        "strategy": decision.strategy,
+        "base_generation": decision.base_generation,
+        "base_hash": decision.base_hash,
+        "target_hash": decision.target_hash,
+        "assignment": _pairs(decision.assignment),
+        "moves": [
+            {
+                "topic": move.topic,
+                "partition": move.partition,
+                "from": move.from_member,
+                "to": move.to_member,
+                "lag": move.lag,
+            }
+            for move in decision.moves
+        ],
+        "drain_s_before": decision.drain_s_before,
+        "drain_s_after": decision.drain_s_after,
+        "drain_s_bound": decision.drain_s_bound,
+        "imbalance_before": decision.imbalance_before,
+        "imbalance_after": decision.imbalance_after,
+        "record": decision.record,
+        "valid_until": _time(decision.valid_until_ms),
+        "plan": _plan(decision.plan),
+        "state": to_json(decision.state),
+        "created_at": _time(at_ms),
+        "batch_id": batch_id,
+    }
+
+
+def _plan(plan: PlanState | None) -> dict[str, Any] | None:
+    if plan is None:
+        return None
+    return {
+        "epoch": plan.epoch,
+        "status": plan.status,
+        "why": plan.why,
+        "status_at": _time(plan.status_at_ms),
+        "moves": plan.moves,
+        "moves_made": plan.done,
+        "published_at": _time(plan.published_at_ms),
+        "predicted_drain_s": plan.drain_s,
+        "realised_drain_s": plan.drained_s,
+    }
+
+
+def _pairs(
+    assignment: Mapping[str, Mapping[str, str]] | None,
+) -> list[tuple[str, list[tuple[str, str]]]] | None:
+    if assignment is None:
+        return None
+    return [(member, sorted(topics.items())) for member, topics in sorted(assignment.items())]
+
+
+def _time(at_ms: int | None) -> datetime | None:
+    return None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, tz=timezone.utc)

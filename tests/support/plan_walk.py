@@ -1,0 +1,68 @@
+"""A group over several decisions: what one leaves, the next one finds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from assignor.plan_facts import AckFacts, Decision, Published, Rules
+from assignor.plan_state import FRESH, GroupState, from_json, to_json
+from assignor.protocol.commands import Orders
+from assignor.protocol.ranges import parse_ranges
+from assignor.recommend import decide
+from tests.support.facts import NOW_MS, RULES, group, partitions
+
+Held = Mapping[str, Mapping[str, tuple[int, ...]]]
+
+
+@dataclass(slots=True, kw_only=True)
+class Walk:
+    """The group as a test has it now."""
+
+    held: Held
+    """Member id -> topic -> partitions that it holds."""
+    lags: list[int | None]
+    rules: Rules = RULES
+    generation: int = 4
+    acks: tuple[AckFacts, ...] = ()
+    orders: Orders | None = None
+    lag_age_s: float = 3600.0
+    now_ms: int = NOW_MS
+    state: GroupState = FRESH
+    published: Published | None = None
+
+    def decide(self, *, after_s: float = 0) -> Decision:
+        """The decision after so many seconds; what it publishes is out."""
+        self.now_ms += round(after_s * 1000)
+        facts = group(self.held, generation=self.generation, acks=self.acks, orders=self.orders)
+        lags = partitions(self.lags, observed_at_ms=self.now_ms)
+        lags.lag_age_s[:] = self.lag_age_s
+        decision = decide(facts, lags, self.rules, self.published, self.state, now_ms=self.now_ms)
+        # Through the form in which a table keeps it.
+        self.state = from_json(to_json(decision.state))
+        assert self.state == decision.state
+        if decision.decided == "publish":
+            self.published = _out(decision)
+        return decision
+
+    def order(self, **orders: object) -> None:
+        """Let an operator say so, now."""
+        self.orders = Orders(cluster="local", group="g", at_ms=self.now_ms, by="eva@desk", **orders)  # type: ignore[arg-type]  # the test knows their types
+
+    def apply(self, decision: Decision) -> None:
+        """Let every member hold what the decision gives it."""
+        self.held = {
+            member: {topic: parse_ranges(ranges, at_most=1000) for topic, ranges in topics.items()}
+            for member, topics in (decision.assignment or {}).items()
+        }
+
+
+def _out(decision: Decision) -> Published:
+    assert decision.epoch is not None
+    assert decision.target_hash is not None
+    assert decision.base_hash is not None
+    assert decision.valid_until_ms is not None
+    return Published(
+        epoch=decision.epoch,
+        target_hash=decision.target_hash,
+        base_hash=decision.base_hash,
+        valid_until_ms=decision.valid_until_ms,
+    )

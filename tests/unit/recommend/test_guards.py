@@ -1,0 +1,198 @@
+"""What keeps a plan back, and what lets it through."""
+
+from dataclasses import replace
+
+import pytest
+
+from assignor.plan_facts import Rules
+from tests.support.facts import NO_GUARDS, RULES
+from tests.support.plan_walk import Walk
+
+
+def walk(**guards: object) -> Walk:
+    """Lag-aware moves partition 1 to b and partition 3 to a."""
+    return Walk(
+        held={"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}, lags=[900, 800, 10, 0], rules=guarded(**guards)
+    )
+
+
+def guarded(**guards: object) -> Rules:
+    return replace(RULES, guards=replace(NO_GUARDS, **guards))  # type: ignore[arg-type]  # the tests know their types
+
+
+@pytest.mark.parametrize(
+    ("guards", "reason"),
+    [
+        ({"settle_ms": 120_000}, "settle: generation 4 is 0 s old (settle_s = 120 s)"),
+        ({"min_lag": 1711}, "lag: 1710 records are few (min_lag = 1711)"),
+        (
+            {"min_lag_age_ms": 3_601_000},
+            "lag: the age of the oldest record is 3600 s (min_lag_age_s = 3601 s)",
+        ),
+        ({"min_improvement": 0.6}, "improvement: less than 60% (min_improvement)"),
+        ({"confirmations": 2}, "confirmations: 1 of 2"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_plan_is_held_back_by_name(guards: dict[str, object], reason: str) -> None:
+    decision = walk(**guards).decide()
+
+    assert (decision.decided, decision.record) == ("unchanged", None)
+    assert decision.reason == f"held back by {reason}"
+    assert len(decision.moves) == 2
+
+
+def test_lag_of_unknown_age_is_not_old() -> None:
+    group = walk(min_lag_age_ms=1000)
+    group.lag_age_s = float("nan")
+
+    assert "is not known" in (group.decide().reason or "")
+
+
+def test_plan_that_moves_more_than_its_share_is_held_back() -> None:
+    group = walk(moves_share=0.5)
+    group.held, group.lags = {"a": {"t": (0, 1, 2, 3)}, "b": {"t": (4, 5)}}, [9, 9, 9, 9, 1, 900]
+
+    assert "moves: 5 of 6 partitions, more than 3" in (group.decide().reason or "")
+
+
+def test_settled_generation_lets_the_plan_through() -> None:
+    group = walk(settle_ms=120_000)
+
+    assert [group.decide(after_s=s).decided for s in (0, 119, 1)] == ["unchanged", "unchanged", "publish"]
+
+
+def test_new_generation_has_to_settle_anew() -> None:
+    group = walk(settle_ms=120_000)
+    group.decide()
+    group.generation += 1
+
+    assert group.decide(after_s=120).decided == "unchanged"
+
+
+def test_second_look_at_the_same_group_confirms() -> None:
+    group = walk(confirmations=2)
+
+    assert [group.decide(after_s=60).decided for _ in range(2)] == ["unchanged", "publish"]
+
+
+def test_another_state_of_the_group_is_confirmed_anew() -> None:
+    group = walk(confirmations=2)
+    group.decide()
+    group.generation += 1
+
+    assert group.decide(after_s=60).decided == "unchanged"
+
+
+def test_pause_after_a_plan_doubles_until_one_has_helped() -> None:
+    group = walk(cooldown_ms=1_200_000, cooldown_max_ms=3_000_000)
+    seen = []
+    there, back, drained = [900, 800, 10, 0], [0, 800, 900, 10], [0, 8, 9, 1]
+    for lags in (there, back, there, drained, there):
+        group.lags = lags
+        plan = group.decide(after_s=3000)
+        seen.append((plan.decided, plan.state.cooldown_ms // 1000))
+        group.apply(plan)
+
+    assert [length for _, length in seen] == [1200, 2400, 3000, 1200, 2400]
+
+
+def test_pause_holds_the_next_plan_back() -> None:
+    group = walk(cooldown_ms=1_200_000, cooldown_max_ms=3_000_000)
+    group.apply(group.decide())
+    group.lags = [0, 800, 900, 10]
+
+    held = group.decide(after_s=600)
+
+    assert held.reason == "held back by cooldown: 600 s of 1200 s after the last plan are left"
+
+
+@pytest.mark.parametrize(("after_s", "moved"), [(1199, {2}), (1200, {2, 3})], ids=["resting", "rested"])
+def test_partition_that_moved_lately_stays(after_s: float, moved: set[int]) -> None:
+    group = walk(partition_rest_ms=1_200_000)
+    group.apply(group.decide())
+    group.lags = [0, 800, 900, 10]
+
+    assert {move.partition for move in group.decide(after_s=after_s).moves} == moved
+
+
+def test_partition_that_moved_often_enough_stays_for_the_day() -> None:
+    group = walk(partition_moves_per_day=1)
+    group.apply(group.decide())
+    group.lags = [0, 800, 900, 10]
+
+    assert {move.partition for move in group.decide(after_s=80_000).moves} == {2}
+    assert {move.partition for move in group.decide(after_s=6_400).moves} == {2, 3}
+
+
+@pytest.mark.parametrize(
+    ("pinned", "moved"),
+    [({"t": (1,)}, {3}), ({"t": ()}, set()), ({"u": ()}, {1, 3})],
+    ids=["partition", "topic", "another topic"],
+)
+def test_pinned_partitions_stay(pinned: dict[str, tuple[int, ...]], moved: set[int]) -> None:
+    group = walk()
+    group.order(pinned=pinned)
+
+    assert {move.partition for move in group.decide().moves} == moved
+
+
+def test_topic_pinned_in_the_configuration_stays() -> None:
+    assert walk(pin=("x|t",)).decide().moves == ()
+
+
+def test_partition_that_nobody_reads_is_given_out_whatever_it_improves() -> None:
+    group = walk(min_improvement=0.99)
+    group.held = {"a": {"t": (0, 1)}, "b": {"t": (2,)}}
+
+    assert group.decide().decided == "publish"
+
+
+def test_trigger_skips_the_guards_once() -> None:
+    group = walk(settle_ms=10**9, min_lag=10**9)
+    group.order(triggered_at_ms=group.now_ms)
+
+    first = group.decide(after_s=5)
+    group.apply(first)
+    group.lags = [0, 800, 900, 10]
+    second = group.decide(after_s=60)
+
+    assert (first.decided, second.decided) == ("publish", "unchanged")
+
+
+def test_trigger_that_waits_for_the_group_is_kept_and_an_old_one_is_not() -> None:
+    group = walk(settle_ms=10**9)
+    group.order(triggered_at_ms=group.now_ms)
+
+    assert group.decide(after_s=599).decided == "publish"
+    group.state, group.published = type(group.state)(), None
+    assert group.decide(after_s=1).decided == "unchanged"
+
+
+def test_pause_abstains_with_who_and_why() -> None:
+    group = walk()
+    group.order(paused=True, pause_reason="deploy")
+
+    decision = group.decide()
+
+    assert decision.decided == "abstain"
+    assert decision.reason == "paused by eva@desk: deploy; `lagwise resume g` lets plans be made again"
+
+
+def test_dry_run_goes_through_the_same_guards() -> None:
+    group = walk(confirmations=2)
+    group.rules = replace(group.rules, dry_run=True)
+
+    assert [group.decide(after_s=60).decided for _ in range(2)] == ["unchanged", "dry_run"]
+
+
+def test_lag_sticky_stays_below_its_share_of_moves() -> None:
+    group = walk(moves_share=0.1)
+    group.rules = replace(group.rules, strategy="lag-sticky", options={"floor_s": 0, "move_cost_s": 0})
+    group.held = {"a": {"t": tuple(range(20))}, "b": {"t": tuple(range(20, 40))}}
+    group.lags = [10_000 * (1 + n) for n in range(20)] + [0] * 20
+
+    decision = group.decide()
+
+    assert decision.decided == "publish"
+    assert 0 < len(decision.moves) <= 4

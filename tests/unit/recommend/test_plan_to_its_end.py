@@ -1,0 +1,185 @@
+"""A published plan: finished and not planned anew, and what became of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from assignor.plan_facts import AckFacts
+from tests.support.facts import RULES
+from tests.support.plan_walk import Walk
+
+VALID_S = RULES.valid_for_ms / 1000
+HALFWAY = {"a": {"t": (0,)}, "b": {"t": (1, 2, 3)}}
+
+
+def walk() -> Walk:
+    """Lag-aware moves partition 1 to b and partition 3 to a."""
+    return Walk(held={"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}, lags=[900, 800, 10, 0])
+
+
+def said(kind: str, *, epoch: int = 1, member: str = "a", why: str | None = None) -> AckFacts:
+    return AckFacts(kind=kind, member_id=member, epoch=epoch, why=why)
+
+
+def test_target_stands_while_it_is_applied_whatever_lag_does() -> None:
+    group = walk()
+    first = group.decide()
+
+    group.held, group.lags = HALFWAY, [0, 0, 900, 800]
+    second = group.decide(after_s=60)
+
+    assert (second.decided, second.assignment) == ("unchanged", first.assignment)
+    assert second.reason == "plan epoch 1 is under way: 1 of 2 moves are made"
+    assert second.plan is not None
+    assert (second.plan.status, second.plan.is_adopted, second.plan.done) == ("open", True, 1)
+
+
+def test_partition_between_two_members_does_not_end_the_plan() -> None:
+    group = walk()
+    group.decide()
+
+    group.held = {"a": {"t": (0,)}, "b": {"t": (2, 3)}}
+    group.generation += 1
+    between = group.decide(after_s=10)
+
+    assert between.decided == "unchanged"
+    assert "no member has taken it yet" in (between.reason or "")
+
+
+def test_plan_that_everybody_has_taken_is_applied_and_the_next_decision_is_free() -> None:
+    group = walk()
+    group.apply(group.decide())
+
+    there = group.decide(after_s=60)
+    group.lags = [0, 0, 900, 800]
+    free = group.decide(after_s=60)
+
+    assert there.plan is not None
+    assert (there.plan.status, there.plan.why) == ("applied", "all 2 moves are made")
+    assert (free.decided, free.epoch) == ("publish", 2)
+
+
+def test_group_that_took_a_plan_gets_it_again_at_once_in_a_new_generation() -> None:
+    group = walk()
+    first = group.decide()
+    base = group.held
+    group.apply(first)
+    group.decide(after_s=60)
+
+    group.held, group.generation = base, group.generation + 1
+    group.lags = [0, 0, 900, 800]
+    again = group.decide(after_s=1)
+
+    assert (again.decided, again.epoch, again.assignment) == ("publish", 2, first.assignment)
+    assert again.base_generation == 5
+    assert [(m.partition, m.from_member, m.to_member) for m in again.moves] == [(1, "a", "b"), (3, "b", "a")]
+
+
+def test_plan_half_made_is_published_again_before_it_expires() -> None:
+    group = walk()
+    first = group.decide()
+    group.held = HALFWAY
+
+    again = group.decide(after_s=VALID_S / 2)
+
+    assert (again.decided, again.epoch, again.assignment) == ("publish", 2, first.assignment)
+    assert [(m.partition, m.to_member) for m in again.moves] == [(3, "a")]
+
+
+def test_plan_that_stands_still_is_not_published_for_ever() -> None:
+    group = walk()
+    group.decide()
+    group.held = HALFWAY
+    group.decide(after_s=VALID_S / 2)
+
+    still = group.decide(after_s=VALID_S / 2)
+    over = group.decide(after_s=VALID_S / 2)
+
+    assert still.decided == "unchanged"
+    assert over.plan is not None
+    assert (over.plan.status, over.plan.why) == ("partly", "1 of 2 moves were made; its time was over")
+
+
+def test_plan_that_nobody_takes_expires() -> None:
+    group = walk()
+    group.decide()
+    group.lags = [0, 0, 900, 800]
+
+    decision = group.decide(after_s=VALID_S)
+
+    assert decision.plan is not None
+    assert (decision.plan.status, decision.plan.epoch) == ("expired", 1)
+    assert decision.epoch == 2
+
+
+def test_refusal_is_the_outcome_with_its_reason() -> None:
+    group = walk()
+    group.decide()
+    group.acks = (said("refused", member="b", why="static"), said("refused", epoch=99, why="of another plan"))
+
+    decision = group.decide(after_s=10)
+
+    assert decision.plan is not None
+    assert (decision.plan.status, decision.plan.why) == ("refused", "member b: static")
+
+
+def test_acceptance_adopts_a_plan_before_anything_has_moved() -> None:
+    group = walk()
+    group.decide()
+    group.acks = (said("accepted"),)
+
+    assert (group.decide(after_s=10).plan or pytest.fail("no plan")).is_adopted
+
+
+@pytest.mark.parametrize(
+    ("acks", "status", "why"),
+    [
+        pytest.param(
+            (), "superseded", "the members or the partitions of the group have changed", id="untouched"
+        ),
+        pytest.param(
+            (said("accepted"),),
+            "partly",
+            "0 of 2 moves were made; the members or the partitions of the group have changed",
+            id="accepted",
+        ),
+    ],
+)
+def test_other_members_make_the_plan_void(acks: tuple[AckFacts, ...], status: str, why: str) -> None:
+    group = walk()
+    group.decide()
+    group.acks = acks
+
+    group.held, group.generation = {**group.held, "c": {}}, 5
+    decision = group.decide(after_s=1)
+
+    assert decision.plan is not None
+    assert (decision.plan.status, decision.plan.why) == (status, why)
+    assert (decision.decided, decision.epoch) == ("publish", 2)
+
+
+def test_drain_that_came_true_stands_beside_the_predicted_one() -> None:
+    group = walk()
+    group.apply(group.decide())
+    group.decide(after_s=30)
+
+    group.lags = [40, 30, 0, 0]
+    drained = group.decide(after_s=70)
+    group.lags = [900, 800, 10, 0]
+    later = group.decide(after_s=70)
+
+    assert drained.plan is not None
+    assert drained.plan.drained_s == 100
+    assert later.plan is not None
+    assert later.plan.drained_s == 100
+
+
+def test_plan_of_another_driver_on_the_topic_ends_ours() -> None:
+    group = walk()
+    group.decide()
+    assert group.published is not None
+    group.published = replace(group.published, epoch=7, target_hash="", valid_until_ms=0)
+    decision = group.decide(after_s=1)
+
+    assert decision.plan is not None
+    assert (decision.plan.status, decision.epoch) == ("superseded", 8)
