@@ -137,7 +137,7 @@ def as_one(group: GroupView) -> Share:
     """All shares of a group as one, whose name says how many members there are."""
     members = sum(share.client_id is not None for share in group.shares)
     return Share(
-        client_id=f"{members} members" if members else None,
+        client_id=f"{members} member{'' if members == 1 else 's'}" if members else None,
         partitions=sum(share.partitions for share in group.shares),
         lag=group.lag,
         lag_seconds=group.lag_seconds,

@@ -1,0 +1,217 @@
+"""Following helps: the demo's two scenes on a real broker, under the real stream, with and without following.
+
+Each run has fresh topics and groups: a burst of 40 s of traffic, which then goes on; one member that is buried,
+since it has the hot partitions, and in the other scene one that is slow. Twins, who differ in nothing but that
+one follows, run side by side. Beside all runs an even group is watched, for which nothing should be published.
+"""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+from confluent_kafka.admin import AdminClient
+
+from pipeline import cluster
+from pipeline.artifacts import resolve_for_spark
+from pipeline.config import load
+from pipeline.config_model import Config
+from pipeline.demo.crew import Crew, create_topics
+from pipeline.demo.engine import Engine
+from pipeline.demo.folder import TEMPLATE
+from pipeline.demo.moves import Move, MovesReader
+from pipeline.demo.scene import DEMO, PHASE_S, Group, Scene
+from pipeline.embedded import EmbeddedBroker
+from pipeline.reading import Tables
+from pipeline.session import PACKAGES
+from tests.benchmarks.follow_ruler import BEHIND_S, Measured, Ruler
+
+Say = Callable[[str], None]
+
+_RUNS = 5
+_EVEN = "search"
+_EVEN_FOR_S = 600.0
+_AT_MOST_S = 200.0
+_BROKER = {"offsets.topic.num.partitions": "4", "group.initial.rebalance.delay.ms": "1000"}
+
+# The hot spot and the burst of a second phase would be another experiment.
+assert _AT_MOST_S < PHASE_S
+
+
+def measure(say: Say, *, quick: bool) -> dict[str, Any]:
+    """Seconds until drained for each pair and run, the ratios, moves, and what was published for the even group."""
+    with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder, ExitStack() as cleanup:
+        broker = cleanup.enter_context(EmbeddedBroker(properties=_BROKER))
+        config = _config(broker.bootstrap_servers, Path(folder))
+        stage = _Stage(config, cleanup)
+        begun_s = time.monotonic()
+        runs = [stage.run(number, say) for number in range(1, 2 if quick else _RUNS + 1)]
+        while not quick and time.monotonic() - begun_s < _EVEN_FOR_S:
+            stage.check()
+            time.sleep(1)
+        even = stage.even(time.monotonic() - begun_s)
+    say(f"even group: {even}")
+    return {
+        "drained_when_behind_s": BEHIND_S,
+        "runs": runs,
+        "even": even,
+        "tables": [_totals(runs), _each(runs), _even_table(even)],
+    }
+
+
+class _Stage:
+    """The stream on a broker, and the even group; the pairs come and go."""
+
+    def __init__(self, config: Config, cleanup: ExitStack) -> None:
+        self._config = config
+        self._bootstrap = config.kafka.properties["bootstrap.servers"]
+        admin = AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0})
+        cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
+        self._even = _only(DEMO, [group for group in DEMO.groups if group.group_id == _EVEN])
+        create_topics(self._bootstrap, self._even)
+        self._even_crew = cleanup.enter_context(Crew(self._bootstrap, self._even))
+        self._engine = Engine(config.spark, jars=tuple(map(str, resolve_for_spark(PACKAGES))))
+        cleanup.callback(self._engine.close)
+        self._batches = 0
+        self._engine.session.result()
+        self._engine.run(config, on_batch=lambda _: self._count())
+        cleanup.callback(self._engine.stop)
+        # Its first batch takes longer than any other, and would be a part of the first run.
+        while self._batches < 2:
+            self.check()
+            time.sleep(1)
+
+    def check(self) -> None:
+        """Raise what anybody ended with."""
+        self._engine.check()
+        self._even_crew.check()
+
+    def run(self, number: int, say: Say) -> list[dict[str, Any]]:
+        """One run of all pairs: a row for each."""
+        scene = _renamed(_only(DEMO, [group for pair in DEMO.twins() for group in pair]), f"run{number}-")
+        create_topics(self._bootstrap, scene)
+        moves: list[Move] = []
+        with (
+            closing(MovesReader(self._bootstrap, self._config.control.acks_topic)) as acks,
+            closing(Ruler(self._bootstrap, scene)) as ruler,
+            Crew(self._bootstrap, scene) as crew,
+        ):
+            for _ in ruler.rounds(at_most_s=_AT_MOST_S):
+                self.check()
+                crew.check()
+                moves += acks.read()
+        rows = [_row(number, scene, pair, ruler.measured, moves) for pair in scene.twins()]
+        for row in rows:
+            say(f"{ {name: value for name, value in row.items() if name != 'lag'} }")
+        return rows
+
+    def even(self, for_s: float) -> dict[str, Any]:
+        """What was decided about the even group."""
+        plans = Tables(self._config.tables.root).read("recommendations", columns=["group_id", "decision"])
+        of_even = plans.filter(pc.field("group_id") == _EVEN)["decision"]
+        return {
+            "seconds": round(for_s),
+            "evaluated": len(of_even),
+            "published": pc.sum(pc.equal(of_even, "publish")).as_py() or 0,
+        }
+
+    def _count(self) -> None:
+        self._batches += 1
+
+
+def _config(bootstrap: str, folder: Path) -> Config:
+    """The demo's configuration, written below `folder`."""
+    text = TEMPLATE.read_text(encoding="utf-8")
+    file = folder / "lagwise.toml"
+    file.write_text(text.replace("localhost:9092", bootstrap).replace(".lagwise/demo", str(folder)))
+    return load(file)
+
+
+def _only(scene: Scene, groups: Sequence[Group]) -> Scene:
+    read = {topic for group in groups for topic in group.topics}
+    return Scene(topics=tuple(topic for topic in scene.topics if topic.name in read), groups=tuple(groups))
+
+
+def _renamed(scene: Scene, prefix: str) -> Scene:
+    return Scene(
+        topics=tuple(replace(topic, name=prefix + topic.name) for topic in scene.topics),
+        groups=tuple(
+            replace(
+                group,
+                group_id=prefix + group.group_id,
+                topics=tuple(prefix + topic for topic in group.topics),
+            )
+            for group in scene.groups
+        ),
+    )
+
+
+def _row(
+    number: int, scene: Scene, pair: tuple[Group, Group], measured: dict[str, Measured], moves: Sequence[Move]
+) -> dict[str, Any]:
+    following, plain = (measured[group.group_id] for group in pair)
+    group = pair[0]
+    partitions = next(topic.partitions for topic in scene.topics if topic.name in group.topics)
+    own = [move for move in moves if move.group_id == group.group_id]
+    # A group that was not drained would have taken longer than it was watched.
+    least_s = plain.drained_s or plain.points[-1][0]
+    return {
+        "scene": group.plight,
+        "run": number,
+        "following_s": following.drained_s,
+        "plain_s": plain.drained_s,
+        "times_sooner": round(least_s / following.drained_s, 2) if following.drained_s else None,
+        "moves": len(own),
+        "partitions": partitions,
+        "plans": len({move.epoch for move in own}),
+        "lag": {"following": following.points[::10], "plain": plain.points[::10]},
+    }
+
+
+def _totals(runs: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
+    """Medians over the runs of each scene; what was not drained counts as never."""
+    rows = []
+    for pair in zip(*runs, strict=True):
+        sooner = [row["times_sooner"] or 0.0 for row in pair]
+        most_moves = max(row["moves"] / row["partitions"] for row in pair)
+        rows.append(
+            [
+                pair[0]["scene"],
+                len(pair),
+                _seconds(statistics.median(row["following_s"] or float("inf") for row in pair)),
+                _seconds(statistics.median(row["plain_s"] or float("inf") for row in pair)),
+                statistics.median(sooner),
+                min(sooner),
+                f"{most_moves:.1%}",
+            ]
+        )
+    return {
+        "header": [
+            "scene",
+            "runs",
+            "drained, following, median s",
+            "drained, not following, median s",
+            "times sooner, median",
+            "least",
+            "moves, most, of the partitions",
+        ],
+        "rows": rows,
+    }
+
+
+def _each(runs: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
+    names = ("scene", "run", "following_s", "plain_s", "times_sooner", "moves", "partitions", "plans")
+    return {"header": list(names), "rows": [[row[name] for name in names] for run in runs for row in run]}
+
+
+def _even_table(even: dict[str, Any]) -> dict[str, Any]:
+    return {"header": [f"even group: {name}" for name in even], "rows": [list(even.values())]}
+
+
+def _seconds(value: float) -> float | str:
+    return f"more than {_AT_MOST_S:.0f}" if value == float("inf") else value
