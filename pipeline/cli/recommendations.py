@@ -41,6 +41,12 @@ def _move_count(row: Row) -> str:
     return str(len(row["moves"] or ()))
 
 
+def _outcome(row: Row) -> str:
+    """What became of the plan published before."""
+    found = row["plan"]
+    return plain(None) if found is None else f"{found['epoch']} {found['status']}"
+
+
 _COLUMNS = (
     Column(header="CREATED-AT", name="created_at"),
     Column(header="GROUP", name="group_id"),
@@ -50,6 +56,7 @@ _COLUMNS = (
     Column(header="MOVES", name="moves", cell=_move_count, is_number=True),
     Column(header="DRAIN-S-BEFORE", name="drain_s_before", is_number=True),
     Column(header="DRAIN-S-AFTER", name="drain_s_after", is_number=True),
+    Column(header="PLAN-SO-FAR", name="plan", cell=_outcome),
     Column(header="REASON", name="reason"),
     Column(header="DRAIN-S-BOUND", name="drain_s_bound", is_number=True, is_wide=True),
     Column(header="IMBALANCE-BEFORE", name="imbalance_before", is_number=True, is_wide=True),
@@ -82,7 +89,9 @@ def recommendations(
 
     Example: lagwise recommendations --group billing --decision publish --last 1 --detail
 
-    json and csv hold moves and assignment in any case.
+    PLAN-SO-FAR is the epoch of the plan published before the row, and what has become of it by then: open, applied,
+    partly, refused, superseded or expired; --detail says why, and how long the group took to drain.
+    json and csv hold moves, assignment and the plan in any case.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     with progress("reading recommendations"):
@@ -93,7 +102,9 @@ def recommendations(
                 matches("group_id", group or ()), matches("decision", [one.value for one in decision or ()])
             ),
         )
-    newest = rows.take(pc.sort_indices(rows.drop(["moves", "assignment"]), sort_keys=_NEWEST_FIRST)[:last])
+    newest = rows.take(
+        pc.sort_indices(rows.drop(["moves", "assignment", "plan"]), sort_keys=_NEWEST_FIRST)[:last]
+    )
     if detail and output == "table":
         for row in iterate(newest):
             typer.echo("\n".join(_story(row)))
@@ -118,6 +129,8 @@ def _story(row: Row) -> list[str]:
         f"  {plain(row['strategy'])}: {plain(row['reason'])}",
         f"  drained as assigned: {before}, under the target: {after}, at best: {bound}",
     ]
+    if row["plan"] is not None:
+        lines.append(f"  {_plan_story(row['plan'])}")
     for move in row["moves"] or ():
         giver, taker = plain(move["from"]), plain(move["to"])
         place = f"{plain(move['topic'])}-{move['partition']}"
@@ -126,6 +139,14 @@ def _story(row: Row) -> list[str]:
         held = "; ".join(f"{plain(topic)} {topics[topic]}" for topic in sorted(topics))
         lines.append(f"  {plain(member)}: {held or 'nothing'}")
     return lines
+
+
+def _plan_story(found: Row) -> str:
+    made = f"{found['moves_made']} of {found['moves']} moves made"
+    why = f", {plain(found['why'])}" if found["why"] else ""
+    predicted, realised = _seconds(found["predicted_drain_s"]), found["realised_drain_s"]
+    drained = f"drained in {realised:.1f} s" if realised is not None else "not drained yet"
+    return f"plan epoch {found['epoch']}: {found['status']}{why}; {made}; {drained} (predicted {predicted})"
 
 
 def _seconds(value: float | None) -> str:

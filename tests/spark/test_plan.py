@@ -1,13 +1,15 @@
 """Plans of all groups at once, on the executors."""
 
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from assignor.plan_facts import Published
 from pipeline.config_model import GroupRule, PlanConfig
-from pipeline.plan import PlanSettings, Stored, make_plans
-from tests.support.frames import NOW_MS, at, member, picked, stored_groups, stored_lag, stored_topics
+from pipeline.fold_talk import handed_over, talk_of_groups
+from pipeline.plan import PlanSettings, Stored, make_plans, rebalanced
+from tests.support.frames import NOW_MS, at, member, picked, stored, stored_groups, stored_lag, stored_topics
 from tests.support.job import NO_GUARDS
 
 SETTINGS = PlanSettings(
@@ -106,3 +108,56 @@ def test_group_row_holds_what_an_operator_asks_for(spark: SparkSession) -> None:
     ]
     assert row.imbalance_after < row.imbalance_before
     assert (row.base_generation, row.strategy) == (4, "lag-aware")
+
+
+def test_partition_that_was_handed_over_is_with_its_taker(spark: SparkSession) -> None:
+    groups = stored_groups(spark, GROUP)
+    words = [
+        {"kind": kind, "id": "t-1", "generation": 4, "epoch": 1, "member_id": who, "topic": "t", "hop": 1}
+        | {"partition": 1, "position": position, "acked_at": at(0)}
+        for position, (kind, who) in enumerate([("release", "a"), ("taken", "b")])
+    ]
+    acks, orders = stored(spark, "acks", *words), stored(spark, "orders")
+    talk = talk_of_groups(acks, orders, handed_over(acks, groups))
+
+    (row,) = make_plans(
+        replace(_stored(spark, [GROUP], LAGS), talk=talk), replace(SETTINGS, only=("g",)), {}, {}
+    ).collect()
+
+    assert [(m["partition"], m["from"], m["to"]) for m in row.moves] == [(3, "b", "a")]
+
+
+def test_group_that_is_paused_abstains(spark: SparkSession) -> None:
+    orders = stored(spark, "orders", {"paused": True, "pinned": {}, "ordered_by": "eva", "ordered_at": at(0)})
+    acks = stored(spark, "acks")
+    talk = talk_of_groups(acks, orders, handed_over(acks, stored_groups(spark, GROUP)))
+
+    (row,) = make_plans(replace(_stored(spark, [GROUP], LAGS), talk=talk), SETTINGS, {}, {}).collect()
+
+    assert row.decision == "abstain"
+    assert row.reason.startswith("paused by eva")
+
+
+def test_plan_and_memory_come_back_with_the_next_row(spark: SparkSession) -> None:
+    first = make_plans(_stored(spark, [GROUP], LAGS), SETTINGS, {}, {}).collect()[0]
+    plans = {
+        "g": Published(
+            epoch=1,
+            target_hash=first.target_hash,
+            base_hash=first.base_hash,
+            valid_until_ms=NOW_MS + 600_000,
+        )
+    }
+
+    second = make_plans(_stored(spark, [GROUP], LAGS), SETTINGS, plans, {"g": first.state}).collect()[0]
+
+    assert (second.decision, second.plan.epoch, second.plan.status, second.plan.moves) == (
+        "unchanged",
+        1,
+        "open",
+        2,
+    )
+    assert rebalanced({"g": second.state}, {"g": 5}) == ()
+    adopted = second.state.replace('"is_adopted":false', '"is_adopted":true')
+    assert rebalanced({"g": adopted, "h": second.state}, {"g": 5, "h": 5}) == ("g",)
+    assert rebalanced({"g": adopted}, {"g": 4}) == ()

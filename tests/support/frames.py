@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from pipeline.decode import DECODED
-from pipeline.schemas import CONSUMER_GROUPS, PARTITION_LAG, TOPIC_OFFSETS
+from pipeline.schemas import CONSUMER_GROUPS, PARTITION_LAG, TABLES, TOPIC_OFFSETS
 
 NOW_MS = 1_700_000_000_000
 QUERY = "query-1"
@@ -52,6 +52,12 @@ def stored_groups(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
 
 def stored_topics(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
     return _frame(spark, TOPIC_OFFSETS, rows, _DEFAULTS)
+
+
+def stored(spark: SparkSession, table: str, *rows: dict[str, Any]) -> DataFrame:
+    """Rows of the table of this name."""
+    (schema,) = (one.schema for one in TABLES if one.name == table)
+    return _frame(spark, schema, rows, _DEFAULTS)
 
 
 def member(member_id: str, **fields: Any) -> dict[str, Any]:

@@ -63,9 +63,24 @@ def test_line_has_figures_and_the_reason(world: Any) -> None:
             "1",
             "412.0",
             "121.5",
+            "-",
             "drains-sooner",
         ]
     ]
+
+
+def test_detail_says_what_became_of_the_plan_before(world: Any) -> None:
+    plan = {"epoch": 16, "status": "partly", "why": "its time was over", "moves": 4, "moves_made": 3}
+    world.write(
+        "recommendations", _PLAN | {"plan": plan | {"predicted_drain_s": 90.0, "realised_drain_s": 104.2}}
+    )
+
+    said = world.run("recommendations", "--detail").stdout
+
+    assert (
+        "plan epoch 16: partly, its time was over; 3 of 4 moves made; drained in 104.2 s (predicted 90.0 s)"
+        in said
+    )
 
 
 def test_detail_tells_moves_and_assignment(world: Any) -> None:
