@@ -11,6 +11,8 @@ from pipeline.demo.scene import Scene, Topic, phase_at
 
 _ROUND_S = 0.1
 _FLUSHED_WITHIN_S = 10.0
+_BEFORE_S = -1.0
+"""A time before the first phase."""
 
 
 def main(bootstrap: str, scene: str) -> None:
@@ -23,18 +25,23 @@ def main(bootstrap: str, scene: str) -> None:
 
 def _produce(producer: Producer, topics: tuple[Topic, ...], stop: Event) -> None:
     owed = {topic.name: [0.0] * topic.partitions for topic in topics}
-    begun = last = time.monotonic()
-    phase = -1
+    begun_s, last_s = time.monotonic(), _BEFORE_S
     while not stop.wait(_ROUND_S):
-        now = time.monotonic()
+        at_s = time.monotonic() - begun_s
         for topic in topics:
-            at_s, for_s = now - begun, now - last
-            if phase_at(at_s) != phase:
-                for_s += topic.burst_s
-                producer.flush(_FLUSHED_WITHIN_S)
+            for_s = worth_s(topic, last_s=last_s, at_s=at_s)
             owed[topic.name] = send_due(producer, topic, owed[topic.name], at_s=at_s, for_s=for_s)
+            if for_s > topic.burst_s > 0:
+                # The client takes 100,000 records at most.
+                producer.flush(_FLUSHED_WITHIN_S)
         producer.poll(0)
-        last, phase = now, phase_at(now - begun)
+        last_s = at_s
+
+
+def worth_s(topic: Topic, *, last_s: float, at_s: float) -> float:
+    """Seconds' worth of records since `last_s` (`_BEFORE_S` at first), with the burst if a phase has begun."""
+    has_begun = phase_at(last_s) != phase_at(at_s)
+    return at_s - max(last_s, 0.0) + (topic.burst_s if has_begun else 0.0)
 
 
 def send_due(
