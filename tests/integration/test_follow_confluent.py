@@ -66,6 +66,27 @@ def test_plan_is_applied_by_all_without_a_rebalance_a_loss_or_a_repetition(
         assert crew.overlaps() == []
 
 
+def test_users_who_process_in_other_threads_lose_and_repeat_nothing(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    with Crew(broker.bootstrap_servers, "pool", tmp_path) as crew:
+        for who in "abc":
+            crew.start(who, pool="yes")
+        generation, _, base = crew.base(3)
+        places = base
+        for _ in range(4):
+            places = rotated(places)
+            epoch = crew.publish(generation, base, places)
+            crew.wait_for_acks(Applied, epoch, 3)
+
+        crew.finish()
+
+        assert crew.missing() == []
+        assert crew.repeated() == 0
+        assert crew.strays() == []
+        assert crew.overlaps() == []
+
+
 @pytest.mark.parametrize(
     ("hurt", "point"),
     [

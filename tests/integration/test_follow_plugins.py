@@ -1,79 +1,17 @@
 """Groups of kafka-python and aiokafka on a real broker, under the assignors of this package."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
-from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from assignor.clients.kafka_python import COOPERATIVE
-from assignor.protocol.control import ControlRecord
-from pipeline.embedded import EmbeddedBroker
-from tests.support.broker import create_topics, produce
-from tests.support.plans import plan
-from tests.support.plugin_members import (
-    AiokafkaMember,
-    KafkaPythonMember,
-    Members,
-    Place,
-    PluginMember,
-    publish,
-)
+from assignor.protocol.acks import Applied, Refused
+from tests.support.broker import create_topics
+from tests.support.plugin_members import KafkaPythonMember, Members, Place, PluginMember
+from tests.support.plugin_stage import PARTITIONS, RECORDS, Stage, all_to_one
 from tests.support.waiting import wait_until
-
-PARTITIONS = 6
-RECORDS = 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stage:
-    """Topics of one test, named for it."""
-
-    bootstrap: str
-    name: str
-
-    @property
-    def control(self) -> str:
-        return f"{self.name}-control"
-
-    @property
-    def places(self) -> list[Place]:
-        return [(self.name, number) for number in range(PARTITIONS)]
-
-    def follower(self, **more: Any) -> KafkaPythonMember:
-        return KafkaPythonMember(self.bootstrap, self.name, [self.name], control_topic=self.control, **more)
-
-    def plan(
-        self, base: Mapping[str, frozenset[Place]], target: Mapping[str, frozenset[Place]], **more: Any
-    ) -> ControlRecord:
-        return plan(_by_topic(base), _by_topic(target), group=self.name, **more)
-
-    def publish(self, record: ControlRecord) -> None:
-        publish(self.bootstrap, self.control, record)
-
-
-@pytest.fixture
-def stage(broker: EmbeddedBroker, request: pytest.FixtureRequest) -> Stage:
-    name = "".join(c if c.isalnum() else "-" for c in request.node.name)
-    made = Stage(bootstrap=broker.bootstrap_servers, name=name)
-    create_topics(made.bootstrap, {made.name: PARTITIONS, made.control: 1})
-    produce(made.bootstrap, made.name, dict.fromkeys(range(PARTITIONS), RECORDS))
-    return made
-
-
-def _by_topic(owned: Mapping[str, frozenset[Place]]) -> dict[str, dict[str, tuple[int, ...]]]:
-    return {
-        member: {t: tuple(sorted(n for topic, n in places if topic == t)) for t in {t for t, _ in places}}
-        for member, places in owned.items()
-    }
-
-
-def all_to_one(base: Mapping[str, frozenset[Place]]) -> dict[str, frozenset[Place]]:
-    """A target that no even strategy gives: the last member has nothing, the first has its share too."""
-    first, *_, last = sorted(base)
-    return {**base, first: base[first] | base[last], last: frozenset()}
 
 
 def kafka_python_eager(stage: Stage) -> PluginMember:
@@ -85,7 +23,7 @@ def kafka_python_cooperative(stage: Stage) -> PluginMember:
 
 
 def aiokafka_eager(stage: Stage) -> PluginMember:
-    return AiokafkaMember(stage.bootstrap, stage.name, [stage.name], control_topic=stage.control)
+    return stage.aiokafka_follower()
 
 
 Make = Callable[[Stage], PluginMember]
@@ -115,6 +53,11 @@ def test_published_plan_is_applied_by_all(stage: Stage, make: Make, rebalances: 
             lambda: len(set().union(*(m.read for m in members.all))) == PARTITIONS * RECORDS,
             what="all records",
         )
+        wait_until(lambda: {ack.member for ack in stage.said(Applied)} == set(base), what="three applied")
+
+        settled = {(ack.epoch, ack.generation) for ack in stage.said(Applied)}
+        assert settled <= {(1, later) for later in range(generation + 1, members.generation + 1)}
+        assert stage.said(Refused) == []
 
 
 def test_cooperative_move_takes_two_steps(stage: Stage) -> None:
@@ -143,12 +86,16 @@ def test_plan_of_other_members_leaves_everything_where_it_is(stage: Stage) -> No
         stage.publish(stage.plan(strange, all_to_one(strange), generation=generation))
         members.settled(stage.places, after=generation)
         after = members.owned()
+        wait_until(lambda: {ack.member for ack in stage.said(Refused)} == set(base), what="three refusals")
         # One rebalance, in which the leader refused; another plan, which fits, shows that it was the only one.
         stage.publish(stage.plan(base, all_to_one(base), generation=generation + 1, epoch=2))
         wait_until(lambda: members.owned() == all_to_one(base), what="the second plan")
 
         assert after == base
         assert members.generation == generation + 2
+        refusals = [(ack.epoch, ack.generation) for ack in stage.said(Refused)]
+        assert refusals == [(1, generation + 1)] * 3
+        assert all("for other members, 6 differ" in ack.why for ack in stage.said(Refused))
 
 
 def test_member_that_joins_voids_the_plan(stage: Stage) -> None:
@@ -174,29 +121,6 @@ def test_expired_plan_is_not_applied(stage: Stage) -> None:
         wait_until(lambda: members.owned() == other, what="the second plan")
 
         assert not any(view.owned == all_to_one(base)[min(base)] for m in members.all for view in m.views)
-
-
-def test_group_comes_over_from_range_one_member_at_a_time(stage: Stage) -> None:
-    """One rolling bounce; while any member lists `range` alone, `range` it is (KIP-726)."""
-    beside = [RangePartitionAssignor]
-    with Members() as members:
-        old = [
-            members.add(KafkaPythonMember(stage.bootstrap, stage.name, [stage.name], beside=beside))
-            for _ in "ab"
-        ]
-        members.settled(stage.places)
-        selected, base = [], {}
-        for leaving in old:
-            generation = members.generation
-            members.stop(leaving)
-            members.add(stage.follower(beside=beside))
-            base = members.settled(stage.places, after=generation)
-            selected.append({member.assignor for member in members.all})
-
-        stage.publish(stage.plan(base, all_to_one(base), generation=members.generation))
-        wait_until(lambda: members.owned() == all_to_one(base), what="the target")
-
-        assert selected == [{"range"}, {"lagwise"}]
 
 
 def test_stream_join_keeps_numbers_together_without_a_control_topic(stage: Stage) -> None:

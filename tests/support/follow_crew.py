@@ -11,38 +11,27 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 
-from assignor.protocol import acks, control
+from assignor.protocol import control
 from assignor.protocol.acks import AnyAck
+from tests.support.acks_topic import read_acks
 from tests.support.broker import admin_client, create_topics
+from tests.support.flow import Flow
 from tests.support.follow_plans import key_of, plan
+from tests.support.stays import Stay, overlapping
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
-_RECORDS_PER_S = 80.0
 
 Base: TypeAlias = tuple[int, dict[str, str], dict[str, list[int]]]
 """Generation, member id by process, and what Kafka assigned by member id."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stay:
-    """A partition read by one process, from gained to given up."""
-
-    place: int
-    who: str
-    start: float
-    end: float
 
 
 class Crew:
@@ -58,11 +47,8 @@ class Crew:
         self._log = folder / f"{name}.jsonl"
         self._log.touch()
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 2, "log_level": 0})
-        self.produced = 0
-        """Records in each partition."""
-        self._enough = threading.Event()
-        self._flow = threading.Thread(target=self._produce, daemon=True)
+        self._producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
+        self._flow = Flow(bootstrap, self.topic, partitions=partitions)
         self._epoch = 0
 
     def __enter__(self) -> "Crew":
@@ -72,12 +58,16 @@ class Crew:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._enough.set()
-        self._flow.join()
+        self._flow.end()
         for process in self._processes.values():
             if process.poll() is None:
                 process.kill()
                 process.wait()
+
+    @property
+    def produced(self) -> int:
+        """Records in each partition."""
+        return self._flow.produced
 
     def start(self, who: str, **options: str) -> None:
         """A process; options are those of `tests.support.follow_member`."""
@@ -93,6 +83,11 @@ class Crew:
             line = {"at": time.monotonic(), "who": who, "what": "hurt"}
             with self._log.open("a") as log:
                 log.write(json.dumps(line) + "\n")
+
+    def leave(self, who: str) -> None:
+        """Return when the process has closed its consumer and ended."""
+        self._processes[who].send_signal(signal.SIGTERM)
+        assert self._processes[who].wait(30) == 0
 
     def ended(self, who: str) -> bool:
         return self._processes[who].poll() is not None
@@ -150,16 +145,7 @@ class Crew:
 
     def all_acks(self) -> list[AnyAck]:
         """The acks topic, from its beginning."""
-        reader = Consumer(
-            {"bootstrap.servers": self.bootstrap, "group.id": "reader", "enable.auto.commit": False}
-        )
-        try:
-            end = reader.get_watermark_offsets(TopicPartition(self.acks, 0), timeout=10)[1]
-            reader.assign([TopicPartition(self.acks, 0, 0)])
-            messages = reader.consume(end, 10) if end else []
-        finally:
-            reader.close()
-        return [acks.decode(message.key() or b"", message.value() or b"") for message in messages]
+        return read_acks(self.bootstrap, self.acks)
 
     def wait_for_acks(self, kind: type[AnyAck], epoch: int, members: int) -> None:
         """Return when that many members have said it of the plan."""
@@ -173,8 +159,7 @@ class Crew:
 
     def finish(self) -> None:
         """End the flow, and return when every record was processed and every process has left."""
-        self._enough.set()
-        self._flow.join()
+        self._flow.end()
         wait_until(lambda: not self.missing(), what="every record processed", within_s=60)
         for process in self._processes.values():
             if process.poll() is None:
@@ -192,21 +177,28 @@ class Crew:
         records = [(line["place"], line["offset"]) for line in self.lines() if line["what"] == "record"]
         return len(records) - len(set(records))
 
-    def overlaps(self) -> list[tuple[Stay, Stay]]:
+    def overlaps(self) -> list[tuple[Stay[int], Stay[int]]]:
         """Pairs of stays of two processes with one partition at one time.
 
         A process that was stopped or killed ends its stays there: what it holds is nobody's until its session
         ends, and what it commits after is refused.
         """
-        stays = sorted(self._stays(), key=lambda stay: (stay.place, stay.start))
+        return overlapping(self._stays())
+
+    def strays(self) -> list[dict[str, Any]]:
+        """Records that a process has processed while it did not read their partition."""
+        stays: dict[tuple[str, int], list[Stay[int]]] = {}
+        for stay in self._stays():
+            stays.setdefault((stay.who, stay.place), []).append(stay)
         return [
-            (one, two)
-            for one, two in pairwise(stays)
-            if one.place == two.place and one.who != two.who and two.start < one.end - 0.001
+            line
+            for line in self.lines()
+            if line["what"] == "record"
+            and not any(s.start <= line["at"] <= s.end for s in stays.get((line["who"], line["place"]), ()))
         ]
 
-    def _stays(self) -> list[Stay]:
-        stays, begun = [], dict[tuple[str, int], float]()
+    def _stays(self) -> list[Stay[int]]:
+        stays, begun = list[Stay[int]](), dict[tuple[str, int], float]()
         for line in sorted(self.lines(), key=lambda line: line["at"]):
             who, at = line["who"], line["at"]
             if line["what"] == "gained":
@@ -221,11 +213,3 @@ class Crew:
                     stays.append(Stay(place=place, who=who, start=start, end=at))
         now = time.monotonic()
         return stays + [Stay(place=p, who=who, start=at, end=now) for (who, p), at in begun.items()]
-
-    def _produce(self) -> None:
-        while not self._enough.wait(1 / _RECORDS_PER_S):
-            for partition in range(self.partitions):
-                self._producer.produce(self.topic, value=str(self.produced), partition=partition)
-            self.produced += 1
-            self._producer.poll(0)
-        assert self._producer.flush(30) == 0

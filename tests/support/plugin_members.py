@@ -9,13 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Producer
-from kafka import KafkaConsumer
+from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka.structs import MemberState
 
 from assignor.clients import aiokafka as of_aiokafka
@@ -23,6 +24,7 @@ from assignor.clients import kafka_python as of_kafka_python
 from assignor.clients.kafka_python_private import is_stuck, request_rejoin
 from assignor.protocol import control
 from assignor.protocol.control import ControlRecord
+from tests.support.stays import Stay
 from tests.support.waiting import wait_until
 
 QUICK = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 300, "auto_offset_reset": "earliest"}
@@ -31,6 +33,7 @@ POLL_MS = 100
 QUIET_S = 1.0
 
 Place = tuple[str, int]
+_NUMBERS = count()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +53,17 @@ class PluginMember(ABC):
         read: Every (topic, partition, offset) it was given.
         assignor: Name of the assignor its group last selected, where its client shows it.
         changed_at_s: Monotonic time of the latest view.
+        stays: Which partitions it read from when to when, as its client told it; of kafka-python only.
     """
 
     def __init__(self) -> None:
+        self.name = f"member {next(_NUMBERS)}"
         self.views: list[View] = []
         self.read: set[tuple[str, int, int]] = set()
         self.assignor: str | None = None
         self.changed_at_s = time.monotonic()
+        self.stays: list[Stay[Place]] = []
+        self._begun: dict[Place, float] = {}
         self._stopping = threading.Event()
         # A client that hangs fails its test; it must not keep the whole run from ending.
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -91,8 +98,34 @@ class PluginMember(ABC):
             self.views.append(view)
             self.changed_at_s = time.monotonic()
 
+    def _begin(self, places: Iterable[Place]) -> None:
+        self._begun.update(dict.fromkeys(map(tuple, places), time.monotonic()))
+
+    def _end(self, places: Iterable[Place]) -> None:
+        now_s = time.monotonic()
+        for topic, number in places:
+            start = self._begun.pop((topic, number), None)
+            if start is not None:
+                self.stays.append(Stay(place=(topic, number), who=self.name, start=start, end=now_s))
+
     def _take(self, polled: dict[Any, Sequence[Any]]) -> None:
         self.read |= {(r.topic, r.partition, r.offset) for records in polled.values() for r in records}
+
+
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # the client has no types
+    """Tells a member what its client tells."""
+
+    def __init__(self, member: "KafkaPythonMember") -> None:
+        self._member = member
+
+    def on_partitions_assigned(self, assigned: Iterable[Place]) -> None:
+        self._member._begin(assigned)
+
+    def on_partitions_revoked(self, revoked: Iterable[Place]) -> None:
+        self._member._end(revoked)
+
+    def on_partitions_lost(self, lost: Iterable[Place]) -> None:
+        self._member._end(lost)
 
 
 class KafkaPythonMember(PluginMember):
@@ -109,13 +142,15 @@ class KafkaPythonMember(PluginMember):
         topics: Sequence[str],
         *,
         control_topic: str | None = None,
+        acks_topic: str | None = None,
         strategy: str | None = None,
         protocol: Any = of_kafka_python.EAGER,
         beside: Sequence[Any] = (),
         poll_ms: int = POLL_MS,
     ) -> None:
         self._bootstrap, self._group, self._topics = bootstrap, group, topics
-        self._control_topic, self._strategy, self._protocol = control_topic, strategy, protocol
+        self._control_topic, self._acks_topic = control_topic, acks_topic
+        self._strategy, self._protocol = strategy, protocol
         self._beside, self._poll_ms = beside, poll_ms
         super().__init__()
 
@@ -124,7 +159,6 @@ class KafkaPythonMember(PluginMember):
             following = stack.enter_context(self._following()) if self._control_topic else None
             assignor = following.assignor if following else self._of_strategy()
             consumer = KafkaConsumer(
-                *self._topics,
                 bootstrap_servers=self._bootstrap,
                 group_id=self._group,
                 partition_assignment_strategy=[*([assignor] if assignor else []), *self._beside],
@@ -133,6 +167,7 @@ class KafkaPythonMember(PluginMember):
             stack.callback(consumer.close)
             if assignor:
                 assignor.attach(consumer)
+            consumer.subscribe(self._topics, listener=_Listener(self))
             while not self._stopping.is_set():
                 if following:
                     following.keep_up()
@@ -151,6 +186,7 @@ class KafkaPythonMember(PluginMember):
             group_id=self._group,
             protocol=self._protocol,
             control_topic=self._control_topic or "",
+            acks_topic=self._acks_topic,
             bootstrap_servers=self._bootstrap,
         )
 
@@ -168,9 +204,17 @@ class KafkaPythonMember(PluginMember):
 class AiokafkaMember(PluginMember):
     """A member of aiokafka; it follows a control topic."""
 
-    def __init__(self, bootstrap: str, group: str, topics: Sequence[str], *, control_topic: str) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        group: str,
+        topics: Sequence[str],
+        *,
+        control_topic: str,
+        acks_topic: str | None = None,
+    ) -> None:
         self._bootstrap, self._group, self._topics = bootstrap, group, topics
-        self._control_topic = control_topic
+        self._control_topic, self._acks_topic = control_topic, acks_topic
         self._loop: asyncio.AbstractEventLoop | None = None
         super().__init__()
 
@@ -187,6 +231,7 @@ class AiokafkaMember(PluginMember):
             cluster="local",
             group_id=self._group,
             control_topic=self._control_topic,
+            acks_topic=self._acks_topic,
             bootstrap_servers=self._bootstrap,
         )
         async with following:
@@ -224,10 +269,16 @@ def _waiting_in(task: "asyncio.Task[Any]") -> list[str]:
 
 
 class Members:
-    """The members of one group; all are stopped in the end."""
+    """The members of one group; all are stopped in the end.
+
+    Attributes:
+        all: Those that are members now.
+        gone: Those that were stopped.
+    """
 
     def __init__(self) -> None:
         self.all: list[PluginMember] = []
+        self.gone: list[PluginMember] = []
 
     def __enter__(self) -> "Members":
         return self
@@ -248,6 +299,7 @@ class Members:
         """Stop one now."""
         self.all.remove(member)
         member.stop()
+        self.gone.append(member)
 
     def settled(self, places: Iterable[Place], *, after: int = -1) -> dict[str, frozenset[Place]]:
         """Member id to partitions, once all agree for a while on a generation after that one and own each place once."""

@@ -1,12 +1,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from assignor.clients import confluent
-from assignor.clients.confluent import Follower, NotOwnedError
+from assignor.clients.confluent import Follower, NotOwnedError, TransactionsUnsupportedError
 from assignor.clients.follower_state import Phase
 from assignor.protocol.acks import Accepted, Release, Taken, Void
 from tests.support.follow_fakes import FakeConsumer, FakeMessage, FakeTopics
@@ -252,3 +253,33 @@ def test_error_of_the_user_ends_the_membership_without_a_commit(scene: Scene) ->
         raise ZeroDivisionError
 
     assert scene.calls() == [("unassign", None), ("close", None)]
+
+
+def test_offsets_do_not_go_into_the_transaction_of_a_producer(scene: Scene) -> None:
+    producer = Mock(spec=Producer)
+
+    with pytest.raises(TransactionsUnsupportedError, match="use a plain"):
+        producer.send_offsets_to_transaction(
+            scene.follower.assignment(), scene.follower.consumer_group_metadata()
+        )
+
+    producer.send_offsets_to_transaction.assert_not_called()
+
+
+def test_work_that_is_done_later_is_committed_by_its_offsets_as_long_as_the_partition_is_read(
+    following: Scene,
+) -> None:
+    """As by a user who processes in other threads: polled up to 42, done up to 41, and no more when asked to give up."""
+    following.consumer.fetched = [FakeMessage(1, 40), FakeMessage(1, 41), FakeMessage(1, 42)]
+    following.follower.consume(3, 0)
+    following.on_revoked = lambda: following.follower.commit(
+        offsets=[TopicPartition("t", 1, 42)], asynchronous=False
+    )
+    following.calls()
+
+    following.topics.heard = [Accepted(**HEAD)]
+    following.poll()
+
+    assert following.calls() == [("commit", {1: 42}), ("assign", {0: 40}), ("commit", {1: 42})]
+    with pytest.raises(NotOwnedError):
+        following.follower.commit(offsets=[TopicPartition("t", 1, 43)])

@@ -1,0 +1,134 @@
+"""Groups of plain eager members, taken to following and back one member at a time, under traffic.
+
+While one plain member is left, the plan is not applied: with confluent-kafka nothing is given to who has not accepted
+it, and with kafka-python the plain member's assignor is the one that all list (KIP-726).
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+
+from assignor.clients.kafka_python import COOPERATIVE
+from assignor.protocol.acks import Accepted, Applied, Release
+from pipeline.embedded import EmbeddedBroker
+from tests.support.flow import Flow
+from tests.support.follow_crew import Base, Crew
+from tests.support.plugin_members import KafkaPythonMember, Members, Place, PluginMember
+from tests.support.plugin_stage import PARTITIONS, RECORDS, Stage, all_to_one
+from tests.support.stays import overlapping
+from tests.support.waiting import wait_until
+
+
+def rotated(base: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Every partition goes to the next member."""
+    names = sorted(base)
+    return {name: base[names[number - 1]] for number, name in enumerate(names)}
+
+
+def replaced(crew: Crew, now: Base, old: str, new: str, **options: str) -> Base:
+    """The group after one process has left and another has come."""
+    crew.leave(old)
+    crew.start(new, **options)
+    return crew.base(3, after=now[0])
+
+
+def test_confluent_group_comes_over_and_goes_back_one_member_at_a_time(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    with Crew(broker.bootstrap_servers, "bounce", tmp_path) as crew:
+        for letter in "abc":
+            crew.start(f"{letter}-old", plain="yes")
+        now = crew.base(3)
+        followers: set[str] = set()
+        mixed = []
+
+        def try_a_plan() -> int:
+            generation, ids, base = now
+            epoch = crew.publish(generation, base, rotated(base))
+            crew.wait_for_acks(Accepted, epoch, len(set(ids) & followers))
+            if len(followers) < len(ids):
+                mixed.append(epoch)
+            return epoch
+
+        for letter in "abc":
+            now = replaced(crew, now, f"{letter}-old", f"{letter}-new")
+            followers.add(f"{letter}-new")
+            epoch = try_a_plan()
+        crew.wait_for_acks(Applied, epoch, 3)
+        members = dict(now[1])
+        for letter in "abc":
+            now = replaced(crew, now, f"{letter}-new", f"{letter}-old", plain="yes")
+            followers.remove(f"{letter}-new")
+            try_a_plan()
+        crew.finish()
+
+        said = crew.all_acks()
+        assert len(mixed) == 5
+        assert not [ack for ack in said if isinstance(ack, Applied) and ack.epoch in mixed]
+        writers = {ack.member for ack in said}
+        assert set(members.values()) <= writers
+        assert {ack.to for ack in said if isinstance(ack, Release)} <= writers
+        assert crew.missing() == []
+        assert crew.overlaps() == []
+
+
+def kafka_python(stage: Stage, *assignors: Any, **more: Any) -> Callable[[], KafkaPythonMember]:
+    return lambda: KafkaPythonMember(
+        stage.bootstrap, stage.name, [stage.name], beside=list(assignors), poll_ms=50, **more
+    )
+
+
+def bounced(
+    members: Members, stage: Stage, make: Callable[[], PluginMember]
+) -> tuple[list[set[str | None]], dict[str, frozenset[Place]]]:
+    """Each member replaced, one at a time: what was selected after each, and what each owns in the end."""
+    selected, owned = [], {}
+    for old in list(members.all):
+        generation = members.generation
+        members.stop(old)
+        members.add(make())
+        owned = members.settled(stage.places, after=generation)
+        selected.append({member.assignor for member in members.all})
+    return selected, owned
+
+
+def test_kafka_python_group_comes_over_to_cooperative_and_goes_back_one_member_at_a_time(
+    stage: Stage,
+) -> None:
+    topics = {"control_topic": stage.control, "acks_topic": stage.acks}
+    plain = kafka_python(stage, RangePartitionAssignor)
+    eager = kafka_python(stage, RangePartitionAssignor, **topics)
+    cooperative = kafka_python(stage, protocol=COOPERATIVE, **topics)
+    flow = Flow(stage.bootstrap, stage.name, partitions=PARTITIONS, records_per_s=20)
+    flow.start()
+    with Members() as members:
+        for _ in "ab":
+            members.add(plain())
+        members.settled(stage.places)
+        epochs = 0
+
+        def apply(base: dict[str, frozenset[Place]]) -> None:
+            nonlocal epochs
+            epochs += 1
+            stage.publish(stage.plan(base, all_to_one(base), generation=members.generation, epoch=epochs))
+            wait_until(lambda: members.owned() == all_to_one(base), what=f"the target of plan {epochs}")
+
+        up, owned = bounced(members, stage, eager)
+        apply(owned)
+        over, owned = bounced(members, stage, cooperative)
+        apply(owned)
+        down, owned = bounced(members, stage, eager)
+        apply(owned)
+        out, _ = bounced(members, stage, plain)
+        flow.end()
+        everybody = [*members.gone, *members.all]
+        numbers = range(flow.produced + RECORDS)
+        every = {(stage.name, partition, offset) for partition in range(PARTITIONS) for offset in numbers}
+        wait_until(lambda: every <= set().union(*(m.read for m in everybody)), what="every record")
+
+    assert (up, out) == ([{"range"}, {"lagwise"}], [{"range"}, {"range"}])
+    assert over == down == [{"lagwise"}, {"lagwise"}]
+    assert {ack.epoch for ack in stage.said(Applied)} == {1, 2, 3}
+    assert overlapping(stay for member in everybody for stay in member.stays) == []
