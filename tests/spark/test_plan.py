@@ -128,7 +128,11 @@ def test_partition_that_was_handed_over_is_with_its_taker(spark: SparkSession) -
 
 
 def test_group_that_is_paused_abstains(spark: SparkSession) -> None:
-    orders = stored(spark, "orders", {"paused": True, "pinned": {}, "ordered_by": "eva", "ordered_at": at(0)})
+    orders = stored(
+        spark,
+        "orders",
+        {"paused": True, "pinned": {}, "ordered_by": "eva", "ordered_at": at(0), "position": 1},
+    )
     acks = stored(spark, "acks")
     talk = talk_of_groups(acks, orders, handed_over(acks, stored_groups(spark, GROUP)))
 
