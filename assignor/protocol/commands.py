@@ -41,7 +41,7 @@ class Orders:
     pinned: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Partitions that no plan moves, ascending, by topic; an empty tuple is all partitions of the topic."""
     triggered_at_ms: int | None = None
-    """Newest manual trigger: the first evaluation after it skips the guards."""
+    """Newest manual trigger: no guard holds back the first plan after it."""
     at_ms: int = 0
     """When the newest order was given, by the clock of the one who gave it."""
     by: str = ""

@@ -24,7 +24,7 @@ COMMANDS = {
     "control": "Read the control topic.",
     "pause": "Publish no plan for a group until `lagwise resume`.",
     "resume": "Publish plans for a paused group again.",
-    "trigger": "Have a group evaluated once without the guards that keep plans rare.",
+    "trigger": "Let the next plan of a group pass the guards that keep plans rare.",
     "pin": "Keep partitions of a group where they are: no plan moves them.",
     "unpin": "Let plans move pinned partitions of a group again; without TOPIC all of them.",
     "orders": "Standing orders of all groups: what is paused or pinned, when it was triggered, and by whom.",

@@ -139,18 +139,21 @@ def resume(group: GroupArgument, *, output: OutputOption = "text", config: Confi
 
 
 def trigger(group: GroupArgument, *, output: OutputOption = "text", config: ConfigOption = None) -> None:
-    """Have a group evaluated once without the guards that keep plans rare.
+    """Let the next plan of a group pass the guards that keep plans rare.
 
     Example: lagwise trigger billing
 
-    A plan that is better is then published at once, without waiting for confirmations or a cooldown. A paused
-    group stays paused, pinned partitions stay where they are, and a dry run stays one.
+    A plan that is better is then published at once, without waiting for confirmations or a cooldown. If there
+    is none within ten minutes, the trigger is forgotten. A paused group stays paused, pinned partitions stay
+    where they are, and a dry run stays one.
     Exit status: 0 the order is written, 1 it is not, 2 wrong usage.
     """
     written = _give(
         group,
         lambda held: orders_change.trigger(held, now_ms=_now_ms()),
-        then=lambda config: f"its next evaluation (one every {config.plan.interval_s} s) skips the guards",
+        then=lambda config: (
+            f"no guard holds its next plan back (it is evaluated every {config.plan.interval_s} s)"
+        ),
         config=config,
         output=output,
     )
