@@ -28,6 +28,7 @@ from tests.benchmarks import machine, results
 from tests.benchmarks.parts import say
 from tests.benchmarks.soak_sample import Sampler
 from tests.benchmarks.soak_traffic import Traffic
+from tests.support.job import NO_GUARDS
 from tests.benchmarks.soak_verdict import compare, markdown
 from tests.support.broker import create_offsets_topic, small_broker
 
@@ -98,7 +99,7 @@ def _config(bootstrap: str, folder: Path) -> Config:
         ),
         trigger=TriggerConfig(interval_s=_TRIGGER_S),
         history=HistoryConfig(interval_s=60),
-        plan=PlanConfig(interval_s=60, dry_run=False),
+        plan=PlanConfig(interval_s=60, dry_run=False, guards=NO_GUARDS),
         spark={"spark.driver.memory": "1g"},
     )
 
