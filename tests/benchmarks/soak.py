@@ -28,9 +28,9 @@ from tests.benchmarks import machine, results
 from tests.benchmarks.parts import say
 from tests.benchmarks.soak_sample import Sampler
 from tests.benchmarks.soak_traffic import Traffic
-from tests.support.job import NO_GUARDS
 from tests.benchmarks.soak_verdict import compare, markdown
 from tests.support.broker import create_offsets_topic, small_broker
+from tests.support.job import NO_GUARDS
 
 _TRIGGER_S = 5
 _UPKEEP_EVERY_BATCHES = 24
