@@ -31,32 +31,37 @@ class GroupCourse:
     follows: bool
     points: tuple[Point, ...]
     """By time; at least one."""
+    was_behind: bool
+    """Whether there was anything to drain."""
     drained_s: float | None
-    """When it was first seen drained, seconds since the beginning; None if it was not."""
+    """When it was first seen drained after it was behind, seconds since the beginning; None if it was not."""
     moves_at_s: tuple[float, ...]
     """When each partition changed hands."""
 
 
 class Course:
-    """Collects what is seen. The beginning is when the consumers are started."""
+    """Collects what is seen. The beginning is when the groups that come late are started."""
 
     def __init__(self, scene: Scene, *, began_at: datetime) -> None:
         self._scene = scene
         self._began_at = began_at
         self._points: dict[str, list[Point]] = {group.group_id: [] for group in scene.groups}
+        self._behind: set[str] = set()
         self._drained_s: dict[str, float] = {}
         self._moves: list[Move] = []
 
     def saw(self, snapshot: Snapshot) -> None:
-        """One look at the tables; a second look at the same batch is none."""
-        if snapshot.seen_at is None:
+        """One look at the tables; a second look at the same batch is none, nor is one before the beginning."""
+        if snapshot.seen_at is None or snapshot.seen_at < self._began_at:
             return
         at_s = (snapshot.seen_at - self._began_at).total_seconds()
         for group in snapshot.groups:
             points = self._points.get(group.group_id)
             if points is not None and (not points or points[-1].at_s < at_s):
                 points.append(Point(at_s=at_s, lag=group.lag))
-                if _is_drained(group):
+                if not _is_drained(group):
+                    self._behind.add(group.group_id)
+                elif group.group_id in self._behind:
                     self._drained_s.setdefault(group.group_id, at_s)
 
     def moved(self, moves: Iterable[Move]) -> None:
@@ -70,6 +75,7 @@ class Course:
                 group_id=group.group_id,
                 follows=group.follows,
                 points=tuple(self._points[group.group_id]),
+                was_behind=group.group_id in self._behind,
                 drained_s=self._drained_s.get(group.group_id),
                 moves_at_s=tuple(
                     (move.at - self._began_at).total_seconds()

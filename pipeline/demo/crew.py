@@ -40,16 +40,14 @@ class Crew:
     """The producer and the groups, a process each; a context manager. Their output is this process's."""
 
     def __init__(self, bootstrap: str, scene: Scene) -> None:
-        """Start all of them. The topics of the scene must be there, and where a group follows, the stream's too."""
-        self._processes = {
-            "the producer": _start("traffic", bootstrap, scene),
-            **{
-                f"the consumers of {group.group_id}": _start(
-                    "members", bootstrap, replace(scene, groups=(group,))
-                )
-                for group in scene.groups
-            },
-        }
+        """Start all but the groups that come late.
+
+        The topics of the scene must be there, and where a group follows, the stream's too.
+        """
+        self._bootstrap = bootstrap
+        self._scene = scene
+        self._processes = {"the producer": _start("traffic", bootstrap, scene)}
+        self._start_groups(late=False)
 
     def __enter__(self) -> "Crew":
         return self
@@ -58,6 +56,10 @@ class Crew:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def start_late(self) -> None:
+        """Start the groups that come late."""
+        self._start_groups(late=True)
 
     def check(self) -> None:
         """Raise if somebody has gone home early.
@@ -80,6 +82,13 @@ class Crew:
                 process.wait(max(0.0, deadline - time.monotonic()))
             process.kill()
             process.wait()
+
+    def _start_groups(self, *, late: bool) -> None:
+        for group in self._scene.groups:
+            if group.comes_late == late:
+                alone = replace(self._scene, groups=(group,))
+                process = _start("members", self._bootstrap, alone)
+                self._processes[f"the consumers of {group.group_id}"] = process
 
 
 def _start(module: str, bootstrap: str, scene: Scene) -> "subprocess.Popen[bytes]":

@@ -38,13 +38,14 @@ th:nth-child(-n+2), td:nth-child(-n+2) {{ text-align: left }}
 <body>
 <h1>Lag with and without following</h1>
 <p>Each picture shows two groups of the same members, as fast as each other, on the same topic. The members of one take
-over the assignments that lagwise publishes; the other keeps what Kafka gave it.</p>
+over the assignments that lagwise publishes; the other keeps what Kafka gave it. All have been down for a while when
+they start.</p>
 {picture}
 <table>
 <tr>{headings}</tr>
 {rows}
 </table>
-<p>Times are seconds since the consumers started. Drained: no unread record is older than {drained:.0f} s.
+<p>Times are seconds since those members started. Drained: no unread record is older than {drained:.0f} s.
 Lag is in records, as the stream wrote it into <code>partition_lag</code> with each batch.</p>
 </body>
 </html>

@@ -28,8 +28,9 @@ class GroupResult:
     """When the stream first saw it."""
     lag_at_end: int
     most_lag: int
+    was_behind: bool
     drained_s: float | None
-    """Seconds since its consumers were started; None when it was not drained (`course.DRAINED_WITHIN_S`)."""
+    """Seconds until what it was behind was made up for (`course.DRAINED_WITHIN_S`); None when it was not."""
     moves: int
     """Partitions that changed hands by plans."""
 
@@ -43,6 +44,7 @@ def result_of(course: GroupCourse) -> GroupResult:
         lag_at_start=lags[0],
         lag_at_end=lags[-1],
         most_lag=max(lags),
+        was_behind=course.was_behind,
         drained_s=None if course.drained_s is None else round(course.drained_s, 1),
         moves=len(course.moves_at_s),
     )
@@ -54,9 +56,15 @@ def cells(result: GroupResult) -> tuple[str, ...]:
         result.group_id,
         "yes" if result.follows else "no",
         *(f"{lag:,}" for lag in (result.lag_at_start, result.lag_at_end, result.most_lag)),
-        "not drained" if result.drained_s is None else f"{result.drained_s:.0f} s",
+        _drained(result),
         str(result.moves) if result.follows else "-",
     )
+
+
+def _drained(result: GroupResult) -> str:
+    if result.drained_s is not None:
+        return f"{result.drained_s:.0f} s"
+    return "not drained" if result.was_behind else "never behind"
 
 
 def results_table(results: Sequence[GroupResult]) -> list[str]:

@@ -139,6 +139,11 @@ class Show:
 
         with self._view.phase("running the first batch (about 20 s)"):
             report = _next(reports, asked, meanwhile, until_s=math.inf)
+        if report is None:
+            return
+        # By now there is lag, and the stream has begun to see how much comes in.
+        crew.start_late()
+        self._course = Course(DEMO, began_at=datetime.now(tz=timezone.utc))
         until_s = time.monotonic() + (math.inf if self._seconds is None else self._seconds)
         with self._view.open():
             while report:
@@ -152,7 +157,6 @@ class Show:
         cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
         create_topics(self._bootstrap, DEMO)
         moves = cleanup.enter_context(closing(MovesReader(self._bootstrap, config.control.acks_topic)))
-        self._course = Course(DEMO, began_at=datetime.now(tz=timezone.utc))
         return cleanup.enter_context(Crew(self._bootstrap, DEMO)), moves
 
     def _show_moves(self, reader: MovesReader) -> None:

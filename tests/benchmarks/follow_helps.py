@@ -1,7 +1,7 @@
 """Following helps: the demo's two scenes on a real broker, under the real stream, with and without following.
 
-Each run has fresh topics and groups: a burst of 40 s of traffic, which then goes on; one member that is buried,
-since it has the hot partitions, and in the other scene one that is slow. Twins, who differ in nothing but that
+Each run has fresh topics and groups: traffic of 40 s is there when the consumers start, and goes on; one member is
+buried, since it has the hot partitions, and in the other scene one is slow. Twins, who differ in nothing but that
 one follows, run side by side. Beside all runs an even group is watched, for which nothing should be published.
 """
 
@@ -37,10 +37,12 @@ _RUNS = 5
 _EVEN = "search"
 _EVEN_FOR_S = 600.0
 _AT_MOST_S = 200.0
+_DOWN_S = 20.0
+"""How long a run's consumers come after its traffic, which begins with a burst of as much again."""
 _BROKER = {"offsets.topic.num.partitions": "4", "group.initial.rebalance.delay.ms": "1000"}
 
 # The hot spot and the burst of a second phase would be another experiment.
-assert _AT_MOST_S < PHASE_S
+assert _DOWN_S + _AT_MOST_S < PHASE_S
 
 
 def measure(say: Say, *, quick: bool) -> dict[str, Any]:
@@ -98,9 +100,12 @@ class _Stage:
         moves: list[Move] = []
         with (
             closing(MovesReader(self._bootstrap, self._config.control.acks_topic)) as acks,
-            closing(Ruler(self._bootstrap, scene)) as ruler,
             Crew(self._bootstrap, scene) as crew,
+            ExitStack() as late,
         ):
+            time.sleep(_DOWN_S)
+            crew.start_late()
+            ruler = late.enter_context(closing(Ruler(self._bootstrap, scene)))
             for _ in ruler.rounds(at_most_s=_AT_MOST_S):
                 self.check()
                 crew.check()

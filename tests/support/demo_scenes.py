@@ -64,6 +64,7 @@ def course(**given: Any) -> GroupCourse:
         "group_id": "billing",
         "follows": True,
         "points": (Point(at_s=20.0, lag=9000), Point(at_s=30.0, lag=12_000), Point(at_s=60.04, lag=1000)),
+        "was_behind": True,
         "drained_s": 60.04,
         "moves_at_s": (33.0, 33.5, 34.0),
     }

@@ -18,7 +18,30 @@ def test_a_group_is_drained_when_it_is_first_seen_to_be_hardly_behind() -> None:
 
     (billing,) = course.groups()
     assert billing.points == tuple(Point(at_s=s, lag=n) for s, n in ((20, 900), (26, 500), (32, 80), (38, 9)))
+    assert billing.was_behind
     assert billing.drained_s == 32
+
+
+def test_a_group_that_keeps_up_has_nothing_to_drain() -> None:
+    course = Course(DEMO, began_at=NOON)
+
+    for after_s in (20, 26):
+        course.saw(_seen(after_s, 90, 1.0))
+
+    (billing,) = course.groups()
+    assert not billing.was_behind
+    assert billing.drained_s is None
+
+
+def test_what_was_before_the_beginning_does_not_count() -> None:
+    course = Course(DEMO, began_at=NOON)
+
+    course.saw(_seen(-0.1, 900, None))
+    course.saw(_seen(0.0, 90, 1.0))
+
+    (billing,) = course.groups()
+    assert [point.at_s for point in billing.points] == [0]
+    assert not billing.was_behind
 
 
 def test_a_group_that_is_always_behind_is_not_drained() -> None:

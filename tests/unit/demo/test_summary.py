@@ -42,6 +42,7 @@ def test_json_has_exactly_the_promised_fields(tmp_path: Path) -> None:
                 "lag_at_start": 9000,
                 "lag_at_end": 1000,
                 "most_lag": 12_000,
+                "was_behind": True,
                 "drained_s": 60.0,
                 "moves": 3,
             }
