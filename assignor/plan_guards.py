@@ -126,16 +126,15 @@ def _reasons(
 
 
 def _improves(group: Group, target: Assignment, least: float) -> bool:
-    holder = group.ownership.holder
-    if bool(((holder < 0) & (target.member >= 0)).any()):
+    if bool(((group.owner < 0) & (target.member >= 0)).any()):
         # What nobody reads comes first, whatever it weighs.
         return True
-    before, after = drain_s(group, holder), drain_s(group, target.member)
-    if before is not None and after is not None and math.isfinite(after) and after <= (1 - least) * before:
-        return True
+    before, after = drain_s(group, group.owner), drain_s(group, target.member)
+    if before is not None and after is not None and (math.isfinite(before) or math.isfinite(after)):
+        return after <= (1 - least) * before
     buried, relieved = (
         summed(group.lag[member >= 0], by=member[member >= 0], n=group.n_members).max(initial=0.0)
-        for member in (holder, target.member)
+        for member in (group.owner, target.member)
     )
     return bool(relieved <= (1 - least) * buried)
 

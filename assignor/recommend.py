@@ -236,10 +236,11 @@ def _figures(case: _Case, target: Assignment) -> Decision:
         assignment=wanted,
         moves=group_moves(group, target),
         gives=given_ranges(group, target),
-        drain_s_before=_finite(drain_s(group, group.ownership.holder)),
+        # What a member holds and does not subscribe to, its consumer drops: nobody drains it.
+        drain_s_before=_finite(drain_s(group, group.owner)),
         drain_s_after=_finite(drain_s(group, target.member)),
         drain_s_bound=_finite(lower_bound_s(group)),
-        imbalance_before=lag_imbalance(group, group.ownership.holder),
+        imbalance_before=lag_imbalance(group, group.owner),
         imbalance_after=lag_imbalance(group, target.member),
     )
 

@@ -10,7 +10,7 @@ from pipeline.fold import LAG_KEY
 from pipeline.schemas import ACK_FIELDS, ORDER_FIELDS
 
 _KEPT_S = 7 * 86_400
-"""As long as Kafka keeps records by default; a group that was deleted leaves no other trace than silence."""
+"""How long the words of a group that is not there are kept: it may be new, or deleted. Kafka's default for records."""
 _HAND_OVERS = ("release", "taken")
 
 
@@ -30,12 +30,13 @@ def fold_acks(stored: DataFrame, events: DataFrame, groups: DataFrame, *, at_ms:
     rows = stored.select("group_id", "kind", "id", *names, "position").unionByName(said)
     newest = Window.partitionBy("group_id", "kind", "id").orderBy(F.desc("position"))
     present = groups.select("group_id", F.col("generation").alias("present"))
+    is_young = F.unix_millis("acked_at") > at_ms - _KEPT_S * 1000
     return (
         rows.withColumn("rank", F.row_number().over(newest))
         .where("rank = 1 and generation is not null")
-        .where(F.unix_millis("acked_at") > at_ms - _KEPT_S * 1000)
         .join(present, on="group_id", how="left")
-        .where("present is null or generation >= present")
+        # A generation may last for months, and a hand-over holds as long.
+        .where(F.when(F.col("present").isNull(), is_young).otherwise(F.col("generation") >= F.col("present")))
         .drop("rank", "present")
     )
 

@@ -129,15 +129,24 @@ def test_newest_word_of_each_counts_by_position(spark: SparkSession) -> None:
     assert picked(result, "kind", "id", "epoch", "position") == [("accepted", "a", 7, 11)]
 
 
-def test_words_of_a_generation_that_is_over_or_of_last_week_are_dropped(spark: SparkSession) -> None:
+def test_words_of_a_generation_that_is_over_are_dropped(spark: SparkSession) -> None:
     rows = (
         ack_row("accepted", 1, id="old", generation=3),
         ack_row("accepted", 2, id="new", generation=5),
-        ack_row("accepted", 3, id="week", acked_at=at(-8 * 86_400)),
+        ack_row("accepted", 3, id="months", acked_at=at(-90 * 86_400)),
         ack_row("accepted", 4, id="gone", generation=None),
     )
 
-    assert picked(kept(spark, [], *rows), "id") == [("new",)]
+    assert picked(kept(spark, [], *rows), "id") == [("months",), ("new",)]
+
+
+def test_words_of_a_group_that_is_not_there_are_kept_for_a_week(spark: SparkSession) -> None:
+    rows = (
+        ack_row("accepted", 1, id="today"),
+        ack_row("accepted", 2, id="last week", acked_at=at(-8 * 86_400)),
+    )
+
+    assert picked(kept(spark, [], *rows, group={"group_id": "another"}), "id") == [("today",)]
 
 
 def place(kind: str, position: int, hop: int, who: str, *, generation: int = 4) -> dict[str, Any]:

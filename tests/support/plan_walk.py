@@ -25,6 +25,8 @@ class Walk:
     acks: tuple[AckFacts, ...] = ()
     orders: Orders | None = None
     lag_age_s: float = 3600.0
+    drain_rates: list[float] | None = None
+    """Of each partition; None while nobody was seen to drain anything."""
     now_ms: int = NOW_MS
     state: GroupState = FRESH
     published: Published | None = None
@@ -35,6 +37,8 @@ class Walk:
         facts = group(self.held, generation=self.generation, acks=self.acks, orders=self.orders)
         lags = partitions(self.lags, observed_at_ms=self.now_ms)
         lags.lag_age_s[:] = self.lag_age_s
+        if self.drain_rates is not None:
+            lags.drain_rate[:] = self.drain_rates
         decision = decide(facts, lags, self.rules, self.published, self.state, now_ms=self.now_ms)
         # Through the form in which a table keeps it.
         self.state = from_json(to_json(decision.state))

@@ -168,6 +168,21 @@ def test_members_stuck_for_days_are_slow_and_no_fault() -> None:
     assert "its members hardly drain, are they stuck?" in (decision.reason or "")
 
 
+def test_what_a_member_holds_and_does_not_read_is_never_drained() -> None:
+    facts = group(BURIED)
+    stranger = replace(facts.members[1], topics=())
+    lags = replace(partitions(LAGS), drain_rate=np.array([10.0, 10.0, 20.0, 0.0]))
+
+    decision = decided(replace(facts, members=(facts.members[0], stranger)), lags=lags)
+
+    assert decision.drain_s_before is None
+    assert decision.drain_s_after == pytest.approx(1710 / 20)
+    assert {(m.partition, m.from_member, m.to_member) for m in decision.moves} == {
+        (2, "b", "a"),
+        (3, "b", "a"),
+    }
+
+
 def test_no_drain_rate_gives_no_times() -> None:
     decision = decided()
 

@@ -141,6 +141,15 @@ def test_topic_pinned_in_the_configuration_stays() -> None:
     assert walk(pin=("x|t",)).decide().moves == ()
 
 
+def test_time_to_drain_counts_where_it_is_known_and_not_the_lag_of_the_busiest() -> None:
+    """Both members drain in 90 s; lag-aware would halve the fast one's lag and let the slow one take ten times as long."""
+    group = walk(min_improvement=0.1)
+    group.lags = [900, 900, 90, 90]
+    group.drain_rates = [10.0, 10.0, 1.0, 1.0]
+
+    assert "held back by improvement" in (group.decide().reason or "")
+
+
 def test_partition_that_nobody_reads_is_given_out_whatever_it_improves() -> None:
     group = walk(min_improvement=0.99)
     group.held = {"a": {"t": (0, 1)}, "b": {"t": (2,)}}
