@@ -43,8 +43,18 @@ def test_job_sees_its_plan_applied_and_obeys_its_operator(crew: Crew, tmp_path: 
         applied = job.last_decision(crew.group)
         owners = {place: row["member_id"] for place, row in job.lags(crew.group).items()}
 
+        crew.start("c")
+        generation, *_ = crew.base(3)
+        crew.leave("c")
+        crew.base(2, after=generation)
+        job.wait(
+            lambda: _plan(job, crew.group).get("epoch") == 2, what="the plan again, for those who are left"
+        )
+        job.wait(lambda: _plan(job, crew.group)["status"] == "applied", what="the plan applied again")
+
         _order(crew, triggered_at_ms=_now_ms())
-        job.wait(lambda: len(_published(job, crew.group)) > 1, what="a plan that was asked for")
+        job.wait(lambda: len(_published(job, crew.group)) > 2, what="a plan that was asked for")
+        again = _published(job, crew.group)[1]
 
         _order(crew, paused=True, pause_reason="deploy")
         job.wait(lambda: job.last_decision(crew.group)["decision"] == "abstain", what="the pause")
@@ -54,6 +64,8 @@ def test_job_sees_its_plan_applied_and_obeys_its_operator(crew: Crew, tmp_path: 
     assert owners == _by_place(first)
     assert (applied["plan"]["epoch"], applied["plan"]["moves_made"]) == (1, len(first["moves"]))
     assert applied["plan"]["status_at"] > first["created_at"]
+    assert again["assignment"] == first["assignment"]
+    assert again["base_generation"] > generation
     assert paused["reason"].startswith("paused by eva@desk: deploy")
     assert crew.missing() == []
     assert crew.overlaps() == []
