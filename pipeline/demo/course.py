@@ -20,7 +20,7 @@ class Point:
     at_s: float
     """Since the beginning."""
     lag: int
-    """Records."""
+    """Records, all of a partition that has no commit yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class GroupCourse:
 
 
 class Course:
-    """Collects what is seen. The beginning is when the groups that come late are started."""
+    """Collects what is seen. The beginning is when the twins are started."""
 
     def __init__(self, scene: Scene, *, began_at: datetime) -> None:
         self._scene = scene
@@ -58,7 +58,7 @@ class Course:
         for group in snapshot.groups:
             points = self._points.get(group.group_id)
             if points is not None and (not points or points[-1].at_s < at_s):
-                points.append(Point(at_s=at_s, lag=group.lag))
+                points.append(Point(at_s=at_s, lag=group.unread))
                 if not _is_drained(group):
                     self._behind.add(group.group_id)
                 elif group.group_id in self._behind:

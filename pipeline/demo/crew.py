@@ -1,4 +1,4 @@
-"""The demo's topics, and the processes that write to and read from them."""
+"""A scene's topics, and the processes that write to and read from them."""
 
 import subprocess
 import sys
@@ -11,6 +11,7 @@ from typing import final
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from pipeline.demo import traffic
 from pipeline.demo.scene import Scene
 from pipeline.errors import BrokerUnavailableError, PipelineError
 
@@ -20,34 +21,30 @@ _STOPPED_WITHIN_S = 6.0
 _TOPIC_CONFIG = {"retention.bytes": str(64 * 1024 * 1024), "segment.bytes": str(8 * 1024 * 1024)}
 
 
-def create_topics(bootstrap: str, scene: Scene) -> None:
-    """Create the topics of the scene.
-
-    Raises:
-        BrokerUnavailableError: The broker did not make them.
-    """
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    wanted = [NewTopic(topic.name, topic.partitions, 1, config=_TOPIC_CONFIG) for topic in scene.topics]
-    try:
-        for future in admin.create_topics(wanted, operation_timeout=_TIMEOUT_S).values():
-            future.result(_TIMEOUT_S)
-    except KafkaException as error:
-        raise BrokerUnavailableError(f"the demo's topics could not be created: {error}") from error
-
-
 @final
 class Crew:
     """The producer and the groups, a process each; a context manager. Their output is this process's."""
 
     def __init__(self, bootstrap: str, scene: Scene) -> None:
-        """Start all but the groups that come late.
+        """Create the topics of the scene with their first burst, and start all of them.
 
-        The topics of the scene must be there, and where a group follows, the stream's too.
+        Where a group follows, the stream's topics must be there.
+
+        Raises:
+            BrokerUnavailableError: The broker did not make the topics.
         """
-        self._bootstrap = bootstrap
-        self._scene = scene
-        self._processes = {"the producer": _start("traffic", bootstrap, scene)}
-        self._start_groups(late=False)
+        _create_topics(bootstrap, scene)
+        # At once, or the stream sees topics that are empty and then a rate of arrival that never was.
+        traffic.burst(bootstrap, scene)
+        self._processes = {
+            "the producer": _start("traffic", bootstrap, scene),
+            **{
+                f"the consumers of {group.group_id}": _start(
+                    "members", bootstrap, replace(scene, groups=(group,))
+                )
+                for group in scene.groups
+            },
+        }
 
     def __enter__(self) -> "Crew":
         return self
@@ -56,10 +53,6 @@ class Crew:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def start_late(self) -> None:
-        """Start the groups that come late."""
-        self._start_groups(late=True)
 
     def check(self) -> None:
         """Raise if somebody has gone home early.
@@ -83,12 +76,15 @@ class Crew:
             process.kill()
             process.wait()
 
-    def _start_groups(self, *, late: bool) -> None:
-        for group in self._scene.groups:
-            if group.comes_late == late:
-                alone = replace(self._scene, groups=(group,))
-                process = _start("members", self._bootstrap, alone)
-                self._processes[f"the consumers of {group.group_id}"] = process
+
+def _create_topics(bootstrap: str, scene: Scene) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    wanted = [NewTopic(topic.name, topic.partitions, 1, config=_TOPIC_CONFIG) for topic in scene.topics]
+    try:
+        for future in admin.create_topics(wanted, operation_timeout=_TIMEOUT_S).values():
+            future.result(_TIMEOUT_S)
+    except KafkaException as error:
+        raise BrokerUnavailableError(f"the demo's topics could not be created: {error}") from error
 
 
 def _start(module: str, bootstrap: str, scene: Scene) -> "subprocess.Popen[bytes]":

@@ -38,8 +38,8 @@ th:nth-child(-n+2), td:nth-child(-n+2) {{ text-align: left }}
 <body>
 <h1>Lag with and without following</h1>
 <p>Each picture shows two groups of the same members, as fast as each other, on the same topic. The members of one take
-over the assignments that lagwise publishes; the other keeps what Kafka gave it. All have been down for a while when
-they start.</p>
+over the assignments that lagwise publishes; the other keeps what Kafka gave it. They start on a topic that has been
+filling for a while.</p>
 {picture}
 <table>
 <tr>{headings}</tr>

@@ -19,13 +19,13 @@ from pipeline.config_model import Config
 from pipeline.demo import interruption, plot
 from pipeline.demo.background import in_background
 from pipeline.demo.course import Course
-from pipeline.demo.crew import Crew, create_topics
+from pipeline.demo.crew import Crew
 from pipeline.demo.engine import Engine
 from pipeline.demo.folder import TEMPLATE, Folder
 from pipeline.demo.lines import Lines
 from pipeline.demo.live import Screen
 from pipeline.demo.moves import Move, MovesReader
-from pipeline.demo.scene import DEMO
+from pipeline.demo.scene import BESIDE, TWINS, Scene
 from pipeline.demo.snapshot import Snapshot, read_snapshot
 from pipeline.demo.summary import Summary, summarise
 from pipeline.embedded import KAFKA, EmbeddedBroker
@@ -41,6 +41,8 @@ _BROKER = {
     # Members that come at the same time join one generation instead of one each.
     "group.initial.rebalance.delay.ms": "1000",
 }
+
+_ALL = Scene(topics=(*TWINS.topics, *BESIDE.topics), groups=(*TWINS.groups, *BESIDE.groups))
 
 
 class View(Protocol):
@@ -77,7 +79,7 @@ class Show:
         self._bootstrap = ""
         self._plans_until: datetime | None = None
         self._batch_seconds: list[float] = []
-        self._course = Course(DEMO, began_at=datetime.now(tz=timezone.utc))
+        self._course = Course(_ALL, began_at=datetime.now(tz=timezone.utc))
         self._view: View = (
             Screen(console, tables=folder.tables, log=folder.log) if console.is_terminal else Lines(console)
         )
@@ -116,7 +118,9 @@ class Show:
             self._bootstrap = broker.bootstrap_servers
             self._folder.write_config(self._bootstrap)
             config = load(self._folder.config)
-            crew, moves = self._open_scene(config, cleanup)
+            moves = self._listen(config, cleanup)
+            stage = cleanup.enter_context(ExitStack())
+            crews = [stage.enter_context(Crew(self._bootstrap, BESIDE))]
         reports: SimpleQueue[Report] = SimpleQueue()
 
         def on_batch(report: Report) -> None:
@@ -125,13 +129,14 @@ class Show:
             reports.put(report)
 
         engine.run(config, on_batch=on_batch)
-        # Before the consumers leave, so that the tables show them at work.
+        # Before anybody leaves the stage, so that the tables show them at work.
         cleanup.callback(engine.stop)
 
         def meanwhile() -> None:
             self._show_moves(moves)
             engine.check()
-            crew.check()
+            for crew in crews:
+                crew.check()
             if broker.pid is None:
                 raise BrokerUnavailableError(
                     f"the broker ended by itself; see {self._folder.broker}/server.log"
@@ -141,23 +146,20 @@ class Show:
             report = _next(reports, asked, meanwhile, until_s=math.inf)
         if report is None:
             return
-        # By now there is lag, and the stream has begun to see how much comes in.
-        crew.start_late()
-        self._course = Course(DEMO, began_at=datetime.now(tz=timezone.utc))
+        with self._view.phase("starting groups that follow, and their twins that do not"):
+            crews.append(stage.enter_context(Crew(self._bootstrap, TWINS)))
+            self._course = Course(_ALL, began_at=datetime.now(tz=timezone.utc))
         until_s = time.monotonic() + (math.inf if self._seconds is None else self._seconds)
         with self._view.open():
             while report:
                 self._show(report)
                 report = _next(reports, asked, meanwhile, until_s=until_s)
 
-    def _open_scene(self, config: Config, cleanup: ExitStack) -> tuple[Crew, MovesReader]:
-        """Everybody who produces and consumes, and who tells what they say to one another."""
+    def _listen(self, config: Config, cleanup: ExitStack) -> MovesReader:
         admin = AdminClient({"bootstrap.servers": self._bootstrap})
-        # The stream makes them too, but consumers that follow want them to be there.
+        # The stream makes its topics too, but consumers that follow want them to be there.
         cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
-        create_topics(self._bootstrap, DEMO)
-        moves = cleanup.enter_context(closing(MovesReader(self._bootstrap, config.control.acks_topic)))
-        return cleanup.enter_context(Crew(self._bootstrap, DEMO)), moves
+        return cleanup.enter_context(closing(MovesReader(self._bootstrap, config.control.acks_topic)))
 
     def _show_moves(self, reader: MovesReader) -> None:
         moves = reader.read()
@@ -178,7 +180,7 @@ class Show:
         self._course.saw(final)
         courses = self._course.groups()
         if courses:
-            plot.write(self._folder.plot, courses, DEMO)
+            plot.write(self._folder.plot, courses, TWINS)
         return summarise(
             self._batch_seconds,
             final,

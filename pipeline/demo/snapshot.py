@@ -17,6 +17,9 @@ _LAG = (
     "topic",
     "partition",
     "lag",
+    "committed_offset",
+    "log_start_offset",
+    "log_end_offset",
     "lag_seconds",
     "lag_seconds_is_lower_bound",
     "arrival_rate",
@@ -50,6 +53,8 @@ class Share:
     partitions: int
     lag: int
     """Records, over the partitions whose lag is known."""
+    unread: int
+    """The same, and all of the partitions without a commit: the demo's groups begin where a log begins."""
     lag_seconds: float | None
     """Of the partition that is furthest behind; None when that is not known of one that has lag."""
     arrival_rate: float
@@ -74,6 +79,11 @@ class GroupView:
     def lag(self) -> int:
         """Records."""
         return sum(share.lag for share in self.shares)
+
+    @property
+    def unread(self) -> int:
+        """Records."""
+        return sum(share.unread for share in self.shares)
 
     @property
     def lag_seconds(self) -> float | None:
@@ -140,6 +150,7 @@ def as_one(group: GroupView) -> Share:
         client_id=f"{members} member{'' if members == 1 else 's'}" if members else None,
         partitions=sum(share.partitions for share in group.shares),
         lag=group.lag,
+        unread=group.unread,
         lag_seconds=group.lag_seconds,
         arrival_rate=sum(share.arrival_rate for share in group.shares),
         drain_rate=sum(share.drain_rate for share in group.shares),
@@ -178,11 +189,18 @@ def _share(client_id: str | None, rows: Sequence[Row]) -> Share:
         client_id=client_id,
         partitions=len(rows),
         lag=sum(_known(rows, "lag")),
+        unread=sum(map(_unread, rows)),
         lag_seconds=_behind(rows),
         arrival_rate=sum(_known(rows, "arrival_rate")),
         drain_rate=sum(_known(rows, "drain_rate")),
         status=min((row["status"] for row in rows), key=_badness, default="OK"),
     )
+
+
+def _unread(row: Row) -> int:
+    if row["committed_offset"] is None and row["log_end_offset"] is not None:
+        return int(row["log_end_offset"] - (row["log_start_offset"] or 0))
+    return int(row["lag"] or 0)
 
 
 def _behind(rows: Sequence[Row]) -> float | None:

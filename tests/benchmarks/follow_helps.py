@@ -21,11 +21,11 @@ from pipeline import cluster
 from pipeline.artifacts import resolve_for_spark
 from pipeline.config import load
 from pipeline.config_model import Config
-from pipeline.demo.crew import Crew, create_topics
+from pipeline.demo.crew import Crew
 from pipeline.demo.engine import Engine
 from pipeline.demo.folder import TEMPLATE
 from pipeline.demo.moves import Move, MovesReader
-from pipeline.demo.scene import DEMO, PHASE_S, Group, Scene
+from pipeline.demo.scene import BESIDE, PHASE_S, TWINS, Group, Scene
 from pipeline.embedded import EmbeddedBroker
 from pipeline.reading import Tables
 from pipeline.session import PACKAGES
@@ -37,12 +37,10 @@ _RUNS = 5
 _EVEN = "search"
 _EVEN_FOR_S = 600.0
 _AT_MOST_S = 200.0
-_DOWN_S = 20.0
-"""How long a run's consumers come after its traffic, which begins with a burst of as much again."""
 _BROKER = {"offsets.topic.num.partitions": "4", "group.initial.rebalance.delay.ms": "1000"}
 
 # The hot spot and the burst of a second phase would be another experiment.
-assert _DOWN_S + _AT_MOST_S < PHASE_S
+assert _AT_MOST_S < PHASE_S
 
 
 def measure(say: Say, *, quick: bool) -> dict[str, Any]:
@@ -74,8 +72,7 @@ class _Stage:
         self._bootstrap = config.kafka.properties["bootstrap.servers"]
         admin = AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0})
         cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
-        self._even = _only(DEMO, [group for group in DEMO.groups if group.group_id == _EVEN])
-        create_topics(self._bootstrap, self._even)
+        self._even = _only(BESIDE, [group for group in BESIDE.groups if group.group_id == _EVEN])
         self._even_crew = cleanup.enter_context(Crew(self._bootstrap, self._even))
         self._engine = Engine(config.spark, jars=tuple(map(str, resolve_for_spark(PACKAGES))))
         cleanup.callback(self._engine.close)
@@ -95,17 +92,13 @@ class _Stage:
 
     def run(self, number: int, say: Say) -> list[dict[str, Any]]:
         """One run of all pairs: a row for each."""
-        scene = _renamed(_only(DEMO, [group for pair in DEMO.twins() for group in pair]), f"run{number}-")
-        create_topics(self._bootstrap, scene)
+        scene = _renamed(TWINS, f"run{number}-")
         moves: list[Move] = []
         with (
             closing(MovesReader(self._bootstrap, self._config.control.acks_topic)) as acks,
             Crew(self._bootstrap, scene) as crew,
-            ExitStack() as late,
+            closing(Ruler(self._bootstrap, scene)) as ruler,
         ):
-            time.sleep(_DOWN_S)
-            crew.start_late()
-            ruler = late.enter_context(closing(Ruler(self._bootstrap, scene)))
             for _ in ruler.rounds(at_most_s=_AT_MOST_S):
                 self.check()
                 crew.check()

@@ -1,9 +1,11 @@
 from datetime import timedelta
 
 from pipeline.demo.course import DRAINED_WITHIN_S, Course, Point
-from pipeline.demo.scene import DEMO
+from pipeline.demo.scene import BESIDE, TWINS, Scene
 from pipeline.demo.snapshot import Snapshot
 from tests.support.demo_scenes import NOON, group, move, share, snapshot
+
+_SCENE = Scene(topics=TWINS.topics, groups=(*TWINS.groups, *BESIDE.groups))
 
 
 def _seen(after_s: float, lag: int, behind_s: float | None) -> Snapshot:
@@ -11,7 +13,7 @@ def _seen(after_s: float, lag: int, behind_s: float | None) -> Snapshot:
 
 
 def test_a_group_is_drained_when_it_is_first_seen_to_be_hardly_behind() -> None:
-    course = Course(DEMO, began_at=NOON)
+    course = Course(_SCENE, began_at=NOON)
 
     for after_s, lag, behind_s in ((20, 900, None), (26, 500, 10.1), (32, 80, DRAINED_WITHIN_S), (38, 9, 1)):
         course.saw(_seen(after_s, lag, behind_s))
@@ -23,7 +25,7 @@ def test_a_group_is_drained_when_it_is_first_seen_to_be_hardly_behind() -> None:
 
 
 def test_a_group_that_keeps_up_has_nothing_to_drain() -> None:
-    course = Course(DEMO, began_at=NOON)
+    course = Course(_SCENE, began_at=NOON)
 
     for after_s in (20, 26):
         course.saw(_seen(after_s, 90, 1.0))
@@ -34,7 +36,7 @@ def test_a_group_that_keeps_up_has_nothing_to_drain() -> None:
 
 
 def test_what_was_before_the_beginning_does_not_count() -> None:
-    course = Course(DEMO, began_at=NOON)
+    course = Course(_SCENE, began_at=NOON)
 
     course.saw(_seen(-0.1, 900, None))
     course.saw(_seen(0.0, 90, 1.0))
@@ -45,7 +47,7 @@ def test_what_was_before_the_beginning_does_not_count() -> None:
 
 
 def test_a_group_that_is_always_behind_is_not_drained() -> None:
-    course = Course(DEMO, began_at=NOON)
+    course = Course(_SCENE, began_at=NOON)
 
     course.saw(_seen(20, 900, None))
 
@@ -53,7 +55,7 @@ def test_a_group_that_is_always_behind_is_not_drained() -> None:
 
 
 def test_one_batch_is_one_point_however_often_it_is_looked_at() -> None:
-    course = Course(DEMO, began_at=NOON)
+    course = Course(_SCENE, began_at=NOON)
 
     course.saw(_seen(20, 900, None))
     course.saw(_seen(20, 900, None))
@@ -62,7 +64,7 @@ def test_one_batch_is_one_point_however_often_it_is_looked_at() -> None:
 
 
 def test_moves_are_counted_for_their_group_alone() -> None:
-    course = Course(DEMO, began_at=NOON)
+    course = Course(_SCENE, began_at=NOON)
     course.saw(snapshot(group(share()), group(share(), group_id="shipping"), seen_at=NOON))
 
     course.moved([move(at=NOON + timedelta(seconds=4)), move(group_id="shipping")])
@@ -74,7 +76,7 @@ def test_moves_are_counted_for_their_group_alone() -> None:
 
 
 def test_groups_come_in_the_order_of_the_scene_and_strangers_not_at_all() -> None:
-    course = Course(DEMO, began_at=NOON)
+    course = Course(_SCENE, began_at=NOON)
     names = ("stranger", "search", "billing")
 
     course.saw(snapshot(*(group(share(), group_id=name) for name in names), seen_at=NOON))

@@ -1,8 +1,8 @@
 from assignor.clients import confluent_config
 from pipeline.demo.members import Pace, properties
-from pipeline.demo.scene import DEMO
+from pipeline.demo.scene import BESIDE, TWINS
 
-_GROUPS = {group.group_id: group for group in DEMO.groups}
+_GROUPS = {group.group_id: group for group in (*TWINS.groups, *BESIDE.groups)}
 
 
 def test_static_members_have_an_instance_id_and_others_have_none() -> None:
@@ -27,7 +27,7 @@ def test_twins_differ_in_nothing_that_makes_a_difference_to_lag() -> None:
 
 
 def test_members_that_follow_may() -> None:
-    for group in DEMO.groups:
+    for group in TWINS.groups:
         if group.follows:
             confluent_config.check(properties("b:1", group, 0))
 

@@ -5,14 +5,14 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pipeline.demo import plot
-from pipeline.demo.scene import DEMO
+from pipeline.demo.scene import TWINS
 from tests.support.demo_scenes import course
 
 _PLAIN = course(group_id="billing-plain", follows=False, drained_s=None, moves_at_s=())
 
 
 def _written(folder: Path, *courses: plot.GroupCourse) -> str:
-    plot.write(folder / "plot.html", courses, DEMO)
+    plot.write(folder / "plot.html", courses, TWINS)
     return (folder / "plot.html").read_text(encoding="utf-8")
 
 

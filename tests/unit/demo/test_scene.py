@@ -2,15 +2,13 @@ import pytest
 
 from pipeline.config import load
 from pipeline.demo.folder import TEMPLATE
-from pipeline.demo.scene import CLUSTER, DEMO, PHASE_S, Scene, Topic
+from pipeline.demo.scene import BESIDE, CLUSTER, PHASE_S, TWINS, Scene, Topic
 
-_TOPICS = {topic.name: topic for topic in DEMO.topics}
+_TOPICS = {topic.name: topic for topic in (*TWINS.topics, *BESIDE.topics)}
 _ORDERS = _TOPICS["orders"]
-_DOWN_S = 40.0
-"""How long the groups that come late were down, in seconds of traffic: the burst, and until the first batch."""
 
 
-@pytest.mark.parametrize("topic", DEMO.topics, ids=lambda topic: topic.name)
+@pytest.mark.parametrize("topic", _TOPICS.values(), ids=lambda topic: topic.name)
 @pytest.mark.parametrize("at_s", [0.0, PHASE_S, 7.5 * PHASE_S])
 def test_rates_add_up_to_the_topics_rate(topic: Topic, at_s: float) -> None:
     rates = topic.rates(at_s)
@@ -34,39 +32,40 @@ def test_even_traffic_is_even() -> None:
 
 
 def test_one_member_of_billing_is_buried_though_the_group_is_fast_enough() -> None:
-    billing, rates = DEMO.groups[0], _ORDERS.rates(0)
+    billing, rates = TWINS.groups[0], _ORDERS.rates(0)
     first = sum(rates[: _ORDERS.partitions // len(billing.speeds)])
     spare = billing.speeds[0] - first
 
     assert len(set(billing.speeds)) == 1
-    assert first * _DOWN_S / spare > 120
-    assert sum(rates) * _DOWN_S / (sum(billing.speeds) - sum(rates)) < 30
+    assert first * _ORDERS.burst_s / spare > 120
+    assert sum(rates) * _ORDERS.burst_s / (sum(billing.speeds) - sum(rates)) < 30
     assert max(rates) < spare * 2
 
 
 def test_slow_member_of_shipping_is_not_drained_for_long_though_the_group_is_fast_enough() -> None:
-    shipping, rates = DEMO.groups[2], _TOPICS["parcels"].rates(0)
+    shipping, rates = TWINS.groups[2], _TOPICS["parcels"].rates(0)
     slow = shipping.speeds.index(min(shipping.speeds))
     share = sum(rates[slow :: len(shipping.speeds)])
     spare = shipping.speeds[slow] - share
 
-    assert share * _DOWN_S / spare > 120
+    assert share * _TOPICS["parcels"].burst_s / spare > 120
     assert sum(rates) < sum(shipping.speeds) / 2
 
 
 def test_each_group_that_follows_has_a_twin_that_does_not() -> None:
-    pairs = [(group.group_id, twin.group_id) for group, twin in DEMO.twins()]
+    pairs = [(group.group_id, twin.group_id) for group, twin in TWINS.twins()]
 
     assert pairs == [("billing", "billing-plain"), ("shipping", "shipping-plain")]
 
 
 def test_a_scene_survives_its_way_into_another_process() -> None:
-    assert Scene.from_json(DEMO.to_json()) == DEMO
+    assert Scene.from_json(TWINS.to_json()) == TWINS
 
 
 def test_configuration_is_about_the_groups_of_the_scene() -> None:
     config = load(TEMPLATE)
-    dry = [group.group_id for group in DEMO.groups if config.plan.for_group(group.group_id).dry_run]
+    groups = (*TWINS.groups, *BESIDE.groups)
+    dry = [group.group_id for group in groups if config.plan.for_group(group.group_id).dry_run]
 
     assert config.cluster.name == CLUSTER
     assert dry == ["billing-plain", "shipping-plain"]

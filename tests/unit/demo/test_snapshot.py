@@ -79,6 +79,18 @@ def test_a_group_is_as_far_behind_as_its_worst_partition_if_all_are_known(
     assert found.groups[0].lag_seconds == expected
 
 
+def test_without_a_commit_all_of_the_log_is_unread(tmp_path: Path) -> None:
+    lags = [
+        {"partition": 0, "lag": 4, "committed_offset": 6, "log_start_offset": 0, "log_end_offset": 10},
+        {"partition": 1, "lag": None, "log_start_offset": 3, "log_end_offset": 10},
+        {"partition": 2, "lag": None},
+    ]
+
+    found = _read(tmp_path, lags=lags)
+
+    assert (found.groups[0].lag, found.groups[0].unread) == (4, 11)
+
+
 def test_a_group_without_partitions_is_not_known_to_be_behind_or_not(tmp_path: Path) -> None:
     found = _read(tmp_path, groups=[{"members": [_member("m", "one")]}])
 
