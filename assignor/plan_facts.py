@@ -136,6 +136,8 @@ class Decision:
     moves: tuple[Move, ...] = ()
     gives: Ranges = field(default_factory=dict)
     """What each member gives away by these moves."""
+    unassigned: Ranges = field(default_factory=dict)
+    """Reason -> topic -> ranges of the partitions that nobody gets."""
     drain_s_before: float | None = None
     drain_s_after: float | None = None
     drain_s_bound: float | None = None

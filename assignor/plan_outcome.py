@@ -22,7 +22,7 @@ def progress(plan: PlanState, way: Way | None, group: Group, facts: GroupFacts, 
         facts: With the acknowledgements of its members.
         now_ms: Time of the decision.
     """
-    plan = _drained(plan, group, now_ms=now_ms)
+    plan = replace(_drained(plan, group, now_ms=now_ms), is_left=plan.is_left or way is None)
     if plan.status != "open":
         return plan
     accepted = any(ack.epoch == plan.epoch and ack.kind in {"accepted", "applied"} for ack in facts.acks)
@@ -30,10 +30,9 @@ def progress(plan: PlanState, way: Way | None, group: Group, facts: GroupFacts, 
     plan = replace(plan, is_adopted=plan.is_adopted or accepted or done > 0, done=max(done, plan.done))
     if way is not None and way.is_there:
         return _now(plan, "applied", f"all {way.moves} moves are made", now_ms=now_ms)
-    refused = [ack for ack in facts.acks if ack.epoch == plan.epoch and ack.kind == "refused"]
-    if refused and not plan.done:
-        first = min(refused, key=lambda ack: ack.member_id)
-        return _now(plan, "refused", f"member {first.member_id}: {first.why}", now_ms=now_ms)
+    refusal = _refusal(plan, facts)
+    if refusal is not None and not accepted and plan.done == plan.done_then:
+        return (_ended if plan.done else _now)(plan, "refused", refusal, now_ms=now_ms)
     if way is None:
         return _ended(
             plan, "superseded", "the members or the partitions of the group have changed", now_ms=now_ms
@@ -41,14 +40,15 @@ def progress(plan: PlanState, way: Way | None, group: Group, facts: GroupFacts, 
     is_another = facts.generation != plan.base_generation and not way.is_between
     if (way.is_off or is_another) and not plan.is_adopted:
         return _now(plan, "superseded", "the group was rebalanced before any member took it", now_ms=now_ms)
-    return expired(plan, now_ms=now_ms)
+    return expired(plan, facts, now_ms=now_ms)
 
 
-def expired(plan: PlanState, *, now_ms: int) -> PlanState:
+def expired(plan: PlanState, facts: GroupFacts, *, now_ms: int) -> PlanState:
     """The same plan, over if its time is."""
     if plan.status != "open" or now_ms < plan.valid_until_ms:
         return plan
-    return _ended(plan, "expired", "its time was over", now_ms=now_ms)
+    words = ("its time was over", _refusal(plan, facts))
+    return _ended(plan, "expired", "; ".join(word for word in words if word), now_ms=now_ms)
 
 
 def superseded(plan: PlanState, why: str, *, now_ms: int) -> PlanState:
@@ -59,6 +59,13 @@ def superseded(plan: PlanState, why: str, *, now_ms: int) -> PlanState:
 def helped(plan: PlanState | None, group: Group) -> bool:
     """Whether at least half of the lag that the plan was made for is gone; True when there was none."""
     return plan is None or plan.drained_s is not None or 2 * int(group.lag.sum()) <= plan.lag
+
+
+def _refusal(plan: PlanState, facts: GroupFacts) -> str | None:
+    """Who has refused the newest publication, and why."""
+    refused = [ack for ack in facts.acks if ack.epoch == plan.epoch and ack.kind == "refused"]
+    first = min(refused, key=lambda ack: ack.member_id, default=None)
+    return f"member {first.member_id}: {first.why}" if first else None
 
 
 def _drained(plan: PlanState, group: Group, *, now_ms: int) -> PlanState:

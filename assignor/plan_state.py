@@ -5,7 +5,7 @@ It is written into the row of each decision, as text, and read from there: a dec
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Literal, TypeAlias
 
 PlanStatus: TypeAlias = Literal["open", "applied", "partly", "refused", "superseded", "expired"]
@@ -24,11 +24,14 @@ class PlanState:
     target: Ranges
     gives: Ranges
     """What each member is to give to others; what nobody had is not in it."""
+    unassigned: Ranges = field(default_factory=dict)
+    """Reason -> topic -> ranges of the partitions that nobody is to get."""
     moves: int
     """Partitions that change hands, those that nobody had included."""
     published_at_ms: int
     """Of its first publication."""
     valid_until_ms: int
+    """When it is over; put off by each publication after which something has moved."""
     lag: int
     """Records of the whole group when it was first published."""
     drain_s: float | None
@@ -46,6 +49,13 @@ class PlanState:
     """The same at its newest publication."""
     drained_s: float | None = None
     """Seconds from the first publication until the backlog was seen gone; None while it is not."""
+    is_left: bool = False
+    """The group has had other members or partitions since, and is not brought back to the target."""
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the group is brought back to the target after a rebalance, at once."""
+        return self.is_adopted and self.status in {"open", "applied"} and not self.is_left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +105,6 @@ def from_json(text: str | None) -> GroupState:
         values = json.loads(text) if text else {}
         plan = values.pop("plan", None)
         moved = {name: tuple(times) for name, times in values.pop("moved_at_ms", {}).items()}
-        return GroupState(**values, moved_at_ms=moved, plan=_plan(plan) if plan else None)
+        return GroupState(**values, moved_at_ms=moved, plan=PlanState(**plan) if plan else None)
     except (ValueError, TypeError, AttributeError):
         return FRESH
-
-
-def _plan(values: Mapping[str, object]) -> PlanState:
-    known = {one.name for one in fields(PlanState)}
-    return PlanState(**{name: value for name, value in values.items() if name in known})  # type: ignore[arg-type]  # as written by to_json

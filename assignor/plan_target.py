@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assignor.arrays import Bools, Int32s
-from assignor.assignment import Assignment
+from assignor.arrays import Bools, Int32s, Int64s
+from assignor.assignment import Assignment, Unassigned
 from assignor.errors import AbstainError, AssignorError
 from assignor.group import Group
 from assignor.plan_state import PlanState, Ranges
@@ -68,7 +68,12 @@ def _target(group: Group, plan: PlanState) -> Assignment:
     """
     if set(plan.target) != set(group.member_ids):
         raise AbstainError("the plan is about other members")
-    target = Assignment.complete(group, _members(group, plan.target))
+    whole = Assignment.complete(group, _members(group, plan.target))
+    index, why = group.topics.index(), whole.why
+    for reason in Unassigned:
+        for topic, ranges in plan.unassigned.get(reason.words, {}).items():
+            why[_pids(group, index.get(topic, -1), ranges)] = reason
+    target = Assignment(member=whole.member, why=why)
     check(group, target)
     return target
 
@@ -81,12 +86,20 @@ def _members(group: Group, placed: Ranges) -> Int32s:
     """
     member = np.full(group.n_partitions, -1, np.int32)
     index = group.topics.index()
-    for member_id, topics in placed.items():
-        number = group.member_ids.index(member_id)
-        for topic, ranges in topics.items():
-            partitions = np.array(parse_ranges(ranges, at_most=group.n_partitions), np.int64)
-            pids = group.topics.pids(np.full(len(partitions), index.get(topic, -1), np.int64), partitions)
-            if (pids < 0).any():
-                raise AbstainError(f"the plan names partitions of {topic} that are not there")
-            member[pids] = number
+    for number, member_id in enumerate(group.member_ids):
+        for topic, ranges in placed.get(member_id, {}).items():
+            member[_pids(group, index.get(topic, -1), ranges)] = number
     return member
+
+
+def _pids(group: Group, topic: int, ranges: str) -> Int64s:
+    """The partitions of a topic, -1 for an unknown one, that the ranges name.
+
+    Raises:
+        AssignorError: One of them is not there.
+    """
+    partitions = np.array(parse_ranges(ranges, at_most=group.n_partitions), np.int64)
+    pids = group.topics.pids(np.full(len(partitions), topic, np.int64), partitions)
+    if (pids < 0).any():
+        raise AbstainError("the plan names partitions that are not there")
+    return pids

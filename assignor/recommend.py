@@ -75,9 +75,10 @@ def decide(
             published=published,
             now_ms=now_ms,
         )
-        return _continue(case, _followed(case, state))
+        state, way = _followed(case, state)
+        return _continue(case, state, way)
     except AssignorError as error:
-        plan = expired(state.plan, now_ms=now_ms) if state.plan else None
+        plan = expired(state.plan, facts, now_ms=now_ms) if state.plan else None
         return Decision(
             decided="abstain",
             reason=str(error),
@@ -100,6 +101,11 @@ class _Case:
     published: Published | None
     now_ms: int
 
+    @property
+    def valid_until_ms(self) -> int:
+        """Of what is published now."""
+        return self.now_ms + self.rules.valid_for_ms
+
 
 def _oldest(partitions: PartitionFacts) -> float:
     known = partitions.lag_age_s[~np.isnan(partitions.lag_age_s)]
@@ -111,21 +117,21 @@ def _followed(case: _Case, state: GroupState) -> tuple[GroupState, Way | None]:
     plan = state.plan
     if plan is None:
         return state, None
-    if case.published is None or case.published.epoch != plan.epoch:
+    # Without a hash it was decided, and never sent.
+    if case.published is None or case.published.epoch != plan.epoch or not case.published.target_hash:
         why = "the control topic holds another plan"
         return judged(state, superseded(plan, why, now_ms=case.now_ms)), None
     way = way_of(case.group, plan)
     return judged(state, progress(plan, way, case.group, case.facts, now_ms=case.now_ms)), way
 
 
-def _continue(case: _Case, followed: tuple[GroupState, Way | None]) -> Decision:
+def _continue(case: _Case, state: GroupState, way: Way | None) -> Decision:
     """Finish the plan that is under way, or make another."""
-    state, way = followed
     plan = state.plan
     if plan is None or way is None or way.is_there or case.rules.dry_run:
         return _anew(case, state)
     is_rebalanced = case.facts.generation != plan.base_generation and not way.is_between
-    if is_rebalanced and plan.is_adopted and plan.status in {"open", "applied"}:
+    if is_rebalanced and plan.is_pinned:
         return _again(case, state, plan, way)
     if plan.status != "open":
         return _anew(case, state)
@@ -133,7 +139,8 @@ def _continue(case: _Case, followed: tuple[GroupState, Way | None]) -> Decision:
     is_old = 2 * (plan.valid_until_ms - case.now_ms) <= case.rules.valid_for_ms
     if is_old and not plan.is_adopted:
         return _anew(case, state)
-    if is_old and way.done > plan.done_then:
+    # While a partition is between two members, no follower has what a publication would start from.
+    if is_old and plan.done > plan.done_then and not way.is_between:
         return _again(case, state, plan, way)
     if plan.is_adopted:
         reason = f"plan epoch {plan.epoch} is under way: {max(way.done, 0)} of {way.moves} moves are made"
@@ -145,7 +152,10 @@ def _continue(case: _Case, followed: tuple[GroupState, Way | None]) -> Decision:
 def _again(case: _Case, state: GroupState, plan: PlanState, way: Way) -> Decision:
     """The same target under the next epoch, from where the group is now."""
     decision = _published(case, _figures(case, way.target), way.target)
-    return replace(decision, plan=plan, state=continued(state, plan, decision, done=max(way.done, 0)))
+    has_moved = plan.status == "applied" or plan.done > plan.done_then
+    until_ms = case.valid_until_ms if has_moved else plan.valid_until_ms
+    state = continued(state, plan, decision, done=max(way.done, 0), valid_until_ms=until_ms)
+    return replace(decision, plan=plan, state=state)
 
 
 def _anew(case: _Case, state: GroupState) -> Decision:
@@ -166,7 +176,8 @@ def _anew(case: _Case, state: GroupState) -> Decision:
     decision = _published(case, decision, target)
     plan = state.plan
     if plan is not None and _is_same(case, decision):
-        return replace(decision, state=continued(state, plan, decision, done=plan.done))
+        state = continued(state, plan, decision, done=plan.done, valid_until_ms=case.valid_until_ms)
+        return replace(decision, state=state)
     if plan is not None:
         plan = superseded(plan, f"epoch {decision.epoch} takes its place", now_ms=case.now_ms)
     state = replace(state, plan=plan)
@@ -225,17 +236,18 @@ def _figures(case: _Case, target: Assignment) -> Decision:
     """The figures of a target, before anything is decided about it."""
     facts, rules, group = case.facts, case.rules, case.group
     base = ranges_by_member(group, group.ownership.holder)
-    wanted = ranges_by_member(group, target.member)
+    wanted, unassigned = ranges_by_member(group, target.member), unassigned_ranges(group, target)
     subscribed = sorted((member.member_id, *sorted(member.topics)) for member in facts.members)
     return Decision(
         decided="unchanged",
         strategy=rules.strategy,
         base_generation=facts.generation,
         base_hash=_hash([facts.generation, facts.assignor, base, subscribed]),
-        target_hash=_hash([rules.strategy, wanted, unassigned_ranges(group, target)]),
+        target_hash=_hash([rules.strategy, wanted, unassigned]),
         assignment=wanted,
         moves=group_moves(group, target),
         gives=given_ranges(group, target),
+        unassigned=unassigned,
         # What a member holds and does not subscribe to, its consumer drops: nobody drains it.
         drain_s_before=_finite(drain_s(group, group.owner)),
         drain_s_after=_finite(drain_s(group, target.member)),
@@ -252,7 +264,7 @@ def _published(case: _Case, decision: Decision, target: Assignment) -> Decision:
         decided="publish",
         reason=None,
         epoch=(case.published.epoch if case.published else 0) + 1,
-        valid_until_ms=case.now_ms + case.rules.valid_for_ms,
+        valid_until_ms=case.valid_until_ms,
     )
     record = to_record(case.facts, case.rules, case.group, target, decision, now_ms=case.now_ms)
     return replace(decision, record=record)

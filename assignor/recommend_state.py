@@ -31,7 +31,9 @@ def judged(state: GroupState, plan: PlanState) -> GroupState:
     return replace(state, plan=plan, moved_at_ms={name: times for name, times in moved.items() if times})
 
 
-def continued(state: GroupState, plan: PlanState, decision: Decision, *, done: int) -> GroupState:
+def continued(
+    state: GroupState, plan: PlanState, decision: Decision, *, done: int, valid_until_ms: int
+) -> GroupState:
     """The state once this plan, the state's own, has been published again for the group as it is.
 
     Args:
@@ -39,13 +41,15 @@ def continued(state: GroupState, plan: PlanState, decision: Decision, *, done: i
         plan: Its plan.
         decision: With epoch, base and time.
         done: Moves that need not be made any more.
+        valid_until_ms: When the plan is over, which may be before the record that is published is.
     """
     again = replace(
         plan,
         epoch=decision.epoch or 0,
         base_generation=decision.base_generation or 0,
         gives=decision.gives,
-        valid_until_ms=decision.valid_until_ms or 0,
+        moves=done + len(decision.moves),
+        valid_until_ms=valid_until_ms,
         status="open",
         why=None,
         done=done,
@@ -59,12 +63,14 @@ def started(
 ) -> GroupState:
     """The state once another plan has been published: the group gets a pause, and what moves a rest."""
     has_helped = helped(state.plan, group)
-    length_ms = guards.cooldown_ms if has_helped else min(2 * state.cooldown_ms, guards.cooldown_max_ms)
+    longer_ms = min(2 * state.cooldown_ms, guards.cooldown_max_ms)
+    length_ms = guards.cooldown_ms if has_helped else max(longer_ms, guards.cooldown_ms)
     plan = PlanState(
         epoch=decision.epoch or 0,
         base_generation=decision.base_generation or 0,
         target=decision.assignment or {},
         gives=decision.gives,
+        unassigned=decision.unassigned,
         moves=len(decision.moves),
         published_at_ms=now_ms,
         valid_until_ms=decision.valid_until_ms or 0,

@@ -134,9 +134,7 @@ def rebalanced(states: Mapping[str, str], generations: Mapping[str, int | None])
 
 def _waits(state: str | None, generation: int | None) -> bool:
     plan = from_json(state).plan
-    if plan is None or not plan.is_adopted or generation is None:
-        return False
-    return plan.status in {"open", "applied"} and generation != plan.base_generation
+    return plan is not None and plan.is_pinned and generation not in {None, plan.base_generation}
 
 
 def _known(

@@ -44,7 +44,7 @@ class Walk:
         self.state = from_json(to_json(decision.state))
         assert self.state == decision.state
         if decision.decided == "publish":
-            self.published = _out(decision)
+            self.published = out(decision)
         return decision
 
     def order(self, **orders: object) -> None:
@@ -59,7 +59,8 @@ class Walk:
         }
 
 
-def _out(decision: Decision) -> Published:
+def out(decision: Decision) -> Published:
+    """What is on the control topic once the decision is published."""
     assert decision.epoch is not None
     assert decision.target_hash is not None
     assert decision.base_hash is not None

@@ -97,6 +97,15 @@ def test_pause_after_a_plan_doubles_until_one_has_helped() -> None:
     assert [length for _, length in seen] == [1200, 2400, 3000, 1200, 2400]
 
 
+def test_pause_is_never_shorter_than_it_is_set_now() -> None:
+    group = walk(cooldown_ms=0, cooldown_max_ms=0)
+    group.apply(group.decide())
+    group.rules = guarded(cooldown_ms=600_000, cooldown_max_ms=900_000)
+    group.lags = [0, 800, 900, 10]
+
+    assert group.decide(after_s=60).state.cooldown_ms == 600_000
+
+
 def test_pause_holds_the_next_plan_back() -> None:
     group = walk(cooldown_ms=1_200_000, cooldown_max_ms=3_000_000)
     group.apply(group.decide())

@@ -2,11 +2,15 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from assignor.plan_facts import AckFacts
-from tests.support.facts import RULES
-from tests.support.plan_walk import Walk
+from assignor.plan_facts import AckFacts, PartitionFacts
+from assignor.plan_state import FRESH
+from assignor.recommend import decide
+from tests.support.facts import NO_GUARDS, NOW_MS, RULES, partitions
+from tests.support.facts import group as group_facts
+from tests.support.plan_walk import Walk, out
 
 VALID_S = RULES.valid_for_ms / 1000
 HALFWAY = {"a": {"t": (0,)}, "b": {"t": (1, 2, 3)}}
@@ -183,3 +187,139 @@ def test_plan_of_another_driver_on_the_topic_ends_ours() -> None:
 
     assert decision.plan is not None
     assert (decision.plan.status, decision.epoch) == ("superseded", 8)
+
+
+def test_plan_that_was_decided_and_never_sent_is_made_anew() -> None:
+    group = walk()
+    group.decide()
+    assert group.published is not None
+    group.published = replace(group.published, target_hash="", base_hash="", valid_until_ms=0)
+
+    assert group.decide(after_s=1).epoch == 2
+
+
+def test_group_that_never_moves_is_not_asked_again_for_ever() -> None:
+    """Each publication makes the group rebalance, and each rebalance asks for a publication."""
+    group = walk()
+    group.decide()
+    group.acks = (said("accepted"),)
+    seen = []
+    for _ in range(10):
+        group.generation += 1
+        seen.append((group.decide(after_s=60).plan or pytest.fail("no plan")).status)
+
+    assert seen == ["open"] * 9 + ["partly"]
+
+
+def test_rebalance_between_two_moves_gives_the_rest_its_time() -> None:
+    group = walk()
+    first = group.decide()
+    group.held = HALFWAY
+    group.decide(after_s=VALID_S / 2 - 1)
+
+    group.generation += 1
+    again = group.decide(after_s=1)
+
+    assert (again.decided, again.assignment) == ("publish", first.assignment)
+    assert again.state.plan is not None
+    assert again.state.plan.valid_until_ms == group.now_ms + RULES.valid_for_ms
+
+
+def test_moves_are_counted_from_where_a_rebalance_has_put_the_partitions() -> None:
+    group = walk()
+    group.apply(group.decide())
+    group.decide(after_s=60)
+    group.held, group.generation = {"a": {"t": (1, 2)}, "b": {"t": (0, 3)}}, 5
+    group.decide(after_s=1)
+
+    group.held = {"a": {"t": (0,)}, "b": {"t": (1, 2, 3)}}
+    plan = group.decide(after_s=10).plan
+
+    assert plan is not None
+    assert (plan.done, plan.moves) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("held", "status", "why"),
+    [
+        pytest.param(HALFWAY, "partly", "1 of 2 moves were made; member a: two claims", id="halfway"),
+        pytest.param(
+            {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}, "refused", "member a: two claims", id="from the start"
+        ),
+    ],
+)
+def test_plan_that_is_refused_after_a_rebalance_is_over(
+    held: dict[str, dict[str, tuple[int, ...]]], status: str, why: str
+) -> None:
+    group = walk()
+    group.apply(group.decide())
+    group.decide(after_s=60)
+    group.held, group.generation = held, 5
+    group.decide(after_s=1)
+
+    group.acks, group.generation = (said("refused", epoch=2, why="two claims"),), 6
+    after = group.decide(after_s=1)
+
+    assert after.plan is not None
+    assert (after.plan.status, after.plan.why) == (status, why)
+
+
+def test_refusal_of_one_does_not_end_what_others_have_accepted() -> None:
+    group = walk()
+    group.decide()
+    group.acks = (said("accepted"), said("refused", member="b", why="static"))
+
+    under_way = group.decide(after_s=10)
+    over = group.decide(after_s=VALID_S)
+
+    assert under_way.plan is not None
+    assert under_way.plan.status == "open"
+    assert over.plan is not None
+    assert over.plan.why == "0 of 2 moves were made; its time was over; member b: static"
+
+
+def test_partition_between_two_members_is_waited_for_before_the_plan_is_published_again() -> None:
+    group = walk()
+    group.decide()
+    group.held = {"a": {"t": (0,)}, "b": {"t": (1, 2)}}
+
+    between = group.decide(after_s=VALID_S / 2)
+    group.held = HALFWAY
+    back = group.decide(after_s=10)
+
+    assert (between.decided, back.decided) == ("unchanged", "publish")
+
+
+def test_plan_of_members_that_were_joined_by_another_does_not_come_back() -> None:
+    group = walk()
+    group.apply(group.decide())
+    group.decide(after_s=60)
+    base = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}
+    group.rules = replace(RULES, guards=replace(NO_GUARDS, settle_ms=86_400_000))
+
+    group.held, group.generation = {**base, "c": {}}, 5
+    group.decide(after_s=1)
+    group.held, group.generation = base, 6
+
+    assert group.decide(after_s=3600).decided == "unchanged"
+
+
+def test_plan_that_leaves_partitions_out_is_about_the_group_still() -> None:
+    """A join of three partitions with two: partition 2 has nobody to go to."""
+    facts = group_facts({"a": {"t": (0, 1), "u": (0, 1)}, "b": {"t": (2,)}})
+    facts = replace(facts, members=tuple(replace(member, topics=("t", "u")) for member in facts.members))
+    lags = _both(partitions([5, 5, 5]), partitions([5, 5], topic="u"))
+    rules = replace(RULES, strategy="sticky-stream-join")
+    first = decide(facts, lags, rules, None, FRESH, now_ms=NOW_MS)
+
+    second = decide(facts, lags, rules, out(first), first.state, now_ms=NOW_MS + 1000)
+
+    assert (first.decided, first.unassigned != {}) == ("publish", True)
+    assert second.plan is not None
+    assert second.plan.status == "open"
+
+
+def _both(one: PartitionFacts, other: PartitionFacts) -> PartitionFacts:
+    names = [name for name in PartitionFacts.__slots__ if name != "topic"]
+    arrays = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names}
+    return PartitionFacts(topic=one.topic + other.topic, **arrays)
