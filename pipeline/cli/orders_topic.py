@@ -128,7 +128,9 @@ class OrdersTopic:
 
     def knows_group(self, group: str) -> bool:
         """Whether the cluster has the group; true where it does not tell."""
-        asked = AdminClient({**self._properties}).list_consumer_groups(request_timeout=self._timeout_s)
+        # By name: a client that nothing refers to is destroyed, and what it was asked with it.
+        admin = AdminClient({**self._properties})
+        asked = admin.list_consumer_groups(request_timeout=self._timeout_s)
         try:
             listed = asked.result(timeout=self._timeout_s + 5)
         except KafkaException:
