@@ -12,9 +12,9 @@ Following a control topic takes ten lines::
         async for record in consumer: ...
 
 This client knows the eager protocol only; its members may share a group with cooperative ones of `kafka_python`,
-and say so in their user data. Let the list have this one entry: for a list, the client sends one request to join
-after the other, each with one more entry, and every one of them makes the whole group rebalance. A group on another
-assignor therefore changes over with all its members stopped.
+and say so in their user data. Let the list have this one entry, but while a group changes over: for a list, the client
+sends one request to join after the other, each with one more entry, and every one that is accepted makes the whole
+group rebalance. Those that are refused, because others do not list that entry, it passes over.
 """
 
 import asyncio

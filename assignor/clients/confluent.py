@@ -277,9 +277,21 @@ class Follower:
 
     def _in_callback(self, event: Event) -> None:
         """Carry out what comes of it up to the next commit, which waits until the callback has returned."""
+        self._refuse_waiting_commit()
         self._advance(event)
         while self._todo and not isinstance(self._todo[0], Commit | Rejoin):
             self._carry_out_next()
+
+    def _refuse_waiting_commit(self) -> None:
+        """One call of the client may run several callbacks: a commit that an earlier one left is of a generation past.
+
+        Sent after this callback it would wait for the next generation, be accepted there, and prove nothing.
+        """
+        for action in self._todo:
+            if isinstance(action, Commit):
+                self._todo.remove(action)
+                self._advance(Committed(accepted=False, offsets={}))
+                return
 
     def _feed(self, event: Event) -> None:
         self._advance(event)

@@ -283,3 +283,22 @@ def test_work_that_is_done_later_is_committed_by_its_offsets_as_long_as_the_part
     assert following.calls() == [("commit", {1: 42}), ("assign", {0: 40}), ("commit", {1: 42})]
     with pytest.raises(NotOwnedError):
         following.follower.commit(offsets=[TopicPartition("t", 1, 43)])
+
+
+def test_commit_left_by_one_callback_is_not_sent_after_another_has_ended_the_generation(scene: Scene) -> None:
+    """The client runs both in one call; after them the commit would be accepted, in the generation to come."""
+    scene.consumer.will("on_revoke")
+    scene.poll()
+    scene.calls()
+    scene.told.clear()
+    release = Release(**{**HEAD, "generation": 2}, to="a", topic="t", partition=2, hop=1, offset=70)
+    scene.topics.heard = [release]
+    scene.consumer.generation = 2
+
+    scene.consumer.will("on_assign", [0])
+    scene.consumer.will("on_revoke")
+    scene.poll()
+
+    assert scene.calls() == [("assign", {0: 40}), ("unassign", None)]
+    assert scene.told == [("gained", [0]), ("revoked", [0])]
+    assert scene.topics.written == []
