@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor as AiokafkaRange
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from assignor.clients.kafka_python import COOPERATIVE
@@ -15,7 +16,7 @@ from assignor.protocol.acks import Accepted, Applied, Release
 from pipeline.embedded import EmbeddedBroker
 from tests.support.flow import Flow
 from tests.support.follow_crew import Base, Crew
-from tests.support.plugin_members import KafkaPythonMember, Members, Place, PluginMember
+from tests.support.plugin_members import AiokafkaMember, KafkaPythonMember, Members, Place, PluginMember
 from tests.support.plugin_stage import PARTITIONS, RECORDS, Stage, all_to_one
 from tests.support.stays import overlapping
 from tests.support.waiting import wait_until
@@ -94,6 +95,53 @@ def bounced(
     return selected, owned
 
 
+def apply(stage: Stage, members: Members, base: dict[str, frozenset[Place]], *, epoch: int) -> None:
+    """A plan that no even strategy gives, published and applied."""
+    target = all_to_one(base)
+    stage.publish(stage.plan(base, target, generation=members.generation, epoch=epoch))
+    wait_until(lambda: members.owned() == target, what=f"the target of plan {epoch}")
+    wait_until(
+        lambda: len({ack.member for ack in stage.said(Applied) if ack.epoch == epoch}) == len(base),
+        what=f"plan {epoch} applied by all",
+    )
+
+
+def aiokafka(stage: Stage, *assignors: Any, **more: Any) -> Callable[[], AiokafkaMember]:
+    return lambda: AiokafkaMember(stage.bootstrap, stage.name, [stage.name], beside=list(assignors), **more)
+
+
+def every_record(flow: Flow, members: Members) -> bool:
+    numbers = range(flow.produced + RECORDS)
+    read = set().union(*(member.read for member in [*members.gone, *members.all]))
+    return len(read) == PARTITIONS * len(numbers)
+
+
+def test_aiokafka_group_comes_over_and_goes_back_one_member_at_a_time(stage: Stage) -> None:
+    topics = {"control_topic": stage.control, "acks_topic": stage.acks}
+    plain = aiokafka(stage, AiokafkaRange)
+    both, alone = aiokafka(stage, AiokafkaRange, **topics), aiokafka(stage, **topics)
+    flow = Flow(stage.bootstrap, stage.name, partitions=PARTITIONS, records_per_s=20)
+    flow.start()
+    with Members() as members:
+        for _ in "abc":
+            members.add(plain())
+        members.settled(stage.places)
+
+        up, base = bounced(members, stage, both)
+        apply(stage, members, base, epoch=1)
+        over, base = bounced(members, stage, alone)
+        apply(stage, members, base, epoch=2)
+        down, _ = bounced(members, stage, both)
+        out, _ = bounced(members, stage, plain)
+        flow.end()
+        wait_until(lambda: every_record(flow, members), what="every record")
+
+    assert (up, out) == ([{"range"}, {"range"}, {"lagwise"}], [{"range"}] * 3)
+    assert over == down == [{"lagwise"}] * 3
+    assert {ack.epoch for ack in stage.said(Applied)} == {1, 2}
+    assert overlapping(stay for member in members.gone for stay in member.stays) == []
+
+
 def test_kafka_python_group_comes_over_to_cooperative_and_goes_back_one_member_at_a_time(
     stage: Stage,
 ) -> None:
@@ -107,28 +155,17 @@ def test_kafka_python_group_comes_over_to_cooperative_and_goes_back_one_member_a
         for _ in "ab":
             members.add(plain())
         members.settled(stage.places)
-        epochs = 0
-
-        def apply(base: dict[str, frozenset[Place]]) -> None:
-            nonlocal epochs
-            epochs += 1
-            stage.publish(stage.plan(base, all_to_one(base), generation=members.generation, epoch=epochs))
-            wait_until(lambda: members.owned() == all_to_one(base), what=f"the target of plan {epochs}")
-
         up, owned = bounced(members, stage, eager)
-        apply(owned)
+        apply(stage, members, owned, epoch=1)
         over, owned = bounced(members, stage, cooperative)
-        apply(owned)
+        apply(stage, members, owned, epoch=2)
         down, owned = bounced(members, stage, eager)
-        apply(owned)
+        apply(stage, members, owned, epoch=3)
         out, _ = bounced(members, stage, plain)
         flow.end()
-        everybody = [*members.gone, *members.all]
-        numbers = range(flow.produced + RECORDS)
-        every = {(stage.name, partition, offset) for partition in range(PARTITIONS) for offset in numbers}
-        wait_until(lambda: every <= set().union(*(m.read for m in everybody)), what="every record")
+        wait_until(lambda: every_record(flow, members), what="every record")
 
     assert (up, out) == ([{"range"}, {"lagwise"}], [{"range"}, {"range"}])
     assert over == down == [{"lagwise"}, {"lagwise"}]
     assert {ack.epoch for ack in stage.said(Applied)} == {1, 2, 3}
-    assert overlapping(stay for member in everybody for stay in member.stays) == []
+    assert overlapping(stay for member in members.gone for stay in member.stays) == []

@@ -2,7 +2,8 @@
 
 Each process appends lines of JSON to one file, with the machine's monotonic clock:
 
-    {"at":…,"who":"a","what":"gained|revoked|lost","places":[…],"generation":…,"member":…}
+    {"at":…,"who":"a","what":"gained|joined","places":[…],"generation":…}
+    {"at":…,"who":"a","what":"revoked|lost","places":[…]}
     {"at":…,"who":"a","what":"record","place":3,"offset":17}
 """
 
@@ -181,9 +182,28 @@ class Crew:
         """Pairs of stays of two processes with one partition at one time.
 
         A process that was stopped or killed ends its stays there: what it holds is nobody's until its session
-        ends, and what it commits after is refused.
+        ends, and what it commits after is refused. Nor is a stay counted that such a process begins, when it goes
+        on, in a generation that has passed it by: it had proven its membership and was about to read when it was
+        stopped. No consumer of Kafka can know better before its client has heard from the coordinator.
         """
-        return overlapping(self._stays())
+        asleep = self._slept_in()
+        return [
+            pair
+            for pair in overlapping(self._stays())
+            if pair[0].generation == pair[1].generation
+            or (min(pair, key=_generation).who, min(pair, key=_generation).generation) not in asleep
+        ]
+
+    def _slept_in(self) -> set[tuple[str, int]]:
+        """Processes that were stopped or killed, each with its generation at that time."""
+        generation: dict[str, int] = {}
+        asleep = set()
+        for line in sorted(self.lines(), key=lambda line: line["at"]):
+            if line["what"] == "hurt":
+                asleep.add((line["who"], generation.get(line["who"], -1)))
+            elif "generation" in line:
+                generation[line["who"]] = line["generation"]
+        return asleep
 
     def strays(self) -> list[dict[str, Any]]:
         """Records that a process has processed while it did not read their partition."""
@@ -198,18 +218,26 @@ class Crew:
         ]
 
     def _stays(self) -> list[Stay[int]]:
-        stays, begun = list[Stay[int]](), dict[tuple[str, int], float]()
+        stays, begun = list[Stay[int]](), dict[tuple[str, int], tuple[float, int]]()
+
+        def end(who: str, place: int, at: float) -> None:
+            if (who, place) in begun:
+                start, generation = begun.pop((who, place))
+                stays.append(Stay(place=place, who=who, generation=generation, start=start, end=at))
+
         for line in sorted(self.lines(), key=lambda line: line["at"]):
-            who, at = line["who"], line["at"]
+            who, at, places = line["who"], line["at"], line.get("places", [])
             if line["what"] == "gained":
-                begun.update({(who, place): at for place in line["places"]})
-                continue
-            ends = line["places"] if line["what"] in ("revoked", "lost") else []
-            if line["what"] == "hurt":
-                ends = [place for name, place in begun if name == who]
-            for place in ends:
-                start = begun.pop((who, place), None)
-                if start is not None:
-                    stays.append(Stay(place=place, who=who, start=start, end=at))
-        now = time.monotonic()
-        return stays + [Stay(place=p, who=who, start=at, end=now) for (who, p), at in begun.items()]
+                begun.update({(who, place): (at, line["generation"]) for place in places})
+            elif line["what"] == "hurt":
+                places = [place for name, place in begun if name == who]
+            if line["what"] in ("revoked", "lost", "hurt"):
+                for place in places:
+                    end(who, place, at)
+        for who, place in list(begun):
+            end(who, place, time.monotonic())
+        return stays
+
+
+def _generation(stay: Stay[int]) -> int:
+    return stay.generation

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from random import Random
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaException, Message, TopicPartition
 
 from assignor.clients.confluent import Follower
 from tests.support.follow_fragile import Fragile
@@ -43,11 +43,10 @@ class User:
                 "session.timeout.ms": 3000,
                 "heartbeat.interval.ms": 300,
                 "log_level": 2,
-                "on_commit": self.committed,
                 **OPTIONS.get("config", {}),
             },
             [OPTIONS["topic"]],
-            on_gained=lambda partitions: note("gained", places=numbers(partitions)),
+            on_gained=self.gained,
             on_revoked=self.revoked,
             on_lost=self.lost,
             control_topic=OPTIONS["control"],
@@ -78,9 +77,8 @@ class User:
     def commit(self) -> None:
         self.follower.commit()
 
-    def committed(self, error: KafkaError | None, _partitions: list[TopicPartition]) -> None:
-        if error is not None:
-            note("refused", error=error.name())
+    def gained(self, partitions: list[TopicPartition]) -> None:
+        note("gained", places=numbers(partitions), generation=self.follower.state.generation)
 
     def revoked(self, partitions: list[TopicPartition]) -> None:
         # `poll` was called again, so all that it returned is finished.

@@ -7,13 +7,14 @@ import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import aiokafka
 from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Producer
 from kafka import ConsumerRebalanceListener, KafkaConsumer
@@ -53,7 +54,7 @@ class PluginMember(ABC):
         read: Every (topic, partition, offset) it was given.
         assignor: Name of the assignor its group last selected, where its client shows it.
         changed_at_s: Monotonic time of the latest view.
-        stays: Which partitions it read from when to when, as its client told it; of kafka-python only.
+        stays: Which partitions it read from when to when, as its client told it.
     """
 
     def __init__(self) -> None:
@@ -202,7 +203,7 @@ class KafkaPythonMember(PluginMember):
 
 
 class AiokafkaMember(PluginMember):
-    """A member of aiokafka; it follows a control topic."""
+    """A member of aiokafka; it follows a control topic where it is given one, with its assignors `beside`."""
 
     def __init__(
         self,
@@ -210,11 +211,13 @@ class AiokafkaMember(PluginMember):
         group: str,
         topics: Sequence[str],
         *,
-        control_topic: str,
+        control_topic: str | None = None,
         acks_topic: str | None = None,
+        beside: Sequence[Any] = (),
     ) -> None:
         self._bootstrap, self._group, self._topics = bootstrap, group, topics
         self._control_topic, self._acks_topic = control_topic, acks_topic
+        self._beside = beside
         self._loop: asyncio.AbstractEventLoop | None = None
         super().__init__()
 
@@ -227,35 +230,60 @@ class AiokafkaMember(PluginMember):
 
     async def _consume(self) -> None:
         self._loop = asyncio.get_running_loop()
-        following = of_aiokafka.Following(
+        async with AsyncExitStack() as stack:
+            following = await stack.enter_async_context(self._following()) if self._control_topic else None
+            consumer = AIOKafkaConsumer(
+                group_id=self._group,
+                bootstrap_servers=self._bootstrap,
+                partition_assignment_strategy=[*([following.assignor] if following else []), *self._beside],
+                **QUICK,
+            )
+            consumer.subscribe(self._topics, listener=_AiokafkaListener(self))
+            if following:
+                following.attach(consumer)
+            stack.push_async_callback(consumer.stop)
+            # It gives everything up when it stops, and tells no listener.
+            stack.callback(lambda: self._end(list(self._begun)))
+            await consumer.start()
+            while not self._stopping.is_set():
+                self._take(await consumer.getmany(timeout_ms=POLL_MS))
+                self._look(consumer, following)
+
+    def _following(self) -> of_aiokafka.Following:
+        return of_aiokafka.Following(
             cluster="local",
             group_id=self._group,
-            control_topic=self._control_topic,
+            control_topic=self._control_topic or "",
             acks_topic=self._acks_topic,
             bootstrap_servers=self._bootstrap,
         )
-        async with following:
-            consumer = AIOKafkaConsumer(
-                *self._topics,
-                bootstrap_servers=self._bootstrap,
-                group_id=self._group,
-                partition_assignment_strategy=[following.assignor],
-                **QUICK,
+
+    def _look(self, consumer: AIOKafkaConsumer, following: of_aiokafka.Following | None) -> None:
+        coordinator = consumer._coordinator
+        # The generation of the coordinator runs ahead of the assignment.
+        if not consumer._subscription.reassignment_in_progress:
+            ours = (
+                following is not None and following.assignor._membership.generation == coordinator.generation
             )
-            following.attach(consumer)
-            await consumer.start()
-            try:
-                while not self._stopping.is_set():
-                    self._take(await consumer.getmany(timeout_ms=POLL_MS))
-                    # The generation of the coordinator runs ahead of the assignment; the assignor has both.
-                    claims = following.assignor._membership._claims
-                    self._see(
-                        generation=claims.generation,
-                        member_id=consumer._coordinator.member_id,
-                        owned={(topic, n) for topic, numbers in claims.owned.items() for n in numbers},
-                    )
-            finally:
-                await consumer.stop()
+            self.assignor = "lagwise" if ours else "range"
+            self._see(
+                generation=coordinator.generation,
+                member_id=coordinator.member_id,
+                owned=consumer.assignment(),
+            )
+
+
+class _AiokafkaListener(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]  # the client has no types
+    """Tells a member what its client tells."""
+
+    def __init__(self, member: AiokafkaMember) -> None:
+        self._member = member
+
+    def on_partitions_assigned(self, assigned: Iterable[Place]) -> None:
+        self._member._begin(assigned)
+
+    def on_partitions_revoked(self, revoked: Iterable[Place]) -> None:
+        self._member._end(revoked)
 
 
 def _waiting_in(task: "asyncio.Task[Any]") -> list[str]:
@@ -287,8 +315,8 @@ class Members:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with ExitStack() as stack:
-            for member in self.all:
-                stack.callback(member.stop)
+            for member in list(self.all):
+                stack.callback(self.stop, member)
 
     def add(self, member: PluginMember) -> PluginMember:
         """Stop this one too, in the end."""

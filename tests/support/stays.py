@@ -18,6 +18,8 @@ class Stay(Generic[PlaceT]):
     who: str
     start: float
     end: float
+    generation: int = -1
+    """In which it began, where that is known."""
 
 
 def overlapping(stays: Iterable[Stay[PlaceT]]) -> list[tuple[Stay[PlaceT], Stay[PlaceT]]]:
