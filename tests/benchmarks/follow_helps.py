@@ -104,8 +104,9 @@ class _Stage:
                 crew.check()
                 moves += acks.read()
         rows = [_row(number, scene, pair, ruler.measured, moves) for pair in scene.twins()]
-        for row in rows:
+        for row, (group, _) in zip(rows, scene.twins(), strict=True):
             say(f"{ {name: value for name, value in row.items() if name != 'lag'} }")
+            row["decided"] = self._decided(group.group_id)
         return rows
 
     def even(self, for_s: float) -> dict[str, Any]:
@@ -117,6 +118,13 @@ class _Stage:
             "evaluated": len(of_even),
             "published": pc.sum(pc.equal(of_even, "publish")).as_py() or 0,
         }
+
+    def _decided(self, group_id: str) -> list[str]:
+        """What was decided about a group, each once, oldest first."""
+        columns = ["group_id", "created_at", "decision", "reason"]
+        plans = Tables(self._config.tables.root).read("recommendations", columns=columns)
+        rows = plans.filter(pc.field("group_id") == group_id).sort_by("created_at").to_pylist()
+        return list(dict.fromkeys(f"{row['decision']}: {row['reason']}" for row in rows))
 
     def _count(self) -> None:
         self._batches += 1
