@@ -3,8 +3,10 @@
 import logging
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from assignor.protocol.acks import Release, Taken, Void
 from pipeline.embedded import EmbeddedBroker
@@ -16,32 +18,47 @@ log = logging.getLogger(__name__)
 
 HAND_OVERS = 300
 HURTS = 12
-_AT_MOST_S = 200.0
+ZOMBIES = 3
+_AT_MOST_S = 240.0
 _HURT_EVERY_S = 1.5
+_BEYOND_SESSION_S = 5.0
 
 
-def disturb(crew: Crew, random: Random, stopped: dict[str, float], number: int) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sleep:
+    """A process is stopped, or will stop itself, and goes on after a time."""
+
+    since: float
+    for_s: float
+
+
+def disturb(crew: Crew, random: Random, asleep: dict[str, Sleep], number: int) -> None:
     """Hurt one of the members, or let it subscribe again."""
     current = crew.current()
-    if current is None or stopped or len(current[1]) < 3:
+    if current is None or asleep or len(current[1]) < 3:
         return
     who = random.choice(sorted(current[1]))
-    what = random.choice(["kill", "stop", "again", "again"])
+    what = random.choice(["kill", "stop", "zombie", "again"])
+    now = time.monotonic()
     if what == "kill":
         crew.send(who, signal.SIGKILL)
         crew.start(f"m{number}")
     elif what == "stop":
+        asleep[who] = Sleep(since=now, for_s=random.choice([1.0, _BEYOND_SESSION_S]))
         crew.send(who, signal.SIGSTOP)
-        # Shorter and longer than its session.
-        stopped[who] = time.monotonic() + random.choice([1.0, 5.0])
+    elif what == "zombie":
+        asleep[who] = Sleep(since=now, for_s=_BEYOND_SESSION_S)
+        crew.send(who, signal.SIGUSR2)
     else:
         crew.send(who, signal.SIGUSR1)
 
 
-def wake(crew: Crew, stopped: dict[str, float]) -> None:
-    for who in [who for who, until in stopped.items() if time.monotonic() > until]:
-        crew.send(who, signal.SIGCONT)
-        del stopped[who]
+def wake(crew: Crew, asleep: dict[str, Sleep]) -> None:
+    began = {line["who"]: line["at"] for line in crew.lines() if line["what"] == "hurt"}
+    for who, sleep in list(asleep.items()):
+        if began.get(who, 0.0) >= sleep.since and time.monotonic() > began[who] + sleep.for_s:
+            crew.send(who, signal.SIGCONT)
+            del asleep[who]
 
 
 def publish(crew: Crew, random: Random) -> None:
@@ -64,20 +81,23 @@ def hurts(crew: Crew) -> int:
     return sum(line["what"] == "hurt" for line in crew.lines())
 
 
+def zombies(crew: Crew) -> list[dict[str, Any]]:
+    """What became of hand-over commits by members that had slept beyond their session."""
+    return [line for line in crew.lines() if line["what"] == "zombie"]
+
+
 def run(crew: Crew, random: Random) -> None:
     """Plans and disturbances, until there were enough of both."""
-    stopped: dict[str, float] = {}
+    asleep: dict[str, Sleep] = {}
     began_s = hurt_s = time.monotonic()
     number = 0
-    while hurts(crew) < HURTS or hand_overs(crew) < HAND_OVERS:
+    while asleep or hurts(crew) < HURTS or hand_overs(crew) < HAND_OVERS or len(zombies(crew)) < ZOMBIES:
         assert time.monotonic() < began_s + _AT_MOST_S
         publish(crew, random)
-        wake(crew, stopped)
+        wake(crew, asleep)
         if time.monotonic() > hurt_s + _HURT_EVERY_S:
             hurt_s, number = time.monotonic(), number + 1
-            disturb(crew, random, stopped, number)
-    for who in stopped:
-        crew.send(who, signal.SIGCONT)
+            disturb(crew, random, asleep, number)
 
 
 def test_hundreds_of_hand_overs_under_kills_lose_nothing_and_have_one_owner(
@@ -95,15 +115,17 @@ def test_hundreds_of_hand_overs_under_kills_lose_nothing_and_have_one_owner(
         released, taken = ({a for a in said if isinstance(a, kind)} for kind in (Release, Taken))
         voids = sorted({ack.why for ack in said if isinstance(ack, Void)})
         log.info(
-            "%s records, %s repeated, %s released, %s taken, %s hurt, generations %s, void: %s",
+            "%s records, %s repeated, %s released, %s taken, %s hurt, %s zombies, %s generations, void: %s",
             crew.produced * crew.partitions,
             crew.repeated(),
             len(released),
             len(taken),
             hurts(crew),
+            len(zombies(crew)),
             len({ack.generation for ack in said}),
             voids,
         )
+        assert not any(zombie["accepted"] for zombie in zombies(crew))
         assert crew.missing() == []
         assert crew.overlaps() == []
 
