@@ -155,6 +155,8 @@ class Following:
                 # Waited for without raising what it raises: a cancellation of the caller must not be taken for its own.
                 task.cancel()
                 await asyncio.wait([task], timeout=_CANCEL_AGAIN_S)
+            if task is not None and not task.cancelled():
+                task.result()
         finally:
             await self._close()
 

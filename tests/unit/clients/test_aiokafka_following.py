@@ -123,6 +123,24 @@ def test_following_ends_also_when_its_client_swallows_a_cancellation(
     assert sent
 
 
+def test_defect_of_the_following_is_raised_when_it_is_left(
+    sent: list[AnyAck], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def defective(_: QuietReader, *, timeout_ms: int) -> dict[str, Any]:
+        del timeout_ms
+        raise ZeroDivisionError
+
+    async def scenario() -> None:
+        async with Following(cluster="local", group_id="g"):
+            await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(QuietReader, "getmany", defective)
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(scenario())
+    assert sent == []
+
+
 def test_cancellation_of_the_caller_is_not_swallowed(sent: list[AnyAck]) -> None:
     async def cancelled_while_leaving() -> bool:
         task = asyncio.create_task(applied(acks_topic="acks"))
