@@ -14,7 +14,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    ValidationError,
     field_validator,
     model_validator,
 )
@@ -245,7 +244,8 @@ class GroupRule(_Section):
     auto_offset_reset: OffsetReset | None = None
     exclude: bool = False
     options: dict[str, Any] = Field(default={})
-    guards: dict[str, Any] = Field(default={})
+    guards: GuardsConfig = GuardsConfig()
+    """What is not set in it is taken from `[plan.guards]`."""
 
 
 class PlanConfig(_Section):
@@ -264,7 +264,6 @@ class PlanConfig(_Section):
     def _options_fit_strategy(self) -> "PlanConfig":
         for place, rule in enumerate(self.groups):
             _check_options(place, rule, default=self.strategy)
-            _check_guards(place, rule, self.guards)
         return self
 
     def for_group(self, group_id: str) -> GroupSettings:
@@ -281,7 +280,7 @@ class PlanConfig(_Section):
             strategy=rule.strategy or self.strategy,
             dry_run=self.dry_run if rule.dry_run is None else rule.dry_run,
             auto_offset_reset=rule.auto_offset_reset or self.auto_offset_reset,
-            guards=_overridden(self.guards, rule.guards),
+            guards=self.guards.model_copy(update=rule.guards.model_dump(exclude_unset=True)),
             exclude=rule.exclude,
             options=rule.options,
         )
@@ -292,21 +291,6 @@ def _check_options(place: int, rule: GroupRule, *, default: str) -> None:
         STRATEGIES[rule.strategy or default].check_options(rule.options)
     except InvalidOptionError as error:
         raise ValueError(f"groups[{place}].options: {error}") from None
-
-
-def _check_guards(place: int, rule: GroupRule, defaults: GuardsConfig) -> None:
-    try:
-        _overridden(defaults, rule.guards)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = ".".join(str(part) for part in first["loc"])
-        known = ", ".join(GuardsConfig.model_fields)
-        why = f"unknown key; there are: {known}" if first["type"] == "extra_forbidden" else first["msg"]
-        raise ValueError(f"groups[{place}].guards.{name}: {why}") from None
-
-
-def _overridden(defaults: GuardsConfig, changes: Mapping[str, Any]) -> GuardsConfig:
-    return GuardsConfig.model_validate({**defaults.model_dump(), **changes})
 
 
 class ControlConfig(_Section):

@@ -84,6 +84,14 @@ def test_unknown_key_gets_advice(problems: Problems, text: str, expected: str) -
         ),
         ("[kafka.properties]\nx = 'y'", 'kafka.properties: "bootstrap.servers" is missing'),
         ("[[plan.groups]]\nstrategy = 'lag-aware'", "plan.groups[0].pattern: missing"),
+        (
+            "[[plan.groups]]\npattern = 'a'\nguards = {cooldown_s = 1.5}",
+            "plan.groups[0].guards.cooldown_s: must be a whole number, not 1.5",
+        ),
+        (
+            "[[plan.groups]]\npattern = 'a'\nguards = {min_lags = 1}",
+            'plan.groups[0].guards.min_lags: unknown key; did you mean "min_lag"?',
+        ),
     ],
 )
 def test_wrong_value_says_what_is_expected(problems: Problems, text: str, expected: str) -> None:
