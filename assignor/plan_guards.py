@@ -15,9 +15,9 @@ from assignor.arrays import Bools
 from assignor.assignment import Assignment
 from assignor.drain import drain_s, summed
 from assignor.group import Group
-from assignor.plan_state import GroupState, place
+from assignor.plan_state import GroupState
 
-_DAY_MS = 86_400_000
+DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,15 +66,18 @@ def resting(
             stays[topics.topic_of == t] = True
         elif name in pinned:
             stays[(topics.topic_of == t) & np.isin(topics.number_of, pinned[name])] = True
-    tired = {
+    tired = [
         name
         for name, times in state.moved_at_ms.items()
         if now_ms - times[-1] < guards.partition_rest_ms
-        or sum(now_ms - at_ms < _DAY_MS for at_ms in times) >= guards.partition_moves_per_day
-    }
-    if tired:
-        for pid in np.flatnonzero(group.ownership.holder >= 0).tolist():
-            stays[pid] |= place(topics.names[topics.topic_of[pid]], int(topics.number_of[pid])) in tired
+        or sum(now_ms - at_ms < DAY_MS for at_ms in times) >= guards.partition_moves_per_day
+    ]
+    index, places = topics.index(), [name.rpartition(":") for name in tired]
+    pids = topics.pids(
+        np.array([index.get(topic, -1) for topic, _, _ in places], np.int64),
+        np.array([int(number) for _, _, number in places], np.int64),
+    )
+    stays[pids[pids >= 0]] = True
     return stays & (group.owner >= 0)
 
 

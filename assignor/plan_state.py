@@ -27,7 +27,7 @@ class PlanState:
     unassigned: Ranges = field(default_factory=dict)
     """Reason -> topic -> ranges of the partitions that nobody is to get."""
     moves: int
-    """Partitions that change hands, those that nobody had included."""
+    """Partitions that change hands, made or to be made, those that nobody had included."""
     published_at_ms: int
     """Of its first publication."""
     valid_until_ms: int
@@ -44,9 +44,9 @@ class PlanState:
     is_adopted: bool = False
     """A member has accepted it, or a partition has changed hands by it."""
     done: int = 0
-    """Its moves that are made, when the group was last looked at."""
+    """Most of its moves that were seen made, since its newest publication."""
     done_then: int = 0
-    """The same at its newest publication."""
+    """How many were made at that publication."""
     drained_s: float | None = None
     """Seconds from the first publication until the backlog was seen gone; None while it is not."""
     is_left: bool = False

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 from assignor.group import Group
 from assignor.plan_facts import Decision, Move
-from assignor.plan_guards import Guards
+from assignor.plan_guards import DAY_MS, Guards
 from assignor.plan_outcome import helped
 from assignor.plan_state import GroupState, PlanState, place
 
-_DAY_MS = 86_400_000
 _NOT_MADE = ("refused", "superseded", "expired")
 
 
@@ -92,7 +91,7 @@ def started(
 def _moved(state: GroupState, moves: tuple[Move, ...], *, now_ms: int) -> dict[str, tuple[int, ...]]:
     """When each partition was moved within a day, these moves included."""
     moved = {
-        name: tuple(at_ms for at_ms in times if now_ms - at_ms < _DAY_MS)
+        name: tuple(at_ms for at_ms in times if now_ms - at_ms < DAY_MS)
         for name, times in state.moved_at_ms.items()
     }
     for move in moves:
