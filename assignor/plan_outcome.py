@@ -22,7 +22,8 @@ def progress(plan: PlanState, way: Way | None, group: Group, facts: GroupFacts, 
         facts: With the acknowledgements of its members.
         now_ms: Time of the decision.
     """
-    plan = replace(_drained(plan, group, now_ms=now_ms), is_left=plan.is_left or way is None)
+    is_left = plan.is_left or (way is None and now_ms >= plan.valid_until_ms)
+    plan = replace(_drained(plan, group, now_ms=now_ms), is_left=is_left)
     if plan.status != "open":
         return plan
     accepted = any(ack.epoch == plan.epoch and ack.kind in {"accepted", "applied"} for ack in facts.acks)

@@ -50,7 +50,7 @@ class PlanState:
     drained_s: float | None = None
     """Seconds from the first publication until the backlog was seen gone; None while it is not."""
     is_left: bool = False
-    """The group has had other members or partitions since, and is not brought back to the target."""
+    """The group had other members or partitions once its time was over, and is not brought back to the target."""
 
     @property
     def is_pinned(self) -> bool:

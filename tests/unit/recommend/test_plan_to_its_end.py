@@ -290,7 +290,10 @@ def test_partition_between_two_members_is_waited_for_before_the_plan_is_publishe
     assert (between.decided, back.decided) == ("unchanged", "publish")
 
 
-def test_plan_of_members_that_were_joined_by_another_does_not_come_back() -> None:
+@pytest.mark.parametrize(
+    ("after_s", "decided"), [(VALID_S - 61, "publish"), (VALID_S - 60, "unchanged")], ids=["in", "after"]
+)
+def test_plan_comes_back_when_its_members_are_alone_again_in_its_time(after_s: float, decided: str) -> None:
     group = walk()
     group.apply(group.decide())
     group.decide(after_s=60)
@@ -298,10 +301,10 @@ def test_plan_of_members_that_were_joined_by_another_does_not_come_back() -> Non
     group.rules = replace(RULES, guards=replace(NO_GUARDS, settle_ms=86_400_000))
 
     group.held, group.generation = {**base, "c": {}}, 5
-    group.decide(after_s=1)
+    group.decide(after_s=after_s)
     group.held, group.generation = base, 6
 
-    assert group.decide(after_s=3600).decided == "unchanged"
+    assert group.decide(after_s=3600).decided == decided
 
 
 def test_plan_that_leaves_partitions_out_is_about_the_group_still() -> None:
