@@ -3,11 +3,12 @@
 import time
 from typing import Any
 
-from tests.benchmarks import assignors, decode, follow_helps, quality, steady
+from tests.benchmarks import assignors, decode, follow, follow_helps, quality, steady
 
 PARTS = {
     "assignors": assignors.measure,
     "decode": decode.measure,
+    "follow": follow.measure,
     "quality": quality.measure,
     "follow-helps": follow_helps.measure,
     **{name: size.measure for name, size in steady.SIZES.items()},
