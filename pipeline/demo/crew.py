@@ -11,14 +11,37 @@ from typing import final
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from pipeline import cluster
+from pipeline.config_model import Config
 from pipeline.demo import traffic
 from pipeline.demo.scene import Scene
 from pipeline.errors import BrokerUnavailableError, PipelineError
 
 _TIMEOUT_S = 30.0
+_AGAIN_AFTER_S = 0.5
 _STOPPED_WITHIN_S = 6.0
 # The slowest consumer would fill a disk in the end.
 _TOPIC_CONFIG = {"retention.bytes": str(64 * 1024 * 1024), "segment.bytes": str(8 * 1024 * 1024)}
+
+
+def create_stream_topics(bootstrap: str, config: Config) -> None:
+    """Create the stream's topics before the stream does, as consumers that follow want them to be there.
+
+    Raises:
+        BrokerUnavailableError: The broker did not make them.
+    """
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    deadline_s = time.monotonic() + _TIMEOUT_S
+    while True:
+        try:
+            cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
+        except BrokerUnavailableError:
+            # A topic that was made a moment ago has no leader yet on a busy machine.
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(_AGAIN_AFTER_S)
+        else:
+            return
 
 
 @final

@@ -9,17 +9,14 @@ from queue import Empty, SimpleQueue
 from threading import Event
 from typing import Protocol
 
-from confluent_kafka.admin import AdminClient
 from rich.console import Console
 
-from pipeline import cluster
 from pipeline.artifacts import resolve, resolve_for_spark
 from pipeline.config import load
-from pipeline.config_model import Config
 from pipeline.demo import interruption, plot
 from pipeline.demo.background import in_background
 from pipeline.demo.course import Course
-from pipeline.demo.crew import Crew
+from pipeline.demo.crew import Crew, create_stream_topics
 from pipeline.demo.engine import Engine
 from pipeline.demo.folder import TEMPLATE, Folder
 from pipeline.demo.lines import Lines
@@ -118,7 +115,8 @@ class Show:
             self._bootstrap = broker.bootstrap_servers
             self._folder.write_config(self._bootstrap)
             config = load(self._folder.config)
-            moves = self._listen(config, cleanup)
+            create_stream_topics(self._bootstrap, config)
+            moves = cleanup.enter_context(closing(MovesReader(self._bootstrap, config.control.acks_topic)))
             stage = cleanup.enter_context(ExitStack())
             crews = [stage.enter_context(Crew(self._bootstrap, BESIDE))]
         reports: SimpleQueue[Report] = SimpleQueue()
@@ -154,12 +152,6 @@ class Show:
             while report:
                 self._show(report)
                 report = _next(reports, asked, meanwhile, until_s=until_s)
-
-    def _listen(self, config: Config, cleanup: ExitStack) -> MovesReader:
-        admin = AdminClient({"bootstrap.servers": self._bootstrap})
-        # The stream makes its topics too, but consumers that follow want them to be there.
-        cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
-        return cleanup.enter_context(closing(MovesReader(self._bootstrap, config.control.acks_topic)))
 
     def _show_moves(self, reader: MovesReader) -> None:
         moves = reader.read()

@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
-from confluent_kafka.admin import AdminClient
 
-from pipeline import cluster
 from pipeline.artifacts import resolve_for_spark
 from pipeline.config import load
 from pipeline.config_model import Config
-from pipeline.demo.crew import Crew
+from pipeline.demo.crew import Crew, create_stream_topics
 from pipeline.demo.engine import Engine
 from pipeline.demo.folder import TEMPLATE
 from pipeline.demo.moves import Move, MovesReader
@@ -70,8 +68,7 @@ class _Stage:
     def __init__(self, config: Config, cleanup: ExitStack) -> None:
         self._config = config
         self._bootstrap = config.kafka.properties["bootstrap.servers"]
-        admin = AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0})
-        cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
+        create_stream_topics(self._bootstrap, config)
         self._even = _only(BESIDE, [group for group in BESIDE.groups if group.group_id == _EVEN])
         self._even_crew = cleanup.enter_context(Crew(self._bootstrap, self._even))
         self._engine = Engine(config.spark, jars=tuple(map(str, resolve_for_spark(PACKAGES))))
