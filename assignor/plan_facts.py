@@ -145,7 +145,7 @@ class Decision:
     imbalance_before: float | None = None
     imbalance_after: float | None = None
     record: str | None = None
-    """The control record's value, when there is something to publish."""
+    """The control record's value, when there is something to publish; None in a decision to publish withdraws."""
     valid_until_ms: int | None = None
     plan: PlanState | None = None
     """What became so far of the plan published before this decision."""

@@ -30,7 +30,7 @@ from assignor.recommend_record import (
     unassigned_ranges,
 )
 from assignor.recommend_state import continued, counted, judged, started
-from assignor.refusals import refuse_data, refuse_group
+from assignor.refusals import pause_in_words, refuse_data, refuse_group
 from assignor.registry import strategy
 from assignor.verify import check
 
@@ -53,7 +53,8 @@ def decide(
     over, or other members make it void, and it is published again for each new generation, at once. Otherwise a
     plan is published when its target or the base it starts from is another than that of the newest published
     plan, unless a guard holds it back, and again before that one expires. A group that has its target already,
-    with no other plan out, is left alone.
+    with no other plan out, is left alone. A plan that is out when the group is paused is withdrawn: that is published
+    as a decision without a record.
 
     Args:
         facts: The group's newest record, and what its members and operators say.
@@ -64,6 +65,9 @@ def decide(
         now_ms: Time of the decision, ms since the epoch.
     """
     state = state.seen(facts.generation, now_ms)
+    paused = pause_in_words(facts)
+    if paused is not None and published is not None and now_ms < published.valid_until_ms:
+        return _withdrawn(facts, rules, published, state, why=paused, now_ms=now_ms)
     try:
         refuse_group(facts, rules)
         refuse_data(facts, partitions, rules, now_ms=now_ms)
@@ -87,6 +91,27 @@ def decide(
             plan=plan,
             state=replace(state, plan=plan),
         )
+
+
+def _withdrawn(
+    facts: GroupFacts, rules: Rules, published: Published, state: GroupState, *, why: str, now_ms: int
+) -> Decision:
+    """The decision to take back what is out; members stay where they are."""
+    why = f"withdrawn: {why}"
+    plan = superseded(state.plan, why, now_ms=now_ms) if state.plan else None
+    return Decision(
+        decided="publish",
+        reason=why,
+        strategy=rules.strategy,
+        epoch=published.epoch + 1,
+        base_generation=facts.generation,
+        # Of no group: whatever comes after it is another plan.
+        base_hash="",
+        target_hash="",
+        valid_until_ms=now_ms,
+        plan=plan,
+        state=replace(state, plan=plan),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

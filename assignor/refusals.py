@@ -37,16 +37,22 @@ def refuse_group(facts: GroupFacts, rules: Rules) -> None:
     for is_so, reason in reasons:
         if is_so:
             raise AbstainError(reason)
-    if facts.orders is not None and facts.orders.paused:
-        said = f": {facts.orders.pause_reason}" if facts.orders.pause_reason else ""
-        raise AbstainError(
-            f"paused by {facts.orders.by}{said}; `lagwise resume {facts.group_id}` lets plans be made again"
-        )
+    if (paused := pause_in_words(facts)) is not None:
+        raise AbstainError(paused)
     for member in facts.members:
         if member.error is not None:
             raise AbstainError(
                 f"the subscription of member {member.member_id} cannot be read: {member.error}"
             )
+
+
+def pause_in_words(facts: GroupFacts) -> str | None:
+    """Who has paused the group, and why; None when nobody has."""
+    orders = facts.orders
+    if orders is None or not orders.paused:
+        return None
+    said = f": {orders.pause_reason}" if orders.pause_reason else ""
+    return f"paused by {orders.by}{said}; `lagwise resume {facts.group_id}` lets plans be made again"
 
 
 def refuse_data(facts: GroupFacts, partitions: PartitionFacts, rules: Rules, *, now_ms: int) -> None:

@@ -111,7 +111,7 @@ class Publisher:
             self.published[group_id] = _published(epoch, *plan)
         return len(rows)
 
-    def _send(self, records: list[tuple[str, int, str]]) -> None:
+    def _send(self, records: list[tuple[str, int, str | None]]) -> None:
         try:
             self._transact(records)
         except KafkaException as failure:
@@ -128,13 +128,14 @@ class Publisher:
             # The next driver's producer begins by aborting what this one has left open.
             raise BrokerUnavailableError(f"plans could not be published: {error.str()}") from failure
 
-    def _transact(self, records: list[tuple[str, int, str]]) -> None:
+    def _transact(self, records: list[tuple[str, int, str | None]]) -> None:
         self._producer.begin_transaction()
         for group_id, epoch, record in records:
             self._producer.produce(
                 self.topic,
                 key=control.encode_key(self.cluster, group_id),
-                value=record.encode(),
+                # No value withdraws the plan.
+                value=None if record is None else record.encode(),
                 headers=list(control.headers(epoch)),
             )
             self._producer.poll(0)
@@ -168,8 +169,8 @@ class Publisher:
             reader.close()
 
 
-def _largest(records: list[tuple[str, int, str]]) -> int:
-    return max(len(record.encode()) for _, _, record in records)
+def _largest(records: list[tuple[str, int, str | None]]) -> int:
+    return max(len((record or "").encode()) for _, _, record in records)
 
 
 def _producer_properties(properties: Mapping[str, str], cluster: str) -> dict[str, str]:

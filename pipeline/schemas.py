@@ -234,7 +234,11 @@ RECOMMENDATIONS = t.StructType(
         _column("drain_s_bound", _DOUBLE, "no assignment can be faster"),
         _column("imbalance_before", _DOUBLE, "(largest - smallest) / total member lag, as assigned"),
         _column("imbalance_after", _DOUBLE, "the same under the target"),
-        _column("record", _STRING, "value of the control record, as published byte for byte"),
+        _column(
+            "record",
+            _STRING,
+            "value of the control record, as published byte for byte; null in a row that withdraws a plan",
+        ),
         _column("valid_until", _TIME, "readers ignore the plan after this time"),
         _column("plan", PLAN, "what became so far of the plan published before this row"),
         _column("state", _STRING, "what the next decision has to know, as JSON; may change with any version"),

@@ -25,7 +25,6 @@ from pipeline.cli.orders_topic import Found, OrdersTopic, orders_topic
 from pipeline.cli.output import Column, FormatOption, Row, json_value, note, plain, progress, show
 from pipeline.cli.place import DEFAULT_CONFIG, find_config
 from pipeline.config import load
-from pipeline.config_model import Config
 
 GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", show_default=False)]
 ConfigOption = Annotated[
@@ -105,17 +104,14 @@ def pause(
 
     Example: lagwise pause billing --reason 'INC-4711, ann looks at it'
 
-    The stream goes on measuring the group. A plan that is published already is not taken back: consumers may
-    follow it until it expires (plan.valid_for_s). Pins stay. Safe to repeat: the newest reason counts.
+    The stream goes on measuring the group. A plan that is published already is withdrawn; members stay where they
+    are by then. Pins stay. Safe to repeat: the newest reason counts.
     Exit status: 0 the order is written, 1 it is not, 2 wrong usage.
     """
     _give(
         group,
         lambda held: orders_change.pause(held, reason=reason),
-        then=lambda config: (
-            "from then on no plan is published for the group; one that is out already holds for up to "
-            f"{config.plan.valid_for_s} s more"
-        ),
+        then="with that a plan that is out is withdrawn, and no other is published for the group",
         config=config,
         output=output,
     )
@@ -132,7 +128,7 @@ def resume(group: GroupArgument, *, output: OutputOption = "text", config: Confi
     _give(
         group,
         orders_change.resume,
-        then=lambda _: "from then on plans are published for the group again",
+        then="from then on plans are published for the group again",
         config=config,
         output=output,
     )
@@ -151,9 +147,7 @@ def trigger(group: GroupArgument, *, output: OutputOption = "text", config: Conf
     written = _give(
         group,
         lambda held: orders_change.trigger(held, now_ms=_now_ms()),
-        then=lambda config: (
-            f"no guard holds its next plan back (it is evaluated every {config.plan.interval_s} s)"
-        ),
+        then="with that the group is evaluated at once, and no guard holds its plan back",
         config=config,
         output=output,
     )
@@ -182,7 +176,7 @@ def pin(
     _give(
         group,
         lambda held: orders_change.pin(held, pins),
-        then=lambda _: "plans made from then on leave pinned partitions where they are",
+        then="plans made from then on leave pinned partitions where they are",
         config=config,
         output=output,
         pins=pins,
@@ -210,7 +204,7 @@ def unpin(
     _give(
         group,
         lambda held: orders_change.unpin(held, pins),
-        then=lambda _: "plans made from then on may move what is not pinned",
+        then="plans made from then on may move what is not pinned",
         config=config,
         output=output,
     )
@@ -220,7 +214,7 @@ def _give(
     group: str,
     change: Callable[[Orders], Orders],
     *,
-    then: Callable[[Config], str],
+    then: str,
     config: Path | None,
     output: Literal["text", "json"],
     pins: Pins | None = None,
@@ -243,7 +237,7 @@ def _give(
     else:
         typer.echo(
             f"{plain(group)} on cluster {plain(written.cluster)}: {as_text(written)}. "
-            f"The stream reads this within {settings.trigger.interval_s} s; {then(settings)}."
+            f"The stream reads this within {settings.trigger.interval_s} s; {then}."
         )
     return written
 

@@ -1,16 +1,14 @@
 """The loop closed: the job plans, real followers take it over, and the job sees what became of it."""
 
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from typer.testing import CliRunner
 
-from assignor.protocol import commands
-from assignor.protocol.commands import Orders
 from assignor.protocol.ranges import parse_ranges
+from pipeline.cli import app
 from pipeline.config_model import ControlConfig
 from pipeline.embedded import EmbeddedBroker
 from tests.support.follow_crew import Crew
@@ -28,7 +26,23 @@ def crew(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[Crew]:
         yield made
 
 
-def test_job_sees_its_plan_applied_and_obeys_its_operator(crew: Crew, tmp_path: Path) -> None:
+@pytest.fixture
+def order(crew: Crew, tmp_path: Path) -> Callable[..., None]:
+    """An operator's command about the group."""
+    file = tmp_path / "lagwise.toml"
+    servers, topic = f'"bootstrap.servers" = "{crew.bootstrap}"', f'commands_topic = "{COMMANDS}"'
+    file.write_text(f"[kafka.properties]\n{servers}\n[control]\n{topic}\n", encoding="utf-8")
+
+    def give(word: str, *more: str) -> None:
+        done = CliRunner().invoke(app, [word, crew.group, *more, "--config", str(file)])
+        assert done.exit_code == 0, done.output
+
+    return give
+
+
+def test_job_sees_its_plan_applied_and_obeys_its_operator(
+    crew: Crew, order: Callable[..., None], tmp_path: Path
+) -> None:
     # With this pause there is one plan, unless somebody asks for another.
     guards = NO_GUARDS.model_copy(update={"cooldown_s": 3600, "cooldown_max_s": 3600})
     config = job_config(
@@ -52,11 +66,11 @@ def test_job_sees_its_plan_applied_and_obeys_its_operator(crew: Crew, tmp_path: 
         )
         job.wait(lambda: _plan(job, crew.group)["status"] == "applied", what="the plan applied again")
 
-        _order(crew, triggered_at_ms=_now_ms())
+        order("trigger")
         job.wait(lambda: len(_published(job, crew.group)) > 2, what="a plan that was asked for")
         again = _published(job, crew.group)[1]
 
-        _order(crew, paused=True, pause_reason="deploy")
+        order("pause", "--reason", "deploy")
         job.wait(lambda: job.last_decision(crew.group)["decision"] == "abstain", what="the pause")
         paused = job.last_decision(crew.group)
         crew.finish()
@@ -66,7 +80,7 @@ def test_job_sees_its_plan_applied_and_obeys_its_operator(crew: Crew, tmp_path: 
     assert applied["plan"]["status_at"] > first["created_at"]
     assert again["assignment"] == first["assignment"]
     assert again["base_generation"] > generation
-    assert paused["reason"].startswith("paused by eva@desk: deploy")
+    assert ": deploy; `lagwise resume" in paused["reason"]
     assert crew.missing() == []
     assert crew.overlaps() == []
 
@@ -88,14 +102,3 @@ def _by_place(row: dict[str, Any]) -> dict[tuple[str, int], str]:
         for topic, ranges in topics
         for number in parse_ranges(ranges, at_most=100)
     }
-
-
-def _order(crew: Crew, **orders: Any) -> None:
-    given = Orders(cluster=crew.cluster, group=crew.group, at_ms=_now_ms(), by="eva@desk", **orders)
-    producer = Producer({"bootstrap.servers": crew.bootstrap, "log_level": 0})
-    producer.produce(COMMANDS, key=commands.encode_key(given), value=commands.encode(given))
-    assert producer.flush(10) == 0
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -87,8 +87,8 @@ def test_pause_keeps_the_pin_and_resume_too(give: Command) -> None:
     pins = "pinned invoices:0-3,7 payments"
     assert paused.stdout == (
         f"billing on cluster local: paused (INC-1), {pins}. "
-        "The stream reads this within 30 s; from then on no plan is published for the group; "
-        "one that is out already holds for up to 600 s more.\n"
+        "The stream reads this within 30 s; with that a plan that is out is withdrawn, and no other is published "
+        "for the group.\n"
     )
     assert f"local: {pins}. The stream" in resumed.stdout
     assert _standing(give)["billing"]["pinned"] == {"invoices": "0-3,7", "payments": "*"}

@@ -232,11 +232,15 @@ def step(world: World, event: Event, n: int) -> None:
 
     decision = world.decide()
 
-    is_out = decision.decided == "publish"
-    assert (decision.record is not None) == is_out
-    if walk.orders is not None and walk.orders.paused:
-        assert decision.decided == "abstain"
-    if is_out:
+    is_paused = walk.orders is not None and walk.orders.paused
+    if is_paused:
+        # What is out is taken back, once.
+        was_out = published is not None and published.valid_until_ms > walk.now_ms
+        assert (decision.decided, decision.record) == ("publish" if was_out else "abstain", None)
+        assert decision.epoch == (published.epoch + 1 if published is not None and was_out else None)
+    else:
+        assert (decision.record is not None) == (decision.decided == "publish")
+    if decision.record is not None:
         assert world.record is not None
         judge_published(world, world.record, epoch=(published.epoch if published else 0) + 1)
     judge_memory(walk)
@@ -246,6 +250,7 @@ def step(world: World, event: Event, n: int) -> None:
         and is_ours
         and set(before.target) == set(walk.held)
         and decision.decided != "abstain"
+        and not is_paused
     ):
         judge_pinned(walk, before, decision)
 

@@ -197,6 +197,23 @@ def test_pause_abstains_with_who_and_why() -> None:
     assert decision.reason == "paused by eva@desk: deploy; `lagwise resume g` lets plans be made again"
 
 
+def test_pause_withdraws_a_plan_that_is_out_once() -> None:
+    group = walk()
+    group.decide()
+    group.order(paused=True, pause_reason="deploy")
+
+    taken_back, quiet = group.decide(after_s=5), group.decide(after_s=5)
+    group.order(paused=False)
+    after = group.decide(after_s=5)
+
+    assert (taken_back.decided, taken_back.epoch, taken_back.record) == ("publish", 2, None)
+    assert (taken_back.reason or "").startswith("withdrawn: paused by eva@desk: deploy")
+    assert taken_back.plan is not None
+    assert taken_back.plan.status == "superseded"
+    assert quiet.decided == "abstain"
+    assert (after.decided, after.epoch) == ("publish", 3)
+
+
 def test_dry_run_goes_through_the_same_guards() -> None:
     group = walk(confirmations=2)
     group.rules = replace(group.rules, dry_run=True)
