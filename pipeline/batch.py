@@ -137,9 +137,9 @@ def store_groups(batch: Batch) -> None:
 
 
 def store_talk(batch: Batch) -> None:
-    """What followers acknowledge and operators order, when the batch has any of it."""
+    """What followers acknowledge and operators order, when the batch has any of it or is the first of a checkpoint."""
     driver, summary = batch.driver, batch.summary
-    if summary.acks and "acks" not in driver.replayed:
+    if _is_talk_due(driver, "acks", summary.acks):
         folded = fold_talk.fold_acks(
             _of_this_checkpoint(driver, "acks"),
             batch.kind("ack"),
@@ -147,7 +147,7 @@ def store_talk(batch: Batch) -> None:
             at_ms=batch.clock.at_ms,
         )
         _write(batch, "acks", _stamped(batch, folded))
-    if summary.orders and "orders" not in driver.replayed:
+    if _is_talk_due(driver, "orders", summary.orders):
         folded = fold_talk.fold_orders(_of_this_checkpoint(driver, "orders"), batch.kind("orders"))
         _write(batch, "orders", _stamped(batch, folded))
     if summary.acks or summary.orders or not driver.started:
@@ -155,10 +155,14 @@ def store_talk(batch: Batch) -> None:
         driver.has_orders = not driver.store.read("orders").isEmpty()
 
 
+def _is_talk_due(driver: Driver, name: str, records: int) -> bool:
+    return name not in driver.replayed and (records > 0 or name in driver.foreign)
+
+
 def _of_this_checkpoint(driver: Driver, name: str) -> DataFrame:
     """A table of what was said; a new checkpoint reads all of it again."""
     stored = driver.store.read(name)
-    return stored.limit(0) if not driver.started and name in driver.foreign else stored
+    return stored.limit(0) if name in driver.foreign else stored
 
 
 def store_lag(batch: Batch) -> None:

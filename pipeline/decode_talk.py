@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
 from assignor.errors import DecodeError
-from assignor.protocol import acks, commands, control
+from assignor.protocol import acks, commands
 from pipeline.schemas import ACK_FIELDS, ACKS, ORDER_FIELDS
 
 Row: TypeAlias = dict[str, Any]
@@ -81,10 +81,10 @@ _BESIDES = {
 
 
 def _orders(key: bytes, value: bytes | None) -> tuple[str, Row]:
-    if value is None:
-        cluster, group = control.decode_key(key)
-        return cluster, {"row_kind": "orders", "group_id": group, "orders": None}
     orders = commands.decode(key, value)
+    row: Row = {"row_kind": "orders", "group_id": orders.group, "orders": None}
+    if value is None:
+        return orders.cluster, row
     said = {
         "paused": orders.paused,
         "pause_reason": orders.pause_reason,
@@ -93,7 +93,7 @@ def _orders(key: bytes, value: bytes | None) -> tuple[str, Row]:
         "ordered_by": orders.by,
         "ordered_at": _time(orders.at_ms),
     }
-    return orders.cluster, {"row_kind": "orders", "group_id": orders.group, "orders": said}
+    return orders.cluster, row | {"orders": said}
 
 
 def _time(at_ms: int) -> datetime:

@@ -1,6 +1,6 @@
 """Fold: the newest word of everybody, and where partitions are by it.
 
-Records of one group are in one partition of the acks topic and of the commands topic, so their offsets order them.
+Records of one key are in one partition of their topic, so their offsets order them; hand-overs have a number each.
 """
 
 from pyspark.sql import DataFrame, Window
@@ -62,17 +62,18 @@ def fold_orders(stored: DataFrame, events: DataFrame) -> DataFrame:
 def handed_over(acks: DataFrame, groups: DataFrame) -> DataFrame:
     """One row per partition that has left its owner within the present generation.
 
-    `member_id` is who has taken it since; null while it is on its way, which nobody reads it then.
+    `member_id` is who has taken it since; null while it is on its way, when nobody reads it. Words of members that
+    the generation does not have are of a group of the same name that was deleted: its generations began anew.
 
     Args:
         acks: `schemas.ACKS`.
         groups: `schemas.CONSUMER_GROUPS`.
     """
-    present = groups.select("group_id", "generation")
+    present = groups.select("group_id", "generation", F.explode("members.member_id").alias("member_id"))
     is_taken = F.col("kind") == "taken"
     return (
         acks.where(F.col("kind").isin(*_HAND_OVERS))
-        .join(present, on=["group_id", "generation"], how="inner")
+        .join(present, on=["group_id", "generation", "member_id"], how="left_semi")
         .groupBy(*LAG_KEY)
         .agg(F.max_by(F.when(is_taken, F.col("member_id")), F.struct("hop", is_taken)).alias("member_id"))
     )

@@ -144,7 +144,9 @@ class Job:
             store=store,
             owner=owner,
             publisher=publisher,
-            states=learn_states(store.read("recommendations"), cluster=name),
+            states=learn_states(
+                store.read("recommendations"), cluster=name, interval_s=self.config.plan.interval_s
+            ),
             max_record_bytes=found.max_record_bytes,
             once=self.once,
             gate=self._gate(found, now_ms),

@@ -100,14 +100,21 @@ def make_plans(
     )
 
 
-def learn_states(recommendations: DataFrame, *, cluster: str) -> dict[str, str]:
-    """Column `state` of the newest row of each group; for a driver that starts."""
+def learn_states(recommendations: DataFrame, *, cluster: str, interval_s: int) -> dict[str, str]:
+    """Column `state` of the newest row of each group; for a driver that starts.
+
+    Args:
+        recommendations: The table.
+        cluster: Whose groups.
+        interval_s: Time between two evaluations of all groups.
+    """
     own = recommendations.where(F.col("cluster") == cluster)
     newest = own.agg(F.max("created_at")).collect()[0][0]
     if newest is None:
         return {}
-    # Every group that is there has a row for every evaluation: an hour back is enough, and a month is much to read.
-    lately = own.where(F.col("created_at") >= newest - _LATELY)
+    # Every group that is there has a row for every evaluation: to go back some is enough, and a month is much to read.
+    since = newest - max(_LATELY, timedelta(seconds=2 * interval_s))
+    lately = own.where(F.col("created_at") >= since)
     return _states(lately.groupBy("group_id").agg(F.max_by("state", "created_at").alias("state")))
 
 

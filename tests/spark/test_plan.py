@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from assignor.plan_facts import Published
 from pipeline.config_model import GroupRule, PlanConfig
 from pipeline.fold_talk import handed_over, talk_of_groups
-from pipeline.plan import PlanSettings, Stored, make_plans, rebalanced
+from pipeline.plan import PlanSettings, Stored, learn_states, make_plans, rebalanced
 from tests.support.frames import NOW_MS, at, member, picked, stored, stored_groups, stored_lag, stored_topics
 from tests.support.job import NO_GUARDS
 
@@ -165,3 +165,23 @@ def test_plan_and_memory_come_back_with_the_next_row(spark: SparkSession) -> Non
     adopted = second.state.replace('"is_adopted":false', '"is_adopted":true')
     assert rebalanced({"g": adopted, "h": second.state}, {"g": 5, "h": 5}) == ("g",)
     assert rebalanced({"g": adopted}, {"g": 4}) == ()
+
+
+def test_driver_that_starts_knows_what_was_decided_last_about_every_group(spark: SparkSession) -> None:
+    """Plans are made every two hours; a rebalance of one group got it a decision of its own shortly before the next."""
+    rows = [
+        decided("g", 0, "first"),
+        decided("g", 7200, "second"),
+        decided("h", 7200, "of both"),
+        decided("g", 14_000, "its own"),
+        decided("gone", -20_000, "long ago"),
+        decided("g", 14_001, "foreign") | {"cluster": "another"},
+    ]
+
+    states = learn_states(stored(spark, "recommendations", *rows), cluster="local", interval_s=7200)
+
+    assert states == {"g": "its own", "h": "of both"}
+
+
+def decided(group_id: str, after_s: float, state: str) -> dict[str, Any]:
+    return {"group_id": group_id, "decision": "unchanged", "created_at": at(after_s), "state": state}

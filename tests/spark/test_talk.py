@@ -89,7 +89,15 @@ def test_orders_are_read_whole(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("topic", ["acks", "commands"])
-@pytest.mark.parametrize("pair", [(b"{", b"{}"), (b'{"cluster":"local","group":"g"}', b"[]"), (b"", None)])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (b"{", b"{}"),
+        (b'{"cluster":"local","group":"g"}', b"[]"),
+        (b"", None),
+        pytest.param((b'{"group":"g","cluster":"local"}', None), id="key that compaction takes for another"),
+    ],
+)
 def test_what_cannot_be_read_is_kept_as_bad(
     spark: SparkSession, topic: str, pair: tuple[bytes, bytes | None]
 ) -> None:
@@ -172,6 +180,9 @@ def place(kind: str, position: int, hop: int, who: str, *, generation: int = 4) 
         ),
         pytest.param(
             [place("taken", 2, 1, "b", generation=5)], "a", id="of a generation that is not known yet"
+        ),
+        pytest.param(
+            [place("release", 1, 1, "x"), place("taken", 2, 1, "y")], "a", id="of a group that was deleted"
         ),
     ],
 )
