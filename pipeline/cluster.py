@@ -23,7 +23,8 @@ from pipeline.source import OFFSETS_TOPIC
 log = logging.getLogger(__name__)
 
 _COMPACTED = {"cleanup.policy": "compact"}
-_ACKS = {"cleanup.policy": "compact,delete"}
+# A hand-over holds as long as its generation, which may be months; the records of dead members have to go at last.
+_ACKS = {"cleanup.policy": "compact,delete", "retention.ms": str(90 * 86_400_000)}
 _LARGEST_RECORD = "max.message.bytes"
 # Key, headers and what Kafka puts around a record. A group id that takes more is refused by the broker.
 _AROUND_BYTES = 4096
