@@ -61,10 +61,14 @@ def _capacity(
     or with offsets that were reset, and as slow as it looks everything would go to whoever commits first. So
     it counts as fast as the others, its backlog is levelled like theirs, and with the partitions that it takes
     over from a member that drains come rates above 0, which fall as long as it stands still: then it is slow.
+
+    A member without a backlog has no limit that shows. It counts as fast as the others, but never slower than it is:
+    where a single slow member shows its capacity, the others are not taken to be like it.
     """
     index = topics.index()
     drained = np.nan_to_num(partitions.drain_rate)
     rates: list[float | None] = []
+    seen: list[float] = []
     for member in facts.members:
         pairs = [
             (index[topic], number)
@@ -78,6 +82,11 @@ def _capacity(
         )
         pid = pid[pid >= 0]
         rate = float(drained[pid].sum())
+        seen.append(rate)
         # The moving average of a member that got stuck halves for ever.
         rates.append(max(rate, LEAST_CAPACITY) if rate > 0 and lag[pid].sum() > _BACKLOG_S * rate else None)
-    return rates
+    shown = [rate for rate in rates if rate is not None]
+    if not shown:
+        return rates
+    likely = float(np.median(shown))
+    return [max(likely, least) if rate is None else rate for rate, least in zip(rates, seen, strict=True)]
