@@ -74,7 +74,7 @@ def measure_topic_offsets(folded: DataFrame, settings: TopicSettings) -> DataFra
     """`schemas.TOPIC_OFFSETS` of `fold.fold_topic_offsets`: what was answered replaces what was known.
 
     Without an answer the previous offsets and their time stay, and `error` says why. A topic that the brokers
-    no longer list gets `deleted_at`; one that is there again starts anew.
+    no longer list gets `deleted_at`; one that is there again starts anew with the first answer.
     """
     return folded.mapInArrow(partial(_each, partial(_topics, settings=settings)), schema=_TOPICS)
 
@@ -144,7 +144,10 @@ def _topics(batch: pa.RecordBatch, settings: TopicSettings) -> pa.RecordBatch:
     grown = np.where(is_reborn, UNKNOWN, difference(end, old_end))
     rate = arrival_rate(previous, grown, difference(observed_ms, old_at), settings.half_life_ms)
     unanswered = pa.scalar(settings.listing_error, pa.string())
-    deleted_ms = np.where(is_gone, _or(millis(_field(old, "deleted_at")), settings.at_ms), UNKNOWN)
+    # Until its new log is known a topic stays deleted: the old offsets under the old name would lie.
+    was_deleted_ms = millis(_field(old, "deleted_at"))
+    deleted_ms = np.where(is_gone, _or(was_deleted_ms, settings.at_ms), was_deleted_ms)
+    deleted_ms = np.where(answered, UNKNOWN, deleted_ms)
     columns = {
         "topic": batch["topic"],
         "partition": batch["partition"],

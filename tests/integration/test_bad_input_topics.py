@@ -180,11 +180,17 @@ def _make_again(bootstrap: str) -> None:
 def _after(job: RunningJob) -> Rows:
     """What the tables say once everything done so far is in: the second batch from now began after it."""
     job.wait_for_batches(2)
-    # A broker short of time leaves questions unanswered; then what was known stays.
-    job.wait(
-        lambda: not any(row["error"] for row in job.rows("topic_offsets")), what="answers about all topics"
-    )
-    return {(row["topic"], row["partition"]): row for row in job.rows("partition_lag")}
+    lags: list[dict[str, Any]] = []
+
+    def answered() -> bool:
+        # A broker short of time leaves questions unanswered; then what was known stays.
+        topics = job.rows("topic_offsets")
+        lags[:] = job.rows("partition_lag")
+        are_of_one_batch = len({row["batch_id"] for row in (*topics, *lags)}) == 1
+        return are_of_one_batch and not any(row["error"] for row in topics)
+
+    job.wait(answered, what="a batch with answers about all topics")
+    return {(row["topic"], row["partition"]): row for row in lags}
 
 
 def _all_done(asked: dict[Any, Future[Any]]) -> None:

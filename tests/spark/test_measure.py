@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.fold import assigned_partitions, fold_commits, fold_topic_offsets, newest_commits
@@ -94,6 +95,23 @@ def test_topic_made_again_starts_anew(spark: SparkSession) -> None:
     assert [(deleted, rate, [tuple(s) for s in ring]) for deleted, rate, ring in rows] == [
         (None, None, [(NOW_MS, 200)])
     ]
+
+
+@pytest.mark.parametrize(
+    ("now", "settings"),
+    [
+        ([observed(end=None, error="leader not available")], TOPICS),
+        ([], replace(TOPICS, listing_error="no broker")),
+        ([], replace(TOPICS, is_listed=False)),
+    ],
+    ids=["made again, no answer yet", "listing failed", "not listed"],
+)
+def test_deleted_topic_stays_deleted_until_it_is_answered_for(
+    spark: SparkSession, now: list[dict[str, Any]], settings: TopicSettings
+) -> None:
+    rows = picked(topics(spark, [KNOWN | {"deleted_at": at(-5)}], now, settings), "deleted_at")
+
+    assert rows == [(at(-5).replace(tzinfo=None),)]
 
 
 def lags(
