@@ -5,19 +5,13 @@ confirmations of lag that is old and large, Burrow-like freshness, and the impro
 """
 
 import math
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
-from assignor.arrays import Bools
 from assignor.assignment import Assignment
 from assignor.drain import drain_s, summed
 from assignor.group import Group
 from assignor.plan_state import GroupState
-
-DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,37 +42,6 @@ class Guards:
     def most_moves(self, n_partitions: int) -> int:
         """Partitions that one plan may move."""
         return max(2, math.ceil(self.moves_share * n_partitions))
-
-
-def resting(
-    group: Group,
-    guards: Guards,
-    state: GroupState,
-    pinned: Mapping[str, tuple[int, ...]],
-    *,
-    now_ms: int,
-) -> Bools:
-    """P entries: must the partition stay with its owner, pinned, or moved too lately or too often."""
-    topics = group.topics
-    stays = np.zeros(group.n_partitions, np.bool_)
-    for t, name in enumerate(topics.names):
-        if any(re.fullmatch(pattern, name) for pattern in guards.pin) or pinned.get(name) == ():
-            stays[topics.topic_of == t] = True
-        elif name in pinned:
-            stays[(topics.topic_of == t) & np.isin(topics.number_of, pinned[name])] = True
-    tired = [
-        name
-        for name, times in state.moved_at_ms.items()
-        if now_ms - times[-1] < guards.partition_rest_ms
-        or sum(now_ms - at_ms < DAY_MS for at_ms in times) >= guards.partition_moves_per_day
-    ]
-    index, places = topics.index(), [name.rpartition(":") for name in tired]
-    pids = topics.pids(
-        np.array([index.get(topic, -1) for topic, _, _ in places], np.int64),
-        np.array([int(number) for _, _, number in places], np.int64),
-    )
-    stays[pids[pids >= 0]] = True
-    return stays & (group.owner >= 0)
 
 
 def held_back(

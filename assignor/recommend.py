@@ -11,15 +11,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from assignor.assignment import Assignment, Unassigned
+from assignor.arrays import Bools
+from assignor.assignment import Assignment
 from assignor.drain import drain_s, lag_imbalance
 from assignor.drain_bound import lower_bound_s
 from assignor.errors import AssignorError
 from assignor.group import Group
 from assignor.plan_facts import Decision, GroupFacts, PartitionFacts, Published, Rules
-from assignor.plan_guards import held_back, resting
+from assignor.plan_guards import held_back
 from assignor.plan_outcome import expired, progress, superseded
 from assignor.plan_state import GroupState, PlanState
+from assignor.plan_stays import kept, pinned, resting
 from assignor.plan_target import Way, way_of
 from assignor.recommend_group import to_group
 from assignor.recommend_record import (
@@ -147,7 +149,12 @@ def _followed(case: _Case, state: GroupState) -> tuple[GroupState, Way | None]:
         why = "the control topic holds another plan"
         return judged(state, superseded(plan, why, now_ms=case.now_ms)), None
     way = way_of(case.group, plan)
-    return judged(state, progress(plan, way, case.group, case.facts, now_ms=case.now_ms)), way
+    plan = progress(plan, way, case.group, case.facts, now_ms=case.now_ms)
+    # A partition between two members is with neither: its hand-over has to end.
+    if way is not None and not way.is_between and _moves_pinned(case, way.target):
+        why = "partitions that it moves were pinned since"
+        return judged(state, superseded(plan, why, now_ms=case.now_ms)), None
+    return judged(state, plan), way
 
 
 def _continue(case: _Case, state: GroupState, way: Way | None) -> Decision:
@@ -200,7 +207,7 @@ def _anew(case: _Case, state: GroupState) -> Decision:
         return replace(decision, decided="dry_run", reason="plan.dry_run is on: nothing is published")
     decision = _published(case, decision, target)
     plan = state.plan
-    if plan is not None and _is_same(case, decision):
+    if plan is not None and _is_same(case, state, decision):
         state = continued(state, plan, decision, done=plan.done, valid_until_ms=case.valid_until_ms)
         return replace(decision, state=state)
     if plan is not None:
@@ -215,7 +222,7 @@ def _why_held_back(
     case: _Case, state: GroupState, decision: Decision, target: Assignment
 ) -> tuple[str | None, GroupState]:
     """What guard speaks against a plan; none does against one that is out already, or asked for by hand."""
-    if not decision.moves or _is_same(case, decision):
+    if not decision.moves or _is_same(case, state, decision):
         return None, state
     triggered_ms = _trigger(case, state)
     if triggered_ms is not None:
@@ -243,18 +250,17 @@ def _target(case: _Case, state: GroupState) -> Assignment:
         options.setdefault("max_moves", rules.guards.most_moves(group.n_partitions))
     target = chosen.assign(group, options)
     check(group, target)
-    pinned = case.facts.orders.pinned if case.facts.orders is not None else {}
-    stays = resting(group, rules.guards, state, pinned, now_ms=case.now_ms)
-    kept = int((stays & (target.member != group.owner)).sum())
-    if kept == 0:
-        return target
-    held = Assignment(
-        member=np.where(stays, group.owner, target.member),
-        why=np.where(stays, np.int8(Unassigned.ASSIGNED), target.why),
-        remarks=(*target.remarks, f"{kept} partitions stay that would move: pinned, or moved lately"),
-    )
-    check(group, held)
-    return held
+    stays = _pinned(case) | resting(group, rules.guards, state, now_ms=case.now_ms)
+    return kept(group, target, stays, by_number=chosen.joins)
+
+
+def _pinned(case: _Case) -> Bools:
+    orders = case.facts.orders
+    return pinned(case.group, case.rules.guards.pin, orders.pinned if orders is not None else {})
+
+
+def _moves_pinned(case: _Case, target: Assignment) -> bool:
+    return bool((_pinned(case) & (target.member != case.group.owner)).any())
 
 
 def _figures(case: _Case, target: Assignment) -> Decision:
@@ -295,9 +301,10 @@ def _published(case: _Case, decision: Decision, target: Assignment) -> Decision:
     return replace(decision, record=record)
 
 
-def _is_same(case: _Case, decision: Decision) -> bool:
-    """Whether the newest plan on the control topic says the same."""
-    return case.published is not None and _says(case.published) == _says(decision)
+def _is_same(case: _Case, state: GroupState, decision: Decision) -> bool:
+    """Whether the newest plan on the control topic says the same, and its members have not refused it."""
+    is_refused = state.plan is not None and state.plan.status == "refused"
+    return case.published is not None and _says(case.published) == _says(decision) and not is_refused
 
 
 def _why_unchanged(

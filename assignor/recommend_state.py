@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from assignor.group import Group
 from assignor.plan_facts import Decision, Move
-from assignor.plan_guards import DAY_MS, Guards
+from assignor.plan_guards import Guards
 from assignor.plan_outcome import helped
 from assignor.plan_state import GroupState, PlanState, place
+from assignor.plan_stays import DAY_MS
 
 _NOT_MADE = ("refused", "superseded", "expired")
 

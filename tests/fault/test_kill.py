@@ -25,7 +25,7 @@ _KILLS = [(step.__name__, when) for when in ("first", "planning") for step in ST
 
 
 class Disturbed:
-    """Twenty kills, then one run to the end, then one run over the same topic without a kill."""
+    """All the kills, then one run to the end, then one run over the same topic without a kill."""
 
     def __init__(self, bootstrap: str, folder: Path) -> None:
         self.bootstrap = bootstrap
@@ -58,7 +58,7 @@ def disturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disturbed]:
 def test_every_driver_died_where_it_was_told_to(disturbed: Disturbed) -> None:
     assert disturbed.statuses == [(step, -signal.SIGKILL) for step, _ in _KILLS]
     assert (disturbed.ended, disturbed.undisturbed) == (0, 0)
-    assert len(_KILLS) == 20
+    assert len(_KILLS) >= 20
 
 
 def test_no_commit_no_tombstone_and_no_member_is_lost(disturbed: Disturbed) -> None:

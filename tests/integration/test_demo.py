@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +22,16 @@ from tests.support.waiting import wait_until
 
 _FOLDER = Path(".lagwise/demo")
 _ENDED_WITHIN_S = 120.0
+
+
+class Ended(NamedTuple):
+    """What a demo has left."""
+
+    place: Path
+    said: str
+    processes: set[int]
+    """Its children and theirs, as long as it ran."""
+    summary: dict[str, Any]
 
 
 @contextmanager
@@ -92,18 +103,29 @@ def _lag_by_group(lags: pa.Table) -> dict[str, int]:
     return {row["group_id"]: row["lag_sum"] for row in sums}
 
 
-def test_summary_is_what_tables_and_control_topic_hold(tmp_path: Path) -> None:
-    with _demo(tmp_path, "--json", "summary.json", "--keep") as demo:
-        said = _read_until(demo, "billing: publish epoch 1")
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    """A demo that was ended by Ctrl-C as soon as its first followers had taken a plan over."""
+    place = tmp_path_factory.mktemp("demo")
+    with _demo(place, "--json", "summary.json", "--keep") as demo:
+        said = _read_until(demo, "billing: moved")
         processes = _descendants(demo.pid)
         demo.send_signal(signal.SIGINT)
         rest, errors = demo.communicate(timeout=_ENDED_WITHIN_S)
-
     assert (demo.returncode, errors) == (0, "")
-    assert len(processes) > 8
-    assert not _running(processes)
-    summary = json.loads((tmp_path / "summary.json").read_text())
-    tables = Tables(str(tmp_path / _FOLDER / "tables"))
+    summary = json.loads((place / "summary.json").read_text())
+    return Ended(place, "".join(said) + rest, processes, summary)
+
+
+def test_ctrl_c_ends_all_processes_and_prints_no_colours_into_a_pipe(ended: Ended) -> None:
+    assert len(ended.processes) > 8
+    assert not _running(ended.processes)
+    assert "\x1b" not in ended.said
+
+
+def test_summary_is_what_tables_and_control_topic_hold(ended: Ended) -> None:
+    summary = ended.summary
+    tables = Tables(str(ended.place / _FOLDER / "tables"))
     lags = tables.read("partition_lag", columns=["group_id", "lag", "batch_id"])
     plans = tables.read("recommendations", columns=["group_id", "decision", "epoch", "reason"])
     made = plans.filter(pc.field("decision") == "publish").to_pylist()
@@ -118,7 +140,7 @@ def test_summary_is_what_tables_and_control_topic_hold(tmp_path: Path) -> None:
         "control_topic": "lagwise.assignments",
         "bootstrap_servers": summary["bootstrap_servers"],
         "by_group": summary["by_group"],
-        "plot": str(tmp_path / ".lagwise" / "lagwise-demo.html"),
+        "plot": str(ended.place / ".lagwise" / "lagwise-demo.html"),
     }
     ends = {one["group_id"]: one["lag_at_end"] for one in summary["by_group"]}
     # What has no commit yet is no lag, but is waiting to be read.
@@ -126,30 +148,21 @@ def test_summary_is_what_tables_and_control_topic_hold(tmp_path: Path) -> None:
     assert all(ends[name] >= lag for name, lag in _lag_by_group(lags).items())
     assert [one["group_id"] for one in summary["by_group"] if one["follows"]] == ["billing", "shipping"]
     assert summary["batch_seconds_p50"] > 0
-    assert "\x1b" not in "".join(said) + rest
-    published = _published(tmp_path, summary["control_topic"])
+    published = _published(ended.place, summary["control_topic"])
     assert published == {(plan["group_id"], plan["epoch"]) for plan in made}
     assert ("billing", 1) in published
     assert not any(group.endswith("-plain") for group, _ in published)
 
 
-def test_followers_take_a_plan_over_and_the_page_shows_it(tmp_path: Path) -> None:
-    with _demo(tmp_path, "--json", "summary.json") as demo:
-        _read_until(demo, "billing: moved")
-        demo.send_signal(signal.SIGINT)
-        rest, errors = demo.communicate(timeout=_ENDED_WITHIN_S)
-
-    assert (demo.returncode, errors) == (0, "")
-    results = {
-        one["group_id"]: one for one in json.loads((tmp_path / "summary.json").read_text())["by_group"]
-    }
+def test_followers_take_a_plan_over_and_the_page_shows_it(ended: Ended) -> None:
+    results = {one["group_id"]: one for one in ended.summary["by_group"]}
     assert results["billing"]["moves"] >= 1
     assert results["billing-plain"]["moves"] == 0
-    assert re.search(r"^billing-plain +no +", rest, re.MULTILINE)
-    page = tmp_path / ".lagwise" / "lagwise-demo.html"
-    assert f"lag over time: {page}" in rest
+    assert "billing: publish epoch 1" in ended.said
+    assert re.search(r"^billing-plain +no +", ended.said, re.MULTILINE)
+    page = ended.place / ".lagwise" / "lagwise-demo.html"
+    assert f"lag over time: {page}" in ended.said
     assert "billing (follows)" in page.read_text()
-    assert not (tmp_path / _FOLDER).exists()
 
 
 def test_time_is_up_so_long_after_the_first_batch(tmp_path: Path) -> None:

@@ -1,23 +1,42 @@
-"""Traffic under which the driver is killed: producers, groups that commit, rebalance, and are deleted."""
+"""Traffic under which the driver is killed: producers, groups that commit, rebalance, and are deleted, and talk."""
 
 import threading
+import time
 from collections.abc import Iterator
 from itertools import count
 from types import TracebackType
+from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 
+from assignor.protocol import acks, commands
+from assignor.protocol.acks import Accepted
+from assignor.protocol.commands import Orders
 from assignor.protocol.control import decode_key
 from tests.support.broker import admin_client, create_topics
 
 CONTROL_TOPIC = "lagwise.assignments"
-_TOPICS = {"orders": 6, "invoices": 4}
-_GROUPS = (
-    ("billing", "orders", 0.02),
-    ("billing", "orders", 0.2),
-    ("audit", "invoices", 0.05),
-    ("audit", "orders", 0.1),
+_TOPICS = {"orders": 6, "invoices": 4, "lagwise.acks": 1, "lagwise.commands": 1}
+
+
+class _Reader(NamedTuple):
+    """A member of a group."""
+
+    group: str
+    topic: str
+    client: str
+    pause_s: float
+    """Between two records."""
+
+
+_READERS = (
+    # Member ids begin with the client id, and the range assignor goes by them: the slow one gets the busy partitions.
+    _Reader("billing", "orders", "a-fast", 0.02),
+    _Reader("billing", "orders", "z-slow", 0.2),
+    _Reader("audit", "invoices", "a", 0.05),
+    _Reader("audit", "orders", "b", 0.1),
 )
+_LATER_THAN_ALL = 1_000_000
 
 
 class Traffic:
@@ -32,8 +51,8 @@ class Traffic:
     def __enter__(self) -> "Traffic":
         create_topics(self.bootstrap, _TOPICS)
         self._start(self._produce)
-        for group, topic, pause_s in _GROUPS:
-            self._start(lambda g=group, t=topic, s=pause_s: self._consume(g, t, s, self.stop))
+        for reader in _READERS:
+            self._start(lambda r=reader: self._consume(r, self.stop))
         return self
 
     def __exit__(
@@ -44,13 +63,13 @@ class Traffic:
             thread.join()
 
     def disturb(self) -> None:
-        """A member joins a group and leaves it, and a group comes, commits, and is deleted with its offsets."""
+        """A member joins a group and leaves it; a group comes, commits, and is deleted; members and operators talk."""
         number = next(self.passing)
+        self._talk(number)
         for group in ("billing", f"passing-{number}"):
             left = threading.Event()
-            thread = threading.Thread(
-                target=self._consume, args=(group, "orders", 0.01, left, 20), daemon=True
-            )
+            reader = _Reader(group, "orders", "passing", 0.01)
+            thread = threading.Thread(target=self._consume, args=(reader, left, 20), daemon=True)
             thread.start()
             thread.join()
         if number % 2 == 0:
@@ -58,6 +77,23 @@ class Traffic:
             admin = admin_client(self.bootstrap)
             for future in admin.delete_consumer_groups([f"passing-{number}"]).values():
                 future.result(timeout=60)
+
+    def _talk(self, number: int) -> None:
+        """One member more accepts a plan of a generation to come, and an operator changes the reason of an order."""
+        producer = Producer({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        cluster, at_ms = str(producer.list_topics(timeout=30).cluster_id), time.time_ns() // 1_000_000
+        ack = Accepted(
+            cluster=cluster,
+            group="audit",
+            generation=_LATER_THAN_ALL,
+            epoch=1,
+            member=f"m-{number}",
+            at_ms=at_ms,
+        )
+        orders = Orders(cluster=cluster, group="audit", pause_reason=f"reason {number}", at_ms=at_ms)
+        producer.produce("lagwise.acks", key=acks.encode_key(ack), value=acks.encode(ack))
+        producer.produce("lagwise.commands", key=commands.encode_key(orders), value=commands.encode(orders))
+        assert producer.flush(30) == 0
 
     def _start(self, work: "threading._Target") -> None:  # type: ignore[name-defined]
         thread = threading.Thread(target=work, daemon=True)
@@ -69,31 +105,30 @@ class Traffic:
         for number in count():
             if self.stop.wait(0.01):
                 break
-            for topic, partitions in _TOPICS.items():
-                producer.produce(topic, value=str(number), partition=min(number % 11, partitions - 1))
+            for topic in ("orders", "invoices"):
+                producer.produce(topic, value=str(number), partition=min(number % 11, _TOPICS[topic] - 1))
             producer.poll(0)
         producer.flush(10)
 
-    def _consume(
-        self, group: str, topic: str, pause_s: float, until: threading.Event, records: int = 0
-    ) -> None:
+    def _consume(self, reader: _Reader, until: threading.Event, records: int = 0) -> None:
         consumer = Consumer(
             {
                 "bootstrap.servers": self.bootstrap,
-                "group.id": group,
+                "client.id": reader.client,
+                "group.id": reader.group,
                 "auto.offset.reset": "earliest",
                 "auto.commit.interval.ms": 300,
                 "session.timeout.ms": 6000,
                 "log_level": 0,
             }
         )
-        consumer.subscribe([topic])
+        consumer.subscribe([reader.topic])
         read = 0
         while not until.is_set() and not (records and read >= records):
             message = consumer.poll(0.2)
             if message is not None and message.error() is None:
                 read += 1
-                until.wait(pause_s)
+                until.wait(reader.pause_s)
         consumer.close()
 
 

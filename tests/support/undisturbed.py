@@ -9,6 +9,8 @@ from deltalake import DeltaTable
 Row = tuple[Any, ...]
 
 COMMIT = ("group_id", "topic", "partition", "committed_offset", "commit_position", "leader_epoch")
+ACK = ("group_id", "kind", "id", "generation", "epoch", "position")
+ORDER = ("group_id", "pause_reason", "position")
 GROUP = ("group_id", "group_type", "state", "assignor", "generation", "members", "group_position")
 
 
@@ -19,14 +21,16 @@ def rows(root: str, table: str, columns: tuple[str, ...]) -> list[Row]:
 
 
 def assert_same_state(disturbed: str, calm: str) -> None:
-    """Commits with their positions, and groups with their members, are the same under both roots."""
-    commits = rows(disturbed, "partition_lag", COMMIT)
-    groups = rows(disturbed, "consumer_groups", GROUP)
-
-    assert commits == rows(calm, "partition_lag", COMMIT)
-    assert groups == rows(calm, "consumer_groups", GROUP)
-    assert commits
-    assert groups
+    """Commits, groups with their members, acknowledgements and orders are the same under both roots."""
+    for table, columns in (
+        ("partition_lag", COMMIT),
+        ("consumer_groups", GROUP),
+        ("acks", ACK),
+        ("orders", ORDER),
+    ):
+        stored = rows(disturbed, table, columns)
+        assert stored, table
+        assert stored == rows(calm, table, columns), table
 
 
 def assert_nothing_doubled(root: str) -> None:

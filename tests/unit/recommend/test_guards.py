@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from assignor.plan_facts import Rules
+from assignor.plan_facts import AckFacts, Rules
 from tests.support.facts import NO_GUARDS, RULES
 from tests.support.plan_walk import Walk
 
@@ -231,3 +231,17 @@ def test_lag_sticky_stays_below_its_share_of_moves() -> None:
 
     assert decision.decided == "publish"
     assert 0 < len(decision.moves) <= 4
+
+
+def test_plan_that_its_members_have_refused_goes_through_the_guards_again() -> None:
+    group = walk(cooldown_ms=3_600_000, cooldown_max_ms=7_200_000)
+    group.decide()
+    group.acks = (AckFacts(kind="refused", member_id="b", epoch=1, why="static"),)
+
+    young = group.decide(after_s=60)
+    old = group.decide(after_s=RULES.valid_for_ms / 1000)
+    rested = group.decide(after_s=3600)
+
+    assert young.reason == "plan epoch 1 still says so"
+    assert (old.reason or "").startswith("held back by cooldown: ")
+    assert (rested.decided, rested.epoch, rested.state.cooldown_ms) == ("publish", 2, 7_200_000)

@@ -326,3 +326,38 @@ def _both(one: PartitionFacts, other: PartitionFacts) -> PartitionFacts:
     names = [name for name in PartitionFacts.__slots__ if name != "topic"]
     arrays = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names}
     return PartitionFacts(topic=one.topic + other.topic, **arrays)
+
+
+def test_pin_ends_a_plan_that_would_move_the_partition() -> None:
+    group = walk()
+    group.decide()
+    group.held = HALFWAY
+    group.order(pinned={"t": (3,)})
+
+    replaced = group.decide(after_s=10)
+
+    assert replaced.plan is not None
+    assert replaced.plan.status == "partly"
+    assert replaced.plan.why == "1 of 2 moves were made; partitions that it moves were pinned since"
+    assert (replaced.decided, replaced.epoch, replaced.moves) == ("publish", 2, ())
+
+
+def test_pin_lets_a_partition_that_is_between_two_members_arrive() -> None:
+    group = walk()
+    group.decide()
+    group.held = {"a": {"t": (0,)}, "b": {"t": (2, 3)}}
+    group.order(pinned={"t": (3,)})
+
+    assert group.decide(after_s=10).decided == "unchanged"
+
+
+def test_pin_holds_after_a_rebalance_too() -> None:
+    group = walk()
+    group.apply(group.decide())
+    group.decide(after_s=60)
+    group.held, group.generation = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}, 5
+    group.order(pinned={"t": (1,)})
+
+    again = group.decide(after_s=1)
+
+    assert {move.partition for move in again.moves} == {3}
