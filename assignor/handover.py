@@ -42,13 +42,12 @@ def next_step(group: Group, target: Assignment, *, by_number: bool = False) -> A
     """
     waiting = withheld(group, target)
     if by_number:
-        waiting |= of_their_numbers(group, waiting) & (target.member != group.ownership.holder)
+        waiting |= _of_waiting_numbers(group, waiting) & (target.member != group.ownership.holder)
     return target.without(waiting & (target.member >= 0), why=Unassigned.WITHHELD)
 
 
-def of_their_numbers(group: Group, chosen: Bools) -> Bools:
-    """P entries: is any partition of the same number, in whichever topic, among those chosen."""
+def _of_waiting_numbers(group: Group, waiting: Bools) -> Bools:
     number = group.topics.number_of
-    is_chosen = np.zeros(int(group.topics.counts.max(initial=0)), np.bool_)
-    is_chosen[number[chosen]] = True
-    return is_chosen[number]
+    waits = np.zeros(int(group.topics.counts.max(initial=0)), np.bool_)
+    waits[number[waiting]] = True
+    return waits[number]

@@ -1,7 +1,7 @@
 """What keeps a better target back for a while, or for good: a plan that moves little, seldom, and for a reason.
 
-Every rule is one that a production balancer has: uForwarder's limits per round and per partition, uReplicator's
-confirmations of lag that is old and large, Burrow-like freshness, and the improvement band of ruskaof.
+Every rule is one that a production balancer has: uForwarder's limits per round and per partition (`plan_stays`),
+uReplicator's confirmations of lag that is old and large, Burrow-like freshness, and the improvement band of ruskaof.
 """
 
 import math

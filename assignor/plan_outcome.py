@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from assignor.group import Group
-from assignor.plan_facts import GroupFacts
+from assignor.plan_facts import AckFacts, GroupFacts
 from assignor.plan_state import PlanState, PlanStatus
 from assignor.plan_target import Way
 
@@ -26,7 +26,7 @@ def progress(plan: PlanState, way: Way | None, group: Group, facts: GroupFacts, 
     plan = replace(_drained(plan, group, now_ms=now_ms), is_left=is_left)
     if plan.status != "open":
         return plan
-    accepted = any(ack.epoch == plan.epoch and ack.kind in {"accepted", "applied"} for ack in facts.acks)
+    accepted = any(ack.kind in {"accepted", "applied"} for ack in _said(plan, facts))
     done = way.done if way is not None and not way.is_off else 0
     plan = replace(plan, is_adopted=plan.is_adopted or accepted or done > 0, done=max(done, plan.done))
     if way is not None and way.is_there:
@@ -64,9 +64,15 @@ def helped(plan: PlanState | None, group: Group) -> bool:
 
 def _refusal(plan: PlanState, facts: GroupFacts) -> str | None:
     """Who has refused the newest publication, and why."""
-    refused = [ack for ack in facts.acks if ack.epoch == plan.epoch and ack.kind == "refused"]
+    refused = [ack for ack in _said(plan, facts) if ack.kind == "refused"]
     first = min(refused, key=lambda ack: ack.member_id, default=None)
     return f"member {first.member_id}: {first.why}" if first else None
+
+
+def _said(plan: PlanState, facts: GroupFacts) -> list[AckFacts]:
+    """What members of the group say of the newest publication."""
+    members = {member.member_id for member in facts.members}
+    return [ack for ack in facts.acks if ack.epoch == plan.epoch and ack.member_id in members]
 
 
 def _drained(plan: PlanState, group: Group, *, now_ms: int) -> PlanState:

@@ -53,7 +53,7 @@ class PlanState:
     """The group had other members or partitions once its time was over, and is not brought back to the target."""
 
     @property
-    def is_pinned(self) -> bool:
+    def is_restored(self) -> bool:
         """Whether the group is brought back to the target after a rebalance, at once."""
         return self.is_adopted and self.status in {"open", "applied"} and not self.is_left
 

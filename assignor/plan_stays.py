@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from assignor.arrays import Bools
 from assignor.assignment import Assignment, Unassigned
 from assignor.group import Group
-from assignor.handover import of_their_numbers
 from assignor.plan_guards import Guards
 from assignor.plan_state import GroupState
 from assignor.verify import check
@@ -60,17 +60,40 @@ def kept(group: Group, target: Assignment, stays: Bools, *, by_number: bool) -> 
         group: With the owners.
         target: Complete and valid.
         stays: P entries; only partitions that have an owner.
-        by_number: Where a partition stays, so do all of its number: the strategy joins topics (KIP-315).
+        by_number: The strategy joins topics (KIP-315): partitions of the same number follow the one that stays to
+            its owner. If they stay with several owners, none of the number moves.
     """
-    if by_number:
-        stays = of_their_numbers(group, stays) & (group.owner >= 0)
-    count = int((stays & (target.member != group.owner)).sum())
-    if count == 0:
+    if not (stays & (target.member != group.owner)).any():
         return target
-    held = Assignment(
-        member=np.where(stays, group.owner, target.member),
-        why=np.where(stays, np.int8(Unassigned.ASSIGNED), target.why),
+    held = _with_partners(group, target, stays) if by_number else _in_place(group, target, stays)
+    count = int(((held.member == group.owner) & (target.member != group.owner) & (group.owner >= 0)).sum())
+    held = replace(
+        held,
         remarks=(*target.remarks, f"{count} partitions stay that would move: pinned, or moved lately"),
     )
     check(group, held)
     return held
+
+
+def _in_place(group: Group, target: Assignment, stays: Bools) -> Assignment:
+    return Assignment(
+        member=np.where(stays, group.owner, target.member),
+        why=np.where(stays, np.int8(Unassigned.ASSIGNED), target.why),
+    )
+
+
+def _with_partners(group: Group, target: Assignment, stays: Bools) -> Assignment:
+    number, n_numbers = group.topics.number_of, int(group.topics.counts.max(initial=0))
+    first = np.full(n_numbers, group.n_members, np.int32)
+    last = np.full(n_numbers, -1, np.int32)
+    np.minimum.at(first, number[stays], group.owner[stays])
+    np.maximum.at(last, number[stays], group.owner[stays])
+    held = _in_place(group, target, stays | ((last > first)[number] & (group.owner >= 0)))
+    has_place = (target.why == Unassigned.ASSIGNED) | (target.why == Unassigned.OWNER_DOES_NOT_READ)
+    follows = (last == first)[number] & ~stays & has_place
+    reads = group.subscriptions.allows(group.topics.topic_of, last[number])
+    held = Assignment(
+        member=np.where(follows, last[number], held.member),
+        why=np.where(follows, np.int8(Unassigned.ASSIGNED), held.why),
+    )
+    return held.without(follows & ~reads, why=Unassigned.OWNER_DOES_NOT_READ)

@@ -4,6 +4,7 @@ Source: the pinned target of `lag-sticky`; Kafka's cooperative protocol (KIP-429
 one step to the next.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from assignor.arrays import Bools, Int32s, Int64s
 from assignor.assignment import Assignment, Unassigned
 from assignor.errors import AbstainError, AssignorError
 from assignor.group import Group
-from assignor.plan_state import PlanState, Ranges
+from assignor.plan_state import PlanState, Ranges, place
 from assignor.protocol.ranges import parse_ranges
 from assignor.verify import check
 
@@ -30,6 +31,8 @@ class Way:
     """Some partition is with a member that the plan gives no reason for: the group was rebalanced."""
     is_between: bool
     """Some partition is on its way from one member to another."""
+    left: frozenset[str]
+    """Places (`plan_state.place`) that are still with the member that the plan takes them from."""
 
     @property
     def is_there(self) -> bool:
@@ -50,13 +53,15 @@ def way_of(group: Group, plan: PlanState) -> Way | None:
     giver = _members(group, plan.gives)
     there: Bools = holder == target.member
     between: Bools = (holder < 0) & (target.member >= 0)
-    on_way: Bools = there | between | ((giver >= 0) & (holder == giver))
+    left: Bools = ~there & (giver >= 0) & (holder == giver)
+    on_way: Bools = there | between | left
     return Way(
         target=target,
         moves=plan.moves,
         done=plan.moves - int((~there).sum()),
         is_off=not bool(on_way.all()),
         is_between=bool(between.any()),
+        left=frozenset(_places(group, left)),
     )
 
 
@@ -90,6 +95,12 @@ def _members(group: Group, placed: Ranges) -> Int32s:
         for topic, ranges in placed.get(member_id, {}).items():
             member[_pids(group, index.get(topic, -1), ranges)] = number
     return member
+
+
+def _places(group: Group, chosen: Bools) -> Iterator[str]:
+    topics = group.topics
+    for pid in np.flatnonzero(chosen).tolist():
+        yield place(topics.names[topics.topic_of[pid]], int(topics.number_of[pid]))
 
 
 def _pids(group: Group, topic: int, ranges: str) -> Int64s:

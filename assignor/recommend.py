@@ -55,8 +55,8 @@ def decide(
     over, or other members make it void, and it is published again for each new generation, at once. Otherwise a
     plan is published when its target or the base it starts from is another than that of the newest published
     plan, unless a guard holds it back, and again before that one expires. A group that has its target already,
-    with no other plan out, is left alone. A plan that is out when the group is paused is withdrawn: that is published
-    as a decision without a record.
+    with no other plan out, is left alone. A plan that is out when the group is paused, or when a partition is pinned
+    that it would move, is withdrawn: that is published as a decision without a record.
 
     Args:
         facts: The group's newest record, and what its members and operators say.
@@ -82,6 +82,8 @@ def decide(
             now_ms=now_ms,
         )
         state, way = _followed(case, state)
+        if way is not None and _moves_pinned(case, way.target):
+            return _ended_by_pin(case, state, way)
         return _continue(case, state, way)
     except AssignorError as error:
         plan = expired(state.plan, facts, now_ms=now_ms) if state.plan else None
@@ -100,7 +102,8 @@ def _withdrawn(
 ) -> Decision:
     """The decision to take back what is out; members stay where they are."""
     why = f"withdrawn: {why}"
-    plan = superseded(state.plan, why, now_ms=now_ms) if state.plan else None
+    if state.plan is not None:
+        state = judged(state, superseded(state.plan, why, now_ms=now_ms))
     return Decision(
         decided="publish",
         reason=why,
@@ -111,8 +114,8 @@ def _withdrawn(
         base_hash="",
         target_hash="",
         valid_until_ms=now_ms,
-        plan=plan,
-        state=replace(state, plan=plan),
+        plan=state.plan,
+        state=state,
     )
 
 
@@ -150,11 +153,19 @@ def _followed(case: _Case, state: GroupState) -> tuple[GroupState, Way | None]:
         return judged(state, superseded(plan, why, now_ms=case.now_ms)), None
     way = way_of(case.group, plan)
     plan = progress(plan, way, case.group, case.facts, now_ms=case.now_ms)
-    # A partition between two members is with neither: its hand-over has to end.
-    if way is not None and not way.is_between and _moves_pinned(case, way.target):
-        why = "partitions that it moves were pinned since"
-        return judged(state, superseded(plan, why, now_ms=case.now_ms)), None
-    return judged(state, plan), way
+    return judged(state, plan, left=way.left if way is not None else ()), way
+
+
+def _ended_by_pin(case: _Case, state: GroupState, way: Way) -> Decision:
+    """Take back the plan that is out, or plan anew where it is out no more."""
+    why, now_ms = "partitions that it moves were pinned since", case.now_ms
+    if state.plan is not None:
+        # Without the pin it would not come back either: it was made for lag that is gone by then.
+        plan = replace(superseded(state.plan, why, now_ms=now_ms), is_left=True)
+        state = judged(state, plan, left=way.left)
+    if case.published is not None and now_ms < case.published.valid_until_ms:
+        return _withdrawn(case.facts, case.rules, case.published, state, why=why, now_ms=now_ms)
+    return _anew(case, state)
 
 
 def _continue(case: _Case, state: GroupState, way: Way | None) -> Decision:
@@ -163,7 +174,7 @@ def _continue(case: _Case, state: GroupState, way: Way | None) -> Decision:
     if plan is None or way is None or way.is_there or case.rules.dry_run:
         return _anew(case, state)
     is_rebalanced = case.facts.generation != plan.base_generation and not way.is_between
-    if is_rebalanced and plan.is_pinned:
+    if is_rebalanced and plan.is_restored:
         return _again(case, state, plan, way)
     if plan.status != "open":
         return _anew(case, state)
@@ -207,7 +218,7 @@ def _anew(case: _Case, state: GroupState) -> Decision:
         return replace(decision, decided="dry_run", reason="plan.dry_run is on: nothing is published")
     decision = _published(case, decision, target)
     plan = state.plan
-    if plan is not None and _is_same(case, state, decision):
+    if plan is not None and _is_out(case, state, decision):
         state = continued(state, plan, decision, done=plan.done, valid_until_ms=case.valid_until_ms)
         return replace(decision, state=state)
     if plan is not None:
@@ -222,7 +233,7 @@ def _why_held_back(
     case: _Case, state: GroupState, decision: Decision, target: Assignment
 ) -> tuple[str | None, GroupState]:
     """What guard speaks against a plan; none does against one that is out already, or asked for by hand."""
-    if not decision.moves or _is_same(case, state, decision):
+    if not decision.moves or _is_out(case, state, decision):
         return None, state
     triggered_ms = _trigger(case, state)
     if triggered_ms is not None:
@@ -301,10 +312,10 @@ def _published(case: _Case, decision: Decision, target: Assignment) -> Decision:
     return replace(decision, record=record)
 
 
-def _is_same(case: _Case, state: GroupState, decision: Decision) -> bool:
-    """Whether the newest plan on the control topic says the same, and its members have not refused it."""
-    is_refused = state.plan is not None and state.plan.status == "refused"
-    return case.published is not None and _says(case.published) == _says(decision) and not is_refused
+def _is_out(case: _Case, state: GroupState, decision: Decision) -> bool:
+    """Whether the newest plan on the control topic says the same, and members may still take it."""
+    is_over = state.plan is not None and state.plan.status in {"refused", "partly", "expired"}
+    return case.published is not None and _says(case.published) == _says(decision) and not is_over
 
 
 def _why_unchanged(

@@ -1,5 +1,6 @@
 """What a decision leaves for the next one."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from assignor.group import Group
@@ -20,12 +21,20 @@ def counted(state: GroupState, base_hash: str | None) -> GroupState:
     return replace(state, base_hash=base_hash, confirmations=again + 1)
 
 
-def judged(state: GroupState, plan: PlanState) -> GroupState:
-    """The state with this outcome of its plan; what a plan was to move, and nobody has moved, needs no rest."""
-    if plan.status not in _NOT_MADE or state.plan is None:
+def judged(state: GroupState, plan: PlanState, *, left: Collection[str] = ()) -> GroupState:
+    """The state with this outcome of its plan; what the plan was to move, and nobody has moved, needs no rest.
+
+    Args:
+        state: Before it.
+        plan: Its plan.
+        left: Places that are still with the member that the plan takes them from.
+    """
+    if state.plan is None or plan.status not in (*_NOT_MADE, "partly"):
         return replace(state, plan=plan)
     moved = {
-        name: tuple(at_ms for at_ms in times if at_ms != plan.published_at_ms)
+        name: times
+        if plan.status == "partly" and name not in left
+        else tuple(at_ms for at_ms in times if at_ms != plan.published_at_ms)
         for name, times in state.moved_at_ms.items()
     }
     return replace(state, plan=plan, moved_at_ms={name: times for name, times in moved.items() if times})

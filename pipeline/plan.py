@@ -141,7 +141,7 @@ def rebalanced(states: Mapping[str, str], generations: Mapping[str, int | None])
 
 def _waits(state: str | None, generation: int | None) -> bool:
     plan = from_json(state).plan
-    return plan is not None and plan.is_pinned and generation not in {None, plan.base_generation}
+    return plan is not None and plan.is_restored and generation not in {None, plan.base_generation}
 
 
 def _known(

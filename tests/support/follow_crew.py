@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from random import Random
 from types import TracebackType
 from typing import Any, TypeAlias
 
@@ -22,6 +23,7 @@ from confluent_kafka import Producer
 
 from assignor.protocol import control
 from assignor.protocol.acks import AnyAck
+from assignor.protocol.control import ControlRecord
 from tests.support.acks_topic import read_acks
 from tests.support.broker import admin_client, create_topics
 from tests.support.flow import Flow
@@ -51,6 +53,10 @@ class Crew:
         self._producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
         self._flow = Flow(bootstrap, self.topic, partitions=partitions)
         self._epoch = 0
+        self._said: list[ControlRecord] = []
+        self._late: list[ControlRecord] = []
+        self.late = 0
+        """Plans that came behind a later one."""
 
     def __enter__(self) -> "Crew":
         self._flow.start()
@@ -70,7 +76,7 @@ class Crew:
         """Records in each partition."""
         return self._flow.produced
 
-    def start(self, who: str, **options: str) -> None:
+    def start(self, who: str, **options: Any) -> None:
         """A process; options are those of `tests.support.follow_member`."""
         fixed = {"bootstrap": self.bootstrap, "group": self.group, "topic": self.topic, "log": str(self._log)}
         topics = {"control": self.control, "acks": self.acks}
@@ -125,16 +131,38 @@ class Crew:
 
     def publish(self, generation: int, base: Mapping[str, list[int]], target: Mapping[str, list[int]]) -> int:
         """Put a plan on the control topic, and give its epoch."""
+        epoch, record = self._record(generation, base, target)
+        self._write(record)
+        return epoch
+
+    def publish_in_disorder(
+        self, generation: int, base: Mapping[str, list[int]], target: Mapping[str, list[int]], random: Random
+    ) -> None:
+        """As no control topic ever should: the plan comes now, twice, later, or after an older one comes again."""
+        _, record = self._record(generation, base, target)
+        disorder = random.choice(["now", "now", "twice", "later", "older"])
+        if disorder == "later":
+            self._late.append(record)
+            return
+        if disorder == "older" and self._said:
+            self._write(random.choice(self._said[-5:]))
+        self._write(record)
+        if disorder == "twice":
+            self._write(record)
+        for late in self._late:
+            # Behind a plan with a later epoch.
+            self._write(late)
+        self.late += len(self._late)
+        self._late.clear()
+
+    def _record(
+        self, generation: int, base: Mapping[str, list[int]], target: Mapping[str, list[int]]
+    ) -> tuple[int, ControlRecord]:
         self._epoch += 1
-        record = plan(
-            base,
-            target,
-            epoch=self._epoch,
-            generation=generation,
-            topic=self.topic,
-            cluster=self.cluster,
-            group=self.group,
-        )
+        names = {"topic": self.topic, "cluster": self.cluster, "group": self.group}
+        return self._epoch, plan(base, target, epoch=self._epoch, generation=generation, **names)
+
+    def _write(self, record: ControlRecord) -> None:
         self._producer.produce(
             self.control,
             key=key_of(record),
@@ -142,7 +170,7 @@ class Crew:
             headers=control.headers(record.epoch),
         )
         assert self._producer.flush(10) == 0
-        return self._epoch
+        self._said.append(record)
 
     def all_acks(self) -> list[AnyAck]:
         """The acks topic, from its beginning."""

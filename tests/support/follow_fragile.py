@@ -14,7 +14,9 @@ from assignor.clients.follower_state import (
     Event,
     FollowerState,
     Mark,
+    Phase,
     Place,
+    Rejoin,
     Token,
     Write,
 )
@@ -24,11 +26,15 @@ from tests.support.follow_log import OPTIONS, note
 SESSION_S = 3.0
 
 
-class Fragile(Follower):
-    """Hurts itself once, just before an action that belongs to the chosen point: "stopped:KILL", "offered:STOP".
+_PHASES = {"following": Phase.FOLLOW, "out-pending": Phase.OUT_PENDING}
 
-    The point may be chosen later, too, by `arm`. If it was stopped beyond its session, the commit that it then
-    makes is a zombie's, and what becomes of it is noted.
+
+class Fragile(Follower):
+    """Hurts itself at chosen points, one after the other: "stopped:KILL", or "offered:STOP,out-pending:KILL".
+
+    A point is just before an action, just behind a release, or the entry into a phase. It may be chosen later, too,
+    by `arm`. If it was stopped beyond its session, the commit that it then makes is a zombie's, and what becomes of it
+    is noted.
     """
 
     _is_zombie = False
@@ -38,28 +44,53 @@ class Fragile(Follower):
         OPTIONS["hurt"] = hurt
 
     def _carry_out_next(self) -> None:
-        point, _, number = OPTIONS.get("hurt", "").partition(":")
-        if point and self._is_at(point, self._todo[0]):
-            OPTIONS.pop("hurt")
-            note("hurt")
-            stopped_s = time.monotonic()
-            os.kill(os.getpid(), getattr(signal, f"SIG{number}"))
-            self._is_zombie = time.monotonic() - stopped_s > SESSION_S
+        action = self._todo[0]
+        self._hurt_at(_points_before(action, self.state))
         super()._carry_out_next()
+        if isinstance(action, Write) and isinstance(action.ack, Release) and _next_point() == "released":
+            # Or it would be as if killed before it had said so.
+            self._side._writer.flush(5)
+            self._hurt_at({"released"})
         self._is_zombie = False
 
     def _advance(self, event: Event) -> None:
         if self._is_zombie and isinstance(event, Committed):
             note("zombie", accepted=event.accepted, generation=self.state.generation)
         super()._advance(event)
+        if self.state.phase is _PHASES.get(_next_point()):
+            self._hurt_at({_next_point()})
 
-    def _is_at(self, point: str, action: Action) -> bool:
-        if isinstance(action, Write):
-            return point == {Release: "committed", Taken: "taken"}.get(type(action.ack))
-        stopping, checking = (bool(self.state.marked(mark)) for mark in (Mark.STOPPING, Mark.CHECK))
-        if isinstance(action, Commit):
-            return (point == "stopped" and stopping) or (point == "offered" and checking) or point == "commit"
-        return isinstance(action, Assign) and point == "stopping" and stopping
+    def _hurt_at(self, points: set[str]) -> None:
+        first, _, later = str(OPTIONS.get("hurt", "")).partition(",")
+        point, _, number = first.partition(":")
+        if point not in points:
+            return
+        OPTIONS["hurt"] = later
+        note("hurt", point=point)
+        stopped_s = time.monotonic()
+        os.kill(os.getpid(), getattr(signal, f"SIG{number}"))
+        self._is_zombie = time.monotonic() - stopped_s > SESSION_S
+
+
+def _next_point() -> str:
+    return str(OPTIONS.get("hurt", "")).partition(":")[0]
+
+
+def _points_before(action: Action, state: FollowerState) -> set[str]:
+    """What is about to happen, by name."""
+    stopping, checking = (bool(state.marked(mark)) for mark in (Mark.STOPPING, Mark.CHECK))
+    match action:
+        case Write(ack=Release()):
+            return {"committed"}
+        case Write(ack=Taken()):
+            return {"taken"}
+        case Commit():
+            return {"commit", *(["stopped"] if stopping else []), *(["offered"] if checking else [])}
+        case Assign() if stopping:
+            return {"stopping"}
+        case Rejoin():
+            return {"rejoin"}
+    return set()
 
 
 def forget(_: FollowerState, base: frozenset[Place]) -> Mapping[Place, Token]:

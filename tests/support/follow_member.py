@@ -1,8 +1,8 @@
 """One consumer process of a `Crew`: python -m tests.support.follow_member '{"who":"a", …}'.
 
-Further options: `hurt` for a follower that hurts itself at a state of the hand-over; `forget` for one whose tokens
+Further options: `hurt` for a follower that hurts itself at states of the hand-over; `forget` for one whose tokens
 are gone when it is assigned again; `pool` for one whose user processes in other threads; `plain` for no follower at
-all; `config` for its consumer; `control` for a control topic of its own.
+all; `config` for its consumer; `follower` for its follower; `control` for a control topic of its own.
 """
 
 from assignor.clients import follower_state_rules

@@ -51,6 +51,7 @@ class User:
             on_lost=self.lost,
             control_topic=OPTIONS["control"],
             acks_topic=OPTIONS["acks"],
+            **OPTIONS.get("follower", {}),
         )
 
     def run(self) -> None:

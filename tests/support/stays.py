@@ -1,8 +1,8 @@
 """Who read a partition from when to when, and whether two did at one time."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Generic, TypeVar
 
 PlaceT = TypeVar("PlaceT", int, tuple[str, int])
@@ -23,10 +23,15 @@ class Stay(Generic[PlaceT]):
 
 
 def overlapping(stays: Iterable[Stay[PlaceT]]) -> list[tuple[Stay[PlaceT], Stay[PlaceT]]]:
-    """Pairs of stays of two members with one partition at one time."""
-    ordered = sorted(stays, key=lambda stay: (stay.place, stay.start))
-    return [
-        (one, two)
-        for one, two in pairwise(ordered)
-        if one.place == two.place and one.who != two.who and two.start < one.end - _CLOCK_S
-    ]
+    """All pairs of stays of two members with one partition at one time, the earlier one first."""
+    by_place = defaultdict[PlaceT, list[Stay[PlaceT]]](list)
+    for stay in sorted(stays, key=lambda stay: stay.start):
+        by_place[stay.place].append(stay)
+    found = []
+    for ordered in by_place.values():
+        still: list[Stay[PlaceT]] = []
+        for stay in ordered:
+            still = [one for one in still if stay.start < one.end - _CLOCK_S]
+            found += [(one, stay) for one in still if one.who != stay.who]
+            still.append(stay)
+    return found

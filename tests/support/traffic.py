@@ -79,7 +79,7 @@ class Traffic:
                 future.result(timeout=60)
 
     def _talk(self, number: int) -> None:
-        """One member more accepts a plan of a generation to come, and an operator changes the reason of an order."""
+        """One member more accepts a plan that is yet to come, and an operator changes the reason of an order."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "log_level": 0})
         cluster, at_ms = str(producer.list_topics(timeout=30).cluster_id), time.time_ns() // 1_000_000
         ack = Accepted(

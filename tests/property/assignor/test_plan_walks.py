@@ -206,7 +206,7 @@ def judge_memory(walk: Walk) -> None:
         assert walk.now_ms < plan.valid_until_ms <= walk.now_ms + RULES.valid_for_ms
 
 
-def judge_pinned(walk: Walk, before: PlanState, decision: Decision) -> None:
+def judge_restored(walk: Walk, before: PlanState, decision: Decision) -> None:
     """A plan that was taken is finished, whatever lag does, and gets more time only when something has moved."""
     plan, after = decision.plan, walk.state.plan
     assert plan is not None
@@ -217,12 +217,28 @@ def judge_pinned(walk: Walk, before: PlanState, decision: Decision) -> None:
         for name, topics in before.target.items()
     }
     is_there = is_whole and all(set(spread(walk.held[name])) == set(spread(target[name])) for name in target)
-    if plan.is_pinned and not is_there and decision.decided == "publish" and plan.status == "open":
+    if plan.is_restored and not is_there and decision.decided == "publish" and plan.status == "open":
         assert decision.assignment == before.target
-    if plan.is_pinned and is_whole and not is_there and walk.generation != plan.base_generation:
+    if plan.is_restored and is_whole and not is_there and walk.generation != plan.base_generation:
         assert (decision.decided, decision.assignment) == ("publish", before.target)
     if plan.is_adopted and plan.status == "open" and after.valid_until_ms > plan.valid_until_ms:
         assert plan.done > plan.done_then
+
+
+def judge_pins(walk: Walk, decision: Decision) -> None:
+    """What is out never takes a pinned partition from who has it."""
+    is_out = walk.published is not None and walk.published.valid_until_ms > walk.now_ms
+    plan = walk.state.plan
+    if walk.orders is None or decision.decided == "abstain" or plan is None or not is_out:
+        return
+    assert walk.published is not None
+    if plan.epoch != walk.published.epoch or set(plan.target) != set(walk.held):
+        return
+    for name, topics in plan.target.items():
+        gone = set(spread(walk.held[name])) - {
+            ("t", n) for n in parse_ranges(topics.get("t", ""), at_most=PARTITIONS)
+        }
+        assert not gone & {("t", n) for n in walk.orders.pinned.get("t", ())}
 
 
 def step(world: World, event: Event, n: int) -> None:
@@ -238,21 +254,23 @@ def step(world: World, event: Event, n: int) -> None:
         was_out = published is not None and published.valid_until_ms > walk.now_ms
         assert (decision.decided, decision.record) == ("publish" if was_out else "abstain", None)
         assert decision.epoch == (published.epoch + 1 if published is not None and was_out else None)
-    else:
-        assert (decision.record is not None) == (decision.decided == "publish")
+    is_withdrawn = decision.decided == "publish" and decision.record is None
+    assert is_withdrawn == (decision.reason or "").startswith("withdrawn: ")
     if decision.record is not None:
+        assert decision.decided == "publish"
         assert world.record is not None
         judge_published(world, world.record, epoch=(published.epoch if published else 0) + 1)
     judge_memory(walk)
+    judge_pins(walk, decision)
     is_ours = before is not None and published is not None and published.epoch == before.epoch
     if (
         before is not None
         and is_ours
         and set(before.target) == set(walk.held)
         and decision.decided != "abstain"
-        and not is_paused
+        and not is_withdrawn
     ):
-        judge_pinned(walk, before, decision)
+        judge_restored(walk, before, decision)
 
 
 @settings(deadline=None, max_examples=40)

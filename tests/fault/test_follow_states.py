@@ -1,0 +1,106 @@
+"""A real follower killed, or stopped for longer than its session, at every state of a hand-over."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from pipeline.embedded import EmbeddedBroker
+from tests.support.follow_crew import Crew
+from tests.support.waiting import wait_until
+
+GIVER = ("following", "stopping", "stopped", "committed", "released")
+TAKER = ("following", "offered", "taken")
+SIGNALS = ("KILL", "STOP")
+
+
+def one_moved(base: dict[str, list[int]], giver: str, taker: str) -> dict[str, list[int]]:
+    place = base[giver][0]
+    return {**base, giver: base[giver][1:], taker: sorted([*base[taker], place])}
+
+
+def hurts(crew: Crew, who: str) -> int:
+    return sum(line["what"] == "hurt" and line["who"] == who for line in crew.lines())
+
+
+def wait_for_hurt(crew: Crew, who: str, count: int = 1) -> None:
+    wait_until(lambda: hurts(crew, who) >= count, what=f"hurt {count} of {who}", within_s=40)
+
+
+def hand_over(crew: Crew, giver: str, taker: str, members: int = 3) -> int:
+    """Publish a plan that moves one partition between these processes, and give the generation it is for."""
+    generation, ids, base = crew.base(members)
+    crew.publish(generation, base, one_moved(base, ids[giver], ids[taker]))
+    return generation
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize(
+    ("who", "point"), [*(("giver", point) for point in GIVER), *(("taker", point) for point in TAKER)]
+)
+def test_member_hurt_at_a_state_of_the_hand_over_loses_nothing(
+    broker: EmbeddedBroker, tmp_path: Path, who: str, point: str, number: str
+) -> None:
+    with Crew(broker.bootstrap_servers, f"{who}-{point}-{number}", tmp_path, partitions=3) as crew:
+        crew.start("a", hurt=f"{point}:{number}")
+        crew.start("b")
+        crew.start("c")
+
+        giver, taker = ("a", "b") if who == "giver" else ("b", "a")
+        generation = hand_over(crew, giver, taker)
+        wait_for_hurt(crew, "a")
+        if number == "STOP":
+            crew.base(2, after=generation)
+            crew.send("a", signal.SIGCONT)
+        crew.base(3 if number == "STOP" else 2, after=generation)
+        crew.finish()
+
+        assert crew.missing() == []
+        assert crew.overlaps() == []
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_member_hurt_again_when_its_commit_was_refused_loses_nothing(
+    broker: EmbeddedBroker, tmp_path: Path, number: str
+) -> None:
+    with Crew(broker.bootstrap_servers, f"pending-{number}", tmp_path, partitions=3) as crew:
+        crew.start("a", hurt=f"offered:STOP,out-pending:{number}")
+        crew.start("b")
+        crew.start("c")
+
+        generation = hand_over(crew, "b", "a")
+        wait_for_hurt(crew, "a")
+        crew.base(2, after=generation)
+        crew.send("a", signal.SIGCONT)
+        wait_for_hurt(crew, "a", 2)
+        if number == "STOP":
+            crew.send("a", signal.SIGCONT)
+            crew.base(3, after=generation)
+        crew.finish()
+
+        assert not any(line["accepted"] for line in crew.lines() if line["what"] == "zombie")
+        assert crew.missing() == []
+        assert crew.overlaps() == []
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_giver_hurt_as_it_rejoins_for_want_of_a_taker_loses_nothing(
+    broker: EmbeddedBroker, tmp_path: Path, number: str
+) -> None:
+    with Crew(broker.bootstrap_servers, f"rejoin-{number}", tmp_path, partitions=3) as crew:
+        crew.start("a", hurt=f"rejoin:{number}", follower={"take_timeout_s": 1.0})
+        crew.start("b", hurt="offered:STOP")
+        crew.start("c")
+
+        generation = hand_over(crew, "a", "b")
+        wait_for_hurt(crew, "b")
+        wait_for_hurt(crew, "a")
+        crew.base(1, after=generation)
+        crew.send("b", signal.SIGCONT)
+        if number == "STOP":
+            crew.send("a", signal.SIGCONT)
+        crew.base(3 if number == "STOP" else 2, after=generation)
+        crew.finish()
+
+        assert crew.missing() == []
+        assert crew.overlaps() == []
