@@ -39,7 +39,7 @@ check: setup ## formatting, lint, types, import contracts
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-fault: setup ## kill the driver between every two steps, 20 times, under traffic
+fault: setup ## kill the driver between every two steps, and followers at every state of a hand-over
 	@$(BIN)/python -m pytest tests/fault -q
 
 bench: setup ## measure; figures go to tests/benchmarks/results
@@ -49,4 +49,5 @@ soak: setup ## one hour of traffic; file counts, disk, log size, memory (ARGS="-
 	@$(BIN)/python -m tests.benchmarks.soak $(ARGS)
 
 clean: ## remove the virtual environment and what runs leave behind
-	@rm -rf $(VENV) .lagwise .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info spark-warehouse
+	@rm -rf $(VENV) .lagwise .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info \
+	  spark-warehouse metastore_db derby.log

@@ -188,5 +188,6 @@ GRID = tuple(
     for assignor in (RANGE, COOPERATIVE)
     for kind in ("FULL", "INCREMENTAL")
 )
-"""Kafka's ClientSideAssignorBenchmark over all its member counts, at 10 partitions per member and 100 topics; without
-racks, which are off there too, as every partition has a replica in each of the three."""
+"""Kafka's ClientSideAssignorBenchmark at 10 partitions per member and 100 topics: over all its member counts where
+subscriptions are equal, up to 1,000 members where they are not. Its other ratios (5, 50) and topic counts (10, 1,000) are
+left out. Racks, too: with a replica of every partition in each of the three they choose nothing."""

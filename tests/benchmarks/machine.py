@@ -39,7 +39,8 @@ def _after(path: str, name: str) -> str:
 
 def _java() -> str:
     answer = subprocess.run([find_java(), "-version"], capture_output=True, text=True, check=True)
-    return answer.stderr.splitlines()[0]
+    # Options from the environment are said first.
+    return next(line for line in answer.stderr.splitlines() if " version " in line)
 
 
 def _git(*arguments: str) -> str:

@@ -99,8 +99,9 @@ def _assert_nothing_was_lost_or_aborted_shown(hanging: Hanging) -> None:
 
     assert _committed(held) == {0: 6, 1: 5}
     assert not any(row["provisional"] for row in held.values())
-    # The coordinator, which never saw the injected members, has written the group it knows: an empty one.
-    assert hanging.job.last_decision(HELD)["reason"] == "no members"
+    # It may be planned again. With which members depends on the coordinator: it may have written the group that it
+    # knows, an empty one, or have read what was injected.
+    assert not hanging.job.last_decision(HELD)["reason"].startswith("provisional")
 
 
 def _committed(rows: dict[tuple[str, int], dict[str, Any]]) -> dict[int, int]:

@@ -40,8 +40,16 @@ Base: TypeAlias = tuple[int, dict[str, str], dict[str, list[int]]]
 class Crew:
     """Processes of one group, numbered records that flow to its topic, and its control and acks topics."""
 
-    def __init__(self, bootstrap: str, name: str, folder: Path, *, partitions: int = 6) -> None:
-        self.bootstrap = bootstrap
+    def __init__(
+        self,
+        bootstrap: str,
+        name: str,
+        folder: Path,
+        *,
+        partitions: int = 6,
+        module: str = "tests.support.follow_member",
+    ) -> None:
+        self.bootstrap, self._module = bootstrap, module
         self.group, self.topic = f"{name}-group", f"{name}-topic"
         self.control, self.acks = f"{name}-control", f"{name}-acks"
         self.partitions = partitions
@@ -49,6 +57,7 @@ class Crew:
         self.cluster = str(admin_client(bootstrap).list_topics(timeout=10).cluster_id)
         self._log = folder / f"{name}.jsonl"
         self._log.touch()
+        self._read, self._lines = 0, list[dict[str, Any]]()
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
         self._flow = Flow(bootstrap, self.topic, partitions=partitions)
@@ -77,19 +86,24 @@ class Crew:
         return self._flow.produced
 
     def start(self, who: str, **options: Any) -> None:
-        """A process; options are those of `tests.support.follow_member`."""
+        """A process; options are those of the module that it runs."""
         fixed = {"bootstrap": self.bootstrap, "group": self.group, "topic": self.topic, "log": str(self._log)}
         topics = {"control": self.control, "acks": self.acks}
         words = json.dumps({"who": who, **fixed, **topics, **options})
-        command = [sys.executable, "-m", "tests.support.follow_member", words]
+        command = [sys.executable, "-m", self._module, words]
         self._processes[who] = subprocess.Popen(command, cwd=ROOT)
 
     def send(self, who: str, number: signal.Signals) -> None:
+        if number == signal.SIGCONT:
+            self._note(who, "woken")
         os.kill(self._processes[who].pid, number)
         if number in (signal.SIGKILL, signal.SIGSTOP):
-            line = {"at": time.monotonic(), "who": who, "what": "hurt"}
-            with self._log.open("a") as log:
-                log.write(json.dumps(line) + "\n")
+            self._note(who, "hurt")
+
+    def _note(self, who: str, what: str) -> None:
+        line = {"at": time.monotonic(), "who": who, "what": what}
+        with self._log.open("a") as log:
+            log.write(json.dumps(line) + "\n")
 
     def leave(self, who: str) -> None:
         """Return when the process has closed its consumer and ended."""
@@ -101,8 +115,12 @@ class Crew:
 
     def lines(self) -> list[dict[str, Any]]:
         """What the processes wrote; a line that is being written is left out."""
-        whole = self._log.read_text().rpartition("\n")[0]
-        return [json.loads(line) for line in whole.splitlines()]
+        with self._log.open("rb") as log:
+            log.seek(self._read)
+            whole = b"".join(log.read().rpartition(b"\n")[:2])
+        self._read += len(whole)
+        self._lines += [json.loads(line) for line in whole.splitlines()]
+        return self._lines
 
     def base(self, members: int, *, after: int = -1) -> Base:
         """The group, once that many members are in one generation after the given one."""
@@ -188,13 +206,17 @@ class Crew:
 
     def finish(self) -> None:
         """End the flow, and return when every record was processed and every process has left."""
-        self._flow.end()
-        wait_until(lambda: not self.missing(), what="every record processed", within_s=60)
+        self.drain()
         for process in self._processes.values():
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
         for process in self._processes.values():
             process.wait(30)
+
+    def drain(self) -> None:
+        """End the flow, and return when every record was processed."""
+        self._flow.end()
+        wait_until(lambda: not self.missing(), what="every record processed", within_s=60)
 
     def missing(self) -> list[tuple[int, int]]:
         """Records that nobody has processed."""
@@ -223,14 +245,22 @@ class Crew:
         ]
 
     def _slept_in(self) -> set[tuple[str, int]]:
-        """Processes that were stopped or killed, each with its generation at that time."""
-        generation: dict[str, int] = {}
+        """Processes that were stopped or killed, each with its generation at that time.
+
+        Or with the one that it was joining: one that it enters when it goes on, and others were in a later one.
+        """
+        generation, missed = dict[str, int](), dict[str, int]()
         asleep = set()
         for line in sorted(self.lines(), key=lambda line: line["at"]):
+            who = line["who"]
             if line["what"] == "hurt":
-                asleep.add((line["who"], generation.get(line["who"], -1)))
+                asleep.add((who, generation.get(who, -1)))
+            elif line["what"] == "woken":
+                missed[who] = max(generation.values(), default=-1)
             elif "generation" in line:
-                generation[line["who"]] = line["generation"]
+                generation[who] = line["generation"]
+                if generation[who] < missed.get(who, -1):
+                    asleep.add((who, generation[who]))
         return asleep
 
     def strays(self) -> list[dict[str, Any]]:

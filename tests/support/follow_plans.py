@@ -1,6 +1,7 @@
 """Plans and control records for tests of followers."""
 
 from collections.abc import Iterable, Mapping
+from random import Random
 
 from assignor.protocol import control
 from assignor.protocol.control import ControlMember, ControlReasons, ControlRecord
@@ -48,6 +49,14 @@ def plan(
         unassigned={},
         why=ControlReasons(drain_s_before=None, drain_s_after=None, drain_s_bound=None, lag=0),
     )
+
+
+def at_random(members: Iterable[str], partitions: int, random: Random) -> dict[str, list[int]]:
+    """A target that gives each partition to any of the members."""
+    target: dict[str, list[int]] = {member: [] for member in sorted(members)}
+    for partition in range(partitions):
+        target[random.choice(sorted(target))].append(partition)
+    return target
 
 
 def key_of(record: ControlRecord) -> bytes:

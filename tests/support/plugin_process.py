@@ -1,0 +1,202 @@
+"""One consumer process of a `Crew` under a plug-in: python -m tests.support.plugin_process '{"who":"a", …}'.
+
+Options: `client`, "kafka-python" or "aiokafka"; `protocol` of kafka-python; `cluster`, its name in the control records;
+`silent` for a cooperative member that does not say what it still reads.
+
+SIGTERM ends it. SIGUSR2 makes it stop itself before its next commit, which is a zombie's when it goes on.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import aiokafka.errors
+import kafka.errors
+from aiokafka import AIOKafkaConsumer
+from kafka import AsyncConsumerRebalanceListener, KafkaConsumer
+from kafka.structs import MemberState, OffsetAndMetadata
+
+from assignor.clients import aiokafka as of_aiokafka
+from assignor.clients import kafka_python as of_kafka_python
+from assignor.clients.aiokafka_private import generation_of, member_id_of
+from assignor.registry import RebalanceProtocol
+from tests.support.follow_log import OPTIONS, note, numbers
+
+_POLL_MS = 100
+_COMMIT_EVERY_S = 0.3
+_CONSUMER: Mapping[str, Any] = {
+    "bootstrap_servers": OPTIONS["bootstrap"],
+    "group_id": OPTIONS["group"],
+    "enable_auto_commit": False,
+    "auto_offset_reset": "earliest",
+    "session_timeout_ms": 3000,
+    "heartbeat_interval_ms": 300,
+}
+_FOLLOWING: Mapping[str, Any] = {
+    "cluster": OPTIONS["cluster"],
+    "group_id": OPTIONS["group"],
+    "control_topic": OPTIONS["control"],
+    "acks_topic": OPTIONS["acks"],
+    "bootstrap_servers": OPTIONS["bootstrap"],
+}
+
+
+class Progress:
+    """What the process has processed and has yet to commit.
+
+    Attributes:
+        end: Set when the process is to end.
+        next_offset: Behind what was processed, of each partition that it reads.
+    """
+
+    def __init__(self) -> None:
+        self.end, self._arm = threading.Event(), threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: self.end.set())
+        signal.signal(signal.SIGUSR2, lambda *_: self._arm.set())
+        self.next_offset: dict[Any, int] = {}
+        self._committed_s = 0.0
+
+    def process(self, polled: Mapping[Any, Sequence[Any]]) -> None:
+        for place, records in polled.items():
+            for record in records:
+                note("record", place=record.partition, offset=record.offset)
+                self.next_offset[place] = record.offset + 1
+
+    def is_due(self) -> bool:
+        """Whether it is time to commit."""
+        now_s = time.monotonic()
+        due = now_s - self._committed_s > _COMMIT_EVERY_S
+        if due:
+            self._committed_s = now_s
+        return due
+
+    def stop_if_told(self) -> bool:
+        """Stop the process if it was told so; whether it was."""
+        told = self._arm.is_set()
+        if told:
+            self._arm.clear()
+            note("hurt")
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return told
+
+    def give_up(self, what: str, places: Collection[Any]) -> None:
+        for place in places:
+            self.next_offset.pop(place, None)
+        note(what, places=numbers(list(places)))
+
+
+class KafkaPythonProcess(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # the client has no types
+    """A consumer of kafka-python."""
+
+    def __init__(self) -> None:
+        self._progress = Progress()
+        self._following = of_kafka_python.Following(
+            **_FOLLOWING, protocol=RebalanceProtocol(OPTIONS["protocol"])
+        )
+        self._consumer = KafkaConsumer(**_CONSUMER, partition_assignment_strategy=[self._following.assignor])
+        self._following.attach(self._consumer)
+        self._consumer.subscribe([OPTIONS["topic"]], listener=self)
+        self._joined: Mapping[str, Any] = {}
+
+    def run(self) -> None:
+        """Until it is told to end."""
+        with self._following, contextlib.closing(self._consumer):
+            while not self._progress.end.is_set():
+                self._following.keep_up()
+                self._progress.process(self._consumer.poll(timeout_ms=_POLL_MS))
+                self._look()
+                if self._progress.is_due():
+                    self._commit()
+
+    def _commit(self) -> None:
+        is_zombie, refused = self._progress.stop_if_told(), ""
+        try:
+            self._consumer.commit()
+        except kafka.errors.KafkaError as error:
+            refused = type(error).__name__
+        if is_zombie:
+            note("zombie", accepted=not refused, refused=refused)
+
+    def _look(self) -> None:
+        # Those that neither gain nor lose anything in a cooperative rebalance are not called.
+        group = self._consumer.group_metadata()
+        joined = {
+            "member": group.member_id,
+            "generation": group.generation_id,
+            "places": sorted(numbers(self._consumer.assignment())),
+        }
+        if group.state == MemberState.STABLE and joined != self._joined:
+            self._joined = joined
+            note("joined", **joined)
+
+    async def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
+        note(
+            "gained", places=numbers(list(assigned)), generation=self._consumer.group_metadata().generation_id
+        )
+
+    async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
+        known = self._progress.next_offset
+        offsets = {place: OffsetAndMetadata(known[place], "", -1) for place in revoked if place in known}
+        with contextlib.suppress(kafka.errors.KafkaError):
+            await self._consumer.commit_async(offsets)
+        self._progress.give_up("revoked", revoked)
+
+    async def on_partitions_lost(self, lost: Collection[Any]) -> None:
+        self._progress.give_up("lost", lost)
+
+
+class AiokafkaProcess(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]  # the client has no types
+    """A consumer of aiokafka."""
+
+    _consumer: Any
+
+    def __init__(self) -> None:
+        self._progress = Progress()
+
+    async def run(self) -> None:
+        """Until it is told to end."""
+        async with of_aiokafka.Following(**_FOLLOWING) as following:
+            self._consumer = AIOKafkaConsumer(**_CONSUMER, partition_assignment_strategy=[following.assignor])
+            following.attach(self._consumer)
+            self._consumer.subscribe([OPTIONS["topic"]], listener=self)
+            await self._consumer.start()
+            try:
+                while not self._progress.end.is_set():
+                    self._progress.process(await self._consumer.getmany(timeout_ms=_POLL_MS))
+                    if self._progress.is_due():
+                        await self._commit()
+            finally:
+                await self._consumer.stop()
+
+    async def _commit(self) -> None:
+        is_zombie, refused = self._progress.stop_if_told(), ""
+        try:
+            await self._consumer.commit()
+        except aiokafka.errors.KafkaError as error:
+            refused = type(error).__name__
+        if is_zombie:
+            note("zombie", accepted=not refused, refused=refused)
+
+    async def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
+        places, generation = sorted(numbers(list(assigned))), generation_of(self._consumer)
+        note("gained", places=places, generation=generation)
+        note("joined", places=places, generation=generation, member=member_id_of(self._consumer))
+
+    async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
+        if revoked:
+            with contextlib.suppress(aiokafka.errors.KafkaError):
+                await self._consumer.commit()
+        self._progress.give_up("revoked", revoked)
+
+
+if "silent" in OPTIONS:
+    of_kafka_python.MemberAssignor._held = lambda _: {}
+if OPTIONS["client"] == "aiokafka":
+    asyncio.run(AiokafkaProcess().run())
+else:
+    KafkaPythonProcess().run()
