@@ -79,7 +79,13 @@ def stop_for_generations(crew: Crew, plans: Plans, who: str, what: str) -> None:
     """It goes on when it is no member any more and the others have applied plans without it."""
     hurts = count(crew, "hurt")
     crew.send(who, signal.SIGUSR2 if what == "zombie" else signal.SIGSTOP)
-    wait_until(lambda: count(crew, "hurt") > hurts, what=f"{who} stopped")
+
+    def stopped() -> bool:
+        # With no partition it commits nothing: another plan will give it some.
+        plans.publish(MEMBERS)
+        return count(crew, "hurt") > hurts
+
+    wait_until(stopped, what=f"{who} stopped")
     plans.go_on(MEMBERS - 1)
     crew.send(who, signal.SIGCONT)
 

@@ -22,14 +22,13 @@ from tests.support.undisturbed import (
     rows,
 )
 
-# Behind the first write, in the midst of the writes, between a decision and its publication, and behind everything;
+# Behind the first write, in the midst of the writes, between a decision and its publication, and behind both;
 # each in a batch that has something to lose there.
 _STEPS: dict[str, Callable[[Batch], object]] = {
     "store_topic_offsets": lambda batch: batch.decoded,
     "store_talk": lambda batch: batch.summary.acks and batch.summary.orders,
     "make_plans": lambda batch: any(row["batch_id"] == batch.batch_id for row in _plans(batch)),
     "publish_plans": lambda batch: batch.published,
-    "keep_up": lambda batch: batch.published,
 }
 # As many restarts of the query in one fixture.
 pytestmark = pytest.mark.timeout(3000)

@@ -76,8 +76,8 @@ class Progress:
         return due
 
     def stop_if_told(self) -> bool:
-        """Stop the process if it was told so; whether it was."""
-        told = self._arm.is_set()
+        """Stop the process if it was told so and has something to commit; whether it was."""
+        told = self._arm.is_set() and bool(self.next_offset)
         if told:
             self._arm.clear()
             note("hurt")
