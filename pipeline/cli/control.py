@@ -10,7 +10,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPar
 from pipeline.cli.control_entry import Entry, entry
 from pipeline.cli.control_poll import messages
 from pipeline.cli.output import note, progress
-from pipeline.cli.place import ConfigOption, find_config
+from pipeline.cli.place import StreamConfigOption, find_config
 from pipeline.config import load
 from pipeline.config_model import Config
 from pipeline.errors import BrokerUnavailableError
@@ -38,7 +38,7 @@ def tail(
         str | None,
         typer.Option("--topic", help="Instead of control.topic of the configuration.", show_default=False),
     ] = None,
-    config: ConfigOption = None,
+    config: StreamConfigOption = None,
 ) -> None:
     """Plans on the control topic from its beginning, then those that come, until Ctrl-C.
 

@@ -23,19 +23,10 @@ from pipeline.cli import orders_change
 from pipeline.cli.orders_change import Pins, as_text, parse_pins, pins_text, row
 from pipeline.cli.orders_topic import Found, OrdersTopic, orders_topic
 from pipeline.cli.output import Column, FormatOption, Row, json_value, note, plain, progress, show
-from pipeline.cli.place import DEFAULT_CONFIG, find_config
+from pipeline.cli.place import StreamConfigOption, find_config
 from pipeline.config import load
 
 GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", show_default=False)]
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help=f"Configuration of the stream; else LAGWISE_CONFIG, {DEFAULT_CONFIG}.",
-        show_default=False,
-    ),
-]
 OutputOption = Annotated[
     Literal["text", "json"],
     typer.Option("--output", "-o", help="A line for people, or a JSON object."),
@@ -75,7 +66,7 @@ _COLUMNS = (
 )
 
 
-def orders(*, output: FormatOption = "table", config: ConfigOption = None) -> None:
+def orders(*, output: FormatOption = "table", config: StreamConfigOption = None) -> None:
     """Standing orders of all groups: what is paused or pinned, when it was triggered, and by whom.
 
     Example: lagwise orders -o json
@@ -98,7 +89,7 @@ def pause(
     *,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="For whoever comes next.")] = "",
     output: OutputOption = "text",
-    config: ConfigOption = None,
+    config: StreamConfigOption = None,
 ) -> None:
     """Publish no plan for a group until `lagwise resume`.
 
@@ -117,7 +108,7 @@ def pause(
     )
 
 
-def resume(group: GroupArgument, *, output: OutputOption = "text", config: ConfigOption = None) -> None:
+def resume(group: GroupArgument, *, output: OutputOption = "text", config: StreamConfigOption = None) -> None:
     """Publish plans for a paused group again.
 
     Example: lagwise resume billing
@@ -134,7 +125,9 @@ def resume(group: GroupArgument, *, output: OutputOption = "text", config: Confi
     )
 
 
-def trigger(group: GroupArgument, *, output: OutputOption = "text", config: ConfigOption = None) -> None:
+def trigger(
+    group: GroupArgument, *, output: OutputOption = "text", config: StreamConfigOption = None
+) -> None:
     """Let the next plan of a group pass the guards that keep plans rare.
 
     Example: lagwise trigger billing
@@ -163,7 +156,7 @@ def pin(
     ],
     *,
     output: OutputOption = "text",
-    config: ConfigOption = None,
+    config: StreamConfigOption = None,
 ) -> None:
     """Keep partitions of a group where they are: no plan moves them.
 
@@ -191,7 +184,7 @@ def unpin(
     ] = None,
     *,
     output: OutputOption = "text",
-    config: ConfigOption = None,
+    config: StreamConfigOption = None,
 ) -> None:
     """Let plans move pinned partitions of a group again; without TOPIC all of them.
 

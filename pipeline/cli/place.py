@@ -35,6 +35,15 @@ ConfigOption = Annotated[
         show_default=False,
     ),
 ]
+StreamConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help=f"Configuration of the stream; else LAGWISE_CONFIG, {DEFAULT_CONFIG}.",
+        show_default=False,
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

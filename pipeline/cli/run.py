@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 from pipeline import main
-from pipeline.cli.place import ConfigOption, find_config
+from pipeline.cli.place import StreamConfigOption, find_config
 
 
 def run(
-    config: ConfigOption = None,
+    config: StreamConfigOption = None,
     once: Annotated[
         bool, typer.Option("--once", help="Read up to the end as it is now, plan once, and stop.")
     ] = False,
