@@ -32,12 +32,12 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.assignors.abstract import RebalanceProtocol as ClientProtocol
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, RebalanceInProgressError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from assignor.clients.attached import ACKS_TOPIC, CONTROL_TOPIC, Attached, now_ms
 from assignor.clients.control import ControlState
-from assignor.clients.kafka_python_private import is_stuck, request_rejoin
+from assignor.clients.kafka_python_private import is_stuck, lost_within_join, request_rejoin
 from assignor.clients.leader import Joined
 from assignor.clients.membership import Membership, following, under_strategy
 from assignor.errors import InvalidOptionError
@@ -85,11 +85,14 @@ class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # typ
 
         Raises:
             NotAttachedError: A cooperative member does not know what it holds.
+            RebalanceInProgressError: What it holds was lost in this join, which the client begins anew.
         """
         if self._protocol is EAGER:
             return ConsumerProtocolSubscription(
                 version=0, topics=sorted(topics), user_data=self._membership.user_data({})
             )
+        if lost_within_join(self._attached()):
+            raise RebalanceInProgressError("the membership was lost within a join")
         held = self._held()
         entry = ConsumerProtocolSubscription.TopicPartition
         return ConsumerProtocolSubscription(

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.errors import KafkaConfigurationError
+from kafka.coordinator.base import Generation
+from kafka.errors import KafkaConfigurationError, RebalanceInProgressError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.structs import TopicPartition
 
@@ -37,6 +38,7 @@ def consumer(*assignors: Any) -> KafkaConsumer:
 
 def holding(*numbers: int) -> Any:
     return SimpleNamespace(
+        _coordinator=SimpleNamespace(rejoining=True, _generation=Generation(1, "m", "lagwise")),
         assignment=lambda: {TopicPartition("t", number) for number in numbers},
         group_metadata=lambda: SimpleNamespace(member_id="m"),
     )
@@ -163,6 +165,16 @@ def test_cooperative_member_shows_what_it_holds_to_tools_as_well() -> None:
 
     assert (subscription.owned, subscription.generation) == ({"t": (0, 2)}, 6)
     assert standing_of(subscription.user_data).claims == Claims(owned={"t": (0, 2)}, generation=6)
+
+
+def test_cooperative_member_that_lost_what_it_holds_does_not_claim_it() -> None:
+    a = StrategyAssignor("cooperative-sticky", COOPERATIVE)
+    member = holding(0, 2)
+    a.attach(member)
+    member._coordinator._generation = Generation.NO_GENERATION
+
+    with pytest.raises(RebalanceInProgressError, match="lost"):
+        a.metadata({"t"})
 
 
 def test_cooperative_member_without_its_consumer_does_not_join() -> None:

@@ -5,9 +5,10 @@ from importlib import metadata
 
 import pytest
 from kafka import KafkaConsumer
-from kafka.structs import MemberState
+from kafka.coordinator.base import Generation
+from kafka.structs import MemberState, TopicPartition
 
-from assignor.clients.kafka_python_private import is_stuck, request_rejoin
+from assignor.clients.kafka_python_private import is_stuck, lost_within_join, request_rejoin
 
 
 @pytest.fixture
@@ -49,3 +50,31 @@ def test_member_whose_join_goes_on_is_not_stuck(stable: KafkaConsumer) -> None:
     request_rejoin(stable)
 
     assert not is_stuck(stable)
+
+
+@pytest.fixture
+def joining(stable: KafkaConsumer) -> KafkaConsumer:
+    """A cooperative member in the middle of a join, with a partition."""
+    stable._subscription.assign_from_subscribed([TopicPartition("t", 0)])
+    stable._coordinator._generation = Generation(7, "m", "lagwise")
+    stable._coordinator.rejoining = True
+    return stable
+
+
+def test_member_refused_in_a_join_begins_it_anew(joining: KafkaConsumer) -> None:
+    before = lost_within_join(joining)
+
+    joining._coordinator.reset_generation()
+
+    assert (before, lost_within_join(joining)) == (False, True)
+    assert not joining._coordinator.rejoining
+
+
+def test_client_tells_what_was_lost_where_a_join_begins(joining: KafkaConsumer) -> None:
+    coordinator = joining._coordinator
+    coordinator.reset_generation()
+
+    coordinator._net.run(coordinator._on_join_prepare_async, -1, "")
+
+    assert not joining.assignment()
+    assert not lost_within_join(joining)
