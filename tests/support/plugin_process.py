@@ -3,7 +3,7 @@
 Options: `client`, "kafka-python" or "aiokafka"; `protocol` of kafka-python; `cluster`, its name in the control records;
 `silent` for a cooperative member that does not say what it still reads.
 
-SIGTERM ends it. SIGUSR2 makes it stop itself before its next commit, which is a zombie's when it goes on.
+SIGTERM ends it. SIGUSR2 makes it stop itself just before its next commit.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import aiokafka.errors
@@ -68,21 +68,26 @@ class Progress:
                 self.next_offset[place] = record.offset + 1
 
     def is_due(self) -> bool:
-        """Whether it is time to commit."""
+        """Whether there is something to commit, and time to; stops the process just then if it was told so."""
         now_s = time.monotonic()
-        due = now_s - self._committed_s > _COMMIT_EVERY_S
-        if due:
-            self._committed_s = now_s
-        return due
-
-    def stop_if_told(self) -> bool:
-        """Stop the process if it was told so and has something to commit; whether it was."""
-        told = self._arm.is_set() and bool(self.next_offset)
-        if told:
+        if not self.next_offset or now_s - self._committed_s < _COMMIT_EVERY_S:
+            return False
+        self._committed_s = now_s
+        if self._arm.is_set():
             self._arm.clear()
             note("hurt")
             os.kill(os.getpid(), signal.SIGSTOP)
-        return told
+        return True
+
+    @contextlib.contextmanager
+    def committing(self) -> Iterator[None]:
+        """Note what becomes of the commit inside."""
+        refused = ""
+        try:
+            yield
+        except (kafka.errors.KafkaError, aiokafka.errors.KafkaError) as error:
+            refused = type(error).__name__
+        note("commit", accepted=not refused, refused=refused)
 
     def give_up(self, what: str, places: Collection[Any]) -> None:
         for place in places:
@@ -111,16 +116,8 @@ class KafkaPythonProcess(AsyncConsumerRebalanceListener):  # type: ignore[misc] 
                 self._progress.process(self._consumer.poll(timeout_ms=_POLL_MS))
                 self._look()
                 if self._progress.is_due():
-                    self._commit()
-
-    def _commit(self) -> None:
-        is_zombie, refused = self._progress.stop_if_told(), ""
-        try:
-            self._consumer.commit()
-        except kafka.errors.KafkaError as error:
-            refused = type(error).__name__
-        if is_zombie:
-            note("zombie", accepted=not refused, refused=refused)
+                    with self._progress.committing():
+                        self._consumer.commit()
 
     def _look(self) -> None:
         # Those that neither gain nor lose anything in a cooperative rebalance are not called.
@@ -142,8 +139,9 @@ class KafkaPythonProcess(AsyncConsumerRebalanceListener):  # type: ignore[misc] 
     async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
         known = self._progress.next_offset
         offsets = {place: OffsetAndMetadata(known[place], "", -1) for place in revoked if place in known}
-        with contextlib.suppress(kafka.errors.KafkaError):
-            await self._consumer.commit_async(offsets)
+        if offsets:
+            with self._progress.committing():
+                await self._consumer.commit_async(offsets)
         self._progress.give_up("revoked", revoked)
 
     async def on_partitions_lost(self, lost: Collection[Any]) -> None:
@@ -169,18 +167,10 @@ class AiokafkaProcess(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]
                 while not self._progress.end.is_set():
                     self._progress.process(await self._consumer.getmany(timeout_ms=_POLL_MS))
                     if self._progress.is_due():
-                        await self._commit()
+                        with self._progress.committing():
+                            await self._consumer.commit()
             finally:
                 await self._consumer.stop()
-
-    async def _commit(self) -> None:
-        is_zombie, refused = self._progress.stop_if_told(), ""
-        try:
-            await self._consumer.commit()
-        except aiokafka.errors.KafkaError as error:
-            refused = type(error).__name__
-        if is_zombie:
-            note("zombie", accepted=not refused, refused=refused)
 
     async def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
         places, generation = sorted(numbers(list(assigned))), generation_of(self._consumer)
@@ -188,8 +178,8 @@ class AiokafkaProcess(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]
         note("joined", places=places, generation=generation, member=member_id_of(self._consumer))
 
     async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
-        if revoked:
-            with contextlib.suppress(aiokafka.errors.KafkaError):
+        if self._progress.next_offset:
+            with self._progress.committing():
                 await self._consumer.commit()
         self._progress.give_up("revoked", revoked)
 
