@@ -112,13 +112,15 @@ def run(crew: Crew, plans: Plans, random: Random, options: Mapping[str, Any]) ->
 
 def stale_commits(crew: Crew) -> list[dict[str, Any]]:
     """Those of members that had been stopped, before they were assigned anything again."""
-    late, found = set[str](), list[dict[str, Any]]()
+    newest, late, found = -1, dict[str, int](), list[dict[str, Any]]()
     for line in sorted(crew.lines(), key=lambda line: line["at"]):
+        who, generation = line["who"], line.get("generation", -1)
+        newest = max(newest, generation)
         if line["what"] == "woken":
-            late.add(line["who"])
-        elif line["what"] == "joined":
-            late.discard(line["who"])
-        elif line["what"] == "commit" and line["who"] in late:
+            late[who] = newest
+        elif generation > late.get(who, generation):
+            del late[who]
+        elif line["what"] == "commit" and who in late:
             found.append(line)
     return found
 
