@@ -18,7 +18,7 @@ def test_groups_come_in_order_with_member_counts(world: Any) -> None:
     world.write("consumer_groups", _GROUP, {"group_id": "alone", "group_type": "consumer"})
 
     assert world.lines("groups") == [
-        ["alone", "consumer", "-", "-", "-", "-", "0"],
+        ["alone", "consumer", "-", "-", "-", "-", "-"],
         ["billing", "classic", "Stable", "range", "eager", "4", "2"],
     ]
 
