@@ -12,6 +12,7 @@ from assignor.protocol.acks import Release, Taken, Void
 from pipeline.embedded import EmbeddedBroker
 from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.follow_crew import Crew
+from tests.support.follow_plans import at_random
 from tests.support.waiting import wait_until
 
 log = logging.getLogger(__name__)
@@ -67,10 +68,7 @@ def publish(crew: Crew, random: Random) -> None:
     if current is None:
         return
     generation, _, base = current
-    target: dict[str, list[int]] = {member: [] for member in base}
-    for partition in range(crew.partitions):
-        target[random.choice(sorted(target))].append(partition)
-    crew.publish_in_disorder(generation, base, target, random)
+    crew.publish_in_disorder(generation, base, at_random(base, crew.partitions, random), random)
 
 
 def hand_overs(crew: Crew) -> int:

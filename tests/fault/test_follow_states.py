@@ -7,16 +7,12 @@ import pytest
 
 from pipeline.embedded import EmbeddedBroker
 from tests.support.follow_crew import Crew
+from tests.support.follow_plans import one_moved
 from tests.support.waiting import wait_until
 
 GIVER = ("following", "stopping", "stopped", "committed", "released")
 TAKER = ("following", "offered", "taken")
 SIGNALS = ("KILL", "STOP")
-
-
-def one_moved(base: dict[str, list[int]], giver: str, taker: str) -> dict[str, list[int]]:
-    place = base[giver][0]
-    return {**base, giver: base[giver][1:], taker: sorted([*base[taker], place])}
 
 
 def hurts(crew: Crew, who: str) -> int:

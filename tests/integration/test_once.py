@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import pytest
 
-from pipeline.config_model import Config
+from pipeline.config_model import Config, StartConfig
 from pipeline.embedded import EmbeddedBroker
 from tests.support.broker import OFFSETS_PARTITIONS, create_topics, produce
 from tests.support.group_records import group_record, member
 from tests.support.inject import commit_record, inject, open_transaction
-from tests.support.job import read_table, write_config
+from tests.support.job import RunningJob, job_config, read_table, write_config
 
 REPOSITORY = Path(__file__).parents[2]
 COMMANDS = {
@@ -85,20 +85,21 @@ def test_secret_is_in_no_line_table_or_checkpoint(ended: Ended) -> None:
     assert [file for file in files if SECRET.encode() in file.read_bytes()] == []
 
 
-def test_once_that_cannot_read_everything_in_time_says_why_and_exits_with_3(
+def test_once_that_cannot_read_everything_in_time_says_why_and_plans_nothing(
     forged_broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    file = tmp_path / "lagwise.toml"
-    config = write_config(file, forged_broker.bootstrap_servers, tmp_path / "tables")
-    create_topics(forged_broker.bootstrap_servers, {"once-late": 1})
-    file.write_text(file.read_text() + "[start]\ndeadline_s = 5\n", encoding="utf-8")
+    bootstrap = forged_broker.bootstrap_servers
+    create_topics(bootstrap, {"once-late": 1})
+    job = RunningJob(job_config(bootstrap, tmp_path, start=StartConfig(deadline_s=5)), once=True)
 
-    with open_transaction(forged_broker.bootstrap_servers, "never-ends", {("once-late", 0): 1}):
-        done = _run(COMMANDS["command"], file)
+    with open_transaction(bootstrap, "never-ends", {("once-late", 0): 1}):
+        job.start()
+        job.join(120)
 
-    assert done.returncode == 3, done.stderr
-    assert "an open transaction holds back" in done.stderr
-    assert read_table(config, "recommendations") == []
+    assert job.failure is None
+    assert job.is_incomplete
+    assert any("an open transaction holds back" in line for line in job.messages)
+    assert job.rows("recommendations") == []
 
 
 def _run(command: list[str], config: Path) -> subprocess.CompletedProcess[str]:

@@ -59,5 +59,11 @@ def at_random(members: Iterable[str], partitions: int, random: Random) -> dict[s
     return target
 
 
+def one_moved(base: Mapping[str, list[int]], giver: str, taker: str) -> dict[str, list[int]]:
+    """A target that moves one partition of the giver's to the taker."""
+    place = base[giver][0]
+    return {**base, giver: base[giver][1:], taker: sorted([*base[taker], place])}
+
+
 def key_of(record: ControlRecord) -> bytes:
     return control.encode_key(record.cluster, record.group)

@@ -32,3 +32,19 @@ def test_a_signal_stops_the_job(
     monkeypatch.setattr(Job, "run", run)
 
     assert main.run(tmp_path / "lagwise.toml", once=False) == 0
+
+
+@pytest.mark.parametrize(
+    ("is_incomplete", "status"), [(False, 0), (True, 3)], ids=["everything read", "in vain"]
+)
+def test_once_tells_by_its_exit_status_whether_it_read_everything(
+    is_incomplete: bool, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lagwise.toml").write_text("")
+
+    def run(job: Job) -> None:
+        job.is_incomplete = is_incomplete
+
+    monkeypatch.setattr(Job, "run", run)
+
+    assert main.run(tmp_path / "lagwise.toml", once=True) == status
