@@ -111,16 +111,20 @@ def run(crew: Crew, plans: Plans, random: Random, options: Mapping[str, Any]) ->
 
 
 def stale_commits(crew: Crew) -> list[dict[str, Any]]:
-    """Those of members that had been stopped, before they were assigned anything again."""
+    """Those that members began when they had been stopped, and before they were assigned anything again.
+
+    One that was on its way when its member was stopped was a member's, and may have been accepted.
+    """
     newest, late, found = -1, dict[str, int](), list[dict[str, Any]]()
+    woken = dict[str, float]()
     for line in sorted(crew.lines(), key=lambda line: line["at"]):
         who, generation = line["who"], line.get("generation", -1)
         newest = max(newest, generation)
         if line["what"] == "woken":
-            late[who] = newest
+            late[who], woken[who] = newest, line["at"]
         elif generation > late.get(who, generation):
             del late[who]
-        elif line["what"] == "commit" and who in late:
+        elif line["what"] == "commit" and who in late and line["begun"] > woken[who]:
             found.append(line)
     return found
 

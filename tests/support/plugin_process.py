@@ -81,13 +81,13 @@ class Progress:
 
     @contextlib.contextmanager
     def committing(self) -> Iterator[None]:
-        """Note what becomes of the commit inside."""
-        refused = ""
+        """Note when the commit inside began, and what becomes of it."""
+        refused, begun = "", time.monotonic()
         try:
             yield
         except (kafka.errors.KafkaError, aiokafka.errors.KafkaError) as error:
             refused = type(error).__name__
-        note("commit", accepted=not refused, refused=refused)
+        note("commit", begun=begun, accepted=not refused, refused=refused)
 
     def give_up(self, what: str, places: Collection[Any]) -> None:
         for place in places:
