@@ -73,10 +73,12 @@ def decide(
     try:
         refuse_group(facts, rules)
         refuse_data(facts, partitions, rules, now_ms=now_ms)
+        group = to_group(facts, partitions, rules)
         case = _Case(
             facts=facts,
             rules=rules,
-            group=to_group(facts, partitions, rules),
+            group=group,
+            pinned=pinned(group, rules.guards.pin, facts.orders.pinned if facts.orders is not None else {}),
             lag_age_s=_oldest(partitions),
             published=published,
             now_ms=now_ms,
@@ -126,6 +128,8 @@ class _Case:
     facts: GroupFacts
     rules: Rules
     group: Group
+    pinned: Bools
+    """P entries: see `plan_stays.pinned`."""
     lag_age_s: float
     """Age of the oldest record that waits; nan if not known."""
     published: Published | None
@@ -261,17 +265,12 @@ def _target(case: _Case, state: GroupState) -> Assignment:
         options.setdefault("max_moves", rules.guards.most_moves(group.n_partitions))
     target = chosen.assign(group, options)
     check(group, target)
-    stays = _pinned(case) | resting(group, rules.guards, state, now_ms=case.now_ms)
+    stays = case.pinned | resting(group, rules.guards, state, now_ms=case.now_ms)
     return kept(group, target, stays, by_number=chosen.joins)
 
 
-def _pinned(case: _Case) -> Bools:
-    orders = case.facts.orders
-    return pinned(case.group, case.rules.guards.pin, orders.pinned if orders is not None else {})
-
-
 def _moves_pinned(case: _Case, target: Assignment) -> bool:
-    return bool((_pinned(case) & (target.member != case.group.owner)).any())
+    return bool((case.pinned & (target.member != case.group.owner)).any())
 
 
 def _figures(case: _Case, target: Assignment) -> Decision:

@@ -75,10 +75,6 @@ def hand_overs(crew: Crew) -> int:
     return len({ack for ack in crew.all_acks() if isinstance(ack, Taken)})
 
 
-def hurts(crew: Crew) -> int:
-    return sum(line["what"] == "hurt" for line in crew.lines())
-
-
 def zombies(crew: Crew) -> list[dict[str, Any]]:
     """What became of hand-over commits by members that had slept beyond their session."""
     return [line for line in crew.lines() if line["what"] == "zombie"]
@@ -89,7 +85,9 @@ def run(crew: Crew, random: Random) -> None:
     asleep: dict[str, Sleep] = {}
     began_s = hurt_s = time.monotonic()
     number = 0
-    while asleep or hurts(crew) < HURTS or hand_overs(crew) < HAND_OVERS or len(zombies(crew)) < ZOMBIES:
+    while (
+        asleep or crew.count("hurt") < HURTS or hand_overs(crew) < HAND_OVERS or len(zombies(crew)) < ZOMBIES
+    ):
         assert time.monotonic() < began_s + _AT_MOST_S
         publish(crew, random)
         wake(crew, asleep)
@@ -118,7 +116,7 @@ def test_hundreds_of_hand_overs_under_kills_lose_nothing_and_have_one_owner(
             crew.repeated(),
             len(released),
             len(taken),
-            hurts(crew),
+            crew.count("hurt"),
             len(zombies(crew)),
             len({ack.generation for ack in said}),
             crew.late,

@@ -66,10 +66,6 @@ class Plans:
         wait_until(went_on, what=f"plan {self.published} applied by {members}", within_s=_WITHIN_S)
 
 
-def count(crew: Crew, what: str) -> int:
-    return sum(line["what"] == what for line in crew.lines())
-
-
 def begin_to_apply(crew: Crew) -> None:
     """Return when a member gives up or takes the first partitions of the plan that is on its way."""
     so_far = len(crew.lines())
@@ -78,13 +74,13 @@ def begin_to_apply(crew: Crew) -> None:
 
 def stop_for_generations(crew: Crew, plans: Plans, who: str, what: str) -> None:
     """It goes on when it is no member any more and the others have applied plans without it."""
-    hurts = count(crew, "hurt")
+    hurts = crew.count("hurt")
     crew.send(who, signal.SIGUSR2 if what == "zombie" else signal.SIGSTOP)
 
     def stopped() -> bool:
         # With no partition it commits nothing: another plan will give it some.
         plans.publish(MEMBERS)
-        return count(crew, "hurt") > hurts
+        return crew.count("hurt") > hurts
 
     wait_until(stopped, what=f"{who} stopped")
     plans.go_on(MEMBERS - 1)
@@ -166,7 +162,7 @@ def test_group_whose_members_are_killed_between_plans_loses_nothing_and_has_one_
             name,
             crew.produced * crew.partitions,
             crew.repeated(),
-            count(crew, "hurt"),
+            crew.count("hurt"),
             Counter(line["refused"] for line in stale),
             plans.published,
             plans.applied,

@@ -15,17 +15,13 @@ TAKER = ("following", "offered", "taken")
 SIGNALS = ("KILL", "STOP")
 
 
-def hurts(crew: Crew, who: str) -> int:
-    return sum(line["what"] == "hurt" and line["who"] == who for line in crew.lines())
-
-
 def wait_for_hurt(crew: Crew, who: str, count: int = 1) -> None:
-    wait_until(lambda: hurts(crew, who) >= count, what=f"hurt {count} of {who}", within_s=40)
+    wait_until(lambda: crew.count("hurt", who=who) >= count, what=f"hurt {count} of {who}", within_s=40)
 
 
-def hand_over(crew: Crew, giver: str, taker: str, members: int = 3) -> int:
+def hand_over(crew: Crew, giver: str, taker: str) -> int:
     """Publish a plan that moves one partition between these processes, and give the generation it is for."""
-    generation, ids, base = crew.base(members)
+    generation, ids, base = crew.base(3)
     crew.publish(generation, base, one_moved(base, ids[giver], ids[taker]))
     return generation
 

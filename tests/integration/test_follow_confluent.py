@@ -104,7 +104,7 @@ def test_member_hurt_in_a_hand_over_loses_nothing(
         giver, taker = ("a", other) if hurt == "giver" else (other, "a")
 
         crew.publish(generation, base, one_moved(base, ids[giver], ids[taker]))
-        wait_until(lambda: any(line["what"] == "hurt" for line in crew.lines()), what="the hurt")
+        wait_until(lambda: crew.count("hurt"), what="the hurt")
         stopped = point.endswith("STOP")
         if stopped:
             crew.base(2, after=generation)

@@ -122,6 +122,10 @@ class Crew:
         self._lines += [json.loads(line) for line in whole.splitlines()]
         return self._lines
 
+    def count(self, what: str, *, who: str | None = None) -> int:
+        """Lines that say so, of all processes or of one."""
+        return sum(line["what"] == what and who in (None, line["who"]) for line in self.lines())
+
     def base(self, members: int, *, after: int = -1) -> Base:
         """The group, once that many members are in one generation after the given one."""
         found: list[Base] = []

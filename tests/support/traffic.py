@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from types import TracebackType
 from typing import NamedTuple
@@ -86,7 +86,7 @@ class Traffic:
             cluster=cluster,
             group="audit",
             generation=_LATER_THAN_ALL,
-            epoch=1,
+            epoch=_LATER_THAN_ALL,
             member=f"m-{number}",
             at_ms=at_ms,
         )
@@ -95,7 +95,7 @@ class Traffic:
         producer.produce("lagwise.commands", key=commands.encode_key(orders), value=commands.encode(orders))
         assert producer.flush(30) == 0
 
-    def _start(self, work: "threading._Target") -> None:  # type: ignore[name-defined]
+    def _start(self, work: Callable[[], object]) -> None:
         thread = threading.Thread(target=work, daemon=True)
         self.threads.append(thread)
         thread.start()
