@@ -209,7 +209,7 @@ def _anew(case: _Case, state: GroupState) -> Decision:
     """Ask the strategy, and publish what it says unless something speaks against it."""
     target = _target(case, state)
     decision = _figures(case, target)
-    reason = _why_unchanged(decision, case.rules, case.published, now_ms=case.now_ms)
+    reason = _why_unchanged(case, state, decision)
     if reason is not None:
         state = counted(state, None)
     else:
@@ -317,23 +317,35 @@ def _is_out(case: _Case, state: GroupState, decision: Decision) -> bool:
     return case.published is not None and _says(case.published) == _says(decision) and not is_over
 
 
-def _why_unchanged(
-    decision: Decision, rules: Rules, published: Published | None, *, now_ms: int
-) -> str | None:
+def _why_unchanged(case: _Case, state: GroupState, decision: Decision) -> str | None:
     """Why nothing is to be published; None when something is."""
+    published, now_ms = case.published, case.now_ms
     there = "the group has its target assignment"
     if published is None:
         return None if decision.moves else there
-    # Another target that is still out must not be followed: it is replaced.
     if not decision.moves and (
         published.valid_until_ms <= now_ms or published.target_hash == decision.target_hash
     ):
         return there
+    if not decision.moves and _is_put_off(state, published, decision):
+        return f"{there}; plan epoch {published.epoch} comes back with its members"
+    # Any other target that is still out must not be followed: it is replaced, also where nothing is to move.
     # Half of its life before a plan expires there is still time for the next one to be missed.
-    is_young = published.valid_until_ms - now_ms > rules.valid_for_ms // 2
+    is_young = published.valid_until_ms - now_ms > case.rules.valid_for_ms // 2
     if _says(published) == _says(decision) and is_young:
         return f"plan epoch {published.epoch} still says so"
     return None
+
+
+def _is_put_off(state: GroupState, published: Published, decision: Decision) -> bool:
+    """Whether what is out is a plan that other members have taken, and get again when they are alone."""
+    plan, members = state.plan, (decision.assignment or {}).keys()
+    return (
+        plan is not None
+        and plan.is_restored
+        and plan.epoch == published.epoch
+        and plan.target.keys() != members
+    )
 
 
 def _says(plan: Decision | Published) -> tuple[str | None, str | None]:

@@ -262,6 +262,7 @@ def step(world: World, event: Event, n: int) -> None:
         judge_published(world, world.record, epoch=(published.epoch if published else 0) + 1)
     judge_memory(walk)
     judge_pins(walk, decision)
+    is_plan = decision.record is not None
     is_ours = before is not None and published is not None and published.epoch == before.epoch
     if (
         before is not None
@@ -271,6 +272,10 @@ def step(world: World, event: Event, n: int) -> None:
         and not is_withdrawn
     ):
         judge_restored(walk, before, decision)
+    is_of_others = before is not None and set(before.target) != set(walk.held)
+    if is_ours and is_of_others and is_plan and decision.plan is not None and decision.plan.is_restored:
+        # It would come back with its members: only a better plan takes its place.
+        assert decision.moves
 
 
 @settings(deadline=None, max_examples=40)

@@ -307,6 +307,21 @@ def test_plan_comes_back_when_its_members_are_alone_again_in_its_time(after_s: f
     assert group.decide(after_s=3600).decided == decided
 
 
+def test_guest_for_whom_there_is_nothing_to_move_does_not_end_the_plan() -> None:
+    group = walk()
+    group.apply(group.decide())
+    group.decide(after_s=60)
+    group.rules = replace(RULES, guards=replace(NO_GUARDS, settle_ms=86_400_000))
+
+    group.held, group.generation = {"a": {"t": (0,)}, "b": {"t": (1,)}, "c": {"t": (2, 3)}}, 5
+    with_guest = group.decide(after_s=10)
+    group.held, group.generation = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}, 6
+    back = group.decide(after_s=10)
+
+    assert (with_guest.decided, with_guest.moves) == ("unchanged", ())
+    assert (back.decided, back.epoch) == ("publish", 2)
+
+
 def test_plan_that_leaves_partitions_out_is_about_the_group_still() -> None:
     """A join of three partitions with two: partition 2 has nobody to go to."""
     facts = group_facts({"a": {"t": (0, 1), "u": (0, 1)}, "b": {"t": (2,)}})
