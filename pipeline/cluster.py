@@ -19,6 +19,7 @@ from confluent_kafka.admin import (
 from pipeline.config_model import ControlConfig
 from pipeline.errors import BrokerUnavailableError
 from pipeline.source import OFFSETS_TOPIC
+from pipeline.trouble import explained
 
 log = logging.getLogger(__name__)
 
@@ -47,17 +48,17 @@ def inspect(admin: AdminClient, control: ControlConfig, *, timeout_s: float) -> 
     """Look at the cluster; create the job's own topics, and have the broker create the offsets topic, if absent.
 
     Raises:
-        BrokerUnavailableError: No broker answered in time, or a topic could not be made.
+        KafkaException: No broker answered in time.
+        AccessRefusedError: This user may not do something of this.
+        BrokerUnavailableError: A topic could not be made, or is not there after it was.
     """
-    try:
-        listed = admin.list_topics(timeout=timeout_s)
-        _create_missing(admin, control, present=set(listed.topics), timeout_s=timeout_s)
-        read = (OFFSETS_TOPIC, control.acks_topic, control.commands_topic)
-        partitions = _wait_for(admin, (*read, control.topic), timeout_s=timeout_s)
+    listed = admin.list_topics(timeout=timeout_s)
+    _create_missing(admin, control, present=set(listed.topics), timeout_s=timeout_s)
+    read = (OFFSETS_TOPIC, control.acks_topic, control.commands_topic)
+    partitions = _wait_for(admin, (*read, control.topic), timeout_s=timeout_s)
+    with explained(f"{OFFSETS_TOPIC} cannot be read"):
         ends = offsets_ends(admin, partitions[OFFSETS_TOPIC], timeout_s=timeout_s)
-        max_record_bytes = _max_record_bytes(admin, control, timeout_s=timeout_s)
-    except KafkaException as error:
-        raise BrokerUnavailableError(f"the Kafka cluster did not answer: {error}") from error
+    max_record_bytes = _max_record_bytes(admin, control, timeout_s=timeout_s)
     return Cluster(
         cluster_id=str(listed.cluster_id),
         partitions={topic: partitions[topic] for topic in read},
@@ -82,7 +83,8 @@ def _create_missing(
     missing = [topic for topic in wanted if topic.topic not in present]
     if missing:
         for name, future in admin.create_topics(missing, operation_timeout=timeout_s).items():
-            _created(future, timeout_s)
+            with explained(f"topic {name} cannot be made"):
+                _created(future, timeout_s)
             log.info("topic created", extra={"topic": name})
     if OFFSETS_TOPIC not in present:
         # Asking for any group's coordinator makes the broker create the topic; the answer does not matter.
@@ -133,7 +135,10 @@ def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) 
         found = {t: len(listed[t].partitions) for t in topics if t in listed and _is_led(listed[t])}
         if len(found) < len(topics) and time.monotonic() > deadline:
             missing = ", ".join(t for t in topics if t not in found)
-            raise BrokerUnavailableError(f"topics {missing} did not appear within {timeout_s:g} s")
+            raise BrokerUnavailableError(
+                f"topics {missing} did not appear within {timeout_s:g} s; they are hidden from a user who may not "
+                "describe them (README lists the rights that it takes)"
+            )
     return found
 
 

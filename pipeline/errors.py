@@ -17,6 +17,10 @@ class BrokerUnavailableError(PipelineError):
     """The Kafka cluster did not answer in time. Trying again later is right."""
 
 
+class AccessRefusedError(PipelineError):
+    """The Kafka cluster does not know this user, or does not let it do what it must. Somebody has to change that."""
+
+
 class FencedError(PipelineError):
     """Another driver owns these tables now. Trying again is wrong until it is stopped."""
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from confluent_kafka.admin import AdminClient
 from pyspark.errors import StreamingQueryException
@@ -16,7 +17,7 @@ from pipeline.artifacts import resolve_for_spark
 from pipeline.batch import STEPS, Step
 from pipeline.config_model import Config
 from pipeline.driver import Driver
-from pipeline.errors import BrokerUnavailableError
+from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError
 from pipeline.gate import Gate
 from pipeline.log_offsets import LogOffsetsSettings
 from pipeline.plan import learn_states
@@ -25,6 +26,7 @@ from pipeline.secret_values import resolve
 from pipeline.session import PACKAGES, build_session
 from pipeline.source import OFFSETS_TOPIC, read_stream
 from pipeline.store import create_tables
+from pipeline.trouble import Heard, explained
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +69,8 @@ class Job:
         """Run until `stop` is set; a cluster that is away is waited for, whether at start or later.
 
         Raises:
-            PipelineError: What waiting does not cure, such as another driver that took over.
+            PipelineError: What waiting does not cure, such as another driver that took over, or a cluster that has
+                refused this user several times in a row.
             StreamingQueryException: The query failed several times in a row without a batch in between.
         """
         spark = build_session(resolve(self.config.spark), jars=_jars())
@@ -79,18 +82,23 @@ class Job:
         try:
             self._stream(spark)
         except BrokerUnavailableError as error:
-            self._wait_for_cluster(error)
+            self._wait_for_cluster("Kafka is away", error)
+        except AccessRefusedError as error:
+            self._failures += 1
+            if self._failures >= _FAILURES_IN_A_ROW:
+                raise
+            self._wait_for_cluster("Kafka says no", error)
         except StreamingQueryException as error:
             self._failures += 1
             if self._failures >= _FAILURES_IN_A_ROW:
                 raise
             log.error("the query failed and is started again", extra={"cause": query.cause_of(error)})  # noqa: TRY400 - the trace is the JVM's
 
-    def _wait_for_cluster(self, error: BrokerUnavailableError) -> None:
+    def _wait_for_cluster(self, what: str, error: PipelineError) -> None:
         wait_s = min(_LONGEST_WAIT_S, 2.0**self._waits)
         self._waits += 1
         log.warning(
-            "Kafka is away",
+            what,
             extra={
                 "bootstrap_servers": self.config.kafka.properties["bootstrap.servers"],
                 "error": str(error),
@@ -105,8 +113,11 @@ class Job:
 
     def _stream(self, spark: SparkSession) -> None:
         config = self.config
-        admin = AdminClient({**kafka_client.librdkafka_properties(config)}, logger=log)
-        found = cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
+        heard = Heard()
+        properties: dict[str, Any] = {"log_level": "0", **kafka_client.librdkafka_properties(config)}
+        admin = AdminClient(properties | {"error_cb": heard.of_brokers})
+        with explained("the Kafka cluster did not answer", partial(heard.asked, admin)):
+            found = cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
         driver = self._driver = self._take_over(spark, found, admin)
         stream = read_stream(
             spark,

@@ -25,6 +25,7 @@ from assignor.errors import DecodeError
 from assignor.plan_facts import Published
 from assignor.protocol import control
 from pipeline.errors import BrokerUnavailableError, FencedError, PublishError
+from pipeline.trouble import explained, trouble
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ class Publisher:
         """Fence the producer of an earlier driver.
 
         Raises:
+            AccessRefusedError: This user may not use the transactional id.
             BrokerUnavailableError: The transaction coordinator did not answer in time.
         """
         self.topic = topic
@@ -50,12 +52,8 @@ class Publisher:
         """Newest plan of each group."""
         self._properties = dict(properties)
         self._producer = Producer(_producer_properties(properties, cluster), logger=log)
-        try:
+        with explained("no transaction coordinator for the control topic"):
             self._producer.init_transactions(timeout_s)
-        except KafkaException as error:
-            raise BrokerUnavailableError(
-                f"no transaction coordinator for the control topic: {error}"
-            ) from error
 
     def learn(self, recommendations: DataFrame) -> None:
         """Find the highest epoch of each group: in the table and in the control topic, whichever is further."""
@@ -96,6 +94,7 @@ class Publisher:
 
         Raises:
             FencedError: Another driver has taken over.
+            AccessRefusedError: This user may not write to the topic.
             BrokerUnavailableError: The broker did not take the records.
             PublishError: It never will: one is larger than the topic allows.
         """
@@ -126,7 +125,7 @@ class Publisher:
                     "max.message.bytes, and lower control.max_record_bytes below it, then start again"
                 ) from failure
             # The next driver's producer begins by aborting what this one has left open.
-            raise BrokerUnavailableError(f"plans could not be published: {error.str()}") from failure
+            raise trouble("plans could not be published", failure) from failure
 
     def _transact(self, records: list[tuple[str, int, str | None]]) -> None:
         self._producer.begin_transaction()
@@ -162,9 +161,8 @@ class Publisher:
             logger=log,
         )
         try:
-            return _read_epochs(reader, self.topic, self.cluster, self.timeout_s)
-        except KafkaException as error:
-            raise BrokerUnavailableError(f"control topic {self.topic} could not be read: {error}") from error
+            with explained(f"control topic {self.topic} could not be read"):
+                return _read_epochs(reader, self.topic, self.cluster, self.timeout_s)
         finally:
             reader.close()
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -15,7 +16,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pipeline.batch import STEPS, Step
 from pipeline.batch import run as run_batch
 from pipeline.driver import Batch, Driver
-from pipeline.errors import BrokerUnavailableError, PipelineError
+from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +26,8 @@ _COMMIT_S = 10
 _COMMIT_POLL_S = 0.05
 _SHOWN_S = 0.01
 # The brokers are there and say no; waiting does not change their mind.
-_REFUSALS = ("AuthorizationException", "AuthenticationException")
+_REFUSALS = ("Not authorized to access", "AuthorizationException", "AuthenticationException")
+_FRAME = re.compile(r"^.* terminated with exception: |^Caused by: | SQLSTATE: \w+$")
 
 
 class _StopRequestedError(Exception):
@@ -135,6 +137,7 @@ def watch(query: StreamingQuery, runner: Runner, *, interval_s: int) -> None:
 
     Raises:
         PipelineError: What a batch raised.
+        AccessRefusedError: The query ended because Kafka refuses what its source asks for.
         BrokerUnavailableError: The query ended because Kafka could not be reached.
         StreamingQueryException: It ended for another reason.
     """
@@ -180,7 +183,9 @@ def _has_ended(query: StreamingQuery, runner: Runner) -> bool:
         if isinstance(runner.failure, PipelineError):
             raise runner.failure from None
         text = str(error)
-        if "org.apache.kafka" in text and not any(refusal in text for refusal in _REFUSALS):
+        if any(refusal in text for refusal in _REFUSALS):
+            raise AccessRefusedError(f"{cause_of(error)} (README lists the rights that it takes)") from error
+        if "org.apache.kafka" in text:
             raise BrokerUnavailableError(cause_of(error)) from error
         raise
 
@@ -191,7 +196,7 @@ def cause_of(error: StreamingQueryException) -> str:
     causes = [
         line for line in lines if "org.apache.kafka" in line or line.endswith("Error") or "Error: " in line
     ]
-    return (causes or lines)[-1 if causes else 0]
+    return _FRAME.sub("", (causes or lines)[-1 if causes else 0])
 
 
 def _position(progress: StreamingQueryProgress) -> Mapping[str, Mapping[str, int]]:

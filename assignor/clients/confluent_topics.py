@@ -35,7 +35,7 @@ class FollowTopics:
         """Connect.
 
         Raises:
-            FollowerConfigError: A topic is not there.
+            FollowerConfigError: A topic is not there, or this user may not use it.
             KafkaException: The cluster does not answer.
         """
         self._acks_topic = acks_topic
@@ -90,11 +90,13 @@ class FollowTopics:
 
     def _find(self, name: str) -> ClusterMetadata:
         found: ClusterMetadata = self._reader.list_topics(name, timeout=_TIMEOUT_S)
-        if found.topics[name].error is not None:
+        error = found.topics[name].error
+        if error is not None:
             self._reader.close()
-            raise FollowerConfigError(
-                name, "this topic is not there; the lagwise stream makes it when it starts"
-            )
+            problem = f"this topic cannot be used: {error.str()}; a member reads both topics, and writes acks"
+            if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                problem = "this topic is not there; the lagwise stream makes it when it starts"
+            raise FollowerConfigError(name, problem)
         return found
 
     def _note(self, error: KafkaError) -> None:

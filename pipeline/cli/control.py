@@ -1,6 +1,7 @@
 """`lagwise control tail`: the control topic as consumers see it."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,8 +14,8 @@ from pipeline.cli.output import note, progress
 from pipeline.cli.place import StreamConfigOption, find_config
 from pipeline.config import load
 from pipeline.config_model import Config
-from pipeline.errors import BrokerUnavailableError
 from pipeline.kafka_client import librdkafka_properties
+from pipeline.trouble import Heard, explained, trouble
 
 control = typer.Typer(no_args_is_help=True, add_completion=False, help="Read the control topic.")
 
@@ -49,12 +50,12 @@ def tail(
     """
     settings = _settings(bootstrap, config)
     properties = librdkafka_properties(settings, **{"group.id": "lagwise-control-tail"})
-    consumer = Consumer(
-        properties | {"enable.auto.commit": "false", "enable.partition.eof": "true", "log_level": "0"}
-    )
+    heard = Heard()
+    more = {"enable.auto.commit": "false", "enable.partition.eof": "true", "log_level": "0"}
+    consumer = Consumer({**properties, **more, "error_cb": heard.of_brokers})
     try:
         name = topic or settings.control.topic
-        with progress("asking the brokers"):
+        with progress("asking the brokers"), explained("no broker answers", partial(heard.asked, consumer)):
             partitions = _assign(consumer, name, timeout_s=settings.source.request_timeout_s)
         for message in messages(consumer, partitions=partitions, follow=follow):
             _print(entry(message), output=output)
@@ -77,12 +78,9 @@ def _settings(bootstrap: str | None, config: Path | None) -> Config:
 
 def _assign(consumer: Consumer, topic: str, *, timeout_s: int) -> int:
     """Start at the beginning of every partition of `topic`; how many there are."""
-    try:
-        found = consumer.list_topics(topic, timeout=timeout_s).topics[topic]
-    except KafkaException as error:
-        raise BrokerUnavailableError(f"no broker answers: {error.args[0].str()}") from error
+    found = consumer.list_topics(topic, timeout=timeout_s).topics[topic]
     if found.error is not None:
-        raise BrokerUnavailableError(f"topic {topic} cannot be read: {found.error.str()}")
+        raise trouble(f"topic {topic} cannot be read", KafkaException(found.error))
     consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in found.partitions])
     return len(found.partitions)
 

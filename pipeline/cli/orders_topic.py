@@ -8,6 +8,7 @@ broker refuse any that began before and is not committed, and it begins before t
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -27,6 +28,7 @@ from pipeline.cli.control_poll import messages
 from pipeline.config_model import Config
 from pipeline.errors import BrokerUnavailableError
 from pipeline.kafka_client import librdkafka_properties
+from pipeline.trouble import Heard, explained, trouble
 
 Change = Callable[[Orders], Orders]
 
@@ -51,6 +53,7 @@ class OrdersTopic:
     """The commands topic of one cluster; close it after use.
 
     Raises:
+        AccessRefusedError: The cluster does not let this user in, or not do it.
         BrokerUnavailableError: No broker answers, or there is no such topic.
     """
 
@@ -58,13 +61,15 @@ class OrdersTopic:
         self.topic = config.control.commands_topic
         self._timeout_s = config.source.request_timeout_s
         self._properties = librdkafka_properties(config, log_level="0")
+        self._heard = Heard()
         self._consumer = Consumer(
-            self._properties
-            | {
+            {
+                **self._properties,
                 "group.id": "lagwise-orders",
                 "enable.auto.commit": "false",
                 "enable.partition.eof": "true",
                 "isolation.level": "read_committed",
+                "error_cb": self._heard.of_brokers,
             }
         )
         try:
@@ -138,7 +143,7 @@ class OrdersTopic:
         return bool(listed.errors) or any(one.group_id == group for one in listed.valid)
 
     def _look(self) -> tuple[str, tuple[int, ...]]:
-        with _broker_answers("no broker answers"):
+        with explained("no broker answers", partial(self._heard.asked, self._consumer)):
             listed = self._consumer.list_topics(self.topic, timeout=self._timeout_s)
         found = listed.topics[self.topic]
         if found.error is not None and found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -146,7 +151,7 @@ class OrdersTopic:
                 f"there is no topic {self.topic} yet: start the stream first (lagwise run), which makes it and reads it"
             )
         if found.error is not None:
-            raise BrokerUnavailableError(f"topic {self.topic} cannot be used: {found.error.str()}")
+            raise trouble(f"topic {self.topic} cannot be used", KafkaException(found.error))
         return str(listed.cluster_id), tuple(sorted(found.partitions))
 
 
@@ -191,4 +196,4 @@ def _broker_answers(otherwise: str) -> Iterator[None]:
             raise BrokerUnavailableError(
                 "somebody else gave an order at the same moment, and this one was not written: give it again"
             ) from failure
-        raise BrokerUnavailableError(f"{otherwise}: {error.str()}") from failure
+        raise trouble(otherwise, failure) from failure

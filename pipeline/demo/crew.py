@@ -16,6 +16,7 @@ from pipeline.config_model import Config
 from pipeline.demo import traffic
 from pipeline.demo.scene import Scene
 from pipeline.errors import BrokerUnavailableError, PipelineError
+from pipeline.trouble import explained
 
 _TIMEOUT_S = 30.0
 _AGAIN_AFTER_S = 0.5
@@ -34,7 +35,8 @@ def create_stream_topics(bootstrap: str, config: Config) -> None:
     deadline_s = time.monotonic() + _TIMEOUT_S
     while True:
         try:
-            cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
+            with explained("the Kafka cluster did not answer"):
+                cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
         except BrokerUnavailableError:
             # A topic that was made a moment ago has no leader yet on a busy machine.
             if time.monotonic() > deadline_s:

@@ -1,9 +1,21 @@
 """Fixtures of the tests with a broker."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from pipeline.embedded import EmbeddedBroker
+from tests.support.broker import create_offsets_topic
 from tests.support.plugin_stage import Stage
+from tests.support.secured import Secured, secured_broker
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """A broker with TLS, SASL and ACLs; give topics, groups and users names of your own."""
+    with secured_broker(tmp_path_factory.mktemp("secured")) as running:
+        create_offsets_topic(running.open_servers)
+        yield running
 
 
 @pytest.fixture

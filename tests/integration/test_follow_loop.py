@@ -1,25 +1,75 @@
-"""The loop closed: the job plans, real followers take it over, and the job sees what became of it."""
+"""The loop closed: the job plans, real followers take it over, and the job sees what became of it.
+
+On a cluster with TLS, SASL and ACLs, where each party has the rights that its documentation lists, and no other.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AclOperation, ResourceType
 from typer.testing import CliRunner
 
 from assignor.protocol.ranges import parse_ranges
 from pipeline.cli import app
-from pipeline.config_model import ControlConfig
-from pipeline.embedded import EmbeddedBroker
+from pipeline.config_model import ControlConfig, KafkaConfig
 from tests.support.follow_crew import Crew
 from tests.support.job import NO_GUARDS, RunningJob, eager_plan, job_config, running
+from tests.support.secured import Right, Secured
 
 COMMANDS = "loop-commands"
+CREATE, DESCRIBE, READ, WRITE = (
+    AclOperation.CREATE,
+    AclOperation.DESCRIBE,
+    AclOperation.READ,
+    AclOperation.WRITE,
+)
+TOPIC, GROUP, TRANSACTION = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID
+
+
+def rights_of_job(crew: Crew) -> list[Right]:
+    """README, "Your cluster"."""
+    own = (crew.control, crew.acks, COMMANDS)
+    return [
+        *((operation, TOPIC, "__consumer_offsets") for operation in (READ, DESCRIBE)),
+        (DESCRIBE, TOPIC, crew.topic),
+        *((operation, TOPIC, name) for operation in (CREATE, READ, WRITE) for name in own),
+        (AclOperation.DESCRIBE_CONFIGS, TOPIC, crew.control),
+        (WRITE, TRANSACTION, "lagwise-*"),
+        *((READ, GROUP, name) for name in ("spark-kafka-*", "lagwise-*")),
+    ]
+
+
+def rights_of_follower(crew: Crew) -> list[Right]:
+    """deploy/docs/following.md."""
+    return [
+        *((READ, TOPIC, name) for name in (crew.topic, crew.control, crew.acks)),
+        (WRITE, TOPIC, crew.acks),
+        (READ, GROUP, crew.group),
+    ]
+
+
+def rights_of_operator(crew: Crew) -> list[Right]:
+    """deploy/docs/runbook.md, "Orders"."""
+    return [
+        *((operation, TOPIC, COMMANDS) for operation in (READ, WRITE, DESCRIBE)),
+        (WRITE, TRANSACTION, f"lagwise-{crew.cluster}:orders"),
+        (READ, GROUP, "lagwise-orders"),
+        (DESCRIBE, GROUP, crew.group),
+    ]
 
 
 @pytest.fixture
-def crew(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[Crew]:
-    with Crew(broker.bootstrap_servers, "loop", tmp_path) as made:
+def crew(secured: Secured, tmp_path: Path) -> Iterator[Crew]:
+    with Crew(secured.open_servers, "loop", tmp_path, config=secured.properties("loop-member")) as made:
+        for user, rights in (
+            ("loop-member", rights_of_follower(made)),
+            ("loop-job", rights_of_job(made)),
+            ("loop-operator", rights_of_operator(made)),
+        ):
+            secured.add_user(user)
+            secured.allow(user, *rights)
         for who in "ab":
             made.start(who)
         made.base(2)
@@ -27,27 +77,30 @@ def crew(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[Crew]:
 
 
 @pytest.fixture
-def order(crew: Crew, tmp_path: Path) -> Callable[..., None]:
+def order(crew: Crew, secured: Secured, tmp_path: Path) -> Callable[..., None]:
     """An operator's command about the group."""
     file = tmp_path / "lagwise.toml"
-    servers, topic = f'"bootstrap.servers" = "{crew.bootstrap}"', f'commands_topic = "{COMMANDS}"'
-    file.write_text(f"[kafka.properties]\n{servers}\n[control]\n{topic}\n", encoding="utf-8")
+    settings = secured.settings("loop-operator").items()
+    lines = "\n".join(f'"{name}" = "{value}"' for name, value in settings)
+    text = f'[kafka.properties]\n{lines}\n[control]\ncommands_topic = "{COMMANDS}"\n'
+    file.write_text(text, encoding="utf-8")
 
     def give(word: str, *more: str) -> None:
         done = CliRunner().invoke(app, [word, crew.group, *more, "--config", str(file)])
-        assert done.exit_code == 0, done.output
+        assert (done.exit_code, "warning" in done.stderr) == (0, False), done.output
 
     return give
 
 
 def test_job_sees_its_plan_applied_and_obeys_its_operator(
-    crew: Crew, order: Callable[..., None], tmp_path: Path
+    crew: Crew, secured: Secured, order: Callable[..., None], tmp_path: Path
 ) -> None:
     # With this pause there is one plan, unless somebody asks for another.
     guards = NO_GUARDS.model_copy(update={"cooldown_s": 3600, "cooldown_max_s": 3600})
     config = job_config(
-        crew.bootstrap,
+        secured.servers,
         tmp_path / "tables",
+        kafka=KafkaConfig(properties=secured.settings("loop-job")),
         plan=eager_plan(dry_run=False, guards=guards),
         control=ControlConfig(topic=crew.control, acks_topic=crew.acks, commands_topic=COMMANDS),
     )
@@ -81,6 +134,7 @@ def test_job_sees_its_plan_applied_and_obeys_its_operator(
     assert again["assignment"] == first["assignment"]
     assert again["base_generation"] > generation
     assert ": deploy; `lagwise resume" in paused["reason"]
+    assert not any(secured.password_file.read_text() in line for line in job.messages)
     assert crew.missing() == []
     assert crew.overlaps() == []
 

@@ -48,8 +48,9 @@ class Crew:
         *,
         partitions: int = 6,
         module: str = "tests.support.follow_member",
+        config: Mapping[str, str] | None = None,
     ) -> None:
-        self.bootstrap, self._module = bootstrap, module
+        self.bootstrap, self._module, self._config = bootstrap, module, dict(config or {})
         self.group, self.topic = f"{name}-group", f"{name}-topic"
         self.control, self.acks = f"{name}-control", f"{name}-acks"
         self.partitions = partitions
@@ -89,7 +90,7 @@ class Crew:
         """A process; options are those of the module that it runs."""
         fixed = {"bootstrap": self.bootstrap, "group": self.group, "topic": self.topic, "log": str(self._log)}
         topics = {"control": self.control, "acks": self.acks}
-        words = json.dumps({"who": who, **fixed, **topics, **options})
+        words = json.dumps({"who": who, **fixed, **topics, "config": self._config, **options})
         command = [sys.executable, "-m", self._module, words]
         self._processes[who] = subprocess.Popen(command, cwd=ROOT)
 

@@ -11,9 +11,9 @@ from pyspark.errors import StreamingQueryException
 from pipeline import job as job_module
 from pipeline.config_model import Config
 from pipeline.driver import Batch
-from pipeline.errors import BrokerUnavailableError, FencedError
+from pipeline.errors import AccessRefusedError, BrokerUnavailableError, FencedError, PipelineError
 from pipeline.job import Job
-from pipeline.query import Runner, _StopRequestedError
+from pipeline.query import Runner, _StopRequestedError, watch
 
 
 class ScriptedJob(Job):
@@ -54,6 +54,10 @@ def broken() -> StreamingQueryException:
     return StreamingQueryException("it broke")
 
 
+def refused() -> AccessRefusedError:
+    return AccessRefusedError("not this user")
+
+
 def test_cluster_that_is_away_is_waited_for_longer_each_time_up_to_a_minute() -> None:
     job = ScriptedJob(*(away() for _ in range(8)))
 
@@ -75,6 +79,47 @@ def test_query_that_fails_three_times_in_a_row_ends_the_job() -> None:
 
     with pytest.raises(StreamingQueryException, match="it broke"):
         job.run()
+
+
+def test_user_who_is_refused_three_times_in_a_row_ends_the_job() -> None:
+    job = ScriptedJob(refused(), refused(), "batch", refused(), refused(), refused())
+
+    with pytest.raises(AccessRefusedError, match="not this user"):
+        job.run()
+
+    assert job.waited_s == [1, 2, 1, 2]
+
+
+FRAME = "[STREAM_FAILED] Query [id = 1] terminated with exception: {} SQLSTATE: XXKST\n{}\n=== Streaming Query ==="
+GROUP = "Not authorized to access group: spark-kafka-source-1"
+TOPIC = "org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to access topics: [t]"
+TIMEOUT = "org.apache.kafka.common.errors.TimeoutException: Timeout expired"
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "why"),
+    [
+        (FRAME.format(GROUP, ""), AccessRefusedError, f"{GROUP} (README lists the rights that it takes)"),
+        (
+            FRAME.format("Job aborted.", f"Caused by: {TOPIC}"),
+            AccessRefusedError,
+            f"{TOPIC} (README lists the rights that it takes)",
+        ),
+        (FRAME.format("Job aborted.", TIMEOUT), BrokerUnavailableError, TIMEOUT),
+    ],
+    ids=["refused", "refused in a task", "away"],
+)
+def test_query_that_kafka_ends_is_told_in_one_line(said: str, kind: type[PipelineError], why: str) -> None:
+    def end(_timeout_s: float) -> bool:
+        raise StreamingQueryException(said)
+
+    query: Any = SimpleNamespace(awaitTermination=end)
+    runner: Any = SimpleNamespace(stop=threading.Event(), failure=None, last_batch_at_s=0)
+
+    with pytest.raises(PipelineError) as ended:
+        watch(query, runner, interval_s=1)
+
+    assert (type(ended.value), str(ended.value)) == (kind, why)
 
 
 @pytest.mark.parametrize(
