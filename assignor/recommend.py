@@ -7,6 +7,7 @@ record, byte for byte.
 import hashlib
 import json
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -84,8 +85,8 @@ def decide(
             now_ms=now_ms,
         )
         state, way = _followed(case, state)
-        if way is not None and _moves_pinned(case, way.target):
-            return _ended_by_pin(case, state, way)
+        if _is_against_pin(case, state, way):
+            return _ended_by_pin(case, state, left=way.left if way is not None else ())
         return _continue(case, state, way)
     except AssignorError as error:
         plan = expired(state.plan, facts, now_ms=now_ms) if state.plan else None
@@ -160,13 +161,21 @@ def _followed(case: _Case, state: GroupState) -> tuple[GroupState, Way | None]:
     return judged(state, plan, left=way.left if way is not None else ()), way
 
 
-def _ended_by_pin(case: _Case, state: GroupState, way: Way) -> Decision:
+def _is_against_pin(case: _Case, state: GroupState, way: Way | None) -> bool:
+    """Whether the newest plan moves a partition that is pinned, or may do so once its members are alone again."""
+    if way is not None:
+        return bool((case.pinned & (way.target.member != case.group.owner)).any())
+    orders = case.facts.orders
+    return orders is not None and bool(orders.pinned) and _is_put_off(case, state)
+
+
+def _ended_by_pin(case: _Case, state: GroupState, *, left: Collection[str]) -> Decision:
     """Take back the plan that is out, or plan anew where it is out no more."""
     why, now_ms = "partitions that it moves were pinned since", case.now_ms
     if state.plan is not None:
         # Without the pin it would not come back either: it was made for lag that is gone by then.
         plan = replace(superseded(state.plan, why, now_ms=now_ms), is_left=True)
-        state = judged(state, plan, left=way.left)
+        state = judged(state, plan, left=left)
     if case.published is not None and now_ms < case.published.valid_until_ms:
         return _withdrawn(case.facts, case.rules, case.published, state, why=why, now_ms=now_ms)
     return _anew(case, state)
@@ -269,10 +278,6 @@ def _target(case: _Case, state: GroupState) -> Assignment:
     return kept(group, target, stays, by_number=chosen.joins)
 
 
-def _moves_pinned(case: _Case, target: Assignment) -> bool:
-    return bool((case.pinned & (target.member != case.group.owner)).any())
-
-
 def _figures(case: _Case, target: Assignment) -> Decision:
     """The figures of a target, before anything is decided about it."""
     facts, rules, group = case.facts, case.rules, case.group
@@ -327,8 +332,8 @@ def _why_unchanged(case: _Case, state: GroupState, decision: Decision) -> str | 
         published.valid_until_ms <= now_ms or published.target_hash == decision.target_hash
     ):
         return there
-    if not decision.moves and _is_put_off(state, published, decision):
-        return f"{there}; plan epoch {published.epoch} comes back with its members"
+    if not decision.moves and _is_put_off(case, state):
+        return f"{there}; plan epoch {published.epoch} is kept for the members that have taken it"
     # Any other target that is still out must not be followed: it is replaced, also where nothing is to move.
     # Half of its life before a plan expires there is still time for the next one to be missed.
     is_young = published.valid_until_ms - now_ms > case.rules.valid_for_ms // 2
@@ -337,15 +342,13 @@ def _why_unchanged(case: _Case, state: GroupState, decision: Decision) -> str | 
     return None
 
 
-def _is_put_off(state: GroupState, published: Published, decision: Decision) -> bool:
+def _is_put_off(case: _Case, state: GroupState) -> bool:
     """Whether what is out is a plan that other members have taken, and get again when they are alone."""
-    plan, members = state.plan, (decision.assignment or {}).keys()
-    return (
-        plan is not None
-        and plan.is_restored
-        and plan.epoch == published.epoch
-        and plan.target.keys() != members
-    )
+    plan, published = state.plan, case.published
+    if plan is None or published is None or case.rules.dry_run or published.valid_until_ms <= case.now_ms:
+        return False
+    is_out = plan.is_restored and plan.epoch == published.epoch
+    return is_out and set(plan.target) != set(case.group.member_ids)
 
 
 def _says(plan: Decision | Published) -> tuple[str | None, str | None]:

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipeline import decode, fold, fold_talk, measure, ownership, plan, upkeep
+from pipeline import decode, fold, fold_talk, measure, ownership, plan, publish, upkeep
 from pipeline.decode_talk import TalkTopics
 from pipeline.driver import Batch, Driver
 from pipeline.store import Stamp
@@ -287,8 +287,9 @@ def publish_plans(batch: Batch) -> None:
             # Delta has statistics of batch_id: files of other batches are not opened.
             (F.col("batch_id") == batch.batch_id) & (F.col("created_at") == _timestamp(batch.clock.at_ms))
         )
-        batch.published = driver.publisher.publish(rows)
-        driver.states |= plan.new_states(rows)
+        decisions = publish.decisions_of(rows)
+        batch.published = driver.publisher.publish(decisions)
+        driver.states |= plan.states_of(decisions)
 
 
 def keep_up(batch: Batch) -> None:

@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 from pipeline.config_model import ControlConfig
 from pipeline.errors import BrokerUnavailableError
 from pipeline.source import OFFSETS_TOPIC
-from pipeline.trouble import explained
+from pipeline.trouble import explained, trouble
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,9 @@ def _create_missing(
     ]
     missing = [topic for topic in wanted if topic.topic not in present]
     if missing:
-        for name, future in admin.create_topics(missing, operation_timeout=timeout_s).items():
+        for name, future in admin.create_topics(
+            missing, operation_timeout=timeout_s, request_timeout=timeout_s
+        ).items():
             with explained(f"topic {name} cannot be made"):
                 _created(future, timeout_s)
             log.info("topic created", extra={"topic": name})
@@ -134,12 +136,18 @@ def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) 
         listed = admin.list_topics(timeout=timeout_s).topics
         found = {t: len(listed[t].partitions) for t in topics if t in listed and _is_led(listed[t])}
         if len(found) < len(topics) and time.monotonic() > deadline:
-            missing = ", ".join(t for t in topics if t not in found)
-            raise BrokerUnavailableError(
-                f"topics {missing} did not appear within {timeout_s:g} s; they are hidden from a user who may not "
-                "describe them (README lists the rights that it takes)"
-            )
+            missing = [topic for topic in topics if topic not in found]
+            for topic in missing:
+                _refuse_hidden(admin, topic, timeout_s=timeout_s)
+            raise BrokerUnavailableError(f"topics {', '.join(missing)} did not appear within {timeout_s:g} s")
     return found
+
+
+def _refuse_hidden(admin: AdminClient, topic: str, *, timeout_s: float) -> None:
+    """Raise if the topic is in no list because this user may not describe it; asked by its name, Kafka says so."""
+    error = admin.list_topics(topic, timeout=timeout_s).topics[topic].error
+    if error is not None and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        raise trouble(f"topic {topic} cannot be used", KafkaException(error))
 
 
 def _is_led(topic: TopicMetadata) -> bool:

@@ -26,7 +26,7 @@ from pipeline.secret_values import resolve
 from pipeline.session import PACKAGES, build_session
 from pipeline.source import OFFSETS_TOPIC, read_stream
 from pipeline.store import create_tables
-from pipeline.trouble import Heard, explained
+from pipeline.trouble import Heard, explained, usable_properties
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +61,8 @@ class Job:
         """`once` gave up: the offsets topic could not be read to its end within the deadline."""
         self._failures = 0
         """Of the query, in a row, without a batch in between."""
+        self._refusals = 0
+        """Of this user by the cluster, in a row."""
         self._waits = 0
         """For the cluster, in a row, without a batch in between."""
         self._driver: Driver | None = None
@@ -82,10 +84,11 @@ class Job:
         try:
             self._stream(spark)
         except BrokerUnavailableError as error:
+            self._refusals = 0
             self._wait_for_cluster("Kafka is away", error)
         except AccessRefusedError as error:
-            self._failures += 1
-            if self._failures >= _FAILURES_IN_A_ROW:
+            self._refusals += 1
+            if self._refusals >= _FAILURES_IN_A_ROW:
                 raise
             self._wait_for_cluster("Kafka says no", error)
         except StreamingQueryException as error:
@@ -115,8 +118,9 @@ class Job:
         config = self.config
         heard = Heard()
         properties: dict[str, Any] = {"log_level": "0", **kafka_client.librdkafka_properties(config)}
-        admin = AdminClient(properties | {"error_cb": heard.of_brokers})
-        with explained("the Kafka cluster did not answer", partial(heard.asked, admin)):
+        with usable_properties():
+            admin = AdminClient(properties | {"error_cb": heard.of_brokers})
+        with explained("the Kafka cluster cannot be used", partial(heard.asked, admin)):
             found = cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
         driver = self._driver = self._take_over(spark, found, admin)
         stream = read_stream(
@@ -181,7 +185,7 @@ class Job:
         )
 
     def _finished(self, report: query.Report) -> None:
-        self._failures = self._waits = 0
+        self._failures = self._refusals = self._waits = 0
         self.on_batch(report)
         if self.once and (report.is_complete or report.is_overdue):
             self.is_incomplete = not report.is_complete

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -115,16 +115,12 @@ def learn_states(recommendations: DataFrame, *, cluster: str, interval_s: int) -
     # Every group that is there has a row for every evaluation: to go back some is enough, and a month is much to read.
     since = newest - max(_LATELY, timedelta(seconds=2 * interval_s))
     lately = own.where(F.col("created_at") >= since)
-    return _states(lately.groupBy("group_id").agg(F.max_by("state", "created_at").alias("state")))
+    return states_of(lately.groupBy("group_id").agg(F.max_by("state", "created_at").alias("state")).collect())
 
 
-def new_states(written: DataFrame) -> dict[str, str]:
-    """Column `state` of the rows of one batch, by group."""
-    return _states(written.select("group_id", "state"))
-
-
-def _states(rows: DataFrame) -> dict[str, str]:
-    return {row["group_id"]: row["state"] for row in rows.collect() if row["state"]}
+def states_of(rows: list[Row]) -> dict[str, str]:
+    """Column `state` by group, of rows that have one."""
+    return {row["group_id"]: row["state"] for row in rows if row["state"]}
 
 
 def rebalanced(states: Mapping[str, str], generations: Mapping[str, int | None]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from assignor.errors import DecodeError
@@ -83,11 +83,11 @@ class Publisher:
                 # readers hold is not what the table says, so a new plan is due.
                 self.published[group_id] = _published(epoch, "", "", 0)
 
-    def publish(self, recommendations: DataFrame) -> int:
+    def publish(self, decisions: list[Row]) -> int:
         """Send one batch's plans in one transaction.
 
         Args:
-            recommendations: The rows of one batch.
+            decisions: All of one batch, from `decisions_of`.
 
         Returns:
             Number of control records sent.
@@ -98,17 +98,14 @@ class Publisher:
             BrokerUnavailableError: The broker did not take the records.
             PublishError: It never will: one is larger than the topic allows.
         """
-        rows = (
-            recommendations.where("decision = 'publish'")
-            .select("group_id", "epoch", "record", "target_hash", "base_hash", F.unix_millis("valid_until"))
-            .orderBy("group_id")
-            .collect()
-        )
-        if rows:
-            self._send([(group_id, epoch, record) for group_id, epoch, record, *_ in rows])
-        for group_id, epoch, _, *plan in rows:
-            self.published[group_id] = _published(epoch, *plan)
-        return len(rows)
+        plans = [row for row in decisions if row["decision"] == "publish"]
+        if plans:
+            self._send([(plan["group_id"], plan["epoch"], plan["record"]) for plan in plans])
+        for plan in plans:
+            self.published[plan["group_id"]] = _published(
+                plan["epoch"], plan["target_hash"], plan["base_hash"], plan["valid_until_ms"]
+            )
+        return len(plans)
 
     def _send(self, records: list[tuple[str, int, str | None]]) -> None:
         try:
@@ -165,6 +162,13 @@ class Publisher:
                 return _read_epochs(reader, self.topic, self.cluster, self.timeout_s)
         finally:
             reader.close()
+
+
+def decisions_of(recommendations: DataFrame) -> list[Row]:
+    """What `Publisher.publish` and the next decisions need of one batch's rows, in one reading; sorted by group."""
+    names = ("group_id", "decision", "epoch", "record", "target_hash", "base_hash", "state")
+    rows = recommendations.select(*names, F.unix_millis("valid_until").alias("valid_until_ms")).collect()
+    return sorted(rows, key=lambda row: str(row["group_id"]))
 
 
 def _largest(records: list[tuple[str, int, str | None]]) -> int:

@@ -17,6 +17,7 @@ from pipeline.batch import STEPS, Step
 from pipeline.batch import run as run_batch
 from pipeline.driver import Batch, Driver
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError
+from pipeline.trouble import RIGHTS
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +27,8 @@ _COMMIT_S = 10
 _COMMIT_POLL_S = 0.05
 _SHOWN_S = 0.01
 # The brokers are there and say no; waiting does not change their mind.
-_REFUSALS = ("Not authorized to access", "AuthorizationException", "AuthenticationException")
+_FORBIDDEN = "Not authorized to access"
+_REFUSALS = ("AuthorizationException", "AuthenticationException")
 _FRAME = re.compile(r"^.* terminated with exception: |^Caused by: | SQLSTATE: \w+$")
 
 
@@ -183,11 +185,12 @@ def _has_ended(query: StreamingQuery, runner: Runner) -> bool:
         if isinstance(runner.failure, PipelineError):
             raise runner.failure from None
         text = str(error)
-        if any(refusal in text for refusal in _REFUSALS):
-            raise AccessRefusedError(f"{cause_of(error)} (README lists the rights that it takes)") from error
-        if "org.apache.kafka" in text:
-            raise BrokerUnavailableError(cause_of(error)) from error
-        raise
+        if _FORBIDDEN in text:
+            raise AccessRefusedError(f"{cause_of(error)} ({RIGHTS})") from error
+        if "org.apache.kafka" not in text:
+            raise
+        kind = AccessRefusedError if any(word in text for word in _REFUSALS) else BrokerUnavailableError
+        raise kind(cause_of(error)) from error
 
 
 def cause_of(error: StreamingQueryException) -> str:

@@ -119,7 +119,7 @@ class Follower:
             take_timeout_s: A partition given away and not taken within this time makes the group rebalance.
 
         Raises:
-            FollowerConfigError: A property with which following is not safe, or a topic that is not there.
+            FollowerConfigError: A property with which following is not safe, or a topic that it cannot use.
             KafkaException: The cluster does not answer.
         """
         confluent_config.check(config)

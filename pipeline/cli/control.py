@@ -15,7 +15,7 @@ from pipeline.cli.place import StreamConfigOption, find_config
 from pipeline.config import load
 from pipeline.config_model import Config
 from pipeline.kafka_client import librdkafka_properties
-from pipeline.trouble import Heard, explained, trouble
+from pipeline.trouble import Heard, explained, trouble, usable_properties
 
 control = typer.Typer(no_args_is_help=True, add_completion=False, help="Read the control topic.")
 
@@ -52,10 +52,14 @@ def tail(
     properties = librdkafka_properties(settings, **{"group.id": "lagwise-control-tail"})
     heard = Heard()
     more = {"enable.auto.commit": "false", "enable.partition.eof": "true", "log_level": "0"}
-    consumer = Consumer({**properties, **more, "error_cb": heard.of_brokers})
+    with usable_properties():
+        consumer = Consumer({**properties, **more, "error_cb": heard.of_brokers})
     try:
         name = topic or settings.control.topic
-        with progress("asking the brokers"), explained("no broker answers", partial(heard.asked, consumer)):
+        with (
+            progress("asking the brokers"),
+            explained("the Kafka cluster cannot be used", partial(heard.asked, consumer)),
+        ):
             partitions = _assign(consumer, name, timeout_s=settings.source.request_timeout_s)
         for message in messages(consumer, partitions=partitions, follow=follow):
             _print(entry(message), output=output)

@@ -4,9 +4,10 @@ import math
 import time
 from collections.abc import Iterator
 
-from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from pipeline.errors import BrokerUnavailableError
+from pipeline.trouble import trouble
 
 _POLL_S = 0.5
 
@@ -19,7 +20,8 @@ def messages(
     A broker that goes away is waited for. The consumer must have `enable.partition.eof`.
 
     Raises:
-        BrokerUnavailableError: The broker refuses, which waiting does not mend, or says nothing for `silence_s`.
+        AccessRefusedError: This user may not read it.
+        BrokerUnavailableError: It cannot be read, or the broker says nothing for `silence_s`.
     """
     at_end: set[int | None] = set()
     heard_at_s = time.monotonic()
@@ -38,4 +40,4 @@ def messages(
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # confluent_kafka's name for it
             at_end.add(message.partition())
         else:
-            raise BrokerUnavailableError(f"the topic cannot be read: {error.str()}")
+            raise trouble("the topic cannot be read", KafkaException(error))

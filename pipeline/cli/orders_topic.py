@@ -28,7 +28,7 @@ from pipeline.cli.control_poll import messages
 from pipeline.config_model import Config
 from pipeline.errors import BrokerUnavailableError
 from pipeline.kafka_client import librdkafka_properties
-from pipeline.trouble import Heard, explained, trouble
+from pipeline.trouble import Heard, explained, trouble, usable_properties
 
 Change = Callable[[Orders], Orders]
 
@@ -62,16 +62,14 @@ class OrdersTopic:
         self._timeout_s = config.source.request_timeout_s
         self._properties = librdkafka_properties(config, log_level="0")
         self._heard = Heard()
-        self._consumer = Consumer(
-            {
-                **self._properties,
-                "group.id": "lagwise-orders",
-                "enable.auto.commit": "false",
-                "enable.partition.eof": "true",
-                "isolation.level": "read_committed",
-                "error_cb": self._heard.of_brokers,
-            }
-        )
+        more = {
+            "group.id": "lagwise-orders",
+            "enable.auto.commit": "false",
+            "enable.partition.eof": "true",
+            "isolation.level": "read_committed",
+        }
+        with usable_properties():
+            self._consumer = Consumer({**self._properties, **more, "error_cb": self._heard.of_brokers})
         try:
             cluster_id, self._partitions = self._look()
         except BaseException:
@@ -88,6 +86,7 @@ class OrdersTopic:
         """All that stands in the topic now, of all clusters.
 
         Raises:
+            AccessRefusedError: This user may not.
             BrokerUnavailableError: It could not be read to its end.
         """
         self._consumer.assign(
@@ -102,6 +101,7 @@ class OrdersTopic:
         """Read the group's orders, change them and write them; what was written, and what was read.
 
         Raises:
+            AccessRefusedError: This user may not.
             BrokerUnavailableError: They could not be read or written, or somebody else wrote meanwhile.
         """
         producer = Producer(
@@ -143,7 +143,7 @@ class OrdersTopic:
         return bool(listed.errors) or any(one.group_id == group for one in listed.valid)
 
     def _look(self) -> tuple[str, tuple[int, ...]]:
-        with explained("no broker answers", partial(self._heard.asked, self._consumer)):
+        with explained("the Kafka cluster cannot be used", partial(self._heard.asked, self._consumer)):
             listed = self._consumer.list_topics(self.topic, timeout=self._timeout_s)
         found = listed.topics[self.topic]
         if found.error is not None and found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:

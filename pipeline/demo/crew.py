@@ -35,7 +35,7 @@ def create_stream_topics(bootstrap: str, config: Config) -> None:
     deadline_s = time.monotonic() + _TIMEOUT_S
     while True:
         try:
-            with explained("the Kafka cluster did not answer"):
+            with explained("the Kafka cluster cannot be used"):
                 cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
         except BrokerUnavailableError:
             # A topic that was made a moment ago has no leader yet on a busy machine.

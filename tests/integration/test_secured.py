@@ -3,6 +3,8 @@
 What suffices is shown by `test_follow_loop`.
 """
 
+import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,39 +16,48 @@ from assignor.clients.confluent_config import FollowerConfigError
 from pipeline import cluster
 from pipeline.cli import app
 from pipeline.config_model import ControlConfig, KafkaConfig, SourceConfig
-from pipeline.errors import AccessRefusedError, BrokerUnavailableError
+from pipeline.errors import AccessRefusedError
 from tests.support.broker import create_topics
 from tests.support.job import RunningJob, job_config
 from tests.support.secured import Secured
+from tests.support.waiting import wait_until
 
 TOPIC = ResourceType.TOPIC
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
+    ("command", "changes", "reason"),
     [
-        ({"sasl.username": "nobody"}, "invalid credentials"),
-        ({"ssl.ca.location": None}, "verify that ssl.ca.location is correctly configured"),
-        ({"security.protocol": "PLAINTEXT"}, "is security.protocol what is spoken there?"),
-        ({"bootstrap.servers": "127.0.0.1:1"}, "Connection refused"),
-        ({"bootstrap.servers": "no-such-host:9092"}, "Failed to resolve 'no-such-host:9092'"),
+        ("orders", {"sasl.username": "nobody"}, "cluster cannot be used: .* invalid credentials"),
+        ("control tail", {"sasl.username": "nobody"}, "cluster cannot be used: .* invalid credentials"),
+        (
+            "orders",
+            {"ssl.ca.location": None},
+            "cluster cannot be used: .* verify that ssl.ca.location is correct",
+        ),
+        (
+            "orders",
+            {"security.protocol": "PLAINTEXT"},
+            "cluster cannot be used: .* or another security.protocol",
+        ),
+        ("orders", {"bootstrap.servers": "127.0.0.1:1"}, "cluster cannot be used: .* Connection refused"),
+        ("orders", {"ssl.ca.location": "/no-such-file"}, r"kafka\.properties: .*ssl\.ca\.location failed"),
+        ("control tail", {"sasl.mechanism": "HOPE"}, r"kafka\.properties: .*HOPE"),
     ],
-    ids=["user", "certificate", "protocol", "port", "host"],
+    ids=["user", "user of another command", "certificate", "protocol", "port", "file", "mechanism"],
 )
-@pytest.mark.parametrize("command", [("orders",), ("control", "tail")], ids=" ".join)
 def test_command_that_cannot_get_in_says_why_in_one_line(
-    secured: Secured, tmp_path: Path, command: tuple[str, ...], changes: dict[str, str | None], reason: str
+    secured: Secured, tmp_path: Path, command: str, changes: dict[str, str | None], reason: str
 ) -> None:
     file = tmp_path / "lagwise.toml"
     settings = {**secured.settings("somebody"), **changes}
     lines = "".join(f'"{name}" = "{value}"\n' for name, value in settings.items() if value is not None)
-    file.write_text(f"[kafka.properties]\n{lines}[source]\nrequest_timeout_s = 1\n", encoding="utf-8")
+    file.write_text(f"[kafka.properties]\n{lines}[source]\nrequest_timeout_s = 3\n", encoding="utf-8")
 
-    result = CliRunner().invoke(app, (*command, "--config", str(file)))
+    result = CliRunner().invoke(app, (*command.split(), "--config", str(file)))
 
     assert result.exit_code == 1
-    assert result.stderr.startswith("lagwise: no broker answers: ")
-    assert reason in result.stderr
+    assert re.match(f"lagwise: .*{reason}", result.stderr), result.stderr
     assert result.stderr.count("\n") == 1
 
 
@@ -55,7 +66,7 @@ def test_job_whose_user_is_refused_ends_and_says_why(secured: Secured, tmp_path:
         secured.servers,
         tmp_path / "tables",
         kafka=KafkaConfig(properties=secured.settings("nobody")),
-        source=SourceConfig(request_timeout_s=1),
+        source=SourceConfig(request_timeout_s=3),
     )
     job = RunningJob(config)
     job.start()
@@ -64,6 +75,8 @@ def test_job_whose_user_is_refused_ends_and_says_why(secured: Secured, tmp_path:
     assert isinstance(job.failure, AccessRefusedError)
     assert "invalid credentials" in str(job.failure)
     assert [line for line in job.messages if "Kafka says no" in line and "invalid credentials" in line]
+    password = secured.password_file.read_text()
+    assert not any(password in line for line in (*job.messages, str(job.failure)))
 
 
 def test_right_that_is_missing_is_named_with_its_topic(secured: Secured) -> None:
@@ -72,21 +85,25 @@ def test_right_that_is_missing_is_named_with_its_topic(secured: Secured) -> None
     secured.add_user(user)
     admin = AdminClient({**secured.properties(user)})
 
-    def refusal() -> str:
-        with pytest.raises((AccessRefusedError, BrokerUnavailableError)) as refused:
-            cluster.inspect(admin, control, timeout_s=2)
-        return str(refused.value)
+    def is_refused(about: str) -> bool:
+        # What was allowed before this holds a moment later.
+        with pytest.raises(AccessRefusedError, match="README lists the rights") as refused:
+            cluster.inspect(admin, control, timeout_s=1)
+        return str(refused.value).startswith(about)
 
-    assert "topic new.c cannot be made: " in refusal()
+    def is_let_in() -> bool:
+        with suppress(AccessRefusedError):
+            return cluster.inspect(admin, control, timeout_s=1).max_record_bytes == control.max_record_bytes
+        return False
+
+    assert is_refused("topic new.c cannot be made: ")
     secured.allow(user, *((AclOperation.CREATE, TOPIC, name) for name in topics))
-    hidden = refusal()
-    assert hidden.startswith("topics __consumer_offsets, new.a, new.o, new.c did not appear within 2 s")
-    assert "may not describe them" in hidden
-    secured.allow(user, *((AclOperation.READ, TOPIC, name) for name in topics))
-    assert refusal().startswith("topics __consumer_offsets did not appear")
+    wait_until(lambda: is_refused("topic __consumer_offsets cannot be used: "), what="the topics made")
     secured.allow(user, (AclOperation.READ, TOPIC, "__consumer_offsets"))
-    # Nor need it be allowed to read the control topic's configuration.
-    assert cluster.inspect(admin, control, timeout_s=2).max_record_bytes == control.max_record_bytes
+    wait_until(lambda: is_refused("topic new.a cannot be used: "), what="the offsets topic shown")
+    secured.allow(user, *((AclOperation.READ, TOPIC, name) for name in topics))
+    # The configuration of the control topic may stay hidden.
+    wait_until(is_let_in, what="nothing missing any more")
 
 
 def test_follower_that_may_not_read_the_control_topic_says_so(secured: Secured) -> None:

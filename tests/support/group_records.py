@@ -24,7 +24,8 @@ def member(
         member_id=member_id,
         client_id=f"client-{member_id}",
         client_host="/10.0.0.1",
-        session_timeout_ms=45_000,
+        # As long as Kafka allows: a coordinator that reads these records again waits for the members' heartbeats.
+        session_timeout_ms=1_800_000,
         rebalance_timeout_ms=300_000,
         subscription=subscription or encode_subscription(Subscription(topics=topics, owned=owned or {})),
         assignment=encode_assignment(Assignment(partitions=assigned or {})),

@@ -12,6 +12,9 @@ from tests.support.facts import NOW_MS, RULES, group, partitions
 
 Held = Mapping[str, Mapping[str, tuple[int, ...]]]
 
+HALFWAY: Held = {"a": {"t": (0,)}, "b": {"t": (1, 2, 3)}}
+"""`walk` with one of its two moves made."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Walk:
@@ -57,6 +60,11 @@ class Walk:
             member: {topic: parse_ranges(ranges, at_most=1000) for topic, ranges in topics.items()}
             for member, topics in (decision.assignment or {}).items()
         }
+
+
+def walk() -> Walk:
+    """Lag-aware moves partition 1 to b and partition 3 to a."""
+    return Walk(held={"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}, lags=[900, 800, 10, 0])
 
 
 def out(decision: Decision) -> Published:

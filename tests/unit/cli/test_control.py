@@ -16,7 +16,7 @@ from assignor.protocol.control import (
 )
 from pipeline.cli.control_entry import entry
 from pipeline.cli.control_poll import messages
-from pipeline.errors import BrokerUnavailableError
+from pipeline.errors import AccessRefusedError, BrokerUnavailableError
 
 _KEY = encode_key("c", "billing")
 _PLAN = encode(
@@ -142,7 +142,7 @@ def test_refusal_is_told() -> None:
     refused = _Message(failure=KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
     consumer: Any = _ScriptedConsumer([refused])
 
-    with pytest.raises(BrokerUnavailableError, match="authorization failed"):
+    with pytest.raises(AccessRefusedError, match="authorization failed"):
         next(messages(consumer, partitions=1, follow=True))
 
 

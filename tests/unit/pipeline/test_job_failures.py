@@ -82,17 +82,18 @@ def test_query_that_fails_three_times_in_a_row_ends_the_job() -> None:
 
 
 def test_user_who_is_refused_three_times_in_a_row_ends_the_job() -> None:
-    job = ScriptedJob(refused(), refused(), "batch", refused(), refused(), refused())
+    job = ScriptedJob(refused(), refused(), away(), broken(), refused(), refused(), refused())
 
     with pytest.raises(AccessRefusedError, match="not this user"):
         job.run()
 
-    assert job.waited_s == [1, 2, 1, 2]
+    assert job.waited_s == [1, 2, 4, 8, 16]
 
 
 FRAME = "[STREAM_FAILED] Query [id = 1] terminated with exception: {} SQLSTATE: XXKST\n{}\n=== Streaming Query ==="
 GROUP = "Not authorized to access group: spark-kafka-source-1"
 TOPIC = "org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to access topics: [t]"
+USER = "org.apache.kafka.common.errors.SaslAuthenticationException: invalid credentials"
 TIMEOUT = "org.apache.kafka.common.errors.TimeoutException: Timeout expired"
 
 
@@ -105,9 +106,10 @@ TIMEOUT = "org.apache.kafka.common.errors.TimeoutException: Timeout expired"
             AccessRefusedError,
             f"{TOPIC} (README lists the rights that it takes)",
         ),
+        (FRAME.format("Job aborted.", USER), AccessRefusedError, USER),
         (FRAME.format("Job aborted.", TIMEOUT), BrokerUnavailableError, TIMEOUT),
     ],
-    ids=["refused", "refused in a task", "away"],
+    ids=["group", "topic", "user", "away"],
 )
 def test_query_that_kafka_ends_is_told_in_one_line(said: str, kind: type[PipelineError], why: str) -> None:
     def end(_timeout_s: float) -> bool:

@@ -10,15 +10,9 @@ from assignor.plan_state import FRESH
 from assignor.recommend import decide
 from tests.support.facts import NO_GUARDS, NOW_MS, RULES, partitions
 from tests.support.facts import group as group_facts
-from tests.support.plan_walk import Walk, out
+from tests.support.plan_walk import HALFWAY, out, walk
 
 VALID_S = RULES.valid_for_ms / 1000
-HALFWAY = {"a": {"t": (0,)}, "b": {"t": (1, 2, 3)}}
-
-
-def walk() -> Walk:
-    """Lag-aware moves partition 1 to b and partition 3 to a."""
-    return Walk(held={"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}, lags=[900, 800, 10, 0])
 
 
 def said(kind: str, *, epoch: int = 1, member: str = "a", why: str | None = None) -> AckFacts:
@@ -341,71 +335,6 @@ def _both(one: PartitionFacts, other: PartitionFacts) -> PartitionFacts:
     names = [name for name in PartitionFacts.__slots__ if name != "topic"]
     arrays = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names}
     return PartitionFacts(topic=one.topic + other.topic, **arrays)
-
-
-@pytest.mark.parametrize("cooldown_ms", [0, 600_000], ids=["free", "held back"])
-def test_pin_withdraws_a_plan_that_would_move_the_partition(cooldown_ms: int) -> None:
-    group = walk()
-    guards = replace(NO_GUARDS, cooldown_ms=cooldown_ms, cooldown_max_ms=cooldown_ms)
-    group.rules = replace(RULES, guards=guards)
-    group.decide()
-    group.held = HALFWAY
-    group.order(pinned={"t": (3,)})
-
-    withdrawn = group.decide(after_s=10)
-    quiet = group.decide(after_s=10)
-
-    assert (withdrawn.decided, withdrawn.epoch, withdrawn.record) == ("publish", 2, None)
-    assert withdrawn.reason == "withdrawn: partitions that it moves were pinned since"
-    assert withdrawn.plan is not None
-    assert withdrawn.plan.status == "partly"
-    assert withdrawn.plan.why == "1 of 2 moves were made; partitions that it moves were pinned since"
-    assert (quiet.decided, quiet.moves) == ("unchanged", ())
-
-
-def test_pin_lets_a_partition_that_is_between_two_members_arrive() -> None:
-    group = walk()
-    group.decide()
-    group.held = {"a": {"t": (0,)}, "b": {"t": (2, 3)}}
-    group.order(pinned={"t": (1,)})
-
-    assert group.decide(after_s=10).decided == "unchanged"
-
-
-def test_pin_does_not_wait_for_partitions_that_nobody_has_had() -> None:
-    group = Walk(held={"a": {"t": (0,)}, "b": {"t": (1, 2)}}, lags=[0, 900, 800, 10])
-    moves = group.decide().moves
-    assert {(move.partition, move.from_member) for move in moves} == {(1, "b"), (3, None)}
-    group.order(pinned={"t": (1,)})
-
-    assert (group.decide(after_s=10).reason or "").startswith("withdrawn: ")
-    assert {move.partition for move in group.decide(after_s=10).moves} == {3}
-
-
-@pytest.mark.parametrize("after_s", [1, VALID_S], ids=["out", "over"])
-def test_pin_keeps_an_applied_plan_from_coming_back_for_good(after_s: float) -> None:
-    group = walk()
-    group.apply(group.decide())
-    group.decide(after_s=60)
-    group.held, group.generation = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}, 5
-    group.order(pinned={"t": ()})
-    group.decide(after_s=after_s)
-    group.decide(after_s=60)
-    group.rules = replace(RULES, guards=replace(NO_GUARDS, confirmations=2))
-    group.order()
-
-    assert (group.decide(after_s=60).reason or "").startswith("held back by confirmations")
-
-
-def test_what_a_plan_that_was_pinned_did_not_move_needs_no_rest() -> None:
-    group = walk()
-    group.rules = replace(RULES, guards=replace(NO_GUARDS, partition_rest_ms=1_200_000))
-    group.decide()
-    group.acks = (said("accepted"),)
-    group.order(pinned={"t": (1,)})
-    group.decide(after_s=10)
-
-    assert {move.partition for move in group.decide(after_s=10).moves} == {3}
 
 
 def test_strangers_acknowledge_nothing() -> None:

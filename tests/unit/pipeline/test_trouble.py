@@ -1,0 +1,53 @@
+"""Which error a failed call to Kafka becomes, by what the call and the client say."""
+
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from pipeline.errors import AccessRefusedError, BrokerUnavailableError
+from pipeline.trouble import Heard, explained
+
+LOST, SLOW, DOWN = KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN
+PASSWORD = KafkaError(KafkaError._AUTHENTICATION, "SASL authentication error: invalid credentials")
+CLOSED = KafkaError(LOST, "Connection refused")
+BROKEN_OFF = KafkaError(KafkaError._AUTHENTICATION, "handshake failed: Local: Broker transport failure")
+NO_TOKEN = KafkaError(KafkaError._AUTHENTICATION, "Failed to acquire SASL OAUTHBEARER token: no answer")
+
+
+class Client:
+    """Has something to say once it is polled."""
+
+    def __init__(self, say: Callable[[KafkaError], None], *words: KafkaError) -> None:
+        self._say, self._words = say, words
+
+    def poll(self, _timeout_s: float, /) -> None:
+        for word in self._words:
+            self._say(word)
+
+
+@pytest.mark.parametrize(
+    ("failure", "heard", "kind", "why"),
+    [
+        (LOST, (PASSWORD, KafkaError(DOWN)), AccessRefusedError, "invalid credentials"),
+        (SLOW, (PASSWORD, CLOSED), AccessRefusedError, "invalid credentials"),
+        (LOST, (CLOSED, KafkaError(DOWN)), BrokerUnavailableError, "Connection refused"),
+        (LOST, (BROKEN_OFF,), BrokerUnavailableError, "handshake failed"),
+        (LOST, (NO_TOKEN,), BrokerUnavailableError, "Failed to acquire"),
+        (LOST, (), BrokerUnavailableError, "transport failure .*no reason was heard"),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, (CLOSED,), AccessRefusedError, "README lists the rights"),
+        (KafkaError.POLICY_VIOLATION, (PASSWORD,), BrokerUnavailableError, "Policy violation"),
+    ],
+    ids=["password", "one of two", "away", "breaks off", "no token", "silence", "right", "answer"],
+)
+def test_reason_is_what_was_heard_when_a_call_got_no_answer(
+    failure: int, heard: tuple[KafkaError, ...], kind: type[Exception], why: str
+) -> None:
+    ear = Heard()
+    client = Client(ear.of_brokers, *heard)
+
+    with (
+        pytest.raises(kind, match=rf"^it failed: .*{why}"),
+        explained("it failed", lambda: ear.asked(client)),
+    ):
+        raise KafkaException(KafkaError(failure))
