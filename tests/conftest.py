@@ -18,11 +18,6 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=4")
 _MARKERS = {"spark": "spark", "integration": "broker", "fault": "fault"}
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    # PySpark leaves the sockets over which it collects rows to the garbage collector.
-    config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         marker = _MARKERS.get(item.path.relative_to(_TESTS).parts[0])
