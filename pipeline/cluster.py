@@ -147,7 +147,7 @@ def _refuse_hidden(admin: AdminClient, topic: str, *, timeout_s: float) -> None:
     """Raise if the topic is in no list because this user may not describe it; asked by its name, Kafka says so."""
     error = admin.list_topics(topic, timeout=timeout_s).topics[topic].error
     if error is not None and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-        raise trouble(f"topic {topic} cannot be used", KafkaException(error))
+        raise trouble(f"topic {topic} cannot be used", error)
 
 
 def _is_led(topic: TopicMetadata) -> bool:

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from confluent_kafka.admin import AdminClient
 from pyspark.errors import StreamingQueryException
@@ -26,7 +25,7 @@ from pipeline.secret_values import resolve
 from pipeline.session import PACKAGES, build_session
 from pipeline.source import OFFSETS_TOPIC, read_stream
 from pipeline.store import create_tables
-from pipeline.trouble import Heard, explained, usable_properties
+from pipeline.trouble import explained, listened_to
 
 log = logging.getLogger(__name__)
 
@@ -116,11 +115,9 @@ class Job:
 
     def _stream(self, spark: SparkSession) -> None:
         config = self.config
-        heard = Heard()
-        properties: dict[str, Any] = {"log_level": "0", **kafka_client.librdkafka_properties(config)}
-        with usable_properties():
-            admin = AdminClient(properties | {"error_cb": heard.of_brokers})
-        with explained("the Kafka cluster cannot be used", partial(heard.asked, admin)):
+        properties = {"log_level": "0", **kafka_client.librdkafka_properties(config)}
+        admin, reason = listened_to(AdminClient, properties)
+        with explained("the Kafka cluster cannot be used", reason):
             found = cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
         driver = self._driver = self._take_over(spark, found, admin)
         stream = read_stream(

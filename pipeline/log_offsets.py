@@ -125,7 +125,7 @@ class LogOffsetsReader(DataSourceStreamReader):
         except Exception as error:  # noqa: BLE001 - an exception here fails the query; the row says it instead
             return [Slice(topics=[], error=f"topics could not be listed: {error}", carries_listing=True)]
 
-    def read(self, partition: Slice) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: Slice) -> Iterator[pa.RecordBatch]:  # type: ignore[override]  # pyspark's takes any share
         """One batch of rows for the share."""
         # Spark pickles this class by reference and runs it in workers that import it again.
         from pipeline.log_offsets_ask import ask  # noqa: PLC0415

@@ -122,7 +122,7 @@ class Publisher:
                     "max.message.bytes, and lower control.max_record_bytes below it, then start again"
                 ) from failure
             # The next driver's producer begins by aborting what this one has left open.
-            raise trouble("plans could not be published", failure) from failure
+            raise trouble("plans could not be published", error) from failure
 
     def _transact(self, records: list[tuple[str, int, str | None]]) -> None:
         self._producer.begin_transaction()

@@ -4,9 +4,10 @@ A call that gets no answer only says so. The reason (a wrong password, a certifi
 that speaks another protocol) librdkafka tells `error_cb` when the client is polled.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -32,7 +33,12 @@ class _Client(Protocol):
     def poll(self, timeout: float, /) -> object: ...
 
 
-class Heard:
+ClientT = TypeVar("ClientT", bound=_Client)
+Reason: TypeAlias = Callable[[], KafkaError | None]
+"""Asks a client what it has to say of its brokers; None for nothing."""
+
+
+class _Heard:
     """What a client says beside its answers."""
 
     def __init__(self) -> None:
@@ -46,32 +52,38 @@ class Heard:
             self._last = error
 
     def asked(self, client: _Client) -> KafkaError | None:
-        """What the client, polled now, has to say; None for nothing."""
         self._last = None
         client.poll(0)
         return self._last
 
 
-@contextmanager
-def usable_properties() -> Iterator[None]:
-    """Make the clients in the body.
+def listened_to(
+    make: Callable[[dict[str, Any]], ClientT], properties: Mapping[str, str]
+) -> tuple[ClientT, Reason]:
+    """A client, and how to ask it why a call got no answer.
+
+    Args:
+        make: Its class.
+        properties: Of librdkafka.
 
     Raises:
-        ConfigError: librdkafka cannot use their properties.
+        ConfigError: librdkafka cannot use the properties.
     """
+    heard = _Heard()
     try:
-        yield
+        client = make({**properties, "error_cb": heard.of_brokers})
     except KafkaException as failure:
         raise ConfigError(f"kafka.properties: {failure.args[0].str()}") from failure
+    return client, partial(heard.asked, client)
 
 
 @contextmanager
-def explained(doing: str, reason: Callable[[], KafkaError | None] | None = None) -> Iterator[None]:
+def explained(doing: str, reason: Reason | None = None) -> Iterator[None]:
     """Raise what the body's calls to Kafka fail with as an error that says why.
 
     Args:
         doing: What has failed if one does, in words.
-        reason: Asked (`Heard.asked`) when a call got no answer.
+        reason: Asked when a call got no answer.
 
     Raises:
         AccessRefusedError: The cluster does not let this user in, or not do it.
@@ -80,14 +92,13 @@ def explained(doing: str, reason: Callable[[], KafkaError | None] | None = None)
     try:
         yield
     except KafkaException as failure:
-        raise trouble(doing, failure, reason) from failure
+        raise trouble(doing, failure.args[0], reason) from failure
 
 
 def trouble(
-    doing: str, failure: KafkaException, reason: Callable[[], KafkaError | None] | None = None
+    doing: str, error: KafkaError, reason: Reason | None = None
 ) -> AccessRefusedError | BrokerUnavailableError:
-    """The error to raise for a failed call; see `explained`."""
-    error: KafkaError = failure.args[0]
+    """The error to raise for what a call said; see `explained`."""
     hint = ""
     if reason is not None and error.code() in _UNANSWERED:
         heard = reason()

@@ -1,12 +1,11 @@
 """`lagwise control tail`: the control topic as consumers see it."""
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from pipeline.cli.control_entry import Entry, entry
 from pipeline.cli.control_poll import messages
@@ -15,7 +14,7 @@ from pipeline.cli.place import StreamConfigOption, find_config
 from pipeline.config import load
 from pipeline.config_model import Config
 from pipeline.kafka_client import librdkafka_properties
-from pipeline.trouble import Heard, explained, trouble, usable_properties
+from pipeline.trouble import explained, listened_to, trouble
 
 control = typer.Typer(no_args_is_help=True, add_completion=False, help="Read the control topic.")
 
@@ -50,16 +49,11 @@ def tail(
     """
     settings = _settings(bootstrap, config)
     properties = librdkafka_properties(settings, **{"group.id": "lagwise-control-tail"})
-    heard = Heard()
     more = {"enable.auto.commit": "false", "enable.partition.eof": "true", "log_level": "0"}
-    with usable_properties():
-        consumer = Consumer({**properties, **more, "error_cb": heard.of_brokers})
+    consumer, reason = listened_to(Consumer, properties | more)
     try:
         name = topic or settings.control.topic
-        with (
-            progress("asking the brokers"),
-            explained("the Kafka cluster cannot be used", partial(heard.asked, consumer)),
-        ):
+        with progress("asking the brokers"), explained("the Kafka cluster cannot be used", reason):
             partitions = _assign(consumer, name, timeout_s=settings.source.request_timeout_s)
         for message in messages(consumer, partitions=partitions, follow=follow):
             _print(entry(message), output=output)
@@ -84,7 +78,7 @@ def _assign(consumer: Consumer, topic: str, *, timeout_s: int) -> int:
     """Start at the beginning of every partition of `topic`; how many there are."""
     found = consumer.list_topics(topic, timeout=timeout_s).topics[topic]
     if found.error is not None:
-        raise trouble(f"topic {topic} cannot be read", KafkaException(found.error))
+        raise trouble(f"topic {topic} cannot be read", found.error)
     consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in found.partitions])
     return len(found.partitions)
 

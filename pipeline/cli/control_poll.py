@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Iterator
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, Message
 
 from pipeline.errors import BrokerUnavailableError
 from pipeline.trouble import trouble
@@ -40,4 +40,4 @@ def messages(
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # confluent_kafka's name for it
             at_end.add(message.partition())
         else:
-            raise trouble("the topic cannot be read", KafkaException(error))
+            raise trouble("the topic cannot be read", error)

@@ -8,7 +8,6 @@ broker refuse any that began before and is not committed, and it begins before t
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -28,7 +27,7 @@ from pipeline.cli.control_poll import messages
 from pipeline.config_model import Config
 from pipeline.errors import BrokerUnavailableError
 from pipeline.kafka_client import librdkafka_properties
-from pipeline.trouble import Heard, explained, trouble, usable_properties
+from pipeline.trouble import Reason, explained, listened_to, trouble
 
 Change = Callable[[Orders], Orders]
 
@@ -61,17 +60,15 @@ class OrdersTopic:
         self.topic = config.control.commands_topic
         self._timeout_s = config.source.request_timeout_s
         self._properties = librdkafka_properties(config, log_level="0")
-        self._heard = Heard()
         more = {
             "group.id": "lagwise-orders",
             "enable.auto.commit": "false",
             "enable.partition.eof": "true",
             "isolation.level": "read_committed",
         }
-        with usable_properties():
-            self._consumer = Consumer({**self._properties, **more, "error_cb": self._heard.of_brokers})
+        self._consumer, reason = listened_to(Consumer, self._properties | more)
         try:
-            cluster_id, self._partitions = self._look()
+            cluster_id, self._partitions = self._look(reason)
         except BaseException:
             self.close()
             raise
@@ -142,8 +139,8 @@ class OrdersTopic:
             return True
         return bool(listed.errors) or any(one.group_id == group for one in listed.valid)
 
-    def _look(self) -> tuple[str, tuple[int, ...]]:
-        with explained("the Kafka cluster cannot be used", partial(self._heard.asked, self._consumer)):
+    def _look(self, reason: Reason) -> tuple[str, tuple[int, ...]]:
+        with explained("the Kafka cluster cannot be used", reason):
             listed = self._consumer.list_topics(self.topic, timeout=self._timeout_s)
         found = listed.topics[self.topic]
         if found.error is not None and found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -151,7 +148,7 @@ class OrdersTopic:
                 f"there is no topic {self.topic} yet: start the stream first (lagwise run), which makes it and reads it"
             )
         if found.error is not None:
-            raise trouble(f"topic {self.topic} cannot be used", KafkaException(found.error))
+            raise trouble(f"topic {self.topic} cannot be used", found.error)
         return str(listed.cluster_id), tuple(sorted(found.partitions))
 
 
@@ -196,4 +193,4 @@ def _broker_answers(otherwise: str) -> Iterator[None]:
             raise BrokerUnavailableError(
                 "somebody else gave an order at the same moment, and this one was not written: give it again"
             ) from failure
-        raise trouble(otherwise, failure) from failure
+        raise trouble(otherwise, error) from failure

@@ -54,7 +54,7 @@ def group(assigned: Mapping[str, Mapping[str, tuple[int, ...]]], **changes: obje
         generation=4,
         members=members,
     )
-    return replace(facts, **changes)  # type: ignore[arg-type]
+    return replace(facts, **changes)  # type: ignore[arg-type]  # the tests know their types
 
 
 def partitions(lags: list[int | None], *, topic: str = "t", observed_at_ms: int = NOW_MS) -> PartitionFacts:

@@ -1,12 +1,14 @@
 """Which error a failed call to Kafka becomes, by what the call and the client say."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError
-from pipeline.trouble import Heard, explained
+from pipeline.trouble import explained, listened_to
 
 LOST, SLOW, DOWN = KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN
 PASSWORD = KafkaError(KafkaError._AUTHENTICATION, "SASL authentication error: invalid credentials")
@@ -18,8 +20,9 @@ NO_TOKEN = KafkaError(KafkaError._AUTHENTICATION, "Failed to acquire SASL OAUTHB
 class Client:
     """Has something to say once it is polled."""
 
-    def __init__(self, say: Callable[[KafkaError], None], *words: KafkaError) -> None:
-        self._say, self._words = say, words
+    def __init__(self, words: tuple[KafkaError, ...], properties: dict[str, Any]) -> None:
+        self._say: Callable[[KafkaError], None] = properties["error_cb"]
+        self._words = words
 
     def poll(self, _timeout_s: float, /) -> None:
         for word in self._words:
@@ -43,11 +46,7 @@ class Client:
 def test_reason_is_what_was_heard_when_a_call_got_no_answer(
     failure: int, heard: tuple[KafkaError, ...], kind: type[Exception], why: str
 ) -> None:
-    ear = Heard()
-    client = Client(ear.of_brokers, *heard)
+    _, reason = listened_to(partial(Client, heard), {})
 
-    with (
-        pytest.raises(kind, match=rf"^it failed: .*{why}"),
-        explained("it failed", lambda: ear.asked(client)),
-    ):
+    with pytest.raises(kind, match=rf"^it failed: .*{why}"), explained("it failed", reason):
         raise KafkaException(KafkaError(failure))

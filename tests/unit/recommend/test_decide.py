@@ -29,7 +29,7 @@ def out(decision: Decision, **changes: object) -> Published:
         base_hash=decision.base_hash,
         valid_until_ms=decision.valid_until_ms,
     )
-    return replace(plan, **changes)  # type: ignore[arg-type]
+    return replace(plan, **changes)  # type: ignore[arg-type]  # the tests know their types
 
 
 def decided(
@@ -233,7 +233,7 @@ _ABSTENTIONS = {
 
 @pytest.mark.parametrize(("of_group", "of_rules", "reason"), _ABSTENTIONS.values(), ids=_ABSTENTIONS)
 def test_abstains_and_says_why(of_group: dict[str, object], of_rules: dict[str, object], reason: str) -> None:
-    decision = decided(group(BURIED, **of_group), rules=replace(RULES, **of_rules))  # type: ignore[arg-type]
+    decision = decided(group(BURIED, **of_group), rules=replace(RULES, **of_rules))  # type: ignore[arg-type]  # the tests know their types
 
     assert (decision.decided, decision.epoch, decision.record) == ("abstain", None, None)
     assert reason in (decision.reason or "")
