@@ -54,6 +54,17 @@ def to_arrow(window: CommitWindow) -> pa.ListArray:
     return bounded_lists.to_arrow(matrices, window.count, WINDOW_TYPE)
 
 
+def emptied(window: CommitWindow, where: Bools) -> CommitWindow:
+    """The windows, without their commits where `where` (``[P]``) holds."""
+    rows = where[:, None]
+    return CommitWindow(
+        committed_offset=np.where(rows, UNKNOWN, window.committed_offset),
+        commit_timestamp_ms=np.where(rows, UNKNOWN, window.commit_timestamp_ms),
+        lag=np.where(rows, UNKNOWN, window.lag),
+        count=np.where(where, 0, window.count),
+    )
+
+
 def append_commit(
     window: CommitWindow, *, committed: Int64s, commit_timestamp_ms: Int64s, lag: Int64s, is_new: Bools
 ) -> CommitWindow:

@@ -1,25 +1,29 @@
 """What one batch does: the only module that joins the steps, in the order in which the data flows.
 
-A batch may run again after a crash, at any point. Then `__consumer_offsets` delivers the same records, but the
-brokers no longer answer the same log offsets. So a batch is what its first committed write (`topic_offsets`)
-says: a table that already holds the batch is read, not folded again, later steps derive from stored tables
-only, and the batch's clock is the one in that first write.
+A batch may run again after a crash, at any point. Then the logs deliver the same records, but the brokers no longer
+answer the same log offsets. So a batch is what its first committed write (`topic_offsets`) says: which records it
+read, and at what time. A table that already holds the batch is read, not folded again, and later steps derive from
+stored tables only.
 """
 
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
-from confluent_kafka import KafkaException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipeline import decode, fold, fold_talk, measure, ownership, plan, publish, upkeep
-from pipeline.decode_talk import TalkTopics
+from pipeline import decode, fold, fold_talk, intake, measure, ownership, plan, publish, records, upkeep
 from pipeline.driver import Batch, Driver
-from pipeline.store import Stamp
+from pipeline.errors import BrokerUnavailableError
+from pipeline.source import OFFSETS_TOPIC
 
 log = logging.getLogger(__name__)
+
+_AWAY_SAID_EVERY_MS = 60_000
+_BESIDE_LAGS = ("consumer_groups", "acks", "orders")
+"""Latest tables that hold what records said, as `partition_lag` does."""
 
 
 def begin(batch: Batch) -> None:
@@ -31,34 +35,37 @@ def begin(batch: Batch) -> None:
     batch.is_replay = "topic_offsets" in driver.replayed
     if batch.is_replay:
         batch.stamp = driver.store.stamp("topic_offsets")
+        batch.at_ms = batch.clock.at_ms
     else:
         # Time that goes back would make ages and rates negative; it stands still instead.
-        at_ms = max(time.time_ns() // 1_000_000, driver.at_ms + 1)
-        _look_ahead(driver, at_ms)
-        behind = driver.gate.behind(driver.position, at_ms)
-        batch.stamp = Stamp(
-            query_id=driver.query_id,
-            batch_id=batch.batch_id,
-            at_ms=at_ms,
-            behind=tuple(behind),
-            reason=driver.gate.reason(behind, at_ms),
-        )
-    driver.at_ms = batch.clock.at_ms
+        batch.at_ms = max(time.time_ns() // 1_000_000, driver.at_ms + 1)
+    driver.at_ms = batch.at_ms
 
 
-def _look_ahead(driver: Driver, at_ms: int) -> None:
-    """See where the offsets topic ends by now."""
+def choose_records(batch: Batch) -> None:
+    """Ask the leaders where their logs end, and choose what the batch reads; without any answer it does nothing."""
     try:
-        ends = driver.ask_ends()
-    except KafkaException as error:
-        # The ends seen before are still to be reached; the source waits for the brokers.
-        log.warning("ends of the offsets topic not known", extra={"error": str(error)})
-    else:
-        driver.gate.observe(ends, driver.position, at_ms)
+        intake.choose(batch)
+    except BrokerUnavailableError as error:
+        batch.is_skipped = True
+        _say_away(batch.driver, error)
+
+
+def _say_away(driver: Driver, error: BrokerUnavailableError) -> None:
+    if driver.at_ms - driver.away_said_ms >= _AWAY_SAID_EVERY_MS:
+        driver.away_said_ms = driver.at_ms
+        log.warning(
+            "Kafka is away; the tables keep what was known",
+            extra={
+                "bootstrap_servers": driver.config.kafka.properties["bootstrap.servers"],
+                "error": str(error),
+                "next_attempt_in_s": driver.config.trigger.interval_s,
+            },
+        )
 
 
 def _look_back(driver: Driver, batch_id: int) -> None:
-    """See how far the tables are: which hold this batch, which come from another checkpoint."""
+    """See which tables hold this batch already."""
     names = (
         "topic_offsets",
         "consumer_groups",
@@ -71,33 +78,26 @@ def _look_back(driver: Driver, batch_id: int) -> None:
     )
     stamps = {name: stamp for name in names if (stamp := driver.store.stamp(name))}
     driver.replayed = frozenset(n for n, stamp in stamps.items() if stamp.is_batch(driver.query_id, batch_id))
-    # Upkeep cuts the log of a table that is seldom written, and its stamp with it. partition_lag is written by
-    # every batch, after all other latest tables.
-    newest = {name: stamps.get(name) or stamps.get("partition_lag") for name in names}
-    driver.foreign = frozenset(
-        n for n, stamp in newest.items() if stamp and stamp.query_id != driver.query_id
-    )
     driver.at_ms = max((stamp.at_ms for stamp in stamps.values()), default=0)
     plans = stamps.get("recommendations")
     driver.plan_at_ms = driver.decided_at_ms = plans.at_ms if plans else 0
 
 
 def decode_records(batch: Batch) -> None:
-    """Decode, keep the result for the steps to come, and say what was in it."""
-    source = batch.driver.config.source
-    filters = decode.Filters(
-        topics_include=source.topics_include,
-        topics_exclude=source.topics_exclude,
-        groups_include=source.groups_include,
-        groups_exclude=source.groups_exclude,
-        talk=TalkTopics(
-            cluster=batch.driver.cluster,
-            acks=batch.driver.config.control.acks_topic,
-            commands=batch.driver.config.control.commands_topic,
-        ),
+    """Read, decode, keep the result for the steps to come, and say what was in it."""
+    driver = batch.driver
+    rows = decode.log_offset_rows(batch.rows)
+    settings = records.ReadSettings(
+        properties=driver.config.kafka.properties, timeout_s=driver.config.source.request_timeout_s
     )
-    batch.decoded = decode.decode(batch.rows, filters).persist()
+    read = records.read(rows.sparkSession, batch.intake.spans, settings, driver.filters)
+    batch.decoded = (rows if read is None else rows.unionByName(read)).persist()
     batch.summary = decode.summarise(batch.decoded)
+
+
+def settle(batch: Batch) -> None:
+    """Say how far everything is by now, and whom that leaves behind: the stamp that all writes of the batch carry."""
+    intake.settle(batch)
 
 
 def store_topic_offsets(batch: Batch) -> None:
@@ -105,7 +105,7 @@ def store_topic_offsets(batch: Batch) -> None:
     driver = batch.driver
     if "topic_offsets" in driver.replayed:
         return
-    folded = fold.fold_topic_offsets(driver.store.read("topic_offsets"), batch.kind("log_offset"))
+    folded = fold.fold_topic_offsets(_known_topics(driver), batch.kind("log_offset"))
     measured = measure.measure_topic_offsets(
         folded,
         measure.TopicSettings(
@@ -119,50 +119,77 @@ def store_topic_offsets(batch: Batch) -> None:
     _write(batch, "topic_offsets", measured)
 
 
+def _known_topics(driver: Driver) -> DataFrame:
+    """The table, less what is about another cluster or about topics that are no longer wanted."""
+    stored = driver.store.read("topic_offsets")
+    if driver.is_new_cluster:
+        return stored.limit(0)
+    if driver.started:
+        return stored
+    names = [row["topic"] for row in stored.select("topic").distinct().collect()]
+    unwanted = [name for name in names if not driver.config.source.wants_topic(name)]
+    return stored.where(~F.col("topic").isin(unwanted)) if unwanted else stored
+
+
 def store_groups(batch: Batch) -> None:
     """Group records, when the batch has any, or when a partition was read to its end: then its stale ones go."""
     driver = batch.driver
     if "consumer_groups" in driver.replayed:
         return
-    is_first = not driver.started
-    if not (batch.summary.group_records or is_first or batch.clock.behind != driver.behind):
+    reread = batch.reread(OFFSETS_TOPIC)
+    if not (
+        batch.summary.group_records or not driver.started or reread or batch.clock.behind != driver.behind
+    ):
         return
     folded = fold.fold_groups(
         driver.store.read("consumer_groups"),
         batch.kind("group", "group_tombstone"),
-        is_new_checkpoint=is_first and "consumer_groups" in driver.foreign,
+        reread=reread,
         behind=batch.clock.behind,
     )
     _write(batch, "consumer_groups", _stamped(batch, folded))
 
 
 def store_talk(batch: Batch) -> None:
-    """What followers acknowledge and operators order, when the batch has any of it or is the first of a checkpoint."""
+    """What followers acknowledge and operators order, when the batch has any of it or reads all of it again."""
     driver, summary = batch.driver, batch.summary
-    if _is_talk_due(driver, "acks", summary.acks):
+    control = driver.config.control
+    if _is_talk_due(batch, "acks", control.acks_topic, summary.acks):
         folded = fold_talk.fold_acks(
-            _of_this_checkpoint(driver, "acks"),
+            _said_before(batch, "acks", control.acks_topic),
             batch.kind("ack"),
             driver.store.read("consumer_groups"),
             at_ms=batch.clock.at_ms,
         )
         _write(batch, "acks", _stamped(batch, folded))
-    if _is_talk_due(driver, "orders", summary.orders):
-        folded = fold_talk.fold_orders(_of_this_checkpoint(driver, "orders"), batch.kind("orders"))
+    if _is_talk_due(batch, "orders", control.commands_topic, summary.orders):
+        folded = fold_talk.fold_orders(
+            _said_before(batch, "orders", control.commands_topic), batch.kind("orders")
+        )
         _write(batch, "orders", _stamped(batch, folded))
     if summary.acks or summary.orders or not driver.started:
         driver.has_acks = not driver.store.read("acks").isEmpty()
         driver.has_orders = not driver.store.read("orders").isEmpty()
 
 
-def _is_talk_due(driver: Driver, name: str, records: int) -> bool:
-    return name not in driver.replayed and (records > 0 or name in driver.foreign)
+def _is_talk_due(batch: Batch, name: str, topic: str, records_read: int) -> bool:
+    return name not in batch.driver.replayed and (records_read > 0 or bool(batch.reread(topic)))
 
 
-def _of_this_checkpoint(driver: Driver, name: str) -> DataFrame:
-    """A table of what was said; a new checkpoint reads all of it again."""
-    stored = driver.store.read(name)
-    return stored.limit(0) if name in driver.foreign else stored
+def _said_before(batch: Batch, name: str, topic: str) -> DataFrame:
+    """The table of what was said in the topic; nothing of it when the topic is read again from its start."""
+    stored = batch.driver.store.read(name)
+    return stored.limit(0) if batch.reread(topic) else stored
+
+
+def store_quarantine(batch: Batch) -> None:
+    """What could not be decoded."""
+    if batch.summary.quarantined and "quarantine" not in batch.driver.replayed:
+        key = ["topic", "partition", "offset"]
+        # What is read again is not bad again.
+        known = batch.driver.store.read("quarantine").select(*key)
+        bad = batch.kind("bad").join(known, on=key, how="left_anti")
+        _write(batch, "quarantine", _stamped(batch, bad))
 
 
 def store_lag(batch: Batch) -> None:
@@ -178,7 +205,7 @@ def store_lag(batch: Batch) -> None:
         driver.store.read("partition_lag"),
         fold.newest_commits(batch.kind("commit", "tombstone")),
         held,
-        is_new_checkpoint=not driver.started and "partition_lag" in driver.foreign,
+        reread=batch.reread(OFFSETS_TOPIC),
         behind=batch.clock.behind,
     )
     measured = measure.measure_lag(
@@ -194,6 +221,9 @@ def store_lag(batch: Batch) -> None:
             history_max_gap_ms=config.history.max_gap_s * 1000,
         ),
     )
+    # Where reading goes on stands in this commit: by then every table that the records change has been written.
+    driver.versions |= driver.store.versions(name for name in _BESIDE_LAGS if name not in driver.versions)
+    batch.stamp = replace(batch.clock, versions=dict(driver.versions))
     _write(batch, "partition_lag", measured)
 
 
@@ -208,12 +238,6 @@ def store_history(batch: Batch) -> None:
     due = batch.driver.store.read("partition_lag").where("history_at = updated_at")
     if not due.isEmpty():
         _write(batch, "lag_history", due.withColumn("date", F.to_date("updated_at")))
-
-
-def store_quarantine(batch: Batch) -> None:
-    """What could not be decoded."""
-    if batch.summary.quarantined and "quarantine" not in batch.driver.replayed:
-        _write(batch, "quarantine", _stamped(batch, batch.kind("bad")))
 
 
 def make_plans(batch: Batch) -> None:
@@ -241,6 +265,7 @@ def make_plans(batch: Batch) -> None:
             batch_id=batch.batch_id,
             provisional_reason=batch.clock.reason,
             behind=batch.clock.behind,
+            held=batch.clock.held or driver.publisher.unavailable(driver.store.read("recommendations")),
             only=only,
         ),
         driver.publisher.published,
@@ -262,7 +287,7 @@ def _talk(driver: Driver) -> DataFrame | None:
 def _urgent(batch: Batch) -> tuple[str, ...]:
     """Groups to decide about before the others' turn."""
     driver, urgent = batch.driver, set[str]()
-    if driver.once or batch.clock.behind:
+    if driver.once or batch.clock.behind or batch.clock.held:
         return ()
     if batch.summary.orders:
         urgent |= {row["group_id"] for row in batch.kind("orders").select("group_id").collect()}
@@ -288,7 +313,11 @@ def publish_plans(batch: Batch) -> None:
             (F.col("batch_id") == batch.batch_id) & (F.col("created_at") == _timestamp(batch.clock.at_ms))
         )
         decisions = publish.decisions_of(rows)
-        batch.published = driver.publisher.publish(decisions)
+        try:
+            batch.published = driver.publisher.publish(decisions)
+        except BrokerUnavailableError as error:
+            # Lag goes on being measured. Once the topic can be written again, what it holds is read and plans are due.
+            log.warning("plans are not published now, and made again later", extra={"error": str(error)})
         driver.states |= plan.states_of(decisions)
 
 
@@ -312,13 +341,15 @@ Step = Callable[[Batch], None]
 
 STEPS: tuple[Step, ...] = (
     begin,
+    choose_records,
     decode_records,
+    settle,
     store_topic_offsets,
     store_groups,
     store_talk,
+    store_quarantine,
     store_lag,
     store_history,
-    store_quarantine,
     make_plans,
     publish_plans,
     keep_up,
@@ -337,16 +368,19 @@ def run(batch: Batch, steps: tuple[Step, ...] = STEPS) -> dict[str, float]:
             begun = time.monotonic()
             step(batch)
             seconds[step.__name__] = time.monotonic() - begun
+            if batch.is_skipped:
+                return seconds
     finally:
         if batch.decoded is not None:
             batch.decoded.unpersist()
     driver = batch.driver
-    driver.started, driver.replayed, driver.foreign = True, frozenset(), frozenset()
+    driver.started, driver.replayed, driver.is_new_cluster = True, frozenset(), False
     driver.behind = batch.clock.behind
     return seconds
 
 
 def _write(batch: Batch, name: str, rows: DataFrame) -> None:
+    batch.driver.versions.pop(name, None)
     named = rows.withColumn("cluster", F.lit(batch.driver.cluster))
     batch.driver.store.write(name, named, batch.clock)
 

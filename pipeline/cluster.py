@@ -2,30 +2,31 @@
 
 import logging
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import (
-    AdminClient,
-    ConfigResource,
-    NewTopic,
-    OffsetSpec,
-    ResourceType,
-    TopicMetadata,
-)
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from pipeline.config_model import ControlConfig
 from pipeline.errors import BrokerUnavailableError
 from pipeline.source import OFFSETS_TOPIC
-from pipeline.trouble import explained, trouble
+from pipeline.trouble import RIGHTS, explained, trouble
 
 log = logging.getLogger(__name__)
 
 _COMPACTED = {"cleanup.policy": "compact"}
 # A hand-over holds as long as its generation, which may be months; the records of dead members have to go at last.
-_ACKS = {"cleanup.policy": "compact,delete", "retention.ms": str(90 * 86_400_000)}
+_TIMESTAMP_TYPE = "message.timestamp.type"
+_ACKS = {
+    "cleanup.policy": "compact,delete",
+    "retention.ms": str(90 * 86_400_000),
+    # What a follower with a wrong clock writes expires like everything else.
+    _TIMESTAMP_TYPE: "LogAppendTime",
+}
+_KAFKAS_TOMBSTONES_KEPT_MS = 86_400_000
 _LARGEST_RECORD = "max.message.bytes"
 # Key, headers and what Kafka puts around a record. A group id that takes more is refused by the broker.
 _AROUND_BYTES = 4096
@@ -36,10 +37,10 @@ class Cluster:
     """One cluster, as found when the job started."""
 
     cluster_id: str
-    partitions: dict[str, int]
-    """Number of partitions of each topic that the stream reads."""
-    offsets_ends: dict[int, int]
-    """High watermark of each partition of the offsets topic."""
+    topics: tuple[str, ...]
+    """Whose records the stream reads."""
+    tombstones_kept_ms: int
+    """How long the offsets topic shows that something was deleted."""
     max_record_bytes: int
     """Of a control record: what the configuration or the topic allows, whichever is less."""
 
@@ -55,15 +56,14 @@ def inspect(admin: AdminClient, control: ControlConfig, *, timeout_s: float) -> 
     listed = admin.list_topics(timeout=timeout_s)
     _create_missing(admin, control, present=set(listed.topics), timeout_s=timeout_s)
     read = (OFFSETS_TOPIC, control.acks_topic, control.commands_topic)
-    partitions = _wait_for(admin, (*read, control.topic), timeout_s=timeout_s)
-    with explained(f"{OFFSETS_TOPIC} cannot be read"):
-        ends = offsets_ends(admin, partitions[OFFSETS_TOPIC], timeout_s=timeout_s)
-    max_record_bytes = _max_record_bytes(admin, control, timeout_s=timeout_s)
+    _wait_for(admin, (*read, control.topic), timeout_s=timeout_s)
+    configs = TopicConfigs(admin, (OFFSETS_TOPIC, control.topic, control.acks_topic), timeout_s=timeout_s)
+    _advise_on_acks(configs, control.acks_topic)
     return Cluster(
         cluster_id=str(listed.cluster_id),
-        partitions={topic: partitions[topic] for topic in read},
-        offsets_ends=ends,
-        max_record_bytes=max_record_bytes,
+        topics=read,
+        tombstones_kept_ms=_tombstones_kept_ms(configs),
+        max_record_bytes=_max_record_bytes(configs, control),
     )
 
 
@@ -96,27 +96,59 @@ def _create_missing(
             future.exception(timeout=timeout_s + 5)
 
 
-def _max_record_bytes(admin: AdminClient, control: ControlConfig, *, timeout_s: float) -> int:
+class TopicConfigs:
+    """What the brokers say of some topics' configuration, as far as this user may see it."""
+
+    def __init__(self, admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) -> None:
+        """Ask; a topic without an answer has no values, and the log says once what that means."""
+        asked = {
+            topic: admin.describe_configs(
+                [ConfigResource(ResourceType.TOPIC, topic)], request_timeout=timeout_s
+            )
+            for topic in topics
+        }
+        self._found: dict[str, Mapping[str, Any]] = {}
+        for topic, futures in asked.items():
+            (future,) = futures.values()
+            try:
+                self._found[topic] = future.result(timeout=timeout_s + 5)
+            except KafkaException as failure:
+                log.warning(
+                    "a topic's configuration is not known, Kafka's defaults are assumed",
+                    extra={"topic": topic, "error": failure.args[0].str(), "hint": RIGHTS},
+                )
+
+    def value(self, topic: str, name: str) -> str | None:
+        """The value, or None when it is not known."""
+        entry = self._found.get(topic, {}).get(name)
+        return None if entry is None else str(entry.value)
+
+
+def _tombstones_kept_ms(configs: TopicConfigs) -> int:
+    kept = configs.value(OFFSETS_TOPIC, "delete.retention.ms")
+    return _KAFKAS_TOMBSTONES_KEPT_MS if kept is None else int(kept)
+
+
+def _advise_on_acks(configs: TopicConfigs, topic: str) -> None:
+    if configs.value(topic, _TIMESTAMP_TYPE) == "CreateTime":
+        log.warning(
+            "the acks topic keeps the times that its writers name: a follower with a wrong clock can keep its records "
+            "from expiring; set message.timestamp.type=LogAppendTime on the topic",
+            extra={"topic": topic},
+        )
+
+
+def _max_record_bytes(configs: TopicConfigs, control: ControlConfig) -> int:
     wanted = control.max_record_bytes
-    asked = admin.describe_configs(
-        [ConfigResource(ResourceType.TOPIC, control.topic)], request_timeout=timeout_s
-    )
-    try:
-        (found,) = [future.result(timeout=timeout_s + 5) for future in asked.values()]
-    except KafkaException as error:
-        if error.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            raise
-        # Whoever may write to a topic need not be allowed to read its configuration.
+    largest = configs.value(control.topic, _LARGEST_RECORD)
+    if largest is None:
+        # Without it a topic that takes less shows only when it refuses a record.
         return wanted
-    allowed = int(found[_LARGEST_RECORD].value) - _AROUND_BYTES
+    allowed = int(largest) - _AROUND_BYTES
     if allowed < wanted:
         log.warning(
             "the control topic takes smaller records than control.max_record_bytes",
-            extra={
-                "topic": control.topic,
-                _LARGEST_RECORD: allowed + _AROUND_BYTES,
-                "max_record_bytes": wanted,
-            },
+            extra={"topic": control.topic, _LARGEST_RECORD: int(largest), "max_record_bytes": wanted},
         )
     return min(wanted, allowed)
 
@@ -129,18 +161,18 @@ def _created(future: "Future[Any]", timeout_s: float) -> None:
             raise
 
 
-def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) -> dict[str, int]:
+def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) -> None:
+    """Return when the cluster knows the topics. Leaders are not waited for: what has none is marked, and read later."""
     deadline = time.monotonic() + timeout_s
-    found: dict[str, int] = {}
-    while len(found) < len(topics):
+    while True:
         listed = admin.list_topics(timeout=timeout_s).topics
-        found = {t: len(listed[t].partitions) for t in topics if t in listed and _is_led(listed[t])}
-        if len(found) < len(topics) and time.monotonic() > deadline:
-            missing = [topic for topic in topics if topic not in found]
+        missing = [topic for topic in topics if topic not in listed or not listed[topic].partitions]
+        if not missing:
+            return
+        if time.monotonic() > deadline:
             for topic in missing:
                 _refuse_hidden(admin, topic, timeout_s=timeout_s)
             raise BrokerUnavailableError(f"topics {', '.join(missing)} did not appear within {timeout_s:g} s")
-    return found
 
 
 def _refuse_hidden(admin: AdminClient, topic: str, *, timeout_s: float) -> None:
@@ -148,22 +180,3 @@ def _refuse_hidden(admin: AdminClient, topic: str, *, timeout_s: float) -> None:
     error = admin.list_topics(topic, timeout=timeout_s).topics[topic].error
     if error is not None and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
         raise trouble(f"topic {topic} cannot be used", error)
-
-
-def _is_led(topic: TopicMetadata) -> bool:
-    return bool(topic.partitions) and all(one.leader >= 0 for one in topic.partitions.values())
-
-
-def offsets_ends(admin: AdminClient, partitions: int, *, timeout_s: float) -> dict[int, int]:
-    """High watermark of each partition of the offsets topic.
-
-    Raises:
-        KafkaException: A broker did not answer for one of them.
-    """
-    latest = OffsetSpec.latest()
-    asked = admin.list_offsets(
-        {TopicPartition(OFFSETS_TOPIC, number): latest for number in range(partitions)},
-        isolation_level=IsolationLevel.READ_UNCOMMITTED,
-        request_timeout=timeout_s,
-    )
-    return {one.partition: future.result(timeout=timeout_s + 5).offset for one, future in asked.items()}

@@ -152,6 +152,11 @@ class TablesConfig(_Section):
         """Folder of the stream's checkpoint."""
         return self.checkpoint or f"{self.root.rstrip('/')}/_checkpoint"
 
+    @property
+    def ticks_path(self) -> str:
+        """Folder in it that the query uses; what lies beside it is an earlier version's, of other sources."""
+        return f"{self.checkpoint_path.rstrip('/')}/ticks"
+
 
 class TriggerConfig(_Section):
     """When a batch starts."""

@@ -5,6 +5,7 @@ One output row per thing found; which columns are filled depends on `row_kind`:
     commit, tombstone        group_id topic partition offsets_partition position [committed_offset …]
     group, group_tombstone   group_id group_type offsets_partition position [state … members]
     ack, orders              group_id position ack | orders (`decode_talk`)
+    read                     topic partition position leader_epoch error   (how far a partition was read)
     log_offset               topic partition log_start_offset log_end_offset isolation observed_at_ms error
     listing                  error (null: the brokers' list of topics is complete)
     bad                      topic partition offset timestamp key value kind reason   (`schemas.QUARANTINE`)
@@ -14,10 +15,12 @@ Records are decoded where they are read, a whole Arrow batch at a time, and each
 newest commit of each partition before it leaves the worker: records in, partitions out.
 """
 
+import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +35,7 @@ from assignor.protocol.offset_columns import Kind, OffsetColumns, decode_offset_
 from assignor.protocol.record_types import KNOWN_TYPES, RecordType
 from pipeline.decode_groups import GROUP_COLUMNS, HEADER_TYPES, group_rows
 from pipeline.decode_talk import TALK_COLUMNS, TalkTopics, talk_rows
+from pipeline.positions import PartitionKey, Position
 from pipeline.source import OFFSETS_TOPIC
 
 _PLAIN_COLUMNS = (
@@ -83,11 +87,27 @@ class Filters:
     groups_exclude: tuple[str, ...]
     talk: TalkTopics
 
+    @property
+    def identity(self) -> str:
+        """The same for the same filters: rows that were taken under others are not what these would have taken."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a span was read."""
+
+    position: Position
+    error: str | None
+    """Why no further; None when it was read whole, or as far as its leader vouches for."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Summary:
     """What a batch contained."""
 
+    reached: dict[PartitionKey, Reached] = field(default_factory=dict)
+    """By partition that was read."""
     counts: dict[str, int] = field(default_factory=dict)
     """Records by kind; record types without use here by Kafka's name."""
     is_listed: bool = False
@@ -115,18 +135,23 @@ class Summary:
         return self.counts.get("bad", 0)
 
 
-def decode(rows: DataFrame, filters: Filters) -> DataFrame:
-    """The decoded rows of one batch of `source.read_stream`; see the module."""
-    spark = rows.sparkSession
-    # Each of the 50 partitions of the offsets topic is a task, and each task a round trip to a Python worker.
-    tasks = max(2, 2 * spark.sparkContext.defaultParallelism)
-    return rows.coalesce(tasks).mapInArrow(_Worker(filters), schema=DECODED)
+def log_offset_rows(ticks: DataFrame) -> DataFrame:
+    """The rows of `log_offsets` as decoded rows; the one without a topic is of kind 'listing'."""
+    given = {name: F.col(name) for name in _LOG_COLUMNS}
+    row_kind = F.when(F.col("topic").isNull(), "listing").otherwise("log_offset")
+    columns = {"row_kind": row_kind, **given}
+    return ticks.select(
+        *(
+            columns.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name)
+            for field in DECODED.fields
+        )
+    )
 
 
 def summarise(decoded: DataFrame) -> Summary:
-    """Counts over the whole batch. The first action on a persisted batch, so the one that decodes it."""
-    rows = decoded.where(F.col("row_kind").isin("count", "listing")).select(
-        "row_kind", "kind", "count", "error"
+    """Counts over the whole batch. The first action on a persisted batch, so the one that reads and decodes it."""
+    rows = decoded.where(F.col("row_kind").isin("count", "listing", "read")).select(
+        "row_kind", "kind", "count", "topic", "partition", "position", "leader_epoch", "error"
     )
     counts: Counter[str] = Counter()
     summary = Summary()
@@ -134,46 +159,38 @@ def summarise(decoded: DataFrame) -> Summary:
         if row["row_kind"] == "listing":
             summary.is_listed = True
             summary.listing_error = row["error"]
+        elif row["row_kind"] == "read":
+            reached = Reached(Position(row["position"], row["leader_epoch"]), row["error"])
+            summary.reached[row["topic"], row["partition"]] = reached
         else:
             counts[row["kind"]] += row["count"]
     summary.counts = dict(sorted(counts.items()))
     return summary
 
 
-class _Worker:
-    """What one task does with its Arrow batches; made on the driver, runs on the executors."""
+class Decoder:
+    """Decodes Arrow batches of raw records in a worker."""
 
     def __init__(self, filters: Filters) -> None:
-        self.filters = filters
+        self._talk = filters.talk
+        self._wants_topic = _matcher(filters.topics_include, filters.topics_exclude)
+        self._wants_group = _matcher(filters.groups_include, filters.groups_exclude)
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        wants_topic = _matcher(self.filters.topics_include, self.filters.topics_exclude)
-        wants_group = _matcher(self.filters.groups_include, self.filters.groups_exclude)
-        counts: Counter[str] = Counter()
-        for batch in batches:
-            is_log_offset = pc.equal(batch["kind"], "log_offset")
-            yield from _log_offsets(batch.filter(is_log_offset))
-            # Every topic that is read has log offsets of its own, when the configuration does not exclude it.
-            said = batch.filter(pc.invert(is_log_offset))
-            is_offset = pc.equal(said["topic"], OFFSETS_TOPIC)
-            records, talk = said.filter(is_offset), said.filter(pc.invert(is_offset))
-            if records.num_rows:
-                yield from _records(records, wants_topic, wants_group, counts)
-            if talk.num_rows:
-                yield from _talk(talk, self.filters.talk, wants_group, counts)
-        if counts:
-            kinds, numbers = zip(*sorted(counts.items()), strict=True)
-            yield _rows("count", kind=pa.array(kinds), count=pa.array(numbers, pa.int64()))
+    def decode(self, batch: pa.RecordBatch, counts: Counter[str]) -> Iterator[pa.RecordBatch]:
+        """Decoded rows of records with topic, partition, offset, timestamp, key and value; adds to `counts`."""
+        is_offset = pc.equal(batch["topic"], OFFSETS_TOPIC)
+        records, talk = batch.filter(is_offset), batch.filter(pc.invert(is_offset))
+        if records.num_rows:
+            yield from _records(records, self._wants_topic, self._wants_group, counts)
+        if talk.num_rows:
+            yield from _talk(talk, self._talk, self._wants_group, counts)
 
 
-def _log_offsets(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    is_listing = pc.is_null(batch["topic"])
-    listing = batch.filter(is_listing)
-    if listing.num_rows:
-        yield _rows("listing", error=listing["error"])
-    offsets = batch.filter(pc.invert(is_listing))
-    if offsets.num_rows:
-        yield _rows("log_offset", **{name: offsets[name] for name in _LOG_COLUMNS})
+def counted(counts: Counter[str]) -> Iterator[pa.RecordBatch]:
+    """Rows of kind 'count', if anything was counted."""
+    if counts:
+        kinds, numbers = zip(*sorted(counts.items()), strict=True)
+        yield _rows("count", kind=pa.array(kinds), count=pa.array(numbers, pa.int64()))
 
 
 def _records(
@@ -205,9 +222,9 @@ def _records(
     counts["group"] += len(groups)
     counts["bad"] += int(np.count_nonzero(is_bad)) + len(bad_groups)
     if groups:
-        yield _from_rows(groups)
+        yield rows_of(groups)
     if bad_groups:
-        yield _from_rows(bad_groups)
+        yield rows_of(bad_groups)
     yield from (rows for rows in bad if rows.num_rows)
 
 
@@ -216,7 +233,7 @@ def _talk(
 ) -> Iterator[pa.RecordBatch]:
     good, bad = talk_rows(batch, topics, wants_group)
     counts.update(row["row_kind"] for row in (*good, *bad))
-    yield from (_from_rows(rows) for rows in (good, bad) if rows)
+    yield from (rows_of(rows) for rows in (good, bad) if rows)
 
 
 def _count(kind: np.ndarray, columns: OffsetColumns, counts: Counter[str]) -> None:
@@ -291,5 +308,6 @@ def _rows(of_kind: str | None, **columns: pa.Array) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
 
 
-def _from_rows(rows: list[dict[str, object]]) -> pa.RecordBatch:
+def rows_of(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    """Decoded rows; what a row does not name is null."""
     return pa.RecordBatch.from_pylist(rows, schema=_ARROW)

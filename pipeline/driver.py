@@ -7,10 +7,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipeline.config_model import Config
-from pipeline.decode import Summary
+from pipeline.decode import Filters, Summary
 from pipeline.gate import Gate
+from pipeline.positions import Answer, Intake, PartitionKey, Position
 from pipeline.publish import Publisher
-from pipeline.store import Stamp, Store
+from pipeline.stamp import Stamp
+from pipeline.store import Store
 
 
 @dataclass(slots=True, kw_only=True)
@@ -22,14 +24,27 @@ class Driver:
     store: Store
     owner: str
     gate: Gate
-    ask_ends: Callable[[], Mapping[int, int]]
-    """High watermark of each partition of the offsets topic, now; KafkaException when there is no answer."""
+    ask_ends: Callable[[], Mapping[PartitionKey, Answer]]
+    """What the leaders of all partitions that are read say; BrokerUnavailableError when nobody answers."""
+    filters: Filters
     publisher: Publisher
     max_record_bytes: int
     """Of a control record; a larger plan is not made."""
+    cluster_id: str = ""
+    """Kafka's own."""
+    is_new_cluster: bool = False
+    """The tables are about another cluster that had the same name."""
+    tombstones_kept_ms: int = 86_400_000
+    """How long the offsets topic shows that something was deleted."""
     query_id: str = ""
-    position: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """How far the Kafka source was after the last batch: next offset by topic and partition number."""
+    positions: dict[PartitionKey, Position] = field(default_factory=dict)
+    """How far each partition was read by the last batch."""
+    distrusted: dict[PartitionKey, str] = field(default_factory=dict)
+    """Partitions to be read again from their start, and why."""
+    versions: dict[str, int] = field(default_factory=dict)
+    """Of latest tables, as far as they are known."""
+    away_said_ms: int = 0
+    """When the log was told last that no broker answers."""
     states: dict[str, str] = field(default_factory=dict)
     """What the newest decision about each group has left for the next."""
     plan_at_ms: int = 0
@@ -44,8 +59,6 @@ class Driver:
     """Plan with the first batch by which the offsets topic has been read, whatever the interval says."""
     replayed: frozenset[str] = frozenset()
     """Tables that hold the present batch already; only the first batch after a start can have any."""
-    foreign: frozenset[str] = frozenset()
-    """Latest tables whose rows still come from another checkpoint."""
     started: bool = False
     behind: tuple[int, ...] = ()
     """Partitions of the offsets topic that had not been read to their end by the last batch."""
@@ -60,19 +73,31 @@ class Batch:
     driver: Driver
     rows: DataFrame
     batch_id: int
+    at_ms: int = 0
+    """Its clock."""
+    intake: Intake = field(default_factory=Intake)
+    """What it reads."""
+    answers: Mapping[PartitionKey, Answer] = field(default_factory=dict)
+    """What the leaders said before it read; empty in a replay."""
     stamp: Stamp | None = None
     decoded: DataFrame | None = None
     summary: Summary = field(default_factory=Summary)
     is_replay: bool = False
-    """It ran before, up to some step: clock and gate are those of that time, and say nothing about now."""
+    """It ran before, up to some step: what it reads, clock and gate are those of that time."""
+    is_skipped: bool = False
+    """No broker answers: nothing is known that the tables do not say already."""
     published: int = 0
 
     @property
     def clock(self) -> Stamp:
-        """The batch's stamp, once `begin` has made it."""
+        """The batch's stamp, once `settle` has made it."""
         if self.stamp is None:
-            raise AssertionError("begin comes first")
+            raise AssertionError("settle comes first")
         return self.stamp
+
+    def reread(self, topic: str) -> tuple[int, ...]:
+        """Partitions of the topic that the batch began to read from their log start."""
+        return tuple(sorted(number for name, number in self.clock.reread if name == topic))
 
     def kind(self, *kinds: str) -> DataFrame:
         """Decoded rows of these kinds."""

@@ -3,9 +3,10 @@
 The last write wins by the record's offset in its partition of the offsets topic, never by a timestamp: all
 records of a group are in one partition, and the clocks of coordinators differ.
 
-Commits that the present checkpoint has not read yet (`confirmed` is false) were carried over from an earlier
-one. A full reading of a partition of the offsets topic delivers every commit that still counts, so the ones
-that are still unconfirmed when it was read to its end had their tombstone compacted away, and are dropped.
+When a partition of the offsets topic is read again from its start, because the position in it does not hold any
+more, its rows become unconfirmed: the first record about any of them counts, whatever its position. A full reading
+delivers every commit that still counts, so the rows that are still unconfirmed when it has come to the end had
+their tombstone compacted away, and are dropped.
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ def fold_topic_offsets(stored: DataFrame, observed: DataFrame) -> DataFrame:
 
 
 def fold_groups(
-    stored: DataFrame, events: DataFrame, *, is_new_checkpoint: bool, behind: Sequence[int]
+    stored: DataFrame, events: DataFrame, *, reread: Sequence[int], behind: Sequence[int]
 ) -> DataFrame:
     """One row per live group: its newest group record.
 
@@ -46,10 +47,10 @@ def fold_groups(
     Args:
         stored: `schemas.CONSUMER_GROUPS`.
         events: Decoded rows of kind 'group' and 'group_tombstone'.
-        is_new_checkpoint: The stored rows come from another checkpoint.
+        reread: Partitions of the offsets topic that are read from their start from this batch on.
         behind: Partitions of the offsets topic that are not read to their end yet.
     """
-    confirmed = F.lit(False) if is_new_checkpoint else F.col("confirmed")
+    confirmed = _still_confirmed(F.col("confirmed"), F.col("offsets_partition"), reread)
     columns = ("group_id", *GROUP_STATE, "offsets_partition", "group_position")
     rows = stored.select(
         *columns, confirmed.alias("confirmed"), F.lit(False).alias("is_tombstone")
@@ -60,7 +61,7 @@ def fold_groups(
             (F.col("row_kind") == "group_tombstone").alias("is_tombstone"),
         )
     )
-    newest = F.desc("group_position"), F.desc("confirmed")
+    newest = F.desc("confirmed"), F.desc("group_position")
     by_type = Window.partitionBy("group_id", "group_type").orderBy(*newest)
     by_group = Window.partitionBy("group_id").orderBy(*newest, "group_type")
     return (
@@ -71,6 +72,11 @@ def fold_groups(
         .where(F.col("confirmed") | F.col("offsets_partition").isin(*behind))
         .drop("rank", "is_tombstone")
     )
+
+
+def _still_confirmed(confirmed: Column, offsets_partition: Column, reread: Sequence[int]) -> Column:
+    # Of a row without a partition nobody knows whether it is among them.
+    return confirmed & ~F.coalesce(offsets_partition.isin(*reread), F.lit(True)) if reread else confirmed
 
 
 def assigned_partitions(groups: DataFrame) -> DataFrame:
@@ -128,37 +134,38 @@ def fold_commits(
     commits: DataFrame,
     assigned: DataFrame,
     *,
-    is_new_checkpoint: bool,
+    reread: Sequence[int],
     behind: Sequence[int],
 ) -> DataFrame:
     """One row per partition that a group has committed or owns.
 
-    With the stored row (`old`), the commit that now holds (top-level columns), `has_new_commit`, and the
-    `owner`; each is null where there is none.
+    With the stored row (`old`), the commit that now holds (top-level columns), `has_new_commit`, `is_reread`
+    (it was known before, and may be an older one) and the `owner`; each is null where there is none.
 
     Args:
         stored: `schemas.PARTITION_LAG`.
         commits: `newest_commits`.
         assigned: `assigned_partitions`.
-        is_new_checkpoint: The stored rows come from another checkpoint.
+        reread: Partitions of the offsets topic that are read from their start from this batch on.
         behind: Partitions of the offsets topic that are not read to their end yet.
     """
     key = list(LAG_KEY)
     old = stored.select(*key, F.struct(*stored.columns).alias("old"))
     joined = old.join(commits, on=key, how="full_outer").join(assigned, on=key, how="full_outer")
+    stays = _still_confirmed(F.col("old.confirmed"), F.col("old.offsets_partition"), reread)
     is_newer = F.col("new").isNotNull() & (
         F.col("old.commit_position").isNull()
+        | ~stays
         | (F.col("new.offsets_partition") != F.col("old.offsets_partition"))
         | (F.col("new.position") > F.col("old.commit_position"))
     )
-    kept_confirmed = F.lit(False) if is_new_checkpoint else F.col("old.confirmed")
-    # Read again under a new checkpoint, a commit confirms the row that it once wrote.
-    confirmed = F.coalesce(F.col("new").isNotNull() | kept_confirmed, F.lit(True))
+    confirmed = F.coalesce(F.col("new").isNotNull() | stays, F.lit(True))
     folded = joined.withColumn("is_newer", is_newer).select(
         *key,
         "old",
         "owner",
         (F.col("is_newer") & ~F.col("new.is_tombstone")).alias("has_new_commit"),
+        (F.col("is_newer") & ~stays).alias("is_reread"),
         *_commit_columns(),
         confirmed.alias("confirmed"),
     )

@@ -5,7 +5,6 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 
 from confluent_kafka.admin import AdminClient
 from pyspark.errors import StreamingQueryException
@@ -15,21 +14,25 @@ from pipeline import cluster, kafka_client, ownership, query
 from pipeline.artifacts import resolve_for_spark
 from pipeline.batch import STEPS, Step
 from pipeline.config_model import Config
+from pipeline.decode import Filters
+from pipeline.decode_talk import TalkTopics
 from pipeline.driver import Driver
+from pipeline.ends import EndsAsker
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError
 from pipeline.gate import Gate
 from pipeline.log_offsets import LogOffsetsSettings
+from pipeline.memory import recall
 from pipeline.plan import learn_states
 from pipeline.publish import Publisher
 from pipeline.secret_values import resolve
 from pipeline.session import PACKAGES, build_session
-from pipeline.source import OFFSETS_TOPIC, read_stream
+from pipeline.source import OFFSETS_TOPIC, read_ticks
 from pipeline.store import create_tables
-from pipeline.trouble import explained, listened_to
+from pipeline.trouble import Reason, explained, listened_to
 
 log = logging.getLogger(__name__)
 
-_LONGEST_WAIT_S = 60.0
+_LONGEST_WAIT_S = 15.0
 _FAILURES_IN_A_ROW = 3
 _LONGEST_ONCE_INTERVAL_S = 5
 _TOLERATED_INTERVALS = 3
@@ -65,6 +68,7 @@ class Job:
         self._waits = 0
         """For the cluster, in a row, without a batch in between."""
         self._driver: Driver | None = None
+        self._runner: query.Runner | None = None
 
     def run(self) -> None:
         """Run until `stop` is set; a cluster that is away is waited for, whether at start or later.
@@ -94,6 +98,11 @@ class Job:
             self._failures += 1
             if self._failures >= _FAILURES_IN_A_ROW:
                 raise
+            if self._failures > 1 and self._runner is not None and self._runner.failure is None:
+                # No batch failed: it is Spark that cannot go on. Its checkpoint holds batch numbers only.
+                query.set_checkpoint_aside(
+                    spark, self.config.tables.ticks_path, at_ms=time.time_ns() // 1_000_000
+                )
             log.error("the query failed and is started again", extra={"cause": query.cause_of(error)})  # noqa: TRY400 - the trace is the JVM's
 
     def _wait_for_cluster(self, what: str, error: PipelineError) -> None:
@@ -115,69 +124,78 @@ class Job:
 
     def _stream(self, spark: SparkSession) -> None:
         config = self.config
-        properties = {"log_level": "0", **kafka_client.librdkafka_properties(config)}
-        admin, reason = listened_to(AdminClient, properties)
+        admin, reason = self._admin()
         with explained("the Kafka cluster cannot be used", reason):
             found = cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
-        driver = self._driver = self._take_over(spark, found, admin)
-        stream = read_stream(
-            spark,
-            java_properties=kafka_client.java_properties(config),
-            partitions=found.partitions,
-            max_offsets_per_trigger=config.source.max_offsets_per_trigger,
-            log_offsets=_log_offsets(config),
+        driver = self._driver = self._take_over(spark, found)
+        runner = self._runner = query.Runner(
+            driver, stop=self.stop, on_batch=self._finished, steps=self.steps
         )
-        runner = query.Runner(driver, stop=self.stop, on_batch=self._finished, steps=self.steps)
         interval_s = config.trigger.interval_s
         if self.once:
             interval_s = min(interval_s, _LONGEST_ONCE_INTERVAL_S)
-        running = query.start(stream, runner, checkpoint=config.tables.checkpoint_path, interval_s=interval_s)
+        stream = read_ticks(spark, _log_offsets(config))
+        running = query.start(stream, runner, checkpoint=config.tables.ticks_path, interval_s=interval_s)
         query.watch(running, runner, interval_s=interval_s)
 
-    def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
+    def _admin(self) -> tuple[AdminClient, Reason]:
+        return listened_to(AdminClient, {"log_level": "0", **kafka_client.librdkafka_properties(self.config)})
+
+    def _take_over(self, spark: SparkSession, found: cluster.Cluster) -> Driver:
         if self._driver is not None:
             # Started again: a driver that has come meanwhile is not to be fenced by the one before it.
             ownership.check(self._driver.store, self._driver.owner)
-        now_ms = time.time_ns() // 1_000_000
-        name = self.config.cluster.name or found.cluster_id
+        config, now_ms = self.config, time.time_ns() // 1_000_000
+        name = config.cluster.name or found.cluster_id
         owner = ownership.owner_name(now_ms)
-        # First the one that may fail for want of a broker: each term leaves a commit in every table.
-        publisher = Publisher(
-            kafka_client.librdkafka_properties(self.config),
-            topic=self.config.control.topic,
+        filters = _filters(config, name)
+        memory = recall(spark, self._root, cluster_id=found.cluster_id, filters=filters.identity)
+        store = ownership.acquire(
+            spark,
+            self._root,
             cluster=name,
-            timeout_s=self.config.source.request_timeout_s,
+            owner=owner,
+            now_ms=now_ms,
+            storage_options=resolve(config.tables.storage_options),
         )
-        store = ownership.acquire(spark, self._root, cluster=name, owner=owner, now_ms=now_ms)
-        publisher.learn(store.read("recommendations"))
-        return Driver(
-            config=self.config,
+        memory.keep(store)
+        driver = Driver(
+            config=config,
             cluster=name,
+            cluster_id=found.cluster_id,
+            is_new_cluster=memory.is_new_cluster,
+            positions=dict(memory.positions),
+            tombstones_kept_ms=found.tombstones_kept_ms,
+            filters=filters,
             store=store,
             owner=owner,
-            publisher=publisher,
+            publisher=Publisher(
+                kafka_client.librdkafka_properties(config),
+                topic=config.control.topic,
+                cluster=name,
+                timeout_s=config.source.request_timeout_s,
+            ),
             states=learn_states(
-                store.read("recommendations"), cluster=name, interval_s=self.config.plan.interval_s
+                store.read("recommendations"), cluster=name, interval_s=config.plan.interval_s
             ),
             max_record_bytes=found.max_record_bytes,
             once=self.once,
-            gate=self._gate(found, now_ms),
-            ask_ends=partial(
-                cluster.offsets_ends,
-                admin,
-                len(found.offsets_ends),
-                timeout_s=self.config.source.request_timeout_s,
+            gate=self._gate(now_ms),
+            ask_ends=EndsAsker(
+                lambda: self._admin()[0], found.topics, timeout_s=config.source.request_timeout_s
             ),
         )
+        # Whatever forbids to publish is said at the start, not with the first plan.
+        driver.publisher.unavailable(store.read("recommendations"))
+        return driver
 
-    def _gate(self, found: cluster.Cluster, now_ms: int) -> Gate:
+    def _gate(self, now_ms: int) -> Gate:
         config = self.config
         return Gate(
             topic=OFFSETS_TOPIC,
-            ends_at_start=found.offsets_ends,
             started_at_ms=now_ms,
             deadline_s=config.start.deadline_s,
-            # An end that a batch sees is reached by the next one, whose progress the one after it knows.
+            # An end that a batch sees is reached by the next one.
             tolerance_s=max(config.plan.max_staleness_s, _TOLERATED_INTERVALS * config.trigger.interval_s),
         )
 
@@ -187,6 +205,17 @@ class Job:
         if self.once and (report.is_complete or report.is_overdue):
             self.is_incomplete = not report.is_complete
             self.stop.set()
+
+
+def _filters(config: Config, cluster_name: str) -> Filters:
+    source, control = config.source, config.control
+    return Filters(
+        topics_include=source.topics_include,
+        topics_exclude=source.topics_exclude,
+        groups_include=source.groups_include,
+        groups_exclude=source.groups_exclude,
+        talk=TalkTopics(cluster=cluster_name, acks=control.acks_topic, commands=control.commands_topic),
+    )
 
 
 def _log_offsets(config: Config) -> LogOffsetsSettings:

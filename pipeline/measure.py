@@ -176,8 +176,9 @@ def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
     records = lag(committed, start, end)
     age = lag_age(ring, committed=committed, log_start=start, lag=records, now_ms=settings.at_ms)
     committed_ms = millis(batch["commit_timestamp"])
+    is_reread = bools(batch["is_reread"])
     window = commit_window.append_commit(
-        commit_window.from_arrow(_field(old, "recent_commits")),
+        commit_window.emptied(commit_window.from_arrow(_field(old, "recent_commits")), is_reread),
         committed=committed,
         commit_timestamp_ms=_or(committed_ms, settings.at_ms),
         lag=records,
@@ -195,7 +196,12 @@ def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
     )
     drained = drain_rate(
         floats(_field(old, "drain_rate")),
-        difference(committed, int64s(_field(old, "committed_offset"))),
+        # What was read late came in at other times than it was committed: no statement on speed.
+        np.where(
+            is_reread | bools(_field(old, "provisional")),
+            UNKNOWN,
+            difference(committed, int64s(_field(old, "committed_offset"))),
+        ),
         difference(np.full(len(committed), settings.at_ms), millis(_field(old, "updated_at"))),
         settings.half_life_ms,
     )

@@ -8,13 +8,15 @@ earlier driver learns it from `check`, at the latest with its next batch.
 import logging
 import os
 import socket
+from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from pipeline.errors import FencedError, StoreError
 from pipeline.schemas import PLANNER_STATE
-from pipeline.store import Stamp, Store
+from pipeline.stamp import Stamp
+from pipeline.store import Store
 
 _TABLE = "planner_state"
 
@@ -26,8 +28,24 @@ def owner_name(now_ms: int) -> str:
     return f"{socket.gethostname()}/{os.getpid()}/{now_ms}"
 
 
-def acquire(spark: SparkSession, root: str, *, cluster: str, owner: str, now_ms: int) -> Store:
+def acquire(
+    spark: SparkSession,
+    root: str,
+    *,
+    cluster: str,
+    owner: str,
+    now_ms: int,
+    storage_options: Mapping[str, str] | None = None,
+) -> Store:
     """Take the next term and fence whoever held the last one.
+
+    Args:
+        spark: Session to work in.
+        root: Folder of the tables.
+        cluster: Name of the cluster they are about.
+        owner: Name of this driver.
+        now_ms: Time.
+        storage_options: For delta-rs, secrets resolved.
 
     Returns:
         The tables, open under the new term.
@@ -42,14 +60,16 @@ def acquire(spark: SparkSession, root: str, *, cluster: str, owner: str, now_ms:
             f"the tables under {root} are about cluster {last[2]!r}, this one is {cluster!r}: "
             "give each cluster a tables.root of its own, or set cluster.name to the name it had"
         )
-    store = Store(spark, root, term=(last[1] if last else 0) + 1)
+    seen = Store(spark, root, term=0).highest_term(storage_options or {})
+    # Delta skips writes of a term that is not above all that a table has seen, without a word.
+    store = Store(spark, root, term=max(last[1] if last else 0, seen) + 1)
     row = spark.createDataFrame(
         [(cluster, owner, store.term, now_ms)], "cluster string, owner string, term long, ms long"
     )
     store.write(
         _TABLE,
         row.withColumn("acquired_at", F.timestamp_millis("ms")).select(*PLANNER_STATE.fieldNames()),
-        Stamp(query_id="", batch_id=-1, at_ms=now_ms, behind=(), reason=None),
+        Stamp(query_id="", batch_id=-1, at_ms=now_ms),
     )
     check(store, owner)
     store.touch()

@@ -47,6 +47,8 @@ class PlanSettings:
     behind: tuple[int, ...]
     """Partitions of the offsets topic whose groups are provisional."""
     provisional_reason: str | None
+    held: str | None = None
+    """Why no group may have a plan now; None when they may."""
     only: tuple[str, ...] | None = None
     """Groups to decide about; None for all."""
 
@@ -193,6 +195,7 @@ def _decide(row: Mapping[str, Any], partitions: pa.Table, settings: PlanSettings
                 cluster=settings.cluster,
                 behind=settings.behind,
                 provisional_reason=settings.provisional_reason,
+                held=settings.held,
             ),
             partition_facts(partitions),
             rules,

@@ -13,7 +13,12 @@ from pipeline.columns import floats, int64s, millis
 
 
 def group_facts(
-    row: Mapping[str, Any], *, cluster: str, behind: Sequence[int], provisional_reason: str | None
+    row: Mapping[str, Any],
+    *,
+    cluster: str,
+    behind: Sequence[int],
+    provisional_reason: str | None,
+    held: str | None = None,
 ) -> GroupFacts:
     """The group, its members, and what they and operators say.
 
@@ -22,6 +27,7 @@ def group_facts(
         cluster: Name of the cluster.
         behind: Partitions of the offsets topic whose groups are provisional.
         provisional_reason: Why they are.
+        held: Why no group may have a plan; None when they may.
     """
     partition = row["offsets_partition"] if row["offsets_partition"] is not None else row["commits_partition"]
     return GroupFacts(
@@ -32,7 +38,7 @@ def group_facts(
         assignor=row["assignor"],
         generation=row["generation"],
         members=_members(row),
-        provisional=provisional_reason if partition in behind else None,
+        provisional=held or (provisional_reason if partition in behind else None),
         acks=tuple(
             AckFacts(kind=ack["kind"], member_id=ack["member_id"], epoch=ack["epoch"], why=ack["why"])
             for ack in row.get("acks") or ()

@@ -31,31 +31,57 @@ log = logging.getLogger(__name__)
 
 _FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001 - public constant
 _ATTEMPTS = 3
+_TRY_EVERY_S = 30.0
 # Of the epochs that fit a column there is always a next one. A larger number is not from any lagwise.
 _LARGEST_EPOCH = 2**62
 
 
 class Publisher:
-    """One transactional producer for the life of the driver, and what is known to be published."""
+    """One transactional producer for the life of the driver, and what is known to be published.
+
+    Where no plan can be sent, because the leader of the control topic or the transaction coordinator is away, the
+    stream goes on without plans; `unavailable` tries again now and then.
+    """
 
     def __init__(self, properties: Mapping[str, str], *, topic: str, cluster: str, timeout_s: float) -> None:
-        """Fence the producer of an earlier driver.
-
-        Raises:
-            AccessRefusedError: This user may not use the transactional id.
-            BrokerUnavailableError: The transaction coordinator did not answer in time.
-        """
+        """Nothing is contacted before `unavailable`."""
         self.topic = topic
         self.cluster = cluster
         self.timeout_s = timeout_s
         self.published: dict[str, Published] = {}
         """Newest plan of each group."""
         self._properties = dict(properties)
-        self._producer = Producer(_producer_properties(properties, cluster), logger=log)
-        with explained("no transaction coordinator for the control topic"):
-            self._producer.init_transactions(timeout_s)
+        self._producer: Producer | None = None
+        self._why = ""
+        self._tried_at_s = -_TRY_EVERY_S
 
-    def learn(self, recommendations: DataFrame) -> None:
+    def unavailable(self, recommendations: DataFrame) -> str | None:
+        """Why no plan can be published now; None when one can.
+
+        The first call that succeeds fences the producer of an earlier driver, and finds the highest epochs.
+
+        Raises:
+            AccessRefusedError: This user may not use the transactional id, or read the topic.
+        """
+        if self._producer is not None:
+            return None
+        if time.monotonic() - self._tried_at_s >= _TRY_EVERY_S:
+            self._tried_at_s = time.monotonic()
+            try:
+                self._connect(recommendations)
+            except BrokerUnavailableError as error:
+                self._why = str(error)
+                log.warning("plans cannot be published now", extra={"error": self._why})
+        return None if self._producer is not None else f"plans cannot be published now: {self._why}"
+
+    def _connect(self, recommendations: DataFrame) -> None:
+        producer = Producer(_producer_properties(self._properties, self.cluster), logger=log)
+        with explained("no transaction coordinator for the control topic"):
+            producer.init_transactions(self.timeout_s)
+        self._learn(recommendations)
+        self._producer = producer
+
+    def _learn(self, recommendations: DataFrame) -> None:
         """Find the highest epoch of each group: in the table and in the control topic, whichever is further."""
         newest = (
             recommendations.where("decision = 'publish'")
@@ -95,10 +121,13 @@ class Publisher:
         Raises:
             FencedError: Another driver has taken over.
             AccessRefusedError: This user may not write to the topic.
-            BrokerUnavailableError: The broker did not take the records.
+            BrokerUnavailableError: The broker did not take the records. What the topic holds is read before the next.
             PublishError: It never will: one is larger than the topic allows.
         """
         plans = [row for row in decisions if row["decision"] == "publish"]
+        if plans and self._producer is None:
+            # A batch that runs again, of a driver that cannot publish yet; a plan is due when it can.
+            raise BrokerUnavailableError(self._why or "the control topic was not read yet")
         if plans:
             self._send([(plan["group_id"], plan["epoch"], plan["record"]) for plan in plans])
         for plan in plans:
@@ -121,23 +150,27 @@ class Publisher:
                     f"control topic {self.topic} takes no record of {_largest(records)} bytes: raise its "
                     "max.message.bytes, and lower control.max_record_bytes below it, then start again"
                 ) from failure
-            # The next driver's producer begins by aborting what this one has left open.
+            # The next producer begins by aborting what this one has left open.
+            self._producer = None
             raise trouble("plans could not be published", error) from failure
 
     def _transact(self, records: list[tuple[str, int, str | None]]) -> None:
-        self._producer.begin_transaction()
+        producer = self._producer
+        if producer is None:
+            raise AssertionError("unavailable() comes first")
+        producer.begin_transaction()
         for group_id, epoch, record in records:
-            self._producer.produce(
+            producer.produce(
                 self.topic,
                 key=control.encode_key(self.cluster, group_id),
                 # No value withdraws the plan.
                 value=None if record is None else record.encode(),
                 headers=list(control.headers(epoch)),
             )
-            self._producer.poll(0)
+            producer.poll(0)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self._producer.commit_transaction(self.timeout_s)
+                producer.commit_transaction(self.timeout_s)
             except KafkaException as failure:
                 if attempt == _ATTEMPTS or not failure.args[0].retriable():
                     raise

@@ -1,23 +1,21 @@
 """The streaming query: built, watched, and stopped between two batches."""
 
-import json
 import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
-from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from pipeline.batch import STEPS, Step
 from pipeline.batch import run as run_batch
 from pipeline.driver import Batch, Driver
-from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError
-from pipeline.trouble import RIGHTS
+from pipeline.errors import PipelineError
 
 log = logging.getLogger(__name__)
 
@@ -26,9 +24,6 @@ _SILENT_INTERVALS = 4
 _COMMIT_S = 10
 _COMMIT_POLL_S = 0.05
 _SHOWN_S = 0.01
-# The brokers are there and say no; waiting does not change their mind.
-_FORBIDDEN = "Not authorized to access"
-_REFUSALS = ("AuthorizationException", "AuthenticationException")
 _FRAME = re.compile(r"^.* terminated with exception: |^Caused by: | SQLSTATE: \w+$")
 
 
@@ -76,12 +71,10 @@ class Runner:
         self.failure: Exception | None = None
         self.last_batch_at_s = time.monotonic()
         self.last_batch_id: int | None = None
-        self._query: StreamingQuery | None = None
         self._known = threading.Event()
 
     def started(self, query: StreamingQuery) -> None:
         """Tell the first batch which query it belongs to."""
-        self._query = query
         self.driver.query_id = query.id
         self._known.set()
 
@@ -101,11 +94,11 @@ class Runner:
 
     def _run(self, rows: DataFrame, batch_id: int) -> None:
         begun = time.monotonic()
-        progress = self._query.lastProgress if self._query else None
-        if progress:
-            self.driver.position = _position(progress)
         batch = Batch(driver=self.driver, rows=rows, batch_id=batch_id)
         seconds = run_batch(batch, self.steps)
+        self.last_batch_id = batch_id
+        if batch.is_skipped:
+            return
         report = Report(
             batch_id=batch_id,
             seconds=time.monotonic() - begun,
@@ -116,7 +109,6 @@ class Runner:
             is_overdue=bool(batch.clock.behind) and self.driver.gate.is_overdue(batch.clock.at_ms),
             reason=batch.clock.reason,
         )
-        self.last_batch_id = batch_id
         _log(report)
         self.on_batch(report)
 
@@ -134,14 +126,27 @@ def start(stream: DataFrame, runner: Runner, *, checkpoint: str, interval_s: int
     return query
 
 
+def set_checkpoint_aside(spark: SparkSession, checkpoint: str, *, at_ms: int) -> None:
+    """Rename a checkpoint that Spark cannot go on with, so that the next start makes a new one.
+
+    Nothing is lost with it: it numbers batches, and what was read stands in the tables.
+    """
+    jvm: Any = spark._jvm  # noqa: SLF001 - Hadoop's file systems have no other door in PySpark
+    path, aside = (jvm.org.apache.hadoop.fs.Path(name) for name in (checkpoint, f"{checkpoint}.{at_ms}"))
+    system = path.getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001 - as above
+    if system.exists(path) and system.rename(path, aside):
+        log.warning(
+            "Spark cannot go on with its checkpoint; a new one is made, and the tables go on",
+            extra={"checkpoint": checkpoint, "set_aside_as": f"{checkpoint}.{at_ms}"},
+        )
+
+
 def watch(query: StreamingQuery, runner: Runner, *, interval_s: int) -> None:
     """Return when the query was stopped between two batches because `runner.stop` was set.
 
     Raises:
         PipelineError: What a batch raised.
-        AccessRefusedError: The query ended because Kafka refuses what its source asks for.
-        BrokerUnavailableError: The query ended because Kafka could not be reached.
-        StreamingQueryException: It ended for another reason.
+        StreamingQueryException: The query ended for another reason.
     """
     warned_at_s = 0.0
     while not runner.stop.is_set():
@@ -152,11 +157,8 @@ def watch(query: StreamingQuery, runner: Runner, *, interval_s: int) -> None:
         if silent_s > _SILENT_INTERVALS * interval_s and not runner.between_batches.locked():
             warned_at_s = now_s
             log.warning(
-                "no batch has started: is the Kafka cluster reachable?",
-                extra={
-                    "bootstrap_servers": runner.driver.config.kafka.properties["bootstrap.servers"],
-                    "for_s": round(now_s - runner.last_batch_at_s),
-                },
+                "no batch has started, though one is due: is the machine overloaded?",
+                extra={"for_s": round(now_s - runner.last_batch_at_s)},
             )
     _let_commit(query, runner)
     # The batch at hand ends first. The lock is free again when Spark stops: a batch that begins now has to come
@@ -179,18 +181,12 @@ def _let_commit(query: StreamingQuery, runner: Runner) -> None:
 def _has_ended(query: StreamingQuery, runner: Runner) -> bool:
     try:
         return bool(query.awaitTermination(_POLL_S))
-    except StreamingQueryException as error:
+    except StreamingQueryException:
         if runner.stop.is_set() and runner.failure is None:
             return True
         if isinstance(runner.failure, PipelineError):
             raise runner.failure from None
-        text = str(error)
-        if _FORBIDDEN in text:
-            raise AccessRefusedError(f"{cause_of(error)} ({RIGHTS})") from error
-        if "org.apache.kafka" not in text:
-            raise
-        kind = AccessRefusedError if any(word in text for word in _REFUSALS) else BrokerUnavailableError
-        raise kind(cause_of(error)) from error
+        raise
 
 
 def cause_of(error: StreamingQueryException) -> str:
@@ -200,12 +196,6 @@ def cause_of(error: StreamingQueryException) -> str:
         line for line in lines if "org.apache.kafka" in line or line.endswith("Error") or "Error: " in line
     ]
     return _FRAME.sub("", (causes or lines)[-1 if causes else 0])
-
-
-def _position(progress: StreamingQueryProgress) -> Mapping[str, Mapping[str, int]]:
-    # `sources[0].endOffset` is the text of a Python dict; only the whole report is JSON.
-    position: Mapping[str, Mapping[str, int]] = json.loads(progress.json)["sources"][0]["endOffset"]
-    return position
 
 
 def _log(report: Report) -> None:

@@ -2,24 +2,25 @@
 
 Every write is one Delta commit that carries two things in the commit itself:
 
-- a transaction `("lagwise", term * 2**32 + batch_id + 1)`: Delta skips the write, inside its own commit
+- a transaction `("lagwise", term * 2**32 + batch_id + 2)`: Delta skips the write, inside its own commit
   protocol, when the table has seen the same or a higher number. A driver whose term is over can therefore not
   write, whatever it believes, and a batch that runs twice under one term writes once;
 - a stamp in the commit's user metadata (`Stamp`): which batch of which checkpoint it was, and that batch's
   clock. A restarted driver reads it to see how far the batch that is being replayed had come.
 """
 
-import json
 import logging
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import deltalake as delta_rs
 from delta.exceptions import ConcurrentTransactionException
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from pipeline.errors import StoreError
 from pipeline.schemas import TABLES, Table
+from pipeline.stamp import Stamp
 
 log = logging.getLogger(__name__)
 
@@ -31,25 +32,6 @@ _BY_NAME = {table.name: table for table in TABLES}
 _STAMP_SEARCH_COMMITS = 50
 
 _ATTEMPTS = 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stamp:
-    """What a commit says about the batch that made it."""
-
-    query_id: str
-    """Id of the checkpoint; batch ids start again with a new one."""
-    batch_id: int
-    at_ms: int
-    """The batch's clock: ms since the epoch, read once, by the batch's first write."""
-    behind: tuple[int, ...]
-    """Partitions of the offsets topic not yet read to the end they had at start: their groups are provisional."""
-    reason: str | None
-    """Why they are, in words; null when there are none."""
-
-    def is_batch(self, query_id: str, batch_id: int) -> bool:
-        """Whether the commit belongs to this batch."""
-        return self.query_id == query_id and self.batch_id == batch_id
 
 
 class Store:
@@ -80,9 +62,14 @@ class Store:
             name,
             rows.select(*table.schema.fieldNames())
             .write.mode("overwrite" if table.is_latest else "append")
-            .option("userMetadata", json.dumps(asdict(stamp))),
-            number=stamp.batch_id + 1,
+            .option("userMetadata", stamp.to_json()),
+            number=stamp.batch_id + 2,
         )
+
+    def restamp(self, name: str, stamp: Stamp) -> None:
+        """Give a table another stamp, without a row."""
+        rows = self.read(name).limit(0).write.mode("append").option("userMetadata", stamp.to_json())
+        self._save(name, rows, number=1)
 
     def touch(self) -> None:
         """Make the term known to every table, so that writes of earlier terms are skipped from now on."""
@@ -104,6 +91,14 @@ class Store:
             else:
                 return
 
+    def highest_term(self, storage_options: Mapping[str, str]) -> int:
+        """The highest term that any table has seen: `planner_state` itself may be lost, or restored from a copy."""
+        handles = (
+            delta_rs.DeltaTable(self.path(table.name), storage_options=dict(storage_options) or None)
+            for table in TABLES
+        )
+        return max((handle.transaction_version(_APP) or 0) // _TERM for handle in handles)
+
     def stamp(self, name: str) -> Stamp | None:
         """The newest stamp in a table's log, or null when no batch has written it yet."""
         commits = (
@@ -117,8 +112,15 @@ class Store:
         )
         if not commits:
             return None
-        fields = json.loads(commits[0]["userMetadata"])
-        return Stamp(**(fields | {"behind": tuple(fields["behind"])}))
+        return Stamp.from_json(commits[0]["userMetadata"])
+
+    def versions(self, names: Iterable[str]) -> dict[str, int]:
+        """Version of each of these tables; it never goes down, unless a table is lost or restored."""
+        return {name: self._version(name) for name in names}
+
+    def _version(self, name: str) -> int:
+        newest = DeltaTable.forPath(self.spark, self.path(name)).history(1).select("version").collect()
+        return int(newest[0]["version"])
 
 
 def path_of(root: str, name: str) -> str:

@@ -17,7 +17,7 @@ RIGHTS = "README lists the rights that it takes"
 _NO_ENTRY = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED})  # noqa: SLF001 - public constant
 # librdkafka calls that failed authentication, too: a connection that broke off, a token server that is away.
 _NO_VERDICT = ("Local: ", "Failed to acquire SASL OAUTHBEARER token")
-_FORBIDDEN = frozenset(
+FORBIDDEN = frozenset(
     {
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
         KafkaError.GROUP_AUTHORIZATION_FAILED,
@@ -25,6 +25,7 @@ _FORBIDDEN = frozenset(
         KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     }
 )
+"""Codes of a right that this user does not have."""
 _UNANSWERED = frozenset({KafkaError._TRANSPORT, KafkaError._TIMED_OUT})  # noqa: SLF001 - public constants
 _UNKNOWN = "(no reason was heard: a firewall, or another security.protocol?)"
 
@@ -105,7 +106,7 @@ def trouble(
         error, hint = (heard, "") if heard is not None else (error, f" {_UNKNOWN}")
     if _is_no_entry(error):
         return AccessRefusedError(f"{doing}: {error.str()}")
-    if error.code() in _FORBIDDEN:
+    if error.code() in FORBIDDEN:
         return AccessRefusedError(f"{doing}: {error.str()} ({RIGHTS})")
     return BrokerUnavailableError(f"{doing}: {error.str()}{hint}")
 

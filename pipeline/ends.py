@@ -1,0 +1,149 @@
+"""Source: where the logs that the stream reads start and end, asked of each leader by itself.
+
+librdkafka answers for the partitions of a leader that failed with a negative offset and no error, and one slow
+leader holds back a whole call. So each leader gets calls of its own, and whatever is not an offset is a reason.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ClusterMetadata, OffsetSpec
+
+from pipeline.positions import Answer, End, PartitionKey
+from pipeline.trouble import FORBIDDEN, explained, trouble
+
+_QUESTIONS = (
+    (OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED),
+    (OffsetSpec.latest(), IsolationLevel.READ_COMMITTED),
+    (OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED),
+)
+# A leader that gave no answer last time gets no more than this, so that it does not hold up every batch.
+_SUSPECT_TIMEOUT_S = 1.0
+_METADATA_ATTEMPTS = 2
+_Futures = list[dict[TopicPartition, "Future[Any]"]]
+
+
+class EndsAsker:
+    """Asks, batch after batch; remembers who did not answer."""
+
+    def __init__(
+        self, make_admin: Callable[[], AdminClient], topics: Sequence[str], *, timeout_s: float
+    ) -> None:
+        """Nothing is asked yet."""
+        self._make_admin = make_admin
+        self._topics = tuple(topics)
+        self._timeout_s = timeout_s
+        self._admin: AdminClient | None = None
+        self._suspects: frozenset[int] = frozenset()
+
+    def __call__(self) -> dict[PartitionKey, Answer]:
+        """What the leader of each partition of the topics says, or why there is no answer.
+
+        Raises:
+            BrokerUnavailableError: No broker answered at all.
+            AccessRefusedError: The cluster does not let this user in, or read one of the topics.
+        """
+        # A client keeps leaders and their epochs for minutes; one that was wrong once is replaced.
+        admin = self._admin or self._make_admin()
+        self._admin = None
+        answers: dict[PartitionKey, Answer] = {}
+        leaders: dict[int, list[PartitionKey]] = defaultdict(list)
+        names: dict[int, str] = {}
+        with explained("the Kafka cluster cannot be used"):
+            for topic in self._topics:
+                listed = self._metadata(admin, topic)
+                names |= {
+                    one.id: f"broker {one.id} ({one.host}:{one.port})" for one in listed.brokers.values()
+                }
+                for key, leader in _leaders(listed, topic):
+                    if leader < 0:
+                        answers[key] = "it has no leader"
+                    else:
+                        leaders[leader].append(key)
+        silent = self._ask(admin, leaders, names, answers)
+        self._suspects = frozenset(silent)
+        if all(isinstance(answer, End) for answer in answers.values()) or silent:
+            self._admin = admin
+        return answers
+
+    def _metadata(self, admin: AdminClient, topic: str) -> ClusterMetadata:
+        for attempt in range(1, _METADATA_ATTEMPTS + 1):
+            try:
+                return admin.list_topics(topic, timeout=self._timeout_s / _METADATA_ATTEMPTS)
+            except KafkaException:
+                # The broker that was asked may be the one that hangs; the next question goes to any.
+                if attempt == _METADATA_ATTEMPTS:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _ask(
+        self,
+        admin: AdminClient,
+        leaders: Mapping[int, list[PartitionKey]],
+        names: Mapping[int, str],
+        answers: dict[PartitionKey, Answer],
+    ) -> set[int]:
+        """Fill in `answers`; the leaders that did not answer in time."""
+        asked = {leader: self._send(admin, keys, leader) for leader, keys in sorted(leaders.items())}
+        begun = time.monotonic()
+        silent: set[int] = set()
+        for leader, futures in asked.items():
+            deadline = begun + self._allowed_s(leader)
+            name = names.get(leader, f"broker {leader}")
+            for key in leaders[leader]:
+                answers[key] = _answer(key, futures, name, deadline)
+            if all(isinstance(answers[key], str) for key in leaders[leader]):
+                silent.add(leader)
+        return silent
+
+    def _allowed_s(self, leader: int) -> float:
+        return min(self._timeout_s, _SUSPECT_TIMEOUT_S) if leader in self._suspects else self._timeout_s
+
+    def _send(self, admin: AdminClient, keys: list[PartitionKey], leader: int) -> _Futures:
+        return [
+            dict(
+                admin.list_offsets(
+                    {TopicPartition(*key): spec for key in keys},
+                    isolation_level=isolation,
+                    request_timeout=self._allowed_s(leader),
+                )
+            )
+            for spec, isolation in _QUESTIONS
+        ]
+
+
+def _leaders(listed: ClusterMetadata, topic: str) -> Iterator[tuple[PartitionKey, int]]:
+    found = listed.topics[topic]
+    if found.error is not None:
+        raise trouble(f"topic {topic} cannot be used", found.error)
+    for number, partition in sorted(found.partitions.items()):
+        yield (topic, number), partition.leader
+
+
+def _answer(key: PartitionKey, futures: _Futures, broker: str, deadline: float) -> Answer:
+    try:
+        log_start, stable, high = (
+            one[TopicPartition(*key)].result(timeout=max(0.0, deadline - time.monotonic()) + 0.1).offset
+            for one in futures
+        )
+    except FutureTimeoutError:
+        return f"{broker} does not answer"
+    except KafkaException as failure:
+        return _reason(key, failure.args[0], broker)
+    # A negative offset is librdkafka's for a leader that failed.
+    if min(log_start, stable, high) < 0:
+        return f"{broker} does not answer"
+    return End(log_start=log_start, stable=min(stable, high), high=high)
+
+
+def _reason(key: PartitionKey, error: KafkaError, broker: str) -> str:
+    if error.code() in FORBIDDEN:
+        raise trouble(f"topic {key[0]} cannot be read", error)
+    if error.code() in {KafkaError._TIMED_OUT, KafkaError._TRANSPORT}:  # noqa: SLF001 - public constants
+        return f"{broker} does not answer"
+    return f"{broker}: {error.str()}"
