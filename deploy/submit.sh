@@ -4,7 +4,7 @@
 #   SPARK_SUBMIT   another spark-submit than the virtual environment's, for example a cluster's
 #   SUBMIT_ARGS    more options for it, for example "--master yarn --deploy-mode client --driver-memory 4g"
 #
-# Delta and the Kafka connector come as --jars from the cache that `make setup` fills, so that a machine without
+# Delta comes as --jars from the cache that `make setup` fills, so that a machine without
 # a network can submit. Executors need this Python environment too: same path, or PYSPARK_PYTHON.
 set -euo pipefail
 

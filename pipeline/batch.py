@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pipeline import decode, fold, fold_talk, intake, measure, ownership, plan, publish, records, upkeep
 from pipeline.driver import Batch, Driver
 from pipeline.errors import BrokerUnavailableError
+from pipeline.kafka_client import unresolved
 from pipeline.source import OFFSETS_TOPIC
 
 log = logging.getLogger(__name__)
@@ -88,7 +89,7 @@ def decode_records(batch: Batch) -> None:
     driver = batch.driver
     rows = decode.log_offset_rows(batch.rows)
     settings = records.ReadSettings(
-        properties=driver.config.kafka.properties, timeout_s=driver.config.source.request_timeout_s
+        properties=unresolved(driver.config), timeout_s=driver.config.source.request_timeout_s
     )
     read = records.read(rows.sparkSession, batch.intake.spans, settings, driver.filters)
     batch.decoded = (rows if read is None else rows.unionByName(read)).persist()

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from pipeline.config_model import Config
-from pipeline.kafka_client import JAAS_MECHANISMS, java_properties
 from pipeline.secret_values import is_plain_secret
 
 
@@ -15,7 +14,6 @@ def warnings(config: Config) -> tuple[str, ...]:
 def _secrets(config: Config) -> Iterator[str]:
     tables = {
         "kafka.properties": config.kafka.properties,
-        "kafka.java": config.kafka.java,
         "tables.storage_options": config.tables.storage_options,
         "spark": config.spark,
     }
@@ -34,13 +32,11 @@ def _connection(config: Config) -> Iterator[str]:
         yield 'kafka.properties."security.protocol": SASL_PLAINTEXT sends the password unencrypted'
     if given.get("enable.ssl.certificate.verification") == "false":
         yield (
-            'kafka.properties."enable.ssl.certificate.verification": Spark\'s client verifies all the same; '
-            "give it the certificate"
+            'kafka.properties."enable.ssl.certificate.verification": false lets anybody answer for the brokers; '
+            'name the certificate in "ssl.ca.location"'
         )
-    mechanism = given.get("sasl.mechanism") or given.get("sasl.mechanisms")
-    if mechanism and "sasl.jaas.config" not in java_properties(config):
-        why = "user name or password is missing" if mechanism in JAAS_MECHANISMS else "has no translation"
-        yield f'kafka.java: write "sasl.jaas.config", since {mechanism} {why}'
+    if config.kafka.java:
+        yield "kafka.java: has no effect since lagwise reads Kafka without Spark's Java client; remove the table"
 
 
 def _timing(config: Config) -> Iterator[str]:

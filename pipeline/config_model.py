@@ -102,7 +102,7 @@ class KafkaConfig(_Section):
     )
     """Any librdkafka property."""
     java: Properties = Field(default={}, repr=False)
-    """Properties of Spark's Java client; they win over what is translated from `properties`."""
+    """Of an earlier version, which read Kafka through Spark's Java client; without effect."""
 
     @field_validator("properties")
     @classmethod

@@ -1,4 +1,4 @@
-"""The Spark session the stream runs in: Delta and Kafka on the class path, UTC, small and quiet.
+"""The Spark session the stream runs in: Delta on the class path, UTC, small and quiet.
 
 Settings that the job relies on are set here, each with its reason; what an operator may tune comes from the
 `[spark]` table of the configuration and wins, except for the few in `_REQUIRED`.
@@ -12,8 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 DELTA = "io.delta:delta-spark_4.0_2.13:4.4.0"
-KAFKA_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
-PACKAGES = (DELTA, KAFKA_CONNECTOR)
+PACKAGES = (DELTA,)
 
 _SECRETS = "(?i)secret|password|passphrase|token|access[.]?key|sasl|jaas|ssl[.]key|credential"
 
@@ -22,8 +21,6 @@ _REQUIRED = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     # Timestamps of tables, control records and logs are UTC wherever the driver runs.
     "spark.sql.session.timeZone": "UTC",
-    # Spark's admin-based offset reader drops internal topics, __consumer_offsets among them, without a word.
-    "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true",
     # Client properties ride in source options; plans, logs and the UI must not show the secret ones.
     "spark.redaction.regex": _SECRETS,
     "spark.sql.redaction.options.regex": _SECRETS,

@@ -21,7 +21,7 @@ def test_defaults_are_not_warned_of() -> None:
     ("tables", "key"),
     [
         ({"kafka": {"properties": _SERVERS | {"sasl.password": "x"}}}, 'kafka.properties."sasl.password"'),
-        ({"kafka": {"java": {"sasl.jaas.config": "x"}}}, 'kafka.java."sasl.jaas.config"'),
+        ({"kafka": {"java": {"sasl.jaas.config": "x"}}}, "kafka.java"),
         ({"tables": {"storage_options": {"A_KEY": "x"}}}, 'tables.storage_options."A_KEY"'),
         ({"spark": {"spark.a.secret": "x"}}, 'spark."spark.a.secret"'),
         (
@@ -31,11 +31,6 @@ def test_defaults_are_not_warned_of() -> None:
         (
             {"kafka": {"properties": _SERVERS | {"enable.ssl.certificate.verification": "false"}}},
             'kafka.properties."enable.ssl.certificate.verification"',
-        ),
-        ({"kafka": {"properties": _SERVERS | {"sasl.mechanism": "GSSAPI"}}}, "kafka.java"),
-        (
-            {"kafka": {"properties": _SERVERS | {"sasl.mechanism": "PLAIN", "sasl.username": "a"}}},
-            "kafka.java",
         ),
         ({"plan": {"max_staleness_s": 59}}, "plan.max_staleness_s"),
         ({"plan": {"valid_for_s": 119}}, "plan.valid_for_s"),
@@ -53,12 +48,6 @@ def test_risk_is_named_by_its_key(tables: dict[str, Any], key: str) -> None:
     [
         {"kafka": {"properties": _SERVERS | {"sasl.password": "env:X", "ssl.key.location": "/k"}}},
         {
-            "kafka": {
-                "properties": _SERVERS | {"sasl.mechanism": "GSSAPI"},
-                "java": {"sasl.jaas.config": "env:J"},
-            }
-        },
-        {
             "plan": {
                 "max_staleness_s": 60,
                 "valid_for_s": 120,
@@ -66,7 +55,7 @@ def test_risk_is_named_by_its_key(tables: dict[str, Any], key: str) -> None:
             }
         },
     ],
-    ids=["references and paths", "jaas given", "just enough"],
+    ids=["references and paths", "just enough"],
 )
 def test_what_is_safe_is_not_warned_of(tables: dict[str, Any]) -> None:
     assert _warned(**tables) == []
