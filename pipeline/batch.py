@@ -8,16 +8,19 @@ stored tables only.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline import decode, fold, fold_talk, intake, measure, ownership, plan, publish, records, upkeep
+from pipeline import decode, fold, fold_talk, intake, measure, ownership, records, upkeep
+from pipeline.batch_plans import make_plans, publish_plans
+from pipeline.batch_write import handed_over, stamped, write
 from pipeline.driver import Batch, Driver
 from pipeline.errors import BrokerUnavailableError
 from pipeline.kafka_client import unresolved
+from pipeline.positions import PartitionKey
 from pipeline.source import OFFSETS_TOPIC
 
 log = logging.getLogger(__name__)
@@ -117,7 +120,7 @@ def store_topic_offsets(batch: Batch) -> None:
             half_life_ms=driver.config.rates.half_life_s * 1000,
         ),
     )
-    _write(batch, "topic_offsets", measured)
+    write(batch, "topic_offsets", measured)
 
 
 def _known_topics(driver: Driver) -> DataFrame:
@@ -132,6 +135,33 @@ def _known_topics(driver: Driver) -> DataFrame:
     return stored.where(~F.col("topic").isin(unwanted)) if unwanted else stored
 
 
+def find_ghosts(batch: Batch) -> None:
+    """Find groups whose deletion was missed: now and then, while everything is read to its end."""
+    driver = batch.driver
+    if batch.reread(OFFSETS_TOPIC):
+        driver.ghosts.begin_anew()
+    if not (batch.is_replay or batch.clock.behind or driver.once):
+        batch.ghosts = driver.ghosts.found(lambda: _stored_groups(driver), now_ms=batch.at_ms)
+
+
+def _stored_groups(driver: Driver) -> Mapping[str, tuple[PartitionKey, ...]]:
+    """Classic groups, and those without a record, with the partitions that they have committed."""
+    groups = driver.store.read("consumer_groups").select("group_id", "group_type")
+    commits = driver.store.read("partition_lag").where("committed_offset is not null")
+    by_group = commits.groupBy("group_id").agg(F.collect_list(F.struct("topic", "partition")).alias("keys"))
+    rows = by_group.join(groups, on="group_id", how="full_outer").where(
+        "group_type is null or group_type = 'classic'"
+    )
+    return {
+        row["group_id"]: tuple((key["topic"], key["partition"]) for key in row["keys"] or ())
+        for row in rows.collect()
+    }
+
+
+def _less_ghosts(batch: Batch, stored: DataFrame) -> DataFrame:
+    return stored.where(~F.col("group_id").isin(*batch.ghosts)) if batch.ghosts else stored
+
+
 def store_groups(batch: Batch) -> None:
     """Group records, when the batch has any, or when a partition was read to its end: then its stale ones go."""
     driver = batch.driver
@@ -139,16 +169,20 @@ def store_groups(batch: Batch) -> None:
         return
     reread = batch.reread(OFFSETS_TOPIC)
     if not (
-        batch.summary.group_records or not driver.started or reread or batch.clock.behind != driver.behind
+        batch.summary.group_records
+        or not driver.started
+        or reread
+        or batch.ghosts
+        or batch.clock.behind != driver.behind
     ):
         return
     folded = fold.fold_groups(
-        driver.store.read("consumer_groups"),
+        _less_ghosts(batch, driver.store.read("consumer_groups")),
         batch.kind("group", "group_tombstone"),
         reread=reread,
         behind=batch.clock.behind,
     )
-    _write(batch, "consumer_groups", _stamped(batch, folded))
+    write(batch, "consumer_groups", stamped(batch, folded))
 
 
 def store_talk(batch: Batch) -> None:
@@ -162,12 +196,12 @@ def store_talk(batch: Batch) -> None:
             driver.store.read("consumer_groups"),
             at_ms=batch.clock.at_ms,
         )
-        _write(batch, "acks", _stamped(batch, folded))
+        write(batch, "acks", stamped(batch, folded))
     if _is_talk_due(batch, "orders", control.commands_topic, summary.orders):
         folded = fold_talk.fold_orders(
             _said_before(batch, "orders", control.commands_topic), batch.kind("orders")
         )
-        _write(batch, "orders", _stamped(batch, folded))
+        write(batch, "orders", stamped(batch, folded))
     if summary.acks or summary.orders or not driver.started:
         driver.has_acks = not driver.store.read("acks").isEmpty()
         driver.has_orders = not driver.store.read("orders").isEmpty()
@@ -190,7 +224,7 @@ def store_quarantine(batch: Batch) -> None:
         # What is read again is not bad again.
         known = batch.driver.store.read("quarantine").select(*key)
         bad = batch.kind("bad").join(known, on=key, how="left_anti")
-        _write(batch, "quarantine", _stamped(batch, bad))
+        write(batch, "quarantine", stamped(batch, bad))
 
 
 def store_lag(batch: Batch) -> None:
@@ -201,9 +235,9 @@ def store_lag(batch: Batch) -> None:
     config, groups = driver.config, driver.store.read("consumer_groups")
     held = fold.assigned_partitions(groups)
     if driver.has_acks:
-        held = fold_talk.held_partitions(held, _handed_over(driver), groups)
+        held = fold_talk.held_partitions(held, handed_over(driver), groups)
     folded = fold.fold_commits(
-        driver.store.read("partition_lag"),
+        _less_ghosts(batch, driver.store.read("partition_lag")),
         fold.newest_commits(batch.kind("commit", "tombstone")),
         held,
         reread=batch.reread(OFFSETS_TOPIC),
@@ -225,11 +259,7 @@ def store_lag(batch: Batch) -> None:
     # Where reading goes on stands in this commit: by then every table that the records change has been written.
     driver.versions |= driver.store.versions(name for name in _BESIDE_LAGS if name not in driver.versions)
     batch.stamp = replace(batch.clock, versions=dict(driver.versions))
-    _write(batch, "partition_lag", measured)
-
-
-def _handed_over(driver: Driver) -> DataFrame:
-    return fold_talk.handed_over(driver.store.read("acks"), driver.store.read("consumer_groups"))
+    write(batch, "partition_lag", measured)
 
 
 def store_history(batch: Batch) -> None:
@@ -238,88 +268,7 @@ def store_history(batch: Batch) -> None:
         return
     due = batch.driver.store.read("partition_lag").where("history_at = updated_at")
     if not due.isEmpty():
-        _write(batch, "lag_history", due.withColumn("date", F.to_date("updated_at")))
-
-
-def make_plans(batch: Batch) -> None:
-    """Evaluate every group, when a plan is due, and write down what was decided.
-
-    A group that has taken a plan and was rebalanced since, or that an operator wants a plan for, does not wait.
-    """
-    driver = batch.driver
-    is_due = _is_plan_due(batch)
-    only = None if is_due else _urgent(batch)
-    if "recommendations" in driver.replayed or only == ():
-        return
-    plans = plan.make_plans(
-        plan.Stored(
-            groups=driver.store.read("consumer_groups"),
-            lags=driver.store.read("partition_lag"),
-            topic_offsets=driver.store.read("topic_offsets"),
-            talk=_talk(driver),
-        ),
-        plan.PlanSettings(
-            cluster=driver.cluster,
-            config=driver.config.plan,
-            max_record_bytes=driver.max_record_bytes,
-            at_ms=batch.clock.at_ms,
-            batch_id=batch.batch_id,
-            provisional_reason=batch.clock.reason,
-            behind=batch.clock.behind,
-            held=batch.clock.held or driver.publisher.unavailable(driver.store.read("recommendations")),
-            only=only,
-        ),
-        driver.publisher.published,
-        driver.states,
-    )
-    _write(batch, "recommendations", plans)
-    driver.decided_at_ms = batch.clock.at_ms
-    if is_due:
-        driver.plan_at_ms = batch.clock.at_ms
-
-
-def _talk(driver: Driver) -> DataFrame | None:
-    if not (driver.has_acks or driver.has_orders):
-        return None
-    acks, orders = driver.store.read("acks"), driver.store.read("orders")
-    return fold_talk.talk_of_groups(acks, orders, _handed_over(driver))
-
-
-def _urgent(batch: Batch) -> tuple[str, ...]:
-    """Groups to decide about before the others' turn."""
-    driver, urgent = batch.driver, set[str]()
-    if driver.once or batch.clock.behind or batch.clock.held:
-        return ()
-    if batch.summary.orders:
-        urgent |= {row["group_id"] for row in batch.kind("orders").select("group_id").collect()}
-    if batch.summary.group_records and driver.states:
-        seen = batch.kind("group").select("group_id", "generation", "position").orderBy("position").collect()
-        urgent |= set(plan.rebalanced(driver.states, {row["group_id"]: row["generation"] for row in seen}))
-    return tuple(sorted(urgent))
-
-
-def _is_plan_due(batch: Batch) -> bool:
-    driver, clock = batch.driver, batch.clock
-    if driver.once:
-        return not clock.behind and not batch.is_replay
-    return clock.at_ms - driver.plan_at_ms >= driver.config.plan.interval_s * 1000
-
-
-def publish_plans(batch: Batch) -> None:
-    """Send what this batch wrote into `recommendations`; nothing else is ever published."""
-    driver = batch.driver
-    if driver.decided_at_ms == batch.clock.at_ms:
-        rows = driver.store.read("recommendations").where(
-            # Delta has statistics of batch_id: files of other batches are not opened.
-            (F.col("batch_id") == batch.batch_id) & (F.col("created_at") == _timestamp(batch.clock.at_ms))
-        )
-        decisions = publish.decisions_of(rows)
-        try:
-            batch.published = driver.publisher.publish(decisions)
-        except BrokerUnavailableError as error:
-            # Lag goes on being measured. Once the topic can be written again, what it holds is read and plans are due.
-            log.warning("plans are not published now, and made again later", extra={"error": str(error)})
-        driver.states |= plan.states_of(decisions)
+        write(batch, "lag_history", due.withColumn("date", F.to_date("updated_at")))
 
 
 def keep_up(batch: Batch) -> None:
@@ -345,6 +294,7 @@ STEPS: tuple[Step, ...] = (
     choose_records,
     decode_records,
     settle,
+    find_ghosts,
     store_topic_offsets,
     store_groups,
     store_talk,
@@ -378,19 +328,3 @@ def run(batch: Batch, steps: tuple[Step, ...] = STEPS) -> dict[str, float]:
     driver.started, driver.replayed, driver.is_new_cluster = True, frozenset(), False
     driver.behind = batch.clock.behind
     return seconds
-
-
-def _write(batch: Batch, name: str, rows: DataFrame) -> None:
-    batch.driver.versions.pop(name, None)
-    named = rows.withColumn("cluster", F.lit(batch.driver.cluster))
-    batch.driver.store.write(name, named, batch.clock)
-
-
-def _stamped(batch: Batch, rows: DataFrame) -> DataFrame:
-    return rows.withColumn("updated_at", _timestamp(batch.clock.at_ms)).withColumn(
-        "batch_id", F.lit(batch.batch_id).cast("long")
-    )
-
-
-def _timestamp(at_ms: int) -> Column:
-    return F.timestamp_millis(F.lit(at_ms))

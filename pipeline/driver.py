@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pipeline.config_model import Config
 from pipeline.decode import Filters, Summary
 from pipeline.gate import Gate
+from pipeline.ghosts import GhostHunt
 from pipeline.positions import Answer, Intake, PartitionKey, Position
 from pipeline.publish import Publisher
 from pipeline.stamp import Stamp
@@ -28,6 +29,7 @@ class Driver:
     """What the leaders of all partitions that are read say; BrokerUnavailableError when nobody answers."""
     filters: Filters
     publisher: Publisher
+    ghosts: GhostHunt
     max_record_bytes: int
     """Of a control record; a larger plan is not made."""
     cluster_id: str = ""
@@ -86,6 +88,8 @@ class Batch:
     """It ran before, up to some step: what it reads, clock and gate are those of that time."""
     is_skipped: bool = False
     """No broker answers: nothing is known that the tables do not say already."""
+    ghosts: tuple[str, ...] = ()
+    """Groups that the brokers no longer know."""
     published: int = 0
 
     @property

@@ -20,6 +20,7 @@ from pipeline.driver import Driver
 from pipeline.ends import EndsAsker
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError
 from pipeline.gate import Gate
+from pipeline.ghosts import Brokers, GhostHunt
 from pipeline.log_offsets import LogOffsetsSettings
 from pipeline.memory import recall
 from pipeline.plan import learn_states
@@ -177,6 +178,13 @@ class Job:
             ),
             states=learn_states(
                 store.read("recommendations"), cluster=name, interval_s=config.plan.interval_s
+            ),
+            ghosts=GhostHunt(
+                brokers=Brokers(
+                    kafka_client.librdkafka_properties(config, log_level="0"),
+                    lambda: self._admin()[0],
+                    timeout_s=config.source.request_timeout_s,
+                )
             ),
             max_record_bytes=found.max_record_bytes,
             once=self.once,

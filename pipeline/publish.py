@@ -8,7 +8,7 @@ readers see all plans of a batch or none.
 import logging
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -34,6 +34,10 @@ _ATTEMPTS = 3
 _TRY_EVERY_S = 30.0
 # Of the epochs that fit a column there is always a next one. A larger number is not from any lagwise.
 _LARGEST_EPOCH = 2**62
+
+
+_Record: TypeAlias = tuple[str, int, str | None]
+"""Group, epoch and value of a control record; no value withdraws the plan."""
 
 
 class Publisher:
@@ -78,17 +82,25 @@ class Publisher:
         producer = Producer(_producer_properties(self._properties, self.cluster), logger=log)
         with explained("no transaction coordinator for the control topic"):
             producer.init_transactions(self.timeout_s)
-        self._learn(recommendations)
+        unsent = self._learn(recommendations)
         self._producer = producer
+        if unsent:
+            self._send(unsent)
 
-    def _learn(self, recommendations: DataFrame) -> None:
-        """Find the highest epoch of each group: in the table and in the control topic, whichever is further."""
+    def _learn(self, recommendations: DataFrame) -> list[_Record]:
+        """Find the highest epoch of each group: in the table and in the control topic, whichever is further.
+
+        Returns:
+            What is written down, still holds, and was never sent: the broker was away when its turn came.
+        """
         newest = (
             recommendations.where("decision = 'publish'")
             .where(F.col("cluster") == self.cluster)
             .groupBy("group_id")
             .agg(
-                F.max_by(F.struct("epoch", "target_hash", "base_hash", "valid_until"), "epoch").alias("last")
+                F.max_by(
+                    F.struct("epoch", "target_hash", "base_hash", "valid_until", "record"), "epoch"
+                ).alias("last")
             )
             .select(
                 "group_id",
@@ -96,18 +108,27 @@ class Publisher:
                 "last.target_hash",
                 "last.base_hash",
                 F.unix_millis("last.valid_until"),
+                "last.record",
             )
         )
-        for group_id, *plan in newest.collect():
+        records: dict[str, str | None] = {}
+        for group_id, *plan, record in newest.collect():
             self.published[group_id] = _published(*plan)
+            records[group_id] = record
         sent = self._epochs_in_topic()
-        for group_id in sent.keys() | self.published.keys():
-            known = self.published.get(group_id)
-            epoch = max(sent.get(group_id, 0), known.epoch if known else 0)
-            if known is None or known.epoch != sent.get(group_id):
-                # Published by a driver whose tables are gone, or decided by one that never got to send it: what
-                # readers hold is not what the table says, so a new plan is due.
-                self.published[group_id] = _published(epoch, "", "", 0)
+        now_ms = time.time_ns() // 1_000_000
+        unsent: list[_Record] = []
+        for group_id in sorted(sent.keys() | self.published.keys()):
+            known, last = self.published.get(group_id), sent.get(group_id, 0)
+            if known is None or known.epoch < last:
+                # Published by a driver whose tables are gone: what readers hold is not what the table says, so a
+                # new plan is due.
+                self.published[group_id] = _published(last, "", "", 0)
+            elif known.epoch > last and (records[group_id] is None or known.valid_until_ms > now_ms):
+                unsent.append((group_id, known.epoch, records[group_id]))
+            elif known.epoch > last:
+                self.published[group_id] = _published(known.epoch, "", "", 0)
+        return unsent
 
     def publish(self, decisions: list[Row]) -> int:
         """Send one batch's plans in one transaction.
@@ -136,7 +157,7 @@ class Publisher:
             )
         return len(plans)
 
-    def _send(self, records: list[tuple[str, int, str | None]]) -> None:
+    def _send(self, records: list[_Record]) -> None:
         try:
             self._transact(records)
         except KafkaException as failure:
@@ -154,7 +175,7 @@ class Publisher:
             self._producer = None
             raise trouble("plans could not be published", error) from failure
 
-    def _transact(self, records: list[tuple[str, int, str | None]]) -> None:
+    def _transact(self, records: list[_Record]) -> None:
         producer = self._producer
         if producer is None:
             raise AssertionError("unavailable() comes first")
@@ -204,7 +225,7 @@ def decisions_of(recommendations: DataFrame) -> list[Row]:
     return sorted(rows, key=lambda row: str(row["group_id"]))
 
 
-def _largest(records: list[tuple[str, int, str | None]]) -> int:
+def _largest(records: list[_Record]) -> int:
     return max(len((record or "").encode()) for _, _, record in records)
 
 
