@@ -1,16 +1,18 @@
-"""What the embedded broker is started with: ports, server.properties, log4j2.properties."""
+"""What an embedded Kafka is started with: jars, ports, server.properties, log4j2.properties."""
 
 import secrets
 import socket
 from collections.abc import Mapping
 from pathlib import Path
 
+KAFKA = ("org.apache.kafka:kafka_2.13:4.2.0", "org.apache.logging.log4j:log4j-slf4j-impl:2.25.3")
 HOST = "127.0.0.1"
 
 # Below the ports that Linux (32768 up) and macOS (49152 up) give to outgoing connections. A client that keeps
 # connecting while the broker is away could otherwise get the broker's port as its own, and hold it.
 _PORTS = range(20_000, 32_000)
 _PORT_TRIES = 200
+_FULLY_REPLICATED = 3
 
 LOG4J2 = """\
 status = error
@@ -43,6 +45,18 @@ def free_port(avoid: frozenset[int] = frozenset()) -> int:
     raise OSError(f"no free port on {HOST} between {_PORTS.start} and {_PORTS.stop}")
 
 
+def free_ports(count: int) -> tuple[int, ...]:
+    """So many different ports, each as `free_port` has it.
+
+    Raises:
+        OSError: None of many tried was free.
+    """
+    chosen: list[int] = []
+    for _ in range(count):
+        chosen.append(free_port(avoid=frozenset(chosen)))
+    return tuple(chosen)
+
+
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         # As Java does: connections of a broker that just stopped do not count.
@@ -67,18 +81,28 @@ def server_properties(
         "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
         "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        **common_properties(data_dir, brokers=1),
+        **overrides,
+    }
+
+
+def common_properties(data_dir: Path, *, brokers: int) -> dict[str, str]:
+    """What every node has that belongs to a cluster of so many brokers."""
+    replicas = str(min(3, brokers))
+    # Of three replicas one may be missing; of two or one, none could be if two had to be in sync.
+    in_sync = "2" if brokers >= _FULLY_REPLICATED else "1"
+    return {
         "log.dirs": str(data_dir / "kafka"),
-        "offsets.topic.replication.factor": "1",
-        "transaction.state.log.replication.factor": "1",
-        "transaction.state.log.min.isr": "1",
-        "share.coordinator.state.topic.replication.factor": "1",
-        "share.coordinator.state.topic.min.isr": "1",
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": in_sync,
+        "share.coordinator.state.topic.replication.factor": replicas,
+        "share.coordinator.state.topic.min.isr": in_sync,
         "group.initial.rebalance.delay.ms": "0",
         # A topic that was deleted stays deleted though a consumer still asks for it.
         "auto.create.topics.enable": "false",
         # The default of 128 MB is a quarter of the heap.
         "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
-        **overrides,
     }
 
 

@@ -3,7 +3,7 @@
 import sys
 
 from pipeline.artifacts import resolve, resolve_for_spark
-from pipeline.embedded import KAFKA
+from pipeline.embedded_config import KAFKA
 from pipeline.errors import MissingDependencyError
 from pipeline.session import PACKAGES
 

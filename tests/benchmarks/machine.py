@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pipeline.embedded import KAFKA
+from pipeline.embedded_config import KAFKA
 from pipeline.java import find_java
 from pipeline.session import PACKAGES
 

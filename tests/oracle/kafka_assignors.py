@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, TypeAlias, final
 
 from pipeline.artifacts import resolve
-from pipeline.embedded import KAFKA
+from pipeline.embedded_config import KAFKA
 from pipeline.errors import MissingDependencyError
 from pipeline.java import find_java
 

@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass
 
 from pipeline.artifacts import resolve
-from pipeline.embedded import KAFKA
+from pipeline.embedded_config import KAFKA
 from pipeline.java import find_java
 
 _TOOLS = "org.apache.kafka:kafka-tools:4.2.0"

@@ -1,0 +1,149 @@
+"""The embedded cluster: one node or the other is lost and comes back, for all or for its clients only."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from pipeline.embedded_cluster import EmbeddedCluster
+from pipeline.errors import BrokerUnavailableError
+from tests.support.broker import OFFSETS_TOPIC, admin_client, create_offsets_topic, create_topics, is_alive, produce
+from tests.support.cluster import (
+    ProxiedCluster,
+    create_replicated_topics,
+    elect_preferred,
+    elect_unclean,
+    in_sync,
+    leaders,
+    proxied_cluster,
+    small_cluster,
+)
+from tests.support.waiting import wait_until
+
+ALL = frozenset({1, 2, 3})
+EVERY_LEADER = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[ProxiedCluster]:
+    """Three brokers behind proxies; every test leaves them running, forwarding and in sync."""
+    with proxied_cluster() as running:
+        yield running
+
+
+@pytest.fixture
+def cluster(bench: ProxiedCluster) -> EmbeddedCluster:
+    return bench.cluster
+
+
+def log_end(bootstrap: str, topic: str, partition: int, timeout_s: float = 10.0) -> int:
+    """Offset after the last record.
+
+    Raises:
+        KafkaException: The leader did not answer.
+    """
+    asked = {TopicPartition(topic, partition): OffsetSpec.latest()}
+    (answer,) = admin_client(bootstrap).list_offsets(asked, request_timeout=timeout_s).values()
+    return int(answer.result().offset)
+
+
+def wait_until_in_sync(bootstrap: str, *topics: str) -> None:
+    for topic in topics:
+        wait_until(
+            lambda topic=topic: set(in_sync(bootstrap, topic).values()) == {ALL}, what=f"all in sync: {topic}"
+        )
+
+
+def test_internal_topics_are_on_three_brokers(cluster: EmbeddedCluster) -> None:
+    create_offsets_topic(cluster.bootstrap_servers)
+
+    assert set(in_sync(cluster.bootstrap_servers, OFFSETS_TOPIC).values()) == {ALL}
+
+
+def test_clients_are_told_the_ports_of_the_proxies(bench: ProxiedCluster) -> None:
+    nodes = admin_client(bench.cluster.bootstrap_servers).describe_cluster().result(10).nodes
+
+    assert {node.id: node.port for node in nodes} == {i: proxy.port for i, proxy in bench.proxies.items()}
+
+
+def test_a_killed_leader_is_followed_by_a_replica_and_comes_back(cluster: EmbeddedCluster) -> None:
+    servers = cluster.bootstrap_servers
+    create_replicated_topics(servers, {"killed": EVERY_LEADER})
+    produce(servers, "killed", {0: 3, 1: 3, 2: 3})
+
+    cluster.node(2).kill()
+    wait_until(lambda: leaders(servers, "killed") == {0: 1, 1: 3, 2: 3}, what="another leader")
+    produce(servers, "killed", {1: 2})
+    cluster.node(2).start()
+    wait_until_in_sync(servers, "killed")
+    elect_preferred(servers, "killed")
+
+    assert leaders(servers, "killed") == {0: 1, 1: 2, 2: 3}
+    assert log_end(servers, "killed", 1) == 5
+
+
+def test_a_paused_leader_is_followed_by_a_replica(cluster: EmbeddedCluster) -> None:
+    servers = cluster.bootstrap_servers
+    create_replicated_topics(servers, {"paused": EVERY_LEADER, "paused-alone": [[3]]})
+    cluster.node(3).pause()
+    try:
+        wait_until(lambda: leaders(servers, "paused") == {0: 1, 1: 2, 2: 1}, what="another leader")
+
+        assert leaders(servers, "paused-alone") == {0: -1}
+    finally:
+        cluster.node(3).resume()
+    wait_until_in_sync(servers, "paused", OFFSETS_TOPIC)
+    wait_until(lambda: leaders(servers, "paused-alone") == {0: 3}, what="the only replica")
+
+
+def test_without_its_controller_a_cluster_serves_and_changes_nothing(cluster: EmbeddedCluster) -> None:
+    servers = cluster.bootstrap_servers
+    create_replicated_topics(servers, {"controlled": EVERY_LEADER})
+
+    cluster.node(101).kill()
+    produce(servers, "controlled", {0: 2})
+    with pytest.raises(KafkaException):
+        create_topics(servers, {"uncontrolled": 1})
+    cluster.node(101).start()
+
+    create_topics(servers, {"controlled-again": 1})
+    assert log_end(servers, "controlled", 0) == 2
+
+
+def test_a_black_hole_is_one_for_clients_only(bench: ProxiedCluster) -> None:
+    servers, internal = bench.cluster.bootstrap_servers, bench.cluster.internal_servers
+    create_replicated_topics(servers, {"hole": EVERY_LEADER})
+    produce(servers, "hole", {0: 1, 1: 1, 2: 1})
+
+    bench.proxies[2].black_hole()
+    try:
+        produce(internal, "hole", {0: 1, 1: 1, 2: 1})
+
+        assert log_end(servers, "hole", 0) == 2
+        with pytest.raises(KafkaException):
+            log_end(servers, "hole", 1, timeout_s=1.0)
+        assert log_end(internal, "hole", 1) == 2
+        assert set(in_sync(internal, "hole").values()) == {ALL}
+        assert leaders(internal, "hole") == {0: 1, 1: 2, 2: 3}
+    finally:
+        bench.proxies[2].forward()
+    assert log_end(servers, "hole", 1) == 2
+
+
+def test_an_unclean_election_loses_what_the_new_leader_lacked(cluster: EmbeddedCluster) -> None:
+    servers = cluster.bootstrap_servers
+    create_replicated_topics(servers, {"unclean": [[1, 2]]})
+    produce(servers, "unclean", {0: 3})
+    wait_until(lambda: in_sync(servers, "unclean") == {0: {1, 2}}, what="a follower")
+    cluster.node(2).stop()
+    produce(servers, "unclean", {0: 4})
+    cluster.node(1).kill()
+    cluster.node(2).start()
+
+    assert leaders(servers, "unclean") == {0: -1}
+    assert elect_unclean(servers, "unclean", 0) == 2
+    assert log_end(servers, "unclean", 0) == 3
+    cluster.node(1).start()
+    wait_until(lambda: in_sync(servers, "unclean") == {0: {1, 2}}, what="the truncated replica")
