@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The stream by spark-submit: deploy/submit.sh --config FILE [--once]
+# The stream by spark-submit: deploy/submit.sh --config FILE [--once | --standby]
 #
 #   SPARK_SUBMIT   another spark-submit than the virtual environment's, for example a cluster's
 #   SUBMIT_ARGS    more options for it, for example "--master yarn --deploy-mode client --driver-memory 4g"

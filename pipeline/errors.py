@@ -31,3 +31,7 @@ class PublishError(PipelineError):
 
 class StoreError(PipelineError):
     """A table is not what the job expects; the message names table and path."""
+
+
+class MissingTableError(StoreError):
+    """There is no such table under the root."""

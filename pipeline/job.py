@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from pipeline import cluster, kafka_client, ownership, query
+from pipeline import cluster, kafka_client, ownership, query, standby
 from pipeline.artifacts import resolve_for_spark
 from pipeline.batch import STEPS, Step
 from pipeline.config_model import Config
@@ -21,6 +21,7 @@ from pipeline.ends import EndsAsker
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError
 from pipeline.gate import Gate
 from pipeline.ghosts import Brokers, GhostHunt
+from pipeline.heartbeat import Heartbeat
 from pipeline.log_offsets import LogOffsetsSettings
 from pipeline.memory import recall
 from pipeline.plan import learn_states
@@ -51,12 +52,15 @@ class Job:
         config: Config,
         *,
         once: bool = False,
+        is_standby: bool = False,
         on_batch: Callable[[query.Report], None] = _ignore,
         steps: tuple[Step, ...] = STEPS,
     ) -> None:
         """Nothing is contacted before `run`."""
         self.config = config
         self.once = once
+        self.is_standby = is_standby
+        """Wait until the driver that owns the tables is gone, instead of taking over at once."""
         self.on_batch = on_batch
         self.steps = steps
         self.stop = threading.Event()
@@ -70,6 +74,7 @@ class Job:
         """For the cluster, in a row, without a batch in between."""
         self._driver: Driver | None = None
         self._runner: query.Runner | None = None
+        self._heartbeat = Heartbeat(config.tables.root)
 
     def run(self) -> None:
         """Run until `stop` is set; a cluster that is away is waited for, whether at start or later.
@@ -79,6 +84,13 @@ class Job:
                 refused this user several times in a row.
             StreamingQueryException: The query failed several times in a row without a batch in between.
         """
+        with self._heartbeat:
+            if self.is_standby:
+                standby.wait_for_turn(self.config, self._heartbeat, self.stop)
+            if not self.stop.is_set():
+                self._run()
+
+    def _run(self) -> None:
         spark = build_session(resolve(self.config.spark), jars=_jars())
         create_tables(spark, self._root, retention_hours=self.config.tables.retention_hours)
         while not self.stop.is_set():
@@ -159,6 +171,7 @@ class Job:
             now_ms=now_ms,
             storage_options=resolve(config.tables.storage_options),
         )
+        self._heartbeat.begin(owner, store.term)
         memory.keep(store)
         driver = Driver(
             config=config,

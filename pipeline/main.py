@@ -1,6 +1,7 @@
-"""Entry of spark-submit: `spark-submit … pipeline/main.py --config lagwise.toml [--once]`.
+"""Entry of spark-submit: `spark-submit … pipeline/main.py --config lagwise.toml [--once | --standby]`.
 
-Exit status: 0 stopped, 1 failed (the reason is the last line), 3 `--once` could not read everything in time.
+Exit status: 0 stopped, 1 failed (the reason is the last line), 3 `--once` could not read everything in time,
+4 another driver has taken over the tables.
 """
 
 import argparse
@@ -11,19 +12,20 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 from pipeline.config import load
-from pipeline.errors import PipelineError
+from pipeline.errors import FencedError, PipelineError
 from pipeline.job import Job
 from pipeline.logs import configure
 
 INCOMPLETE = 3
+FENCED = 4
 
 
-def run(config_file: Path, *, once: bool) -> int:
+def run(config_file: Path, *, once: bool, is_standby: bool = False) -> int:
     """Run the job of a configuration file until SIGTERM or SIGINT; the exit status."""
     configure()
     log = logging.getLogger("pipeline.main")
     try:
-        job = Job(load(config_file), once=once)
+        job = Job(load(config_file), once=once, is_standby=is_standby)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: job.stop.set())
         # pyspark takes SIGINT for itself when a session starts in the main thread.
@@ -35,7 +37,7 @@ def run(config_file: Path, *, once: bool) -> int:
             running.result()
     except PipelineError as error:
         log.critical(str(error))
-        return 1
+        return FENCED if isinstance(error, FencedError) else 1
     return INCOMPLETE if job.is_incomplete else 0
 
 
@@ -45,13 +47,19 @@ def main() -> int:
     parser.add_argument(
         "--config", type=Path, default=Path("conf/lagwise.toml"), help="TOML file (%(default)s)"
     )
-    parser.add_argument(
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument(
         "--once",
         action="store_true",
         help="stop when the offsets topic was read to its present end, plan once",
     )
+    ways.add_argument(
+        "--standby",
+        action="store_true",
+        help="wait, without Spark, until the driver that owns the tables has stopped or gives no sign of life",
+    )
     arguments = parser.parse_args()
-    return run(arguments.config, once=arguments.once)
+    return run(arguments.config, once=arguments.once, is_standby=arguments.standby)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from pipeline.errors import StoreError
+from pipeline.errors import MissingTableError, StoreError
 
 _LIKE_SPECIALS = str.maketrans({"\\": r"\\", "%": r"\%", "_": r"\_", "*": "%", "?": "_"})
 
@@ -34,7 +34,8 @@ class Tables:
         """Rows of table `name` for which `where` holds, in no particular order.
 
         Raises:
-            StoreError: There is no such table under the root, or it cannot be read.
+            MissingTableError: There is no such table under the root.
+            StoreError: It cannot be read.
         """
         table = self._open(name)
         try:
@@ -48,7 +49,8 @@ class Tables:
         """When the newest version of table `name` was written, by the clock of its writer.
 
         Raises:
-            StoreError: There is no such table under the root.
+            MissingTableError: There is no such table under the root.
+            StoreError: It cannot be read.
         """
         timestamp_ms = self._open(name).history(1)[0]["timestamp"]
         return datetime.fromtimestamp(timestamp_ms / 1000, tz=timezone.utc)
@@ -58,7 +60,7 @@ class Tables:
         try:
             return DeltaTable(uri, storage_options=dict(self.storage_options) or None)
         except TableNotFoundError:
-            raise StoreError(
+            raise MissingTableError(
                 f"no table {name} under {self.root}: either the stream has not written there yet, or "
                 "--tables or tables.root of the configuration should name another folder"
             ) from None

@@ -37,7 +37,7 @@ def test_newer_driver_takes_the_tables_and_the_command_of_the_older_one_says_so(
             older.kill()
 
     (after,) = read_table(config, "planner_state")
-    assert older.returncode == 1, said
+    assert older.returncode == 4, said
     last = said.splitlines()[-1]
     assert f"belong to driver {after['owner']} (term 2)" in last
     assert "Run one driver" in last

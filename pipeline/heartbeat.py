@@ -1,0 +1,160 @@
+"""Store: the sign of life of the driver that owns the tables, a small file beside them.
+
+`<tables.root>/_owner.json` is replaced every few seconds by a thread of its own, however long a batch takes and
+whether or not Kafka answers. It says that the process lives, not that its batches go on. It fences nobody: the
+term in the tables does that. Whoever looks at it is a standby that wants to know when to take over, or a command
+that tells a slow stream from a stopped one.
+
+A root that is no folder of this machine (`s3a://…`) has no such file.
+"""
+
+import json
+import logging
+import threading
+import time
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from pipeline.errors import FencedError, StoreError
+
+log = logging.getLogger(__name__)
+
+FILE_NAME = "_owner.json"
+BEAT_EVERY_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """What the file says."""
+
+    owner: str
+    """As in `planner_state`."""
+    term: int
+    at_ms: int
+    """When it was written, by the owner's clock: ms since the epoch."""
+    is_stopped: bool = False
+    """The owner has ended in good order: the tables are free."""
+
+
+def read(root: str) -> Beat | None:
+    """The newest sign of life; None when there is no such file.
+
+    Raises:
+        StoreError: There is one, and it cannot be read.
+    """
+    file = _file(root)
+    if file is None:
+        return None
+    try:
+        said = json.loads(file.read_text(encoding="utf-8"))
+        # A later version may say more.
+        return Beat(**{field.name: said[field.name] for field in fields(Beat)})
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise StoreError(f"{file} cannot be read: {error}") from error
+
+
+def is_kept(root: str) -> bool:
+    """Whether tables under `root` have such a file while a driver runs."""
+    return _file(root) is not None
+
+
+def _file(root: str) -> Path | None:
+    if root.startswith("file://"):
+        return Path(url2pathname(urlsplit(root).path), FILE_NAME)
+    return None if "://" in root else Path(root, FILE_NAME)
+
+
+class Heartbeat:
+    """Writes the file from `begin`, or from a confirmed claim, to the end of the block; before that nothing."""
+
+    def __init__(self, root: str, *, every_s: float = BEAT_EVERY_S) -> None:
+        """Nothing is written yet."""
+        self.root = root
+        self.every_s = every_s
+        self._file = _file(root)
+        self._lock = threading.Lock()
+        self._owner: tuple[str, int] | None = None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat_until_end, name="heartbeat", daemon=True)
+
+    def claim(self, owner: str) -> None:
+        """Write once, in place of whatever is there."""
+        with self._lock:
+            last = self._seen()
+            # Of the same term: an owner that lives after all goes on writing.
+            self._owner = (owner, last.term if last else 0)
+            self._write(is_stopped=False)
+
+    def is_confirmed(self) -> bool:
+        """Whether the claim still stands; then it is written from now on."""
+        is_mine = self._is_mine()
+        if is_mine and self._owner:
+            self.begin(*self._owner)
+        return is_mine
+
+    def begin(self, owner: str, term: int) -> None:
+        """Write at once and from now on, as the owner of `term`; called again, go on under the new name."""
+        with self._lock:
+            self._owner = (owner, term)
+            self._write(is_stopped=False)
+        if not self._thread.is_alive():
+            self._thread.start()
+
+    def __enter__(self) -> "Heartbeat":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Tell that the tables are free, unless they are another driver's."""
+        self._ended.set()
+        with self._lock:
+            if self._file is None or not self._is_mine():
+                return
+            if isinstance(error, FencedError):
+                # This beat came between the check and the new owner's; the next one of the new owner repairs it.
+                self._file.unlink(missing_ok=True)
+            else:
+                self._write(is_stopped=True)
+
+    def _beat_until_end(self) -> None:
+        while not self._ended.wait(self.every_s):
+            with self._lock:
+                if not self._ended.is_set() and not self._is_replaced():
+                    self._write(is_stopped=False)
+
+    def _is_mine(self) -> bool:
+        beat = self._seen()
+        return beat is not None and self._owner is not None and beat.owner == self._owner[0]
+
+    def _is_replaced(self) -> bool:
+        beat = self._seen()
+        return beat is not None and self._owner is not None and beat.term > self._owner[1]
+
+    def _seen(self) -> Beat | None:
+        try:
+            return read(self.root)
+        except StoreError:
+            return None
+
+    def _write(self, *, is_stopped: bool) -> None:
+        if self._file is None or self._owner is None:
+            return
+        owner, term = self._owner
+        beat = Beat(owner=owner, term=term, at_ms=time.time_ns() // 1_000_000, is_stopped=is_stopped)
+        # A name of this driver's own: two of them must not write into one file before they move it.
+        unfinished = self._file.with_name(f"{FILE_NAME}.{owner.replace('/', '-')}")
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            unfinished.write_text(json.dumps(asdict(beat)), encoding="utf-8")
+            unfinished.replace(self._file)
+        except OSError as error:
+            # A disk that is full stops the batches as well, and then a standby is right to take over.
+            log.warning(
+                "no sign of life can be written", extra={"file": str(self._file), "error": str(error)}
+            )
