@@ -1,6 +1,5 @@
 """Partitions that no plan may take from their owner: pinned ones, and those that were moved too lately or too often."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -9,6 +8,7 @@ import numpy as np
 from assignor.arrays import Bools
 from assignor.assignment import Assignment, Unassigned
 from assignor.group import Group
+from assignor.name_filter import NameFilter
 from assignor.plan_guards import Guards
 from assignor.plan_state import GroupState
 from assignor.verify import check
@@ -26,8 +26,9 @@ def pinned(group: Group, patterns: tuple[str, ...], ordered: Mapping[str, tuple[
     """
     topics = group.topics
     stays = np.zeros(group.n_partitions, np.bool_)
+    by_pattern = NameFilter(patterns)
     for t, name in enumerate(topics.names):
-        if any(re.fullmatch(pattern, name) for pattern in patterns) or ordered.get(name) == ():
+        if by_pattern.admits(name) or ordered.get(name) == ():
             stays[topics.topic_of == t] = True
         elif name in ordered:
             stays[(topics.topic_of == t) & np.isin(topics.number_of, ordered[name])] = True

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from assignor.errors import InvalidOptionError
+from assignor.name_filter import NameFilter
 from assignor.plan_guards import Guards
 from assignor.registry import STRATEGIES
 
@@ -126,15 +127,11 @@ class SourceConfig(_Section):
 
     def wants_topic(self, topic: str) -> bool:
         """Whether log offsets of `topic` are kept: some include matches it whole and no exclude does."""
-        return _admits(topic, include=self.topics_include, exclude=self.topics_exclude)
+        return NameFilter(self.topics_include, self.topics_exclude).admits(topic)
 
     def wants_group(self, group_id: str) -> bool:
         """Whether rows of `group_id` are kept: some include matches it whole and no exclude does."""
-        return _admits(group_id, include=self.groups_include, exclude=self.groups_exclude)
-
-
-def _admits(name: str, *, include: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
-    return any(re.fullmatch(p, name) for p in include) and not any(re.fullmatch(p, name) for p in exclude)
+        return NameFilter(self.groups_include, self.groups_exclude).admits(group_id)
 
 
 class TablesConfig(_Section):
@@ -273,7 +270,7 @@ class PlanConfig(_Section):
 
     def for_group(self, group_id: str) -> GroupSettings:
         """Settings of `group_id`: the first rule whose pattern matches it whole, else the defaults."""
-        rule = next((r for r in self.groups if re.fullmatch(r.pattern, group_id)), None)
+        rule = next((r for r in self.groups if NameFilter((r.pattern,)).admits(group_id)), None)
         if rule is None:
             return GroupSettings(
                 strategy=self.strategy,

@@ -59,6 +59,12 @@ def test_own_groups_and_sparks_are_left_out_by_default(group_id: str, wanted: bo
     assert Config().source.wants_group(group_id) is wanted
 
 
+def test_group_with_a_line_break_in_its_name_has_rows_and_rules() -> None:
+    assert Config().source.wants_group("two\nlines")
+    assert not Config().source.wants_group("lagwise\n")
+    assert _PLAN.for_group("billing-two\nlines").dry_run is False
+
+
 def test_internal_topics_are_left_out_by_default() -> None:
     assert not Config().source.wants_topic("__consumer_offsets")
 
