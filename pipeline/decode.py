@@ -16,7 +16,6 @@ newest commit of each partition before it leaves the worker: records in, partiti
 """
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from assignor.arrays import Bools
+from assignor.name_filter import NameFilter
 from assignor.protocol.offset_columns import Kind, OffsetColumns, decode_offset_commits, last_per_key
 from assignor.protocol.record_types import KNOWN_TYPES, RecordType
 from pipeline.decode_groups import GROUP_COLUMNS, HEADER_TYPES, group_rows
@@ -173,8 +173,8 @@ class Decoder:
 
     def __init__(self, filters: Filters) -> None:
         self._talk = filters.talk
-        self._wants_topic = _matcher(filters.topics_include, filters.topics_exclude)
-        self._wants_group = _matcher(filters.groups_include, filters.groups_exclude)
+        self._wants_topic = NameFilter(filters.topics_include, filters.topics_exclude).admits
+        self._wants_group = NameFilter(filters.groups_include, filters.groups_exclude).admits
 
     def decode(self, batch: pa.RecordBatch, counts: Counter[str]) -> Iterator[pa.RecordBatch]:
         """Decoded rows of records with topic, partition, offset, timestamp, key and value; adds to `counts`."""
@@ -285,15 +285,6 @@ def _wanted(names: pa.Array, wants: Callable[[str], bool]) -> Bools:
     passes: Bools = np.array([*(wants(name) for name in encoded.dictionary.to_pylist()), True])
     wanted: Bools = passes[encoded.indices.fill_null(len(passes) - 1).to_numpy()]
     return wanted
-
-
-def _matcher(include: tuple[str, ...], exclude: tuple[str, ...]) -> Callable[[str], bool]:
-    takes, refuses = ([re.compile(pattern) for pattern in patterns] for patterns in (include, exclude))
-
-    def wants(name: str) -> bool:
-        return not any(r.fullmatch(name) for r in refuses) and any(r.fullmatch(name) for r in takes)
-
-    return wants
 
 
 def _rows(of_kind: str | None, **columns: pa.Array) -> pa.RecordBatch:

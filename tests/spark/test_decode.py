@@ -104,6 +104,15 @@ def test_filtered_groups_and_topics_leave_no_row(spark: SparkSession) -> None:
     ) == [("g", "t")]
 
 
+def test_group_with_a_line_break_in_its_name_is_decoded(spark: SparkSession) -> None:
+    record = (encode_group_metadata_key("two\nlines"), metadata(b""))
+
+    decoded = decode(records(spark, (key("two\nlines"), value(1)), record), ALL)
+
+    kept = decoded.where("row_kind in ('commit', 'group')")
+    assert picked(kept, "row_kind", "group_id") == [("commit", "two\nlines"), ("group", "two\nlines")]
+
+
 def metadata(subscription: bytes) -> bytes:
     member = GroupMember(
         member_id="m",
