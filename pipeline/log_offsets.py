@@ -13,7 +13,6 @@ have stopped commits nothing while its lag grows.
 """
 
 import json
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -22,6 +21,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
+
+from assignor.name_filter import NameFilter
 
 NAME = "lagwise_log_offsets"
 
@@ -70,9 +71,7 @@ class LogOffsetsSettings:
 
     def wants(self, topic: str) -> bool:
         """Whether the patterns let this topic through."""
-        if any(re.fullmatch(pattern, topic) for pattern in self.topics_exclude):
-            return False
-        return any(re.fullmatch(pattern, topic) for pattern in self.topics_include)
+        return NameFilter(self.topics_include, self.topics_exclude).admits(topic)
 
 
 @dataclass
