@@ -28,7 +28,8 @@ _APP = "lagwise"
 _TERM = 2**32
 _BY_NAME = {table.name: table for table in TABLES}
 
-# A stamp is looked for among so many of a table's newest commits: upkeep adds commits without one.
+# A stamp is looked for among so many of a table's newest commits first: reading the whole log takes a second for each
+# thousand. Upkeep and every start add commits without one.
 _STAMP_SEARCH_COMMITS = 50
 
 _ATTEMPTS = 10
@@ -100,19 +101,14 @@ class Store:
         return max((handle.transaction_version(_APP) or 0) // _TERM for handle in handles)
 
     def stamp(self, name: str) -> Stamp | None:
-        """The newest stamp in a table's log, or null when no batch has written it yet."""
-        commits = (
-            DeltaTable.forPath(self.spark, self.path(name))
-            .history(_STAMP_SEARCH_COMMITS)
-            .select("version", "userMetadata")
-            .where("userMetadata is not null")
-            .orderBy("version", ascending=False)
-            .limit(1)
-            .collect()
-        )
-        if not commits:
+        """The newest stamp in a table's log, or null when no batch has written it yet.
+
+        Upkeep cuts the log after its retention, and the stamp with it where nothing was written since.
+        """
+        found = self._newest_metadata(name, _STAMP_SEARCH_COMMITS) or self._newest_metadata(name, None)
+        if found is None:
             return None
-        return Stamp.from_json(commits[0]["userMetadata"])
+        return Stamp.from_json(found)
 
     def versions(self, names: Iterable[str]) -> dict[str, int]:
         """Version of each of these tables; it never goes down, unless a table is lost or restored."""
@@ -121,6 +117,18 @@ class Store:
     def _version(self, name: str) -> int:
         newest = DeltaTable.forPath(self.spark, self.path(name)).history(1).select("version").collect()
         return int(newest[0]["version"])
+
+    def _newest_metadata(self, name: str, commits: int | None) -> str | None:
+        table = DeltaTable.forPath(self.spark, self.path(name))
+        found = (
+            (table.history() if commits is None else table.history(commits))
+            .select("version", "userMetadata")
+            .where("userMetadata is not null")
+            .orderBy("version", ascending=False)
+            .limit(1)
+            .collect()
+        )
+        return found[0]["userMetadata"] if found else None
 
 
 def path_of(root: str, name: str) -> str:

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipeline import ownership, upkeep
+from pipeline import store as store_module
 from pipeline.errors import FencedError, StoreError
 from pipeline.schemas import TABLES
 from pipeline.store import Stamp, Store, create_tables
@@ -155,6 +156,20 @@ def test_stamp_survives_upkeep_and_tells_batch_and_clock(spark: SparkSession, ro
     assert STAMP.is_batch("q", 3)
     assert not STAMP.is_batch("q", 4)
     assert not STAMP.is_batch("other", 3)
+
+
+def test_stamp_is_found_behind_any_number_of_starts_without_a_batch(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_tables(spark, str(tmp_path), retention_hours=1)
+    Store(spark, str(tmp_path), term=1).write("quarantine", bad_rows(spark, 3), STAMP)
+    monkeypatch.setattr(store_module, "TABLES", [table for table in TABLES if table.name == "quarantine"])
+
+    for term in range(2, 62):
+        Store(spark, str(tmp_path), term=term).touch()
+
+    assert DeltaTable(f"{tmp_path}/quarantine").version() == 61
+    assert Store(spark, str(tmp_path), term=62).stamp("quarantine") == STAMP
 
 
 def test_table_that_no_batch_wrote_has_no_stamp(spark: SparkSession, root: str) -> None:
