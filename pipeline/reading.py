@@ -33,17 +33,26 @@ class Tables:
     def read(self, name: str, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
         """Rows of table `name` for which `where` holds, in no particular order.
 
+        A column that the table has not got, since an older lagwise wrote it, is null in every row.
+
         Raises:
             MissingTableError: There is no such table under the root.
             StoreError: It cannot be read.
         """
         table = self._open(name)
+        present = {field.name for field in table.schema().fields}
         try:
-            return table.to_pyarrow_table(
-                columns=list(columns), filters=where, filesystem=_filesystem(table.table_uri)
+            rows = table.to_pyarrow_table(
+                columns=[column for column in columns if column in present],
+                filters=where,
+                filesystem=_filesystem(table.table_uri),
             )
         except (DeltaError, OSError, pa.ArrowException) as error:
             raise StoreError(f"table {name} at {table.table_uri} cannot be read: {_line(error)}") from error
+        for column in columns:
+            if column not in present:
+                rows = rows.append_column(column, pa.nulls(rows.num_rows))
+        return rows.select(list(columns))
 
     def written_at(self, name: str) -> datetime:
         """When the newest version of table `name` was written, by the clock of its writer.

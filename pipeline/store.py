@@ -17,6 +17,7 @@ import deltalake as delta_rs
 from delta.exceptions import ConcurrentTransactionException
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql.types import StructType
 
 from pipeline.errors import StoreError
 from pipeline.schemas import TABLES, Table
@@ -49,8 +50,12 @@ class Store:
         return path_of(self.root, name)
 
     def read(self, name: str) -> DataFrame:
-        """The newest version of a table."""
-        return self.spark.read.format("delta").load(self.path(name))
+        """The newest version of a table, its columns in the order of its schema.
+
+        A column that only a later version of lagwise knows is left out.
+        """
+        stored = self.spark.read.format("delta").load(self.path(name))
+        return stored.select(*_BY_NAME[name].schema.fieldNames())
 
     def write(self, name: str, rows: DataFrame, stamp: Stamp) -> None:
         """Overwrite a latest table, or append to an append table, with `rows` and the batch's stamp.
@@ -139,7 +144,7 @@ def path_of(root: str, name: str) -> str:
 
 
 def create_tables(spark: SparkSession, root: str, retention_hours: float) -> None:
-    """Create what is missing, and bring retention up to date.
+    """Create what is missing, tables and columns that may be null, and bring retention up to date.
 
     Args:
         spark: Session to work in.
@@ -147,12 +152,12 @@ def create_tables(spark: SparkSession, root: str, retention_hours: float) -> Non
         retention_hours: How long replaced files and the table log stay; longer than any reader runs.
 
     Raises:
-        StoreError: A table exists with other columns than this version writes.
+        StoreError: A table exists whose columns do not fit those that this version writes.
     """
     for table in TABLES:
         path = path_of(root, table.name)
         if DeltaTable.isDeltaTable(spark, path):
-            _check(spark, table, path)
+            _fit(spark, table, path)
             _alter(spark, path, _properties(table, retention_hours))
         else:
             _create(spark, table, path, retention_hours)
@@ -187,15 +192,28 @@ def _alter(spark: SparkSession, path: str, wanted: dict[str, str]) -> None:
         spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({settings})")
 
 
-def _check(spark: SparkSession, table: Table, path: str) -> None:
-    present = {field.name: field.dataType for field in spark.read.format("delta").load(path).schema}
+def _fit(spark: SparkSession, table: Table, path: str) -> None:
+    """Add the columns that later versions have brought; what else differs is an error.
+
+    A column more than this version knows stays, null in rows to come. Writes go by name: the order is free.
+    """
+    present = {field.name: field for field in spark.read.format("delta").load(path).schema}
+    new = [field for field in table.schema if field.name not in present and field.nullable]
     wrong = [
-        f"{field.name} ({'missing' if field.name not in present else present[field.name].simpleString()})"
+        f"{field.name} ({present[field.name].dataType.simpleString() if field.name in present else 'missing'})"
         for field in table.schema
-        if present.get(field.name) != field.dataType
+        if field not in new and (field.name not in present or present[field.name].dataType != field.dataType)
     ]
-    if wrong:
+    unknown = [
+        f"{name} (not null)"
+        for name, field in present.items()
+        if name not in table.schema.fieldNames() and not field.nullable
+    ]
+    if wrong or unknown:
         raise StoreError(
-            f"table {table.name} at {path} was made by another version of lagwise: {', '.join(wrong)}. "
-            "Point tables.root at an empty folder, or move the old tables away."
+            f"table {table.name} at {path} was made by another version of lagwise: {', '.join(wrong + unknown)}. "
+            "Install that version again, point tables.root at an empty folder, or move the old tables away."
         )
+    if new:
+        spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({StructType(new).toDDL()})")
+        log.info("columns added", extra={"table": table.name, "columns": [field.name for field in new]})

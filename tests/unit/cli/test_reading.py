@@ -23,3 +23,12 @@ def test_tables_on_this_machine_are_read_without_a_file_system_in_python(
     found = Tables(str(root)).read("lag", columns=["lag"])
 
     assert sorted(found["lag"].to_pylist()) == [1, 2]
+
+
+def test_column_that_an_older_table_has_not_got_is_null(tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "lag", pa.table({"group": ["a", "b"], "lag": [1, 2]}))
+
+    found = Tables(str(tmp_path)).read("lag", columns=["later", "lag"])
+
+    assert found.column_names == ["later", "lag"]
+    assert found.sort_by("lag").to_pylist() == [{"later": None, "lag": 1}, {"later": None, "lag": 2}]
