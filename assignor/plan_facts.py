@@ -1,6 +1,6 @@
 """What a decision about one group is made from, and what it says."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -78,6 +78,8 @@ class PartitionFacts:
     """Records/s that the group commits."""
     lag_age_s: Floats
     """Age of the next record to be read."""
+    unanswered: Sequence[str | None] = ()
+    """Why the newest question about the log offsets had no answer, so that they are earlier ones; empty for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

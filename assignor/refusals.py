@@ -70,6 +70,7 @@ def refuse_data(facts: GroupFacts, partitions: PartitionFacts, rules: Rules, *, 
                 )
     if not len(partitions.topic):
         raise AbstainError("no partitions: none of the subscribed topics exists")
+    _refuse_unanswered(partitions)
     for broken, reason in (
         (partitions.log_end == UNKNOWN, "log end offset is not known"),
         (
@@ -81,3 +82,13 @@ def refuse_data(facts: GroupFacts, partitions: PartitionFacts, rules: Rules, *, 
             first = int(broken.argmax())
             name = f"{partitions.topic[first]}-{int(partitions.partition[first])}"
             raise AbstainError(f"{reason}: {name} and {int(broken.sum()) - 1} more")
+
+
+def _refuse_unanswered(partitions: PartitionFacts) -> None:
+    places = [index for index, why in enumerate(partitions.unanswered) if why]
+    if places:
+        first = places[0]
+        raise AbstainError(
+            f"log offsets were not answered for {partitions.topic[first]}-{int(partitions.partition[first])}"
+            f"{f' and {len(places) - 1} more' if len(places) > 1 else ''}: {partitions.unanswered[first]}"
+        )

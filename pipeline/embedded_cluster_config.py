@@ -60,9 +60,7 @@ def _controller(node_id: int, port: int) -> NodeSettings:
     )
 
 
-def _broker(
-    node_id: int, port: int, internal_port: int, advertised_ports: Mapping[int, int]
-) -> NodeSettings:
+def _broker(node_id: int, port: int, internal_port: int, advertised_ports: Mapping[int, int]) -> NodeSettings:
     return NodeSettings(
         node_id=node_id,
         role="broker",

@@ -164,7 +164,7 @@ def _partitions(groups: DataFrame, lags: DataFrame, topic_offsets: DataFrame) ->
         "group_id", F.explode(F.array_distinct(F.flatten("members.topics"))).alias("topic")
     )
     existing = topic_offsets.where("deleted_at is null").select(
-        "topic", "partition", "log_start_offset", "log_end_offset", "observed_at", "arrival_rate"
+        "topic", "partition", "log_start_offset", "log_end_offset", "observed_at", "arrival_rate", "error"
     )
     commits = lags.select("group_id", "topic", "partition", "committed_offset", "drain_rate", "lag_seconds")
     return subscribed.join(existing, on="topic", how="inner").join(

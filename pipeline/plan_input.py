@@ -108,6 +108,7 @@ def partition_facts(partitions: pa.Table) -> PartitionFacts:
         arrival_rate=floats(_column(table, "arrival_rate"))[order],
         drain_rate=floats(_column(table, "drain_rate"))[order],
         lag_age_s=floats(_column(table, "lag_seconds"))[order],
+        unanswered=_column(table, "error").take(pa.array(order)).to_pylist(),
     )
 
 

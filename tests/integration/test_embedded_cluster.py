@@ -9,7 +9,14 @@ from confluent_kafka.admin import OffsetSpec
 
 from pipeline.embedded_cluster import EmbeddedCluster
 from pipeline.errors import BrokerUnavailableError
-from tests.support.broker import OFFSETS_TOPIC, admin_client, create_offsets_topic, create_topics, is_alive, produce
+from tests.support.broker import (
+    OFFSETS_TOPIC,
+    admin_client,
+    create_offsets_topic,
+    create_topics,
+    is_alive,
+    produce,
+)
 from tests.support.cluster import (
     ProxiedCluster,
     create_replicated_topics,

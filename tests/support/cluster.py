@@ -117,7 +117,9 @@ def elect_unclean(bootstrap: str, topic: str, partition: int) -> int:
 
 
 def _partitions(bootstrap: str, topic: str) -> dict[int, PartitionMetadata]:
-    found: dict[int, PartitionMetadata] = admin_client(bootstrap).list_topics(topic, timeout=10).topics[topic].partitions
+    found: dict[int, PartitionMetadata] = (
+        admin_client(bootstrap).list_topics(topic, timeout=10).topics[topic].partitions
+    )
     return found
 
 

@@ -248,6 +248,19 @@ def test_member_with_unreadable_subscription_is_named() -> None:
     assert decision.reason == "the subscription of member c cannot be read: truncated (at byte 3)"
 
 
+def test_log_offsets_that_were_just_not_answered_are_no_ground_for_a_plan_however_young() -> None:
+    asked = replace(
+        partitions([0, 500_000, 0, 0]), unanswered=[None, "broker 2 (b:9092) does not answer", None, "x"]
+    )
+
+    decision = decided(group(BURIED), asked)
+
+    assert decision.decided == "abstain"
+    assert decision.reason == (
+        "log offsets were not answered for t-1 and 1 more: broker 2 (b:9092) does not answer"
+    )
+
+
 def test_stale_log_offsets_are_no_ground_for_a_plan() -> None:
     old = NOW_MS - RULES.max_staleness_ms
 
