@@ -151,17 +151,19 @@ class KafkaNode(ABC):
 
     def _wait_until(self, is_up: Callable[[], bool]) -> None:
         """Return when it is up; one that is not in time is stopped."""
-        deadline = time.monotonic() + _READY_WITHIN_S
         try:
-            while not is_up():
-                if self.pid is None:
-                    raise self._failure("ended while starting")
-                if time.monotonic() > deadline:
-                    raise self._failure(f"was not ready within {_READY_WITHIN_S:.0f} s")
-                time.sleep(_LOOK_EVERY_S)
+            self._watch(is_up, time.monotonic() + _READY_WITHIN_S)
         except BaseException:
             self.stop()
             raise
+
+    def _watch(self, is_up: Callable[[], bool], deadline: float) -> None:
+        while not is_up():
+            if self.pid is None:
+                raise self._failure("ended while starting")
+            if time.monotonic() > deadline:
+                raise self._failure(f"was not ready within {_READY_WITHIN_S:.0f} s")
+            time.sleep(_LOOK_EVERY_S)
 
     @property
     def _meta_properties(self) -> Path:

@@ -26,6 +26,7 @@ from pipeline.demo.scene import BESIDE, TWINS, Scene
 from pipeline.demo.snapshot import Snapshot, read_snapshot
 from pipeline.demo.summary import Summary, summarise
 from pipeline.embedded import EmbeddedBroker
+from pipeline.embedded_config import KAFKA
 from pipeline.errors import BrokerUnavailableError
 from pipeline.query import Report
 from pipeline.reading import Tables

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from confluent_kafka import ElectionType, KafkaError, TopicPartition
 from confluent_kafka.admin import NewTopic, PartitionMetadata
@@ -23,6 +24,7 @@ def small_cluster(
     nodes: int = 3,
     *,
     controllers: int = 1,
+    data_dir: Path | None = None,
     advertised_ports: Mapping[int, int] | None = None,
     **more: str,
 ) -> EmbeddedCluster:
@@ -30,6 +32,7 @@ def small_cluster(
     return EmbeddedCluster(
         nodes=nodes,
         controllers=controllers,
+        data_dir=data_dir,
         advertised_ports=advertised_ports,
         properties={**SMALL_CLUSTER, **{key.replace("_", "."): value for key, value in more.items()}},
     )
@@ -81,9 +84,11 @@ def create_replicated_topics(
     ]
     for future in asked:
         future.result()
-    for name, brokers in replicas.items():
-        wanted = {partition: ids[0] for partition, ids in enumerate(brokers)}
-        wait_until(lambda: leaders(bootstrap, name) == wanted, what=f"leaders {wanted} of {name}")
+    wanted = {name: {i: ids[0] for i, ids in enumerate(brokers)} for name, brokers in replicas.items()}
+    wait_until(
+        lambda: all(leaders(bootstrap, name) == first for name, first in wanted.items()),
+        what=f"the first replicas as leaders of {sorted(wanted)}",
+    )
 
 
 def leaders(bootstrap: str, topic: str) -> dict[int, int]:
@@ -125,7 +130,9 @@ def _partitions(bootstrap: str, topic: str) -> dict[int, PartitionMetadata]:
 
 def _elect(bootstrap: str, kind: ElectionType, topic: str, partitions: Sequence[int]) -> None:
     wanted = [TopicPartition(topic, partition) for partition in partitions]
-    answers = admin_client(bootstrap).elect_leaders(kind, wanted).result(30)
+    # A client that is collected before the answer leaves the future open for ever.
+    admin = admin_client(bootstrap)
+    answers = admin.elect_leaders(kind, wanted).result(30)
     for partition, error in answers.items():
         if error is not None and error.code() != KafkaError.ELECTION_NOT_NEEDED:
             raise AssertionError(f"no {kind.name} leader for {partition}: {error}")

@@ -56,6 +56,19 @@ def client(proxy: Proxy) -> Iterator[socket.socket]:
         yield connection
 
 
+@contextmanager
+def accepted() -> Iterator[tuple[Proxy, socket.socket, socket.socket]]:
+    """A proxy with one connection through it, and both of its ends: the client's and the server's."""
+    with (
+        socket.create_server((HOST, 0)) as listener,
+        Proxy(listener.getsockname()[1]) as proxy,
+        client(proxy) as connection,
+        listener.accept()[0] as server,
+    ):
+        server.settimeout(10)
+        yield proxy, connection, server
+
+
 def echoed(connection: socket.socket, sent: bytes) -> bytes:
     connection.sendall(sent)
     return received(connection, len(sent))
@@ -172,16 +185,14 @@ def drained(connection: socket.socket) -> bytes:
 
 
 def test_the_end_of_a_connection_does_not_pass_a_black_hole() -> None:
-    with socket.create_server((HOST, 0)) as listener, Proxy(listener.getsockname()[1]) as proxy:
-        with client(proxy) as connection:
-            server = listener.accept()[0]
-            proxy.black_hole()
-            server.close()
+    with accepted() as (proxy, connection, server):
+        proxy.black_hole()
+        server.close()
 
-            assert is_silent(connection)
+        assert is_silent(connection)
 
-            proxy.forward()
-            assert connection.recv(1) == b""
+        proxy.forward()
+        assert connection.recv(1) == b""
 
 
 def test_refusing_resets_open_and_new_connections_until_it_forwards(proxy: Proxy) -> None:
@@ -198,19 +209,15 @@ def test_refusing_resets_open_and_new_connections_until_it_forwards(proxy: Proxy
 
 
 def test_what_was_held_back_is_lost_when_the_proxy_refuses() -> None:
-    with socket.create_server((HOST, 0)) as listener, Proxy(listener.getsockname()[1]) as proxy:
-        with client(proxy) as connection:
-            server = listener.accept()[0]
-            proxy.black_hole()
-            connection.sendall(b"lost")
+    with accepted() as (proxy, connection, server):
+        proxy.black_hole()
+        connection.sendall(b"lost")
 
-            proxy.refuse()
-            proxy.forward()
+        proxy.refuse()
+        proxy.forward()
 
-            with server:
-                server.settimeout(10)
-                assert is_reset(server)
-            assert is_reset(connection)
+        assert is_reset(server)
+        assert is_reset(connection)
 
 
 def test_a_target_that_does_not_listen_is_a_reset(proxy: Proxy) -> None:
