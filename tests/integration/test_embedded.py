@@ -3,9 +3,6 @@
 import signal
 import socket
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,6 +20,7 @@ from tests.support.broker import (
     produce,
     small_broker,
 )
+from tests.support.broker_command import lagwise_broker
 from tests.support.waiting import wait_until
 
 
@@ -32,19 +30,6 @@ def log_end(bootstrap: str, topic: str) -> int:
         return int(consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)[1])
     finally:
         consumer.close()
-
-
-@contextmanager
-def lagwise_broker(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
-    """`lagwise broker` as a process of its own, which does not outlive a test that fails."""
-    code = "import typer; from pipeline.cli.broker import broker; typer.run(broker)"
-    with subprocess.Popen(
-        [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def java_of(data_dir: Path) -> int:

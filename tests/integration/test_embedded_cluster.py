@@ -1,5 +1,8 @@
 """The embedded cluster: one node or the other is lost and comes back, for all or for its clients only."""
 
+import os
+import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from tests.support.broker import (
     is_alive,
     produce,
 )
+from tests.support.broker_command import lagwise_broker
 from tests.support.cluster import (
     ProxiedCluster,
     create_replicated_topics,
@@ -30,6 +34,7 @@ from tests.support.cluster import (
 from tests.support.waiting import wait_until
 
 ALL = frozenset({1, 2, 3})
+NODE_LINE = re.compile(r"(?P<node>\w+ \d+): process (?P<pid>\d+), port \d+, /")
 EVERY_LEADER = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
 
 
@@ -42,7 +47,8 @@ def shared_bench() -> Iterator[ProxiedCluster]:
 
 @pytest.fixture
 def bench(shared_bench: ProxiedCluster) -> ProxiedCluster:
-    """Three brokers behind proxies; every test leaves them running and forwarding, and gets them in sync."""
+    """Three brokers behind proxies, running and in sync; every test leaves the proxies forwarding."""
+    shared_bench.cluster.start()
     wait_until_in_sync(shared_bench.cluster.internal_servers, OFFSETS_TOPIC)
     return shared_bench
 
@@ -101,7 +107,7 @@ def test_a_paused_leader_is_followed_by_a_replica(cluster: EmbeddedCluster) -> N
     try:
         wait_until(lambda: leaders(servers, "paused") == {0: 1, 1: 2, 2: 1}, what="another leader")
 
-        assert leaders(servers, "paused-alone") == {0: -1}
+        wait_until(lambda: leaders(servers, "paused-alone") == {0: -1}, what="no leader")
     finally:
         cluster.node(3).resume()
     wait_until_in_sync(servers, "paused")
@@ -153,7 +159,7 @@ def test_an_unclean_election_loses_what_the_new_leader_lacked(cluster: EmbeddedC
     cluster.node(1).kill()
     cluster.node(2).start()
 
-    assert leaders(servers, "unclean") == {0: -1}
+    wait_until(lambda: leaders(servers, "unclean") == {0: -1}, what="no leader")
     assert elect_unclean(servers, "unclean", 0) == 2
     assert log_end(servers, "unclean", 0) == 3
     cluster.node(1).start()
@@ -164,18 +170,12 @@ def test_a_cluster_goes_on_with_its_data_in_the_same_folder(tmp_path: Path) -> N
     with small_cluster(1, data_dir=tmp_path) as first:
         create_replicated_topics(first.bootstrap_servers, {"kept": [[1]]})
         produce(first.bootstrap_servers, "kept", {0: 3})
-        first_id = first.cluster_id
+        first_id, pids = first.cluster_id, [node.pid for node in first.nodes]
+    assert not any(is_alive(pid) for pid in pids if pid)
+
     with small_cluster(1, data_dir=tmp_path) as again:
         assert log_end(again.bootstrap_servers, "kept", 0) == 3
         assert again.cluster_id == first_id
-
-
-def test_a_temporary_cluster_leaves_no_folder_and_no_process() -> None:
-    with small_cluster(1) as cluster:
-        pids = [node.pid for node in cluster.nodes]
-
-    assert not cluster.data_dir.exists()
-    assert not any(is_alive(pid) for pid in pids if pid)
 
 
 def test_the_folder_of_other_nodes_is_refused(tmp_path: Path) -> None:
@@ -185,9 +185,42 @@ def test_the_folder_of_other_nodes_is_refused(tmp_path: Path) -> None:
         small_cluster(2, data_dir=tmp_path).start()
 
 
-def test_a_property_that_kafka_refuses_is_in_the_error() -> None:
-    with (
-        pytest.raises(BrokerUnavailableError, match=r"num\.partitions"),
-        small_cluster(num_partitions="many"),
-    ):
+def test_a_start_that_fails_says_why_and_leaves_nothing_behind() -> None:
+    cluster = small_cluster(num_partitions="many")
+
+    with pytest.raises(BrokerUnavailableError, match=r"num\.partitions"), cluster:
         pass
+
+    assert not cluster.data_dir.exists()
+    with pytest.raises(BrokerUnavailableError, match="not started yet"):
+        _ = cluster.nodes
+
+
+def test_the_command_says_where_each_node_is_and_goes_on_without_one_that_was_killed(tmp_path: Path) -> None:
+    with lagwise_broker("--nodes", "2", "--data", str(tmp_path)) as owner:
+        assert owner.stdout
+        assert owner.stderr
+        servers = owner.stdout.readline().removeprefix("bootstrap servers: ").strip()
+        assert owner.stdout.readline() == f"data: {tmp_path}\n"
+        lines = [NODE_LINE.match(owner.stdout.readline()) for _ in range(3)]
+        pids = {found["node"]: int(found["pid"]) for found in lines if found}
+
+        create_replicated_topics(servers, {"left": [[1]]})
+        os.kill(pids["broker 2"], signal.SIGKILL)
+        ended = owner.stderr.readline()
+        produce(servers, "left", {0: 1})
+        owner.send_signal(signal.SIGTERM)
+        _, said = owner.communicate(timeout=40)
+
+    assert pids.keys() == {"controller 101", "broker 1", "broker 2"}
+    assert ended == f"broker 2 ended; see {tmp_path}/broker-2/server.log\n"
+    assert (owner.returncode, said) == (0, "stopped\n")
+    assert not any(is_alive(pid) for pid in pids.values())
+
+
+def test_the_command_refuses_one_port_for_several_brokers() -> None:
+    with lagwise_broker("--nodes", "2", "--port", "29092") as owner:
+        _, said = owner.communicate(timeout=30)
+
+    assert owner.returncode == 2
+    assert "several brokers listen on free ports" in said

@@ -1,7 +1,7 @@
 """A TCP proxy on loopback that can become a black hole from one moment to the next.
 
     forward      bytes pass both ways, as soon as they come
-    black hole   connections are accepted and stay open, and not a byte passes, as behind a firewall that drops packets
+    black hole   connections are taken and stay open, and nothing passes, as behind a firewall that drops packets
     refuse       open connections are reset, and new ones as soon as they are made
 
 A change holds for open connections too, from the moment the call returns. What was under way when the hole opened,
@@ -32,11 +32,13 @@ class Proxy:
     Attributes:
         port: Where it listens.
         target_port: Where new connections lead to; may change at any time. Null refuses them.
+        passed_bytes: How many went through since the start, both ways together.
     """
 
     def __init__(self, target_port: int | None = None) -> None:
         """Listen on a free port and forward."""
         self.target_port = target_port
+        self.passed_bytes = 0
         self._listener = socket.create_server((HOST, 0), backlog=1024)
         self._listener.setblocking(False)
         self.port: int = self._listener.getsockname()[1]
@@ -171,9 +173,12 @@ class Proxy:
         while rest:
             await self._until_passable()
             try:
-                rest = rest[sink.send(rest) :]
+                sent = sink.send(rest)
             except BlockingIOError:
                 await self._until_writable(sink)
+            else:
+                self.passed_bytes += sent
+                rest = rest[sent:]
 
     async def _until_writable(self, sink: socket.socket) -> None:
         writable = asyncio.Event()

@@ -165,8 +165,10 @@ def test_a_hole_opens_in_the_middle_of_a_transfer(proxy: Proxy) -> None:
 
         proxy.black_hole()
 
+        passed = proxy.passed_bytes
         # What the kernel had already taken for this client still arrives.
         before = drained(connection)
+        assert proxy.passed_bytes == passed
         assert len(begun) + len(before) < len(LARGE)
         proxy.forward()
         assert begun + before + received(connection, len(LARGE) - len(begun) - len(before)) == LARGE
@@ -193,6 +195,20 @@ def test_the_end_of_a_connection_does_not_pass_a_black_hole() -> None:
 
         proxy.forward()
         assert connection.recv(1) == b""
+
+
+def test_a_connection_made_in_a_black_hole_reaches_the_server_after_it() -> None:
+    with socket.create_server((HOST, 0)) as listener, Proxy(listener.getsockname()[1]) as proxy:
+        proxy.black_hole()
+        listener.settimeout(SILENCE_S)
+        with client(proxy):
+            with pytest.raises(TimeoutError):
+                listener.accept()
+
+            proxy.forward()
+
+            listener.settimeout(10)
+            listener.accept()[0].close()
 
 
 def test_refusing_resets_open_and_new_connections_until_it_forwards(proxy: Proxy) -> None:
