@@ -59,11 +59,14 @@ class Gate:
         """
         self._unanswered = {number: why for number, why in answers.items() if isinstance(why, str)}
         due_ms = now_ms + self.tolerance_s * 1000
+        for number in reread:
+            # Whether or not its leader still answers: nothing is known of it until its end is reached.
+            self._targets.pop(number, None)
         for number, end in answers.items():
             if not isinstance(end, End):
                 continue
             target = self._targets.get(number)
-            if target is None or number in reread:
+            if target is None:
                 target = self._targets[number] = _Target(end=end.high, due_ms=now_ms, is_first=True)
             if offsets.get(number, 0) >= target.end:
                 self._targets[number] = _Target(end=end.high, due_ms=due_ms, is_first=False)
@@ -126,4 +129,4 @@ class Gate:
 def _numbers(numbers: list[int]) -> str:
     listed = ", ".join(map(str, sorted(numbers)[:_LISTED_PARTITIONS]))
     more = len(numbers) - _LISTED_PARTITIONS
-    return f"partitions {listed}" + (f" and {more} more" if more > 0 else "")
+    return f"partition{'s' if len(numbers) > 1 else ''} {listed}" + (f" and {more} more" if more > 0 else "")
