@@ -81,7 +81,11 @@ def _look_back(driver: Driver, batch_id: int) -> None:
         "recommendations",
     )
     stamps = {name: stamp for name in names if (stamp := driver.store.stamp(name))}
-    driver.replayed = frozenset(n for n, stamp in stamps.items() if stamp.is_batch(driver.query_id, batch_id))
+    lags = stamps.get("partition_lag")
+    # Where all is read again (`memory`), what a batch left half done has read does not count.
+    is_anew = lags is not None and lags.positions == {}
+    done = () if is_anew else stamps.items()
+    driver.replayed = frozenset(n for n, stamp in done if stamp.is_batch(driver.query_id, batch_id))
     driver.at_ms = max((stamp.at_ms for stamp in stamps.values()), default=0)
     plans = stamps.get("recommendations")
     driver.plan_at_ms = driver.decided_at_ms = plans.at_ms if plans else 0

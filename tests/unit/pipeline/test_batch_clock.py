@@ -1,29 +1,29 @@
 """The clock of a batch never goes back, whatever the machine's does."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from pipeline import batch
 from pipeline.batch import begin
-from pipeline.config_model import Config
-from pipeline.driver import Batch, Driver
-from pipeline.gate import Gate
-from pipeline.store import Stamp
+from pipeline.driver import Batch
+from pipeline.positions import Position
+from pipeline.stamp import Stamp
+from tests.support.batches import batch_of, idle_driver, stamp_of
 
 NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
 
 
 class StampedStore:
-    """Tables of which each has the same newest stamp."""
+    """Tables of which each has the same newest stamp, but for those that are named."""
 
-    def __init__(self, stamp: Stamp | None = None) -> None:
+    def __init__(self, stamp: Stamp | None = None, **others: Stamp) -> None:
         self._stamp = stamp
+        self._others = others
 
-    def stamp(self, _name: str) -> Stamp | None:
-        return self._stamp
+    def stamp(self, name: str) -> Stamp | None:
+        return self._others.get(name, self._stamp)
 
 
 @pytest.fixture(autouse=True)
@@ -32,30 +32,12 @@ def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch.ownership, "check", lambda _store, _owner: None)
 
 
-def begun(store: StampedStore, *, last_ms: int = 0, started: bool = True, batch_id: int = 5) -> Stamp:
-    other: Any = object()
-    tables: Any = store
-    driver = Driver(
-        config=Config(),
-        cluster="c",
-        store=tables,
-        owner="me",
-        gate=Gate(topic="t", ends_at_start={}, started_at_ms=NOW_MS, deadline_s=1, tolerance_s=1),
-        ask_ends=dict,
-        max_record_bytes=1,
-        publisher=other,
-        query_id="query",
-        at_ms=last_ms,
-        started=started,
-    )
-    one = Batch(driver=driver, rows=other, batch_id=batch_id)
+def begun(store: StampedStore, *, last_ms: int = 0, started: bool = True) -> Batch:
+    driver = idle_driver(store=store, at_ms=last_ms, started=started)
+    one = batch_of(driver)
     begin(one)
-    assert driver.at_ms == one.clock.at_ms
-    return one.clock
-
-
-def stamp(*, at_ms: int, batch_id: int, query_id: str = "query") -> Stamp:
-    return Stamp(query_id=query_id, batch_id=batch_id, at_ms=at_ms, behind=(), reason=None)
+    assert driver.at_ms == one.at_ms
+    return one
 
 
 def test_batch_takes_the_machines_time() -> None:
@@ -70,18 +52,33 @@ def test_clock_that_went_back_moves_on_by_a_millisecond(ahead_ms: int) -> None:
 
 
 def test_first_batch_after_a_start_goes_on_after_what_the_tables_say() -> None:
-    written = stamp(at_ms=NOW_MS + HOUR_MS, batch_id=4)
+    written = stamp_of(at_ms=NOW_MS + HOUR_MS, batch_id=4)
 
     assert begun(StampedStore(written), started=False).at_ms == written.at_ms + 1
 
 
-def test_replayed_batch_has_the_time_of_its_first_write() -> None:
-    written = stamp(at_ms=NOW_MS - HOUR_MS, batch_id=5)
+def test_replayed_batch_has_the_stamp_and_the_time_of_its_first_write() -> None:
+    written = stamp_of(at_ms=NOW_MS - HOUR_MS)
 
-    assert begun(StampedStore(written), started=False, batch_id=5) == written
+    again = begun(StampedStore(written), started=False)
+
+    assert (again.is_replay, again.clock, again.at_ms) == (True, written, NOW_MS - HOUR_MS)
 
 
 def test_same_batch_number_of_another_checkpoint_is_no_replay() -> None:
-    written = stamp(at_ms=NOW_MS - HOUR_MS, batch_id=5, query_id="earlier")
+    written = stamp_of(at_ms=NOW_MS - HOUR_MS, query_id="earlier")
 
-    assert begun(StampedStore(written), started=False, batch_id=5).at_ms == NOW_MS
+    new = begun(StampedStore(written), started=False)
+
+    assert (new.is_replay, new.at_ms) == (False, NOW_MS)
+
+
+def test_batch_left_half_done_is_not_gone_on_with_when_all_is_read_again() -> None:
+    # What it says it has read would count as read, and the reason to read again would be forgotten.
+    half_done = stamp_of(at_ms=NOW_MS - HOUR_MS, positions={("t", 0): Position(7)})
+    doubted = stamp_of(at_ms=NOW_MS - 2 * HOUR_MS, batch_id=4, positions={})
+
+    new = begun(StampedStore(half_done, partition_lag=doubted), started=False)
+
+    assert (new.is_replay, new.at_ms) == (False, NOW_MS)
+    assert new.driver.replayed == frozenset()

@@ -1,0 +1,51 @@
+"""Drivers and batches of which a test names only what it is about; nothing in them reaches Spark or Kafka."""
+
+from typing import Any
+
+from pipeline.config_model import Config
+from pipeline.decode import Filters
+from pipeline.decode_talk import TalkTopics
+from pipeline.driver import Batch, Driver
+from pipeline.gate import Gate
+from pipeline.source import OFFSETS_TOPIC
+from pipeline.stamp import Stamp
+
+CONTROL = Config().control
+FILTERS = Filters(
+    topics_include=(".*",),
+    topics_exclude=(),
+    groups_include=(".*",),
+    groups_exclude=(),
+    talk=TalkTopics(cluster="local", acks=CONTROL.acks_topic, commands=CONTROL.commands_topic),
+)
+
+
+def idle_driver(**fields: Any) -> Driver:
+    """A driver that has not run a batch."""
+    gate = Gate(topic=OFFSETS_TOPIC, started_at_ms=0, deadline_s=60, tolerance_s=90)
+    return Driver(
+        **{
+            "config": Config(),
+            "cluster": "local",
+            "store": None,
+            "owner": "me",
+            "gate": gate,
+            "ask_ends": dict,
+            "filters": FILTERS,
+            "publisher": None,
+            "ghosts": None,
+            "max_record_bytes": 1,
+            "query_id": "query",
+            **fields,
+        }
+    )
+
+
+def batch_of(driver: Driver, **fields: Any) -> Batch:
+    """A batch that no step has seen."""
+    return Batch(**{"driver": driver, "rows": None, "batch_id": 5, **fields})
+
+
+def stamp_of(**fields: Any) -> Stamp:
+    """A stamp of the driver's query."""
+    return Stamp(**{"query_id": "query", "batch_id": 5, "at_ms": 1, **fields})
