@@ -6,90 +6,78 @@ from typing import Any
 import pytest
 
 from pipeline import batch, fold
-from pipeline.batch import _look_back, run, store_groups
-from pipeline.config_model import Config
+from pipeline.batch import run, store_groups
 from pipeline.decode import Summary
 from pipeline.driver import Batch, Driver
-from pipeline.gate import Gate
-from pipeline.store import Stamp
+from pipeline.source import OFFSETS_TOPIC
+from tests.support.batches import batch_of, idle_driver, stamp_of
 
 
 @pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    names: list[str] = []
-    monkeypatch.setattr(fold, "fold_groups", lambda *_args, **_settings: None)
-    monkeypatch.setattr(batch, "_stamped", lambda _batch, rows: rows)
-    monkeypatch.setattr(batch, "_write", lambda _batch, name, _rows: names.append(name))
+def written(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What each write of the table was told."""
+    told: list[dict[str, Any]] = []
+
+    def fold_groups(*_rows: Any, **settings: Any) -> dict[str, Any]:
+        return settings
+
+    monkeypatch.setattr(fold, "fold_groups", fold_groups)
+    monkeypatch.setattr(batch, "stamped", lambda _batch, rows: rows)
+    monkeypatch.setattr(batch, "write", lambda _batch, _name, settings: told.append(settings))
     monkeypatch.setattr(Batch, "kind", lambda _self, *_kinds: None)
-    return names
+    return told
 
 
 @pytest.fixture
 def driver() -> Driver:
-    store: Any = SimpleNamespace(read=lambda _name: None)
-    other: Any = None
-    gate = Gate(topic="t", ends_at_start={}, started_at_ms=0, deadline_s=1, tolerance_s=1)
-    return Driver(
-        config=Config(),
-        cluster="c",
-        store=store,
-        owner="me",
-        gate=gate,
-        ask_ends=dict,
-        publisher=other,
-        max_record_bytes=1,
-    )
+    return idle_driver(store=SimpleNamespace(read=lambda _name: None))
 
 
-def run_batches(driver: Driver, *batches: tuple[tuple[int, ...], int]) -> None:
-    for batch_id, (behind, group_records) in enumerate(batches):
-        stamp = Stamp(query_id="q", batch_id=batch_id, at_ms=batch_id, behind=behind, reason=None)
-        rows: Any = None
-        summary = Summary(counts={"group": group_records})
-        run(Batch(driver=driver, rows=rows, batch_id=batch_id, stamp=stamp, summary=summary), (store_groups,))
+def run_batches(driver: Driver, *batches: dict[str, Any]) -> None:
+    for batch_id, given in enumerate(batches):
+        reread = [(OFFSETS_TOPIC, number) for number in given.get("reread", ())]
+        one = batch_of(
+            driver,
+            batch_id=batch_id,
+            stamp=stamp_of(batch_id=batch_id, behind=given.get("behind", ()), reread=tuple(reread)),
+            summary=Summary(counts={"group": given.get("groups", 0)}),
+        )
+        run(one, (store_groups,))
 
 
 @pytest.mark.parametrize(
     ("batches", "times"),
     [
-        pytest.param([((), 0)], 1, id="first batch"),
-        pytest.param([((), 0), ((), 0), ((), 0)], 1, id="nothing new"),
-        pytest.param([((), 0), ((), 1), ((), 0)], 2, id="group records"),
-        # Groups of an earlier checkpoint stay until then, and those that are gone must not stay longer.
-        pytest.param([((3, 7), 0), ((7,), 0), ((), 0), ((), 0)], 3, id="partitions read to their end"),
+        pytest.param([{}], 1, id="first batch"),
+        pytest.param([{}, {}, {}], 1, id="nothing new"),
+        pytest.param([{}, {"groups": 1}, {}], 2, id="group records"),
+        # Groups that are not in the log any more stay until then, and must not stay longer.
+        pytest.param([{"behind": (3, 7)}, {"behind": (7,)}, {}, {}], 3, id="partitions read to their end"),
+        # It may be read to its end by the same batch, without a single record of a group.
+        pytest.param([{}, {"reread": (3,)}, {}], 2, id="partition read again"),
     ],
 )
 def test_groups_are_written_when_they_may_have_changed(
-    written: list[str], driver: Driver, batches: list[tuple[tuple[int, ...], int]], times: int
+    written: list[dict[str, Any]], driver: Driver, batches: list[dict[str, Any]], times: int
 ) -> None:
     run_batches(driver, *batches)
 
-    assert written == ["consumer_groups"] * times
+    assert len(written) == times
 
 
-@pytest.mark.parametrize(
-    ("groups_of", "lag_of", "is_foreign"),
-    [
-        pytest.param("earlier", "earlier", True, id="new checkpoint"),
-        pytest.param("q", "q", False, id="same checkpoint"),
-        pytest.param("q", "earlier", False, id="new checkpoint, first batch half done"),
-        pytest.param(None, "earlier", True, id="new checkpoint, stamp cut off with the log"),
-        pytest.param(None, "q", False, id="same checkpoint, stamp cut off with the log"),
-        pytest.param(None, None, False, id="new tables"),
-    ],
-)
-def test_groups_of_another_checkpoint_are_known_as_such(
-    driver: Driver, groups_of: str | None, lag_of: str | None, is_foreign: bool
+def test_groups_are_told_which_partitions_are_read_again_and_which_are_behind(
+    written: list[dict[str, Any]], driver: Driver
 ) -> None:
-    queries = {"consumer_groups": groups_of, "partition_lag": lag_of}
-    stamps = {
-        name: Stamp(query_id=query_id, batch_id=8, at_ms=1, behind=(), reason=None)
-        for name, query_id in queries.items()
-        if query_id
-    }
-    store: Any = SimpleNamespace(stamp=stamps.get)
-    driver.store, driver.query_id = store, "q"
+    run_batches(driver, {"reread": (3, 1), "behind": (3,)})
 
-    _look_back(driver, batch_id=9)
+    assert written == [{"reread": (1, 3), "behind": (3,)}]
 
-    assert ("consumer_groups" in driver.foreign) == is_foreign
+
+def test_batch_left_half_done_writes_only_the_groups_that_it_has_not_written(
+    written: list[dict[str, Any]], driver: Driver
+) -> None:
+    driver.replayed = frozenset({"topic_offsets", "consumer_groups"})
+
+    run_batches(driver, {"groups": 1})
+
+    assert written == []

@@ -1,17 +1,17 @@
 """When the tables of what members and operators say are written, and from what."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from pipeline import batch, fold_talk
 from pipeline.batch import store_talk
-from pipeline.config_model import Config
 from pipeline.decode import Summary
-from pipeline.driver import Batch, Driver
-from pipeline.gate import Gate
-from pipeline.store import Stamp
+from pipeline.driver import Batch
+from pipeline.positions import PartitionKey
+from tests.support.batches import CONTROL, batch_of, idle_driver, stamp_of
+
+ACKS, COMMANDS = (CONTROL.acks_topic, 0), (CONTROL.commands_topic, 0)
 
 
 class Rows:
@@ -33,28 +33,15 @@ def written(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     sizes: dict[str, int] = {}
     monkeypatch.setattr(fold_talk, "fold_acks", lambda stored, *_rows, **_settings: stored)
     monkeypatch.setattr(fold_talk, "fold_orders", lambda stored, *_rows: stored)
-    monkeypatch.setattr(batch, "_stamped", lambda _batch, rows: rows)
-    monkeypatch.setattr(batch, "_write", lambda _batch, name, rows: sizes.update({name: rows.n}))
+    monkeypatch.setattr(batch, "stamped", lambda _batch, rows: rows)
+    monkeypatch.setattr(batch, "write", lambda _batch, name, rows: sizes.update({name: rows.n}))
     monkeypatch.setattr(Batch, "kind", lambda _self, *_kinds: None)
     return sizes
 
 
-def talk(*, foreign: frozenset[str] = frozenset(), **counts: int) -> Batch:
-    store: Any = SimpleNamespace(read=lambda _name: Rows())
-    other: Any = None
-    driver = Driver(
-        config=Config(),
-        cluster="c",
-        store=store,
-        owner="me",
-        gate=Gate(topic="t", ends_at_start={}, started_at_ms=0, deadline_s=1, tolerance_s=1),
-        ask_ends=dict,
-        publisher=other,
-        max_record_bytes=1,
-        foreign=foreign,
-    )
-    stamp = Stamp(query_id="q", batch_id=0, at_ms=1, behind=(), reason=None)
-    return Batch(driver=driver, rows=other, batch_id=0, stamp=stamp, summary=Summary(counts=counts))
+def talk(*reread: PartitionKey, **counts: int) -> Batch:
+    driver = idle_driver(store=SimpleNamespace(read=lambda _name: Rows()))
+    return batch_of(driver, stamp=stamp_of(reread=reread), summary=Summary(counts=counts))
 
 
 def test_nothing_said_writes_nothing(written: dict[str, int]) -> None:
@@ -69,9 +56,24 @@ def test_what_was_said_is_added_to_what_is_stored(written: dict[str, int]) -> No
     assert written == {"acks": 3}
 
 
-def test_words_read_under_another_checkpoint_go_with_its_first_batch_whether_any_are_said_or_not(
+def test_topic_read_again_replaces_what_is_stored_whether_anything_is_said_in_it_or_not(
     written: dict[str, int],
 ) -> None:
-    store_talk(talk(foreign=frozenset({"acks", "orders"}), orders=1))
+    store_talk(talk(ACKS, COMMANDS, orders=1))
 
     assert written == {"acks": 0, "orders": 0}
+
+
+def test_topic_read_again_leaves_what_is_said_in_the_other_one(written: dict[str, int]) -> None:
+    store_talk(talk(ACKS, orders=1))
+
+    assert written == {"acks": 0, "orders": 3}
+
+
+def test_table_that_holds_the_batch_is_not_written_again(written: dict[str, int]) -> None:
+    again = talk(ACKS, orders=1)
+    again.driver.replayed = frozenset({"acks"})
+
+    store_talk(again)
+
+    assert written == {"orders": 3}
