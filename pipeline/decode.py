@@ -218,13 +218,11 @@ def _records(
         )
     ]
     headers = np.isin(columns.record_type.fill_null(-1).to_numpy(), HEADER_TYPES)
-    groups, bad_groups = group_rows(batch.filter(pa.array(headers)), wants_group)
-    counts["group"] += len(groups)
-    counts["bad"] += int(np.count_nonzero(is_bad)) + len(bad_groups)
-    if groups:
-        yield rows_of(groups)
-    if bad_groups:
-        yield rows_of(bad_groups)
+    groups = group_rows(batch.filter(pa.array(headers)), wants_group)
+    counts["group"] += len(groups.good)
+    counts["group_superseded"] += groups.superseded
+    counts["bad"] += int(np.count_nonzero(is_bad)) + len(groups.bad)
+    yield from (rows_of(rows) for rows in (groups.good, groups.bad) if rows)
     yield from (rows for rows in bad if rows.num_rows)
 
 

@@ -1,10 +1,11 @@
-"""Decode: group records, one by one; they come with rebalances, not with commits, so there are few.
+"""Decode: group records, one by one, the newest of each group; they come with rebalances, so there are few.
 
 A classic group's record is read whole. Of the other types only the header record counts here: it says that
 the group exists and of which type it is.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -36,26 +37,54 @@ GROUP_COLUMNS = tuple(StructField(name, CONSUMER_GROUPS[name].dataType) for name
 CONSUMER_PROTOCOL = "consumer"
 
 
-def group_rows(records: pa.RecordBatch, wants_group: Callable[[str], bool]) -> tuple[list[Row], list[Row]]:
-    """Rows of kind 'group' and 'group_tombstone', and rows of kind 'bad'.
+@dataclass(slots=True)
+class GroupRows:
+    """What the group records of one Arrow batch came to."""
 
-    A group whose own record is whole but whose members sent something unreadable gives both: the group's row
-    names every such member, the one bad row keeps the bytes.
+    good: list[Row] = field(default_factory=list)
+    """Of kind 'group' and 'group_tombstone', one of each record key: the newest that can be read."""
+    bad: list[Row] = field(default_factory=list)
+    """Of kind 'bad'."""
+    superseded: int = 0
+    """Records that were not looked into, since a newer one of the same key is among the good."""
+
+
+def group_rows(records: pa.RecordBatch, wants_group: Callable[[str], bool]) -> GroupRows:
+    """Rows of the newest record of each group.
+
+    A group whose own record is whole but whose members sent something unreadable gives a good row and a bad one:
+    the group's row names every such member, the one bad row keeps the bytes.
     """
-    good: list[Row] = []
-    bad: list[Row] = []
-    for record in _raw(records).to_pylist():
-        try:
-            group_id = group_id_of(record["key"])
-            if wants_group(group_id):
-                row = _row(group_id, record)
-                good.append(row)
-                unreadable = [m for m in row["members"] if m["error"]]
-                if unreadable:
-                    bad.append(_bad(record, _why(unreadable)))
-        except DecodeError as error:
-            bad.append(_bad(record, str(error)))
-    return good, bad
+    rows = GroupRows()
+    raw, keys = _raw(records), records["key"].to_pylist()
+    partitions, offsets = (records[name].to_pylist() for name in ("partition", "offset"))
+    done: set[tuple[int, bytes]] = set()
+    # A record of a large group takes a tenth of a second, and each member that comes or goes leaves one.
+    for index in sorted(range(len(keys)), key=lambda i: offsets[i], reverse=True):
+        place = (partitions[index], keys[index])
+        if place in done:
+            rows.superseded += 1
+        elif _add_row(rows, raw.slice(index, 1), wants_group):
+            done.add(place)
+    return rows
+
+
+def _add_row(rows: GroupRows, record_of_one: pa.RecordBatch, wants_group: Callable[[str], bool]) -> bool:
+    """Whether the record says what the group is now, so that older ones of its key no longer matter."""
+    (record,) = record_of_one.to_pylist()
+    try:
+        group_id = group_id_of(record["key"])
+        if not wants_group(group_id):
+            return False
+        row = _row(group_id, record)
+    except DecodeError as error:
+        rows.bad.append(_bad(record, str(error)))
+        return False
+    rows.good.append(row)
+    unreadable = [m for m in row["members"] if m["error"]]
+    if unreadable:
+        rows.bad.append(_bad(record, _why(unreadable)))
+    return True
 
 
 def _raw(records: pa.RecordBatch) -> pa.RecordBatch:

@@ -147,6 +147,16 @@ def test_group_record_gives_members_with_subscription_and_assignment(spark: Spar
     )
 
 
+def test_superseded_group_records_are_counted(spark: SparkSession) -> None:
+    record = encode_group_metadata_key("g")
+    rows = decode(records(spark, *((record, metadata(b"")) for _ in range(5)), (record, None)), ALL)
+
+    summary = summarise(rows)
+
+    assert (summary.group_records, summary.counts["group_superseded"]) == (1, 5)
+    assert picked(rows.where("group_id = 'g'"), "row_kind", "position") == [("group_tombstone", 5)]
+
+
 def test_unreadable_subscription_keeps_the_group_and_quarantines_the_bytes(spark: SparkSession) -> None:
     rows = decode(records(spark, (encode_group_metadata_key("g"), metadata(b"\x00\x03\x00"))), ALL)
 

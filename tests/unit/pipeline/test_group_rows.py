@@ -1,9 +1,13 @@
 """Group records whose bytes are whole and whose content is not what anybody expects."""
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pytest
 
 from assignor.protocol.group_metadata import GroupMember
+from assignor.protocol.offsets import encode_group_metadata_key
+from pipeline import decode_groups
 from pipeline.columns import TIMESTAMP
 from pipeline.decode_groups import group_rows
 from tests.support.group_records import group_record, member
@@ -29,8 +33,8 @@ def records(
 
 
 def rows(batch: pa.RecordBatch) -> tuple[int, list[str]]:
-    good, bad = group_rows(batch, lambda _group: True)
-    return len(good), [row["reason"] for row in bad]
+    found = group_rows(batch, lambda _group: True)
+    return len(found.good), [row["reason"] for row in found.bad]
 
 
 @pytest.mark.parametrize("at_us", [0, YEAR_33658_US], ids=["1970", "33658"])
@@ -39,7 +43,7 @@ def test_record_of_any_time_is_read(at_us: int) -> None:
 
 
 def test_bad_record_keeps_its_time_whatever_it_is() -> None:
-    _, (bad,) = group_rows(records(member("m", subscription=TORN), at_us=YEAR_33658_US), lambda _group: True)
+    (bad,) = group_rows(records(member("m", subscription=TORN), at_us=YEAR_33658_US), lambda _group: True).bad
 
     assert pa.array([bad["timestamp"]], TIMESTAMP).cast(pa.int64()).to_pylist() == [YEAR_33658_US]
 
@@ -64,6 +68,91 @@ def test_record_with_many_unreadable_members_is_in_quarantine_once() -> None:
     ],
 )
 def test_rebalance_protocol_follows_the_selected_assignor(assignor: str, protocol: str | None) -> None:
-    (row,), _ = group_rows(records(member("m", "t"), assignor=assignor), lambda _group: True)
+    (row,) = group_rows(records(member("m", "t"), assignor=assignor), lambda _group: True).good
 
     assert (row["assignor"], row["rebalance_protocol"]) == (assignor, protocol)
+
+
+def log_of(*values: bytes | None, offsets: list[int] | None = None, key: str = "g") -> pa.RecordBatch:
+    """Records of one group, oldest first unless `offsets` says otherwise."""
+    n = len(values)
+    return pa.RecordBatch.from_pydict(
+        {
+            "topic": ["__consumer_offsets"] * n,
+            "partition": pa.array([3] * n, pa.int32()),
+            "offset": offsets or list(range(n)),
+            "timestamp": pa.array([0] * n, TIMESTAMP),
+            "key": pa.array([encode_group_metadata_key(key)] * n, pa.binary()),
+            "value": pa.array(values, pa.binary()),
+        }
+    )
+
+
+def generation(number: int) -> bytes:
+    return group_record("g", member("m", "t"), generation=number).value or b""
+
+
+def everything(_group: str) -> bool:
+    return True
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The values that were decoded."""
+    seen: list[bytes] = []
+    decode: Callable[[bytes], object] = decode_groups.decode_group_metadata
+
+    def noting(value: bytes) -> object:
+        seen.append(value)
+        return decode(value)
+
+    monkeypatch.setattr(decode_groups, "decode_group_metadata", noting)
+    return seen
+
+
+def test_only_the_newest_record_of_a_group_is_decoded_and_the_others_are_counted(
+    decoded: list[bytes],
+) -> None:
+    found = group_rows(log_of(generation(2), generation(3), generation(1), offsets=[5, 9, 4]), everything)
+
+    assert [(row["generation"], row["position"]) for row in found.good] == [(3, 9)]
+    assert found.superseded == 2
+    assert len(decoded) == 1
+
+
+def test_bad_record_does_not_hide_the_good_one_before_it() -> None:
+    found = group_rows(log_of(generation(1), generation(2), TORN, b"\xff"), everything)
+
+    assert [row["generation"] for row in found.good] == [2]
+    assert sorted(row["offset"] for row in found.bad) == [2, 3]
+    assert found.superseded == 1
+
+
+def test_tombstone_supersedes_what_is_before_it_and_not_what_comes_after() -> None:
+    gone = group_rows(log_of(generation(1), None), everything)
+    back = group_rows(log_of(generation(1), None, generation(1)), everything)
+
+    assert [row["row_kind"] for row in gone.good] == ["group_tombstone"]
+    assert [row["row_kind"] for row in back.good] == ["group"]
+    assert (gone.superseded, back.superseded) == (1, 2)
+
+
+def test_groups_and_partitions_of_the_offsets_topic_are_kept_apart() -> None:
+    here, other = log_of(generation(1)), log_of(generation(2), key="other")
+    elsewhere = here.set_column(1, "partition", pa.array([4], pa.int32()))
+    (batch,) = pa.Table.from_batches([here, other, elsewhere]).combine_chunks().to_batches()
+
+    found = group_rows(batch, everything)
+
+    assert sorted((row["group_id"], row["offsets_partition"]) for row in found.good) == [
+        ("g", 3),
+        ("g", 4),
+        ("other", 3),
+    ]
+    assert found.superseded == 0
+
+
+def test_group_that_is_not_wanted_has_no_row_and_no_count() -> None:
+    found = group_rows(log_of(generation(1), generation(2)), lambda _group: False)
+
+    assert (found.good, found.bad, found.superseded) == ([], [], 0)
