@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import typer
 
 from pipeline.cli.lag import MEASURES, PARTITION, GroupsOption, TopicsOption
+from pipeline.cli.old_offsets import limit_of, with_is_old
 from pipeline.cli.output import Column, FormatOption, WideOption, names, note, progress, show
 from pipeline.cli.place import ConfigOption, TablesOption, find
 from pipeline.cli.times import parse_time
@@ -51,13 +52,15 @@ def history(
 
     Example: lagwise history --group billing --at 2026-01-31T12:00:00Z
 
+    The marks are those of `lagwise lag`.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     now = datetime.now(tz=timezone.utc)
     end = parse_time(at, now=now) if at else now
     start = end - _LOOK_BACK if at else parse_time(since, now=now)
+    place = find(tables, config)
     with progress("reading lag_history"):
-        rows = find(tables, config).tables.read(
+        rows = place.tables.read(
             "lag_history",
             columns=names(_COLUMNS),
             where=all_of(
@@ -67,7 +70,9 @@ def history(
                 None if partition is None else pc.field("partition") == partition,
             ),
         )
-    rows = rows.sort_by([(name, "ascending") for name in (_UPDATED, *_KEY)])
+    rows = with_is_old(rows, limit_of(place.config)).sort_by(
+        [(name, "ascending") for name in (_UPDATED, *_KEY)]
+    )
     rows = _newest(rows) if at else rows
     show(rows, _COLUMNS, output=output, wide=wide)
     if not rows.num_rows:

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import typer
 
 from pipeline.cli.lag_totals import TotalBy, totals
+from pipeline.cli.old_offsets import lag_cell, limit_of, log_end_cell, warning, with_is_old
 from pipeline.cli.output import Column, FormatOption, Row, WideOption, names, note, plain, progress, show
 from pipeline.cli.place import ConfigOption, Place, TablesOption, find
 from pipeline.reading import all_of, matches
@@ -44,8 +45,8 @@ def _status_cell(row: Row) -> str:
 
 MEASURES = (
     Column(header="CURRENT-OFFSET", name="committed_offset", is_number=True),
-    Column(header="LOG-END-OFFSET", name="log_end_offset", is_number=True),
-    Column(header="LAG", name="lag", is_number=True),
+    Column(header="LOG-END-OFFSET", name="log_end_offset", cell=log_end_cell, is_number=True),
+    Column(header="LAG", name="lag", cell=lag_cell, is_number=True),
     Column(header="CONSUMER-ID", name="member_id"),
     Column(header="HOST", name="client_host"),
     Column(header="CLIENT-ID", name="client_id"),
@@ -65,7 +66,7 @@ MEASURES = (
     Column(header="UPDATED-AT", name="updated_at", is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )
-"""What `partition_lag` and `lag_history` have in common."""
+"""What `partition_lag` and `lag_history` have in common; shown of rows `with_is_old`."""
 
 PARTITION = (
     Column(header="GROUP", name="group_id"),
@@ -103,7 +104,8 @@ def lag(
 
     Example: lagwise lag --group 'billing-*' --top 20
 
-    A status with * is provisional; LAG-SECONDS with > is a lower bound; - is unknown or none.
+    A status with * is provisional. LAG with ~ follows from an old log end: no broker has told it anew.
+    LAG-SECONDS with > is a lower bound. - is unknown or none.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     place = find(tables, config)
@@ -113,7 +115,9 @@ def lag(
             columns=names(_COLUMNS),
             where=all_of(matches("group_id", group or ()), matches("topic", topic or ())),
         )
-    _warn(place, rows)
+    limit = limit_of(place.config)
+    rows = with_is_old(rows, limit)
+    _warn(place, rows, limit)
     shown, columns = totals(rows, by=total) if total else (rows, _COLUMNS)
     key: SortKey = sort or ("lag" if top else "group")
     show(ordered(shown, key=key).slice(0, top), columns, output=output, wide=wide)
@@ -130,7 +134,7 @@ def ordered(rows: pa.Table, *, key: SortKey) -> pa.Table:
     return rows.sort_by([*keys, *((name, "ascending") for name in rest)])
 
 
-def _warn(place: Place, rows: pa.Table) -> None:
+def _warn(place: Place, rows: pa.Table, limit: timedelta) -> None:
     age = datetime.now(tz=timezone.utc) - place.tables.written_at("partition_lag")
     if age > timedelta(seconds=_BATCHES_UNTIL_OLD * place.config.trigger.interval_s):
         note(f"the table was written {age.total_seconds():.0f} s ago: is the stream running?")
@@ -140,3 +144,6 @@ def _warn(place: Place, rows: pa.Table) -> None:
             f"* {provisional} of {rows.num_rows} rows are provisional: since the stream started, the offsets "
             "topic has not been read to its end"
         )
+    old = warning(rows, limit, place.tables)
+    if old:
+        note(old)

@@ -25,6 +25,7 @@ _SUMS = (
     Column(header="PARTITIONS", name="partitions", is_number=True),
     Column(header="LAG", name="lag", is_number=True),
     Column(header="UNKNOWN", name="unknown_lag", is_number=True),
+    Column(header="OLD", name="old_lag", is_number=True),
     Column(header="MAX-LAG", name="max_lag", is_number=True),
     Column(header="LAG-SECONDS", name="lag_seconds", is_number=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
@@ -34,8 +35,9 @@ _SUMS = (
 def totals(rows: pa.Table, *, by: TotalBy) -> tuple[pa.Table, tuple[Column, ...]]:
     """One row per group, per topic of a group or per member of a group, and the columns that show it.
 
-    `lag` sums the partitions whose lag is known and is null when none is; `unknown_lag` counts the others.
-    `lag_seconds` is the largest. Partitions that nobody owns add up in a member of null.
+    `lag` sums the partitions whose lag is known and is null when none is; `unknown_lag` counts the others,
+    `old_lag` those that are marked as old (`with_is_old`). `lag_seconds` is the largest.
+    Partitions that nobody owns add up in a member of null.
     """
     keys = list(_KEYS[by])
     grouped = rows.group_by(keys).aggregate(
@@ -43,10 +45,13 @@ def totals(rows: pa.Table, *, by: TotalBy) -> tuple[pa.Table, tuple[Column, ...]
             ("partition", "count"),
             ("lag", "sum"),
             ("lag", "count", pc.CountOptions(mode="only_null")),
+            ("is_old", "sum"),
             ("lag", "max"),
             ("lag_seconds", "max"),
         ]
     )
-    summed = grouped.rename_columns([*keys, "partitions", "lag", "unknown_lag", "max_lag", "lag_seconds"])
+    summed = grouped.rename_columns(
+        [*keys, "partitions", "lag", "unknown_lag", "old_lag", "max_lag", "lag_seconds"]
+    )
     shown = tuple(Column(header=_HEADERS[key], name=key) for key in keys if key in _HEADERS)
     return summed, (*shown, *_SUMS)
