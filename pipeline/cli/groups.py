@@ -3,10 +3,12 @@
 from typing import Annotated, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 
 from pipeline.cli.lag import GroupsOption
 from pipeline.cli.output import (
+    NONE,
     Column,
     FormatOption,
     Row,
@@ -19,12 +21,14 @@ from pipeline.cli.output import (
     show,
 )
 from pipeline.cli.place import ConfigOption, TablesOption, find
-from pipeline.reading import matches
+from pipeline.errors import MissingTableError
+from pipeline.reading import Tables, matches
 
 
 def _member_count(row: Row) -> str:
-    # The brokers keep the members of a KIP-848 group in records that are not read: how many there are is not known.
-    return plain(None) if row["group_type"] == "consumer" else str(len(row["members"] or ()))
+    # The brokers keep the members of all but classic groups in records of their own: none seen is not none.
+    members = row["members"]
+    return str(len(members)) if members or (row["group_type"] == "classic" and members is not None) else NONE
 
 
 _GROUPS = (
@@ -84,12 +88,14 @@ def groups(
 
     Example: lagwise groups --members --group billing
 
+    A group of type - has commits and no record of its own: its consumers use assign(), or an admin has committed for
+    it. Who they are is not known; kafka-consumer-groups shows such a group as Empty.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
+    stored, wanted = find(tables, config).tables, matches("group_id", group or ())
     with progress("reading consumer_groups"):
-        rows = find(tables, config).tables.read(
-            "consumer_groups", columns=names(_GROUPS), where=matches("group_id", group or ())
-        )
+        rows = stored.read("consumer_groups", columns=names(_GROUPS), where=wanted)
+        rows = pa.concat_tables([rows, _without_record(rows, stored, wanted)], promote_options="default")
     rows = rows.sort_by([("group_id", "ascending"), ("cluster", "ascending")])
     if members:
         show(_by_member(rows), _MEMBERS, output=output, wide=wide)
@@ -98,6 +104,20 @@ def groups(
     if not rows.num_rows:
         note("no group matches")
         raise typer.Exit(1)
+
+
+def _without_record(known: pa.Table, tables: Tables, wanted: pc.Expression | None) -> pa.Table:
+    """Groups that have commits only, in the columns of `known`: all null but for name, cluster and newest time."""
+    keys = ["cluster", "group_id"]
+    try:
+        lag = tables.read("partition_lag", columns=[*keys, "updated_at"], where=wanted)
+    except MissingTableError:
+        return known.slice(0, 0)
+    committed = lag.group_by(keys).aggregate([("updated_at", "max")])
+    others = committed.join(known.select(keys), keys=keys, join_type="left anti").to_pylist()
+    rows = [{**{key: row[key] for key in keys}, "updated_at": row["updated_at_max"]} for row in others]
+    nullable = pa.schema([field.with_nullable(True) for field in known.schema])
+    return pa.Table.from_pylist(rows, schema=nullable)
 
 
 def _by_member(groups_rows: pa.Table) -> pa.Table:

@@ -1,6 +1,8 @@
 import json
 from typing import Any
 
+import pytest
+
 _MEMBER = {"client_id": "c", "client_host": "/h", "topics": ["t"], "owned": {}, "assigned": {}}
 _GROUP = {
     "state": "Stable",
@@ -21,6 +23,41 @@ def test_groups_come_in_order_with_member_counts(world: Any) -> None:
         ["alone", "consumer", "-", "-", "-", "-", "-"],
         ["billing", "classic", "Stable", "range", "eager", "4", "2"],
     ]
+
+
+@pytest.mark.parametrize("group_type", ["consumer", "share", "streams"])
+def test_members_that_are_not_read_are_unknown_and_never_0(world: Any, group_type: str) -> None:
+    world.write("consumer_groups", {"group_type": group_type, "members": []})
+
+    assert world.lines("groups") == [["billing", group_type, "-", "-", "-", "-", "-"]]
+
+
+def test_classic_group_without_members_has_0(world: Any) -> None:
+    world.write("consumer_groups", {"state": "Empty", "members": []})
+
+    assert world.lines("groups")[0][-1] == "0"
+
+
+def test_group_with_commits_and_without_a_record_is_listed_with_nothing_known(world: Any) -> None:
+    world.write("consumer_groups", _GROUP)
+    world.write(
+        "partition_lag",
+        {"lag": 3},
+        {"group_id": "assigned", "lag": 3},
+        {"group_id": "assigned", "partition": 1, "lag": 3},
+        {"cluster": "d", "group_id": "billing"},
+    )
+
+    assert [line[:3] for line in world.lines("groups")] == [
+        ["assigned", "-", "-"],
+        ["billing", "classic", "Stable"],
+        ["billing", "-", "-"],
+    ]
+    assert world.lines("groups", "-g", "ass*") == [["assigned", "-", "-", "-", "-", "-", "-"]]
+    (group,) = json.loads(world.run("groups", "-g", "assigned", "-o", "json").stdout)
+    assert (group["group_type"], group["members"], group["cluster"]) == (None, None, "c")
+    assert group["updated_at"] == "2026-01-31T12:00:00.000000Z"
+    assert "assigned" not in world.run("groups", "--members").stdout
 
 
 def test_assignment_of_members_reads_as_kafkas_tool_writes_it(world: Any) -> None:
