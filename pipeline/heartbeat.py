@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 FILE_NAME = "_owner.json"
 BEAT_EVERY_S = 5.0
+SILENT_AFTER_S = 60.0
+"""Twelve beats missed. A host that swaps, a paused virtual machine or a slow network disk may cost some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

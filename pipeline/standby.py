@@ -20,9 +20,8 @@ from pipeline.secret_values import resolve
 
 log = logging.getLogger(__name__)
 
-PATIENCE_S = 60.0
-"""Twelve beats missed. A host that swaps, a paused virtual machine or a slow network disk may cost some; taking over
-too early loses nothing, but costs the start of a driver."""
+PATIENCE_S = heartbeat.SILENT_AFTER_S
+"""Taking over too early loses nothing, but costs the start of a driver."""
 
 _TABLE = "partition_lag"
 _TOLERATED_INTERVALS = 3

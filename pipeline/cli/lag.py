@@ -7,10 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
+from pipeline import heartbeat
 from pipeline.cli.lag_totals import TotalBy, totals
 from pipeline.cli.old_offsets import lag_cell, limit_of, log_end_cell, warning, with_is_old
 from pipeline.cli.output import Column, FormatOption, Row, WideOption, names, note, plain, progress, show
 from pipeline.cli.place import ConfigOption, Place, TablesOption, find
+from pipeline.errors import StoreError
 from pipeline.reading import all_of, matches
 
 _KEY = ("group_id", "topic", "partition", "member_id", "client_id", "client_host", "cluster")
@@ -135,9 +137,10 @@ def ordered(rows: pa.Table, *, key: SortKey) -> pa.Table:
 
 
 def _warn(place: Place, rows: pa.Table, limit: timedelta) -> None:
-    age = datetime.now(tz=timezone.utc) - place.tables.written_at("partition_lag")
+    now = datetime.now(tz=timezone.utc)
+    age = now - place.tables.written_at("partition_lag")
     if age > timedelta(seconds=_BATCHES_UNTIL_OLD * place.config.trigger.interval_s):
-        note(f"the table was written {age.total_seconds():.0f} s ago: is the stream running?")
+        note(_stream_words(place.tables.root, age.total_seconds(), now))
     provisional = pc.sum(rows["provisional"]).as_py() or 0
     if provisional:
         note(
@@ -147,3 +150,16 @@ def _warn(place: Place, rows: pa.Table, limit: timedelta) -> None:
     old = warning(rows, limit, place.tables)
     if old:
         note(old)
+
+
+def _stream_words(root: str, age_s: float, now: datetime) -> str:
+    """Why the newest rows are so old, as far as the driver's sign of life tells."""
+    try:
+        beat = heartbeat.read(root)
+    except StoreError:
+        beat = None
+    if beat is not None and beat.is_stopped:
+        return f"the table was written {age_s:.0f} s ago: the stream was stopped"
+    if beat is not None and abs(now.timestamp() - beat.at_ms / 1000) < heartbeat.SILENT_AFTER_S:
+        return f"the stream is running (driver {plain(beat.owner)}); its newest batch was written {age_s:.0f} s ago"
+    return f"the table was written {age_s:.0f} s ago: is the stream running?"
