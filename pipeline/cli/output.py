@@ -1,7 +1,8 @@
 """How rows are printed: aligned text for people, JSON and CSV for programs.
 
 On a terminal the text is a table in colour; in a pipe it is plain and never cut. JSON is one array of objects
-and CSV has a header, both under the names of the table's columns, with null as null or as nothing.
+and CSV has a header, both under the names of the table's columns, with null as null or as nothing. CSV is raw in
+a pipe or a file, quoted where it must be; on a terminal no name can steer it.
 """
 
 import csv
@@ -24,7 +25,13 @@ from rich.text import Text
 Row = dict[str, Any]
 Format = Literal["table", "json", "csv"]
 FormatOption = Annotated[
-    Format, typer.Option("--output", "-o", help="Text for people, or json or csv for programs.")
+    Format,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Text for people, or json or csv for programs. csv holds names as they are; "
+        "on a terminal their control characters are escaped.",
+    ),
 ]
 WideOption = Annotated[
     bool, typer.Option("--wide", "-w", help="More columns; json and csv always have them.")
@@ -94,7 +101,10 @@ def plain(value: Any) -> str:
         return f"{value:.1f}"
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%dT%H:%M:%SZ")
-    text = value.hex() if isinstance(value, bytes) else str(value)
+    return _printable(value.hex() if isinstance(value, bytes) else str(value))
+
+
+def _printable(text: str) -> str:
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
 
 
@@ -140,7 +150,12 @@ def _show_json(rows: pa.Table) -> None:
 def _show_csv(rows: pa.Table) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(rows.column_names)
-    writer.writerows([_csv_cell(value) for value in row.values()] for row in iterate(rows))
+    cell = _csv_cell_on_terminal if sys.stdout.isatty() else _csv_cell
+    writer.writerows([cell(value) for value in row.values()] for row in iterate(rows))
+
+
+def _csv_cell_on_terminal(value: Any) -> Any:
+    return _printable(value) if isinstance(value, str) else _csv_cell(value)
 
 
 def _csv_cell(value: Any) -> Any:
