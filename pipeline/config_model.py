@@ -282,10 +282,14 @@ class PlanConfig(_Section):
             strategy=rule.strategy or self.strategy,
             dry_run=self.dry_run if rule.dry_run is None else rule.dry_run,
             auto_offset_reset=rule.auto_offset_reset or self.auto_offset_reset,
-            guards=self.guards.model_copy(update=rule.guards.model_dump(exclude_unset=True)),
+            guards=self.guards_of(rule),
             exclude=rule.exclude,
             options=rule.options,
         )
+
+    def guards_of(self, rule: GroupRule) -> GuardsConfig:
+        """The guards of the groups that `rule` matches: its own, and what it leaves out from `[plan.guards]`."""
+        return self.guards.model_copy(update=rule.guards.model_dump(exclude_unset=True))
 
 
 def _check_options(place: int, rule: GroupRule, *, default: str) -> None:

@@ -34,6 +34,23 @@ def test_defaults_are_printed(command: Any, file: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
 
 
+def test_guards_of_a_rule_are_printed_as_they_apply(command: Any, file: Path, tmp_path: Path) -> None:
+    file.write_text(
+        "[plan.guards]\nmin_lag = 7\nsettle_s = 5\npin = ['a']\n"
+        "[[plan.groups]]\npattern = 'b'\nguards = { settle_s = 120 }\n[[plan.groups]]\npattern = 'c'\n",
+        encoding="utf-8",
+    )
+    printed = tmp_path / "printed.toml"
+    printed.write_text(command("config", "check", str(file)).stdout, encoding="utf-8")
+
+    first, second = (rule["guards"] for rule in tomllib.loads(printed.read_text())["plan"]["groups"])
+    assert [(each["min_lag"], each["settle_s"], each["pin"]) for each in (first, second)] == [
+        (7, 120, ["a"]),
+        (7, 5, ["a"]),
+    ]
+    assert all(load(printed).plan.for_group(name) == load(file).plan.for_group(name) for name in "abc")
+
+
 def test_secrets_are_masked_and_warned_of(command: Any, file: Path) -> None:
     file.write_text(
         "[kafka.properties]\n'bootstrap.servers' = 'b'\n'sasl.password' = 'hunter2'\n"
