@@ -11,12 +11,17 @@ from pipeline.secret_values import resolve
 __all__ = ["librdkafka_properties", "resolve", "unresolved"]
 
 
+# librdkafka writes to stderr by itself: several lines a second, of each client, while a broker is away. What a client
+# could not do is told by the one who asked it, once, with the reason.
+_QUIET = {"log_level": "0"}
+
+
 def unresolved(config: Config) -> dict[str, str]:
     """Properties for librdkafka with references as references: what may be put into a plan or a task."""
     # A broker that takes a request and never answers counts as up until this time is over, and librdkafka goes on
     # asking it; the default is a minute.
     timeout_ms = str(config.source.request_timeout_s * 1000)
-    return {"socket.timeout.ms": timeout_ms, **config.kafka.properties}
+    return {**_QUIET, "socket.timeout.ms": timeout_ms, **config.kafka.properties}
 
 
 def librdkafka_properties(config: Config, **overrides: str) -> dict[str, str]:

@@ -1,4 +1,6 @@
 import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 
 from pipeline.config_model import Config, KafkaConfig, SourceConfig
 from pipeline.kafka_client import librdkafka_properties, unresolved
@@ -23,10 +25,19 @@ def test_librdkafka_gets_secrets_and_overrides(monkeypatch: pytest.MonkeyPatch) 
 
     found = librdkafka_properties(config, **{"client.id": "b"})
 
-    assert found == {**_SERVERS, "socket.timeout.ms": "7000", "sasl.password": "hunter2", "client.id": "b"}
-    assert unresolved(config) == {
-        **_SERVERS,
-        "socket.timeout.ms": "7000",
-        "sasl.password": "env:KAFKA_PASSWORD",
-        "client.id": "a",
-    }
+    quiet = {"log_level": "0", "socket.timeout.ms": "7000", **_SERVERS}
+    assert found == {**quiet, "sasl.password": "hunter2", "client.id": "b"}
+    assert unresolved(config) == {**quiet, "sasl.password": "env:KAFKA_PASSWORD", "client.id": "a"}
+
+
+@pytest.mark.parametrize(("wanted", "is_heard"), [({}, False), ({"log_level": "6"}, True)])
+def test_librdkafka_writes_nothing_by_itself_while_a_broker_is_away_unless_it_is_told_to(
+    capfd: pytest.CaptureFixture[str], wanted: dict[str, str], *, is_heard: bool
+) -> None:
+    # Port 9 is discard: nobody listens.
+    admin = AdminClient(librdkafka_properties(_config({"bootstrap.servers": "127.0.0.1:9", **wanted})))
+
+    with pytest.raises(KafkaException):
+        admin.list_topics(timeout=0.5)
+
+    assert ("FAIL" in capfd.readouterr().err) is is_heard
