@@ -59,6 +59,7 @@ MEASURES = (
     Column(header="ISOLATION", name="isolation", is_wide=True),
     Column(header="ARRIVAL/S", name="arrival_rate", is_number=True, is_wide=True),
     Column(header="DRAIN/S", name="drain_rate", is_number=True, is_wide=True),
+    Column(header="ASSIGNED", name="assigned", is_wide=True),
     Column(header="INSTANCE-ID", name="group_instance_id", is_wide=True),
     Column(header="GENERATION", name="generation", is_number=True, is_wide=True),
     Column(header="COMMITTED-AT", name="commit_timestamp", is_wide=True),
