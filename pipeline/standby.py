@@ -26,6 +26,8 @@ PATIENCE_S = heartbeat.SILENT_AFTER_S
 _TABLE = "partition_lag"
 _TOLERATED_INTERVALS = 3
 _LOOK_EVERY_S = 1.0
+# What freezes this process or its disk may freeze the owner too: of a longer gap between two looks no more counts.
+_LONGEST_GAP_S = 5.0
 
 Sign: TypeAlias = Beat | datetime
 """What is different after each sign of life: the beat, or the time of the newest commit where there are no beats."""
@@ -58,20 +60,21 @@ def watch(look: Look, *, patience_s: float, stop: Event, now_s: Callable[[], flo
         now_s: A clock that only goes forward.
     """
     seen: Sign | None = None
-    since_s = now_s()
+    silent_s, last_s = 0.0, now_s()
     while not stop.is_set():
         try:
             newest = look()
         except StoreError as error:
             log.warning("the owner's sign of life cannot be seen", extra={"error": str(error)})
+            newest = seen
         else:
             if newest is None:
                 return
             if seen is None:
                 log.info("standing by: another driver owns the tables", extra={"sign_of_life": str(newest)})
-            if newest != seen:
-                seen, since_s = newest, now_s()
-        silent_s = now_s() - since_s
+        looked_s = now_s()
+        silent_s = silent_s + min(looked_s - last_s, _LONGEST_GAP_S) if newest == seen else 0.0
+        seen, last_s = newest, looked_s
         if silent_s > patience_s:
             log.warning(
                 "no sign of life from the owner of the tables: taking over",

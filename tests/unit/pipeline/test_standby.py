@@ -1,7 +1,7 @@
 """When a standby takes over. Time is the standby's own: a clock that each look moves on by a second."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -39,9 +39,7 @@ def looks_until_turn(*signs: Any, then: Any, patience_s: float = 3) -> int:
             raise sign
         return sign
 
-    clock = itertools.count()
-    seconds: Callable[[], float] = lambda: looks + next(clock) * 0  # noqa: E731 - a second per look
-    standby.watch(look, patience_s=patience_s, stop=Event(), now_s=seconds)
+    standby.watch(look, patience_s=patience_s, stop=Event(), now_s=lambda: float(looks))
     return looks
 
 
@@ -68,6 +66,15 @@ def test_sign_that_cannot_be_seen_is_neither_life_nor_death() -> None:
 
     assert looks_until_turn(beat(1), lost, lost, beat(2), lost, then=None) == 6
     assert looks_until_turn(beat(1), then=lost, patience_s=3) == 1 + 4
+
+
+def test_time_in_which_the_standby_itself_was_frozen_does_not_count() -> None:
+    clock = iter([0.0, 1.0, 2.0, 1_000.0, 1_001.0, 1_002.0])
+    signs = iter([beat(1), beat(1), beat(1), beat(2), None])
+
+    standby.watch(lambda: next(signs), patience_s=60, stop=Event(), now_s=lambda: next(clock))
+
+    assert next(signs, "used up") == "used up"
 
 
 def test_stop_ends_the_waiting() -> None:
