@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from assignor.protocol.migration import Migration
 from pipeline.config_model import Config
 from pipeline.decode import Filters, Summary
 from pipeline.gate import Gate
@@ -38,6 +39,8 @@ class Driver:
     """The tables are about another cluster that had the same name."""
     tombstones_kept_ms: int = 86_400_000
     """How long the offsets topic shows that something was deleted."""
+    migration: Callable[[], Migration] = lambda: "unknown"
+    """Whether the brokers would migrate a classic group online, now or a moment ago."""
     query_id: str = ""
     positions: dict[PartitionKey, Position] = field(default_factory=dict)
     """How far each partition was read by the last batch."""
