@@ -40,6 +40,7 @@ def make_plans(batch: Batch) -> None:
             behind=batch.clock.behind,
             held=batch.clock.held or driver.publisher.unavailable(driver.store.read("recommendations")),
             only=only,
+            migration=driver.migration(),
         ),
         driver.publisher.published,
         driver.states,
