@@ -24,6 +24,7 @@ from pipeline.ghosts import Brokers, GhostHunt
 from pipeline.heartbeat import Heartbeat
 from pipeline.log_offsets import LogOffsetsSettings
 from pipeline.memory import recall
+from pipeline.migration import MigrationWatch
 from pipeline.plan import learn_states
 from pipeline.publish import Publisher
 from pipeline.secret_values import resolve
@@ -140,7 +141,7 @@ class Job:
         admin, reason = self._admin()
         with explained("the Kafka cluster cannot be used", reason):
             found = cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
-        driver = self._driver = self._take_over(spark, found)
+        driver = self._driver = self._take_over(spark, found, admin)
         runner = self._runner = query.Runner(
             driver, stop=self.stop, on_batch=self._finished, steps=self.steps
         )
@@ -154,7 +155,7 @@ class Job:
     def _admin(self) -> tuple[AdminClient, Reason]:
         return listened_to(AdminClient, {"log_level": "0", **kafka_client.librdkafka_properties(self.config)})
 
-    def _take_over(self, spark: SparkSession, found: cluster.Cluster) -> Driver:
+    def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
         if self._driver is not None:
             # Started again: a driver that has come meanwhile is not to be fenced by the one before it.
             ownership.check(self._driver.store, self._driver.owner)
@@ -201,6 +202,7 @@ class Job:
             ),
             max_record_bytes=found.max_record_bytes,
             once=self.once,
+            migration=MigrationWatch(admin),
             gate=self._gate(now_ms),
             ask_ends=EndsAsker(
                 lambda: self._admin()[0], found.topics, timeout_s=config.source.request_timeout_s
