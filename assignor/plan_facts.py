@@ -9,6 +9,7 @@ from assignor.lag import OffsetReset
 from assignor.plan_guards import Guards
 from assignor.plan_state import FRESH, GroupState, PlanState, Ranges
 from assignor.protocol.commands import Orders
+from assignor.protocol.migration import Migration
 
 Decided = Literal["publish", "dry_run", "unchanged", "abstain"]
 
@@ -99,6 +100,8 @@ class Rules:
     max_record_bytes: int
     """Largest control record."""
     guards: Guards
+    migration: Migration = "unknown"
+    """Whether the brokers would migrate the group online."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +152,8 @@ class Decision:
     record: str | None = None
     """The control record's value, when there is something to publish; None in a decision to publish withdraws."""
     valid_until_ms: int | None = None
+    migration: Migration = "unknown"
+    """As the control record says it."""
     plan: PlanState | None = None
     """What became so far of the plan published before this decision."""
     state: GroupState = FRESH

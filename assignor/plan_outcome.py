@@ -6,6 +6,7 @@ from assignor.group import Group
 from assignor.plan_facts import AckFacts, GroupFacts
 from assignor.plan_state import PlanState, PlanStatus
 from assignor.plan_target import Way
+from assignor.protocol.migration import is_why
 
 _LEFT = 0.05
 """A backlog is gone when so much of it is left, or what arrives in `_ARRIVALS_S`: commits come in steps."""
@@ -60,6 +61,18 @@ def superseded(plan: PlanState, why: str, *, now_ms: int) -> PlanState:
 def helped(plan: PlanState | None, group: Group) -> bool:
     """Whether at least half of the lag that the plan was made for is gone; True when there was none."""
     return plan is None or plan.drained_s is not None or 2 * int(group.lag.sum()) <= plan.lag
+
+
+def is_refused_for_migration(plan: PlanState, group: Group, facts: GroupFacts) -> bool:
+    """Whether the members that the plan is for refuse it because of migration, all who have answered.
+
+    Members with other ids may be other programs, or have other settings.
+    """
+    answers = _said(plan, facts)
+    is_same_group = set(plan.target) == set(group.member_ids)
+    return (
+        is_same_group and bool(answers) and all(ack.kind == "refused" and is_why(ack.why) for ack in answers)
+    )
 
 
 def _refusal(plan: PlanState, facts: GroupFacts) -> str | None:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from assignor.protocol.migration import Migration
+
 PlanStatus: TypeAlias = Literal["open", "applied", "partly", "refused", "superseded", "expired"]
 
 Ranges: TypeAlias = Mapping[str, Mapping[str, str]]
@@ -49,6 +51,8 @@ class PlanState:
     """How many were made at that publication."""
     drained_s: float | None = None
     """Seconds from the first publication until the backlog was seen gone; None while it is not."""
+    migration: Migration = "unknown"
+    """As its newest publication says it."""
     is_left: bool = False
     """The group had other members or partitions once its time was over, and is not brought back to the target."""
 

@@ -20,7 +20,7 @@ from assignor.errors import AssignorError
 from assignor.group import Group
 from assignor.plan_facts import Decision, GroupFacts, PartitionFacts, Published, Rules
 from assignor.plan_guards import held_back
-from assignor.plan_outcome import expired, progress, superseded
+from assignor.plan_outcome import expired, is_refused_for_migration, progress, superseded
 from assignor.plan_state import GroupState, PlanState
 from assignor.plan_stays import kept, pinned, resting
 from assignor.plan_target import Way, way_of
@@ -39,6 +39,8 @@ from assignor.verify import check
 
 _TRIGGER_LIVES_MS = 600_000
 """A manual trigger that is older was meant for a driver that is gone."""
+_FOLLOWED_WITHIN = frozenset({"range", "roundrobin"})
+"""Assignors of groups that may follow within a generation; those of other groups do not ask for migration."""
 
 
 def decide(
@@ -184,12 +186,13 @@ def _ended_by_pin(case: _Case, state: GroupState, *, left: Collection[str]) -> D
 def _continue(case: _Case, state: GroupState, way: Way | None) -> Decision:
     """Finish the plan that is under way, or make another."""
     plan = state.plan
-    if plan is None or way is None or way.is_there or case.rules.dry_run:
+    if plan is None or way is None or case.rules.dry_run:
         return _anew(case, state)
     is_rebalanced = case.facts.generation != plan.base_generation and not way.is_between
-    if is_rebalanced and plan.is_restored:
+    is_undone = is_rebalanced and plan.is_restored and not way.is_there
+    if is_undone or _is_news_of_migration(case, plan, way):
         return _again(case, state, plan, way)
-    if plan.status != "open":
+    if way.is_there or plan.status != "open":
         return _anew(case, state)
     # Half of its life before a plan expires there is still time for the next one to be missed.
     is_old = 2 * (plan.valid_until_ms - case.now_ms) <= case.rules.valid_for_ms
@@ -203,6 +206,18 @@ def _continue(case: _Case, state: GroupState, way: Way | None) -> Decision:
     else:
         reason = f"plan epoch {plan.epoch} still says so: no member has taken it yet"
     return replace(_figures(case, way.target), reason=reason, plan=plan, state=state)
+
+
+def _is_news_of_migration(case: _Case, plan: PlanState, way: Way) -> bool:
+    """Whether members have to hear that migration is no longer what the plan's newest publication says.
+
+    Of a plan that they have applied only that it has become possible: what was handed over must then go back.
+    """
+    now = case.rules.migration
+    is_ours = case.facts.assignor in _FOLLOWED_WITHIN
+    if now == plan.migration or not is_ours or way.is_between:
+        return False
+    return plan.status == "open" or (now == "possible" and plan.is_restored)
 
 
 def _again(case: _Case, state: GroupState, plan: PlanState, way: Way) -> Decision:
@@ -251,6 +266,13 @@ def _why_held_back(
     triggered_ms = _trigger(case, state)
     if triggered_ms is not None:
         return None, replace(state, triggered_at_ms=triggered_ms)
+    plan, migration = state.plan, case.rules.migration
+    if plan is not None and is_refused_for_migration(plan, case.group, case.facts):
+        if migration != "disabled":
+            return f"held back by migration: it is {migration}, and members refuse such plans", state
+        # It had passed the guards, and what it was refused for is gone.
+        if case.now_ms < plan.valid_until_ms:
+            return None, state
     held = held_back(
         case.group, target, case.rules.guards, state, lag_age_s=case.lag_age_s, now_ms=case.now_ms
     )
@@ -310,6 +332,7 @@ def _published(case: _Case, decision: Decision, target: Assignment) -> Decision:
         decided="publish",
         reason=None,
         epoch=(case.published.epoch if case.published else 0) + 1,
+        migration=case.rules.migration,
         valid_until_ms=case.valid_until_ms,
     )
     record = to_record(case.facts, case.rules, case.group, target, decision, now_ms=case.now_ms)

@@ -63,6 +63,7 @@ def to_record(
         valid_until_ms=decision.valid_until_ms or now_ms,
         base_generation=facts.generation or 0,
         base_protocol=facts.assignor or "",
+        migration=rules.migration,
         members={
             member.member_id: ControlMember(
                 instance=member.instance_id,

@@ -58,6 +58,7 @@ def continued(
         base_generation=decision.base_generation or 0,
         gives=decision.gives,
         moves=done + len(decision.moves),
+        migration=decision.migration,
         valid_until_ms=valid_until_ms,
         status="open",
         why=None,
@@ -85,6 +86,7 @@ def started(
         valid_until_ms=decision.valid_until_ms or 0,
         lag=int(group.lag.sum()),
         drain_s=decision.drain_s_after,
+        migration=decision.migration,
         status_at_ms=now_ms,
     )
     return replace(

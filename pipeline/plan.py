@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from assignor.plan_facts import Decision, Published, Rules
 from assignor.plan_state import from_json
+from assignor.protocol.migration import Migration
 from assignor.recommend import decide
 from pipeline.config_model import PlanConfig
 from pipeline.plan_input import group_facts, partition_facts, published
@@ -51,6 +52,8 @@ class PlanSettings:
     """Why no group may have a plan now; None when they may."""
     only: tuple[str, ...] | None = None
     """Groups to decide about; None for all."""
+    migration: Migration = "unknown"
+    """Whether the brokers would migrate classic groups online."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,4 +227,5 @@ def _rules(group_id: str, settings: PlanSettings) -> Rules:
         valid_for_ms=config.valid_for_s * 1000,
         max_record_bytes=settings.max_record_bytes,
         guards=own.guards.limits(),
+        migration=settings.migration,
     )

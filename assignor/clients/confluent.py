@@ -104,6 +104,7 @@ class Follower:
         acks_topic: str = "lagwise.acks",
         cluster: str | None = None,
         take_timeout_s: float = 10.0,
+        despite_migration: bool = False,
     ) -> None:
         """Subscribe; the group is joined by `poll`.
 
@@ -117,6 +118,9 @@ class Follower:
             acks_topic: `control.acks_topic` of the stream.
             cluster: Name of the cluster as the stream has it; by default Kafka's id of the cluster, as there.
             take_timeout_s: A partition given away and not taken within this time makes the group rebalance.
+            despite_migration: Follow also where the brokers would migrate the group online (Kafka 4's default), or
+                nobody knows. Then one member with `group.protocol=consumer` is enough for a partition to be read
+                twice, and for a commit to be set back. Only where none can ever join.
 
         Raises:
             FollowerConfigError: A property with which following is not safe, or a topic that it cannot use.
@@ -141,9 +145,10 @@ class Follower:
                 group=str(config["group.id"]),
                 static=static,
                 take_timeout_s=take_timeout_s,
+                despite_migration=despite_migration,
             )
         )
-        self._consumer = Consumer(dict(config))
+        self._consumer = Consumer(confluent_config.consumer_config(config))
         self._subscribe()
 
     def __enter__(self) -> "Follower":

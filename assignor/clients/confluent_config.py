@@ -74,6 +74,11 @@ def check(config: Config) -> None:
         )
 
 
+def consumer_config(config: Config) -> dict[str, Any]:
+    """Of the user's own consumer: classic by name, as a later client may have another default."""
+    return {**config, "group.protocol": "classic"}
+
+
 def is_static(config: Config) -> bool:
     """Whether the member has a group instance id."""
     return bool(config.get("group.instance.id"))

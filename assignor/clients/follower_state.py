@@ -4,7 +4,8 @@
      ▲                    ▲ └── withdrawn or over ◄──┘
      │ revoked, lost      │
      ├────────────────────┴── commit refused ──► OUT_PENDING ── revoked, lost ──► OUT
-     └── revoked ── REJOIN ◄── nobody took what was released; no word on why a commit was refused
+     └── revoked ── REJOIN ◄── nobody took what was released; no word on why a commit was refused;
+                               migration has become possible, and partitions are not where Kafka put them
 
     HELD ─ taker accepted ─► STOPPING ─ commit ok ─► RELEASED ─ taken ─► GONE
       ▲                                                  │                │
@@ -81,6 +82,8 @@ class Settings:
     """It has a group instance id: a restart within the generation would forget its tokens, so it stays on its base."""
     take_timeout_s: float = 10.0
     """A release that is not taken by then makes the group rebalance. Longer than a commit and a delivery take."""
+    despite_migration: bool = False
+    """Follow also where a KIP-848 member may migrate the group, or nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

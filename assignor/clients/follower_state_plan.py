@@ -14,6 +14,7 @@ from assignor.clients.follower_state import (
     Mark,
     Phase,
     Place,
+    Rejoin,
     Step,
     Tell,
     Token,
@@ -21,6 +22,7 @@ from assignor.clients.follower_state import (
 )
 from assignor.protocol.acks import Accepted, Applied, Refused, Release
 from assignor.protocol.control import ControlRecord
+from assignor.protocol.migration import why_not
 
 
 def consider(state: FollowerState, now: Instant) -> Step:
@@ -31,14 +33,32 @@ def consider(state: FollowerState, now: Instant) -> Step:
     if plan.base_generation > state.generation:
         # Others are in that generation already; it is decided on when this member gets there.
         return state, ()
-    state = replace(state, decided=plan.epoch)
     why = _why_not(state, plan)
     if why is not None:
-        refused = Refused(**_head(state, plan, now), why=why)
-        # Those of an earlier plan who wait for this member's partitions need not.
-        return replace(state, phase=Phase.BASE), (Write(ack=refused),)
-    state = replace(state, phase=Phase.FOLLOW, plan=plan, targets=targets(plan), applied=False)
+        return _refuse(state, plan, why, now)
+    state = replace(
+        state, phase=Phase.FOLLOW, decided=plan.epoch, plan=plan, targets=targets(plan), applied=False
+    )
     return state, (Write(ack=Accepted(**_head(state, plan, now))),)
+
+
+def _refuse(state: FollowerState, plan: ControlRecord, why: str, now: Instant) -> Step:
+    goes_back = _is_unsafe(state, plan)
+    if goes_back and state.waiting:
+        # The commit of a hand-over is answered first.
+        return state, ()
+    state = replace(state, decided=plan.epoch)
+    refused = Write(ack=Refused(**_head(state, plan, now), why=why))
+    if goes_back:
+        return replace(state, phase=Phase.REJOIN, plan=None), (refused, Rejoin())
+    # Those of an earlier plan who wait for this member's partitions need not.
+    return replace(state, phase=Phase.BASE), (refused,)
+
+
+def _is_unsafe(state: FollowerState, plan: ControlRecord) -> bool:
+    """Whether a KIP-848 member that joined now would give what is handed over a second owner."""
+    is_possible = plan.migration == "possible" and not state.settings.despite_migration
+    return is_possible and state.held != state.base
 
 
 def release_due(state: FollowerState, now: Instant) -> Step:
@@ -67,6 +87,9 @@ def note_applied(state: FollowerState, now: Instant) -> Step:
 
 
 def _why_not(state: FollowerState, plan: ControlRecord) -> str | None:
+    unsafe = why_not(plan.migration)
+    if unsafe is not None and not state.settings.despite_migration:
+        return unsafe
     if state.settings.static:
         return "static"
     why = misfit(plan, generation=state.generation, member=state.member, owned=state.base)

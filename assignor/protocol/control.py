@@ -4,7 +4,7 @@
     value    null = the plan is withdrawn, else
              {"schema":1,"cluster":"…","group":"…","epoch":17,"strategy":"…","dry_run":false,
               "created_at":"2026-01-31T12:00:00.000Z","valid_until":"…Z",
-              "base":{"generation":42,"protocol":"range"},
+              "base":{"generation":42,"protocol":"range"},"migration":"disabled",
               "members":{"<member id>":{"instance":null,"client":"…","host":"…",
                                         "base":{"<topic>":"0-5,9"},"target":{"<topic>":"0-4"}}},
               "moves":[{"topic":"…","partition":9,"from":"<member id>","to":"<member id>"}],
@@ -13,7 +13,8 @@
     headers  schema, epoch as decimal text
 
 Equal records give equal bytes, whatever the order of their mappings. Later schemas add fields; a reader
-ignores those it does not know, and takes an absent `unassigned` for an empty one.
+ignores those it does not know, takes an absent `unassigned` for an empty one, and an absent `migration` for
+`unknown`.
 """
 
 import json
@@ -25,6 +26,7 @@ from assignor.errors import ControlRecordTooLargeError, EncodeError
 from assignor.protocol.consumer import TopicPartitions
 from assignor.protocol.instants import format_instant, parse_instant
 from assignor.protocol.json_fields import Fields, parse_fields
+from assignor.protocol.migration import Migration, migration_of
 from assignor.protocol.ranges import format_ranges, parse_ranges
 
 SCHEMA = 1
@@ -89,6 +91,8 @@ class ControlRecord:
     """Generation of the group that the plan was made for."""
     base_protocol: str
     """Assignor of that generation."""
+    migration: Migration = "unknown"
+    """Whether a KIP-848 member may migrate the group: then nobody may follow within a generation."""
     members: Mapping[str, ControlMember]
     """By member id."""
     moves: tuple[ControlMove, ...]
@@ -135,6 +139,7 @@ def encode(record: ControlRecord, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> 
             "created_at": format_instant(record.created_at_ms),
             "valid_until": format_instant(record.valid_until_ms),
             "base": {"generation": record.base_generation, "protocol": record.base_protocol},
+            "migration": record.migration,
             "members": {name: _member_json(record.members[name]) for name in sorted(record.members)},
             "moves": [_move_json(move) for move in sorted(record.moves, key=_place_of)],
             "unassigned": {why: _ranges_json(record.unassigned[why]) for why in sorted(record.unassigned)},
@@ -172,6 +177,7 @@ def decode(value: bytes) -> ControlRecord:
         valid_until_ms=parse_instant(fields.text("valid_until")),
         base_generation=base.integer("generation", least=-1),
         base_protocol=base.text("protocol"),
+        migration=migration_of(fields.text("migration")) if fields.has("migration") else "unknown",
         members={name: _read_member(members.fields(name), ranges) for name in members.names()},
         moves=tuple(_read_move(move) for move in fields.list_of_fields("moves")),
         unassigned=_read_unassigned(fields, ranges),

@@ -5,6 +5,7 @@ from random import Random
 
 from assignor.protocol import control
 from assignor.protocol.control import ControlMember, ControlReasons, ControlRecord
+from assignor.protocol.migration import Migration
 
 CLUSTER = "local"
 GROUP = "billing"
@@ -22,6 +23,7 @@ def plan(
     cluster: str = CLUSTER,
     group: str = GROUP,
     dry_run: bool = False,
+    migration: Migration = "disabled",
     valid_until_ms: int = 4_000_000_000_000,
 ) -> ControlRecord:
     """A plan for members over one topic."""
@@ -35,6 +37,7 @@ def plan(
         valid_until_ms=valid_until_ms,
         base_generation=generation,
         base_protocol="range",
+        migration=migration,
         members={
             name: ControlMember(
                 instance=None,

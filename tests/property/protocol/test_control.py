@@ -1,12 +1,14 @@
 """Control record: round trip, and one form of bytes for equal records."""
 
 from dataclasses import replace
+from typing import get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from assignor.protocol import control
 from assignor.protocol.control import ControlMember, ControlMove, ControlReasons, ControlRecord
+from assignor.protocol.migration import Migration
 from assignor.protocol.ranges import format_ranges, parse_ranges
 from tests.support.bytes_strategies import texts
 
@@ -37,6 +39,7 @@ records = st.builds(
     valid_until_ms=instants,
     base_generation=st.integers(-1, 2**31 - 1),
     base_protocol=texts(),
+    migration=st.sampled_from(get_args(Migration)),
     members=st.dictionaries(texts(), members, max_size=3),
     moves=st.lists(moves, max_size=3, unique_by=lambda move: (move.topic, move.partition)).map(
         lambda some: tuple(sorted(some, key=lambda move: (move.topic, move.partition)))

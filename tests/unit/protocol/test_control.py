@@ -13,7 +13,7 @@ from assignor.protocol.control import ControlMember, ControlMove, ControlReasons
 VALUE = (
     b'{"schema":1,"cluster":"local","group":"billing","epoch":17,"strategy":"lag-sticky","dry_run":false,'
     b'"created_at":"2026-01-31T12:00:00.000Z","valid_until":"2026-01-31T12:05:00.250Z",'
-    b'"base":{"generation":42,"protocol":"range"},'
+    b'"base":{"generation":42,"protocol":"range"},"migration":"disabled",'
     b'"members":{"a-1":{"instance":null,"client":"a","host":"/10.0.0.7",'
     b'"base":{"invoices":"0-5,9"},"target":{"invoices":"0-5"}},'
     b'"b-2":{"instance":"i","client":"b","host":"/10.0.0.8","base":{},"target":{"invoices":"9"}}},'
@@ -31,6 +31,7 @@ RECORD = ControlRecord(
     valid_until_ms=1_769_861_100_250,
     base_generation=42,
     base_protocol="range",
+    migration="disabled",
     members={
         "a-1": ControlMember(
             instance=None,
