@@ -360,7 +360,8 @@ def _why_unchanged(case: _Case, state: GroupState, decision: Decision) -> str | 
     # Any other target that is still out must not be followed: it is replaced, also where nothing is to move.
     # Half of its life before a plan expires there is still time for the next one to be missed.
     is_young = published.valid_until_ms - now_ms > case.rules.valid_for_ms // 2
-    if _says(published) == _says(decision) and is_young:
+    has_news = state.plan is not None and state.plan.migration != case.rules.migration
+    if _says(published) == _says(decision) and is_young and not has_news:
         return f"plan epoch {published.epoch} still says so"
     return None
 

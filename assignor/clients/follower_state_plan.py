@@ -43,22 +43,17 @@ def consider(state: FollowerState, now: Instant) -> Step:
 
 
 def _refuse(state: FollowerState, plan: ControlRecord, why: str, now: Instant) -> Step:
-    goes_back = _is_unsafe(state, plan)
-    if goes_back and state.waiting:
-        # The commit of a hand-over is answered first.
+    # Then a KIP-848 member that joins would give what is handed over a second owner.
+    is_unsafe = plan.migration == "possible" and not state.settings.despite_migration
+    if is_unsafe and state.waiting:
+        # The answer to the commit says whether the partition is handed over.
         return state, ()
     state = replace(state, decided=plan.epoch)
     refused = Write(ack=Refused(**_head(state, plan, now), why=why))
-    if goes_back:
+    if is_unsafe and state.held != state.base:
         return replace(state, phase=Phase.REJOIN, plan=None), (refused, Rejoin())
     # Those of an earlier plan who wait for this member's partitions need not.
     return replace(state, phase=Phase.BASE), (refused,)
-
-
-def _is_unsafe(state: FollowerState, plan: ControlRecord) -> bool:
-    """Whether a KIP-848 member that joined now would give what is handed over a second owner."""
-    is_possible = plan.migration == "possible" and not state.settings.despite_migration
-    return is_possible and state.held != state.base
 
 
 def release_due(state: FollowerState, now: Instant) -> Step:

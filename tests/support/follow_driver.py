@@ -29,8 +29,9 @@ KindOfAction = TypeVar("KindOfAction", bound=Action)
 class Driver:
     """One follower; `do` is one event, and `commit` its answer to a commit."""
 
-    def __init__(self, *, static: bool = False) -> None:
-        self.state = FollowerState(settings=Settings(cluster=CLUSTER, group=GROUP, static=static))
+    def __init__(self, *, static: bool = False, despite_migration: bool = False) -> None:
+        settings = Settings(cluster=CLUSTER, group=GROUP, static=static, despite_migration=despite_migration)
+        self.state = FollowerState(settings=settings)
         self.now_s = 0.0
         self.actions: tuple[Action, ...] = ()
 

@@ -25,6 +25,7 @@ class Walk:
     lags: list[int | None]
     rules: Rules = RULES
     generation: int = 4
+    assignor: str = "range"
     acks: tuple[AckFacts, ...] = ()
     orders: Orders | None = None
     lag_age_s: float = 3600.0
@@ -37,7 +38,9 @@ class Walk:
     def decide(self, *, after_s: float = 0) -> Decision:
         """The decision after so many seconds; what it publishes is out."""
         self.now_ms += round(after_s * 1000)
-        facts = group(self.held, generation=self.generation, acks=self.acks, orders=self.orders)
+        facts = group(
+            self.held, generation=self.generation, assignor=self.assignor, acks=self.acks, orders=self.orders
+        )
         lags = partitions(self.lags, observed_at_ms=self.now_ms)
         lags.lag_age_s[:] = self.lag_age_s
         if self.drain_rates is not None:

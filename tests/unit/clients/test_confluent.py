@@ -8,6 +8,7 @@ from assignor.clients.confluent import Follower
 from assignor.clients.confluent_config import (
     FollowerConfigError,
     check,
+    consumer_config,
     is_static,
     reader_config,
     starts_earliest,
@@ -38,6 +39,11 @@ def test_unsafe_configuration_is_refused_with_what_to_set(
         Follower({**GOOD, **change}, ["t"])
 
     assert refused.value.name == name
+
+
+@pytest.mark.parametrize("given", [{}, {"group.protocol": "Classic"}], ids=["client's default", "said"])
+def test_consumer_is_classic_by_name(given: dict[str, Any]) -> None:
+    assert consumer_config({**GOOD, **given})["group.protocol"] == "classic"
 
 
 def test_auto_commit_that_is_on_by_default_is_refused() -> None:

@@ -1,13 +1,16 @@
 """Random walks of a whole group of followers, and the mistakes that they must not survive."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import get_args
 
 import pytest
 
 from assignor.clients import follower_state_rules
 from assignor.clients.follower_state import FollowerState, Mark, Place, Token
 from assignor.protocol.acks import Applied, Release
-from tests.support.follow_world import BrokenPromiseError, walk
+from assignor.protocol.migration import Migration
+from tests.support.follow_world import BrokenPromiseError, World, walk
 
 SEEDS = range(100)
 
@@ -22,6 +25,30 @@ def test_walks_hand_over_and_apply() -> None:
 
     assert sum(world.count(Release) for world in worlds) > 50
     assert sum(world.count(Applied) for world in worlds) > 20
+
+
+class Migrating(World):
+    """Brokers of which each plan says something else about migration."""
+
+    def publish(self) -> None:
+        super().publish()
+        assert self.plan is not None
+        self.plan = replace(self.plan, migration=self.random.choice(get_args(Migration)))
+
+    def become_quiet(self, *, rounds: int = 120) -> None:
+        super().become_quiet(rounds=rounds)
+        if self.plan is None or self.plan.migration != "possible":
+            return
+        for node in self.nodes:
+            if node.state.held != node.state.base:
+                raise BrokenPromiseError(
+                    f"{node.name} holds what was handed over, where migration is possible"
+                )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_stays_handed_over_where_migration_has_become_possible(seed: int) -> None:
+    walk(seed, world_type=Migrating)
 
 
 def first_failure(seeds: range) -> str:

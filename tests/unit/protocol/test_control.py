@@ -106,6 +106,17 @@ def test_absent_unassigned_is_empty() -> None:
 
 
 @pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda document: document.pop("migration"), id="absent"),
+        pytest.param(lambda document: document.update(migration="downgrade only"), id="of a later version"),
+    ],
+)
+def test_migration_that_is_not_known_is_unknown(change: Callable[[dict[str, Any]], object]) -> None:
+    assert control.decode(changed(change)).migration == "unknown"
+
+
+@pytest.mark.parametrize(
     ("change", "reason"),
     [
         pytest.param(lambda d: d.pop("epoch"), "'epoch': missing", id="missing"),
