@@ -24,6 +24,7 @@ from confluent_kafka import Producer
 from assignor.protocol import control
 from assignor.protocol.acks import AnyAck
 from assignor.protocol.control import ControlRecord
+from assignor.protocol.migration import Migration
 from tests.support.acks_topic import read_acks
 from tests.support.broker import admin_client, create_topics
 from tests.support.flow import Flow
@@ -62,6 +63,8 @@ class Crew:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
         self._flow = Flow(bootstrap, self.topic, partitions=partitions)
+        self.migration: Migration = "disabled"
+        """What plans say of it."""
         self._epoch = 0
         self._said: list[ControlRecord] = []
         self._late: list[ControlRecord] = []
@@ -183,7 +186,10 @@ class Crew:
     ) -> tuple[int, ControlRecord]:
         self._epoch += 1
         names = {"topic": self.topic, "cluster": self.cluster, "group": self.group}
-        return self._epoch, plan(base, target, epoch=self._epoch, generation=generation, **names)
+        record = plan(
+            base, target, epoch=self._epoch, generation=generation, migration=self.migration, **names
+        )
+        return self._epoch, record
 
     def _write(self, record: ControlRecord) -> None:
         self._producer.produce(

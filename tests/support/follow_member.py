@@ -1,18 +1,25 @@
 """One consumer process of a `Crew`: python -m tests.support.follow_member '{"who":"a", …}'.
 
 Further options: `hurt` for a follower that hurts itself at states of the hand-over; `forget` for one whose tokens
-are gone when it is assigned again; `pool` for one whose user processes in other threads; `plain` for no follower at
-all; `config` for its consumer; `follower` for its follower; `control` for a control topic of its own.
+are gone when it is assigned again; `pool` for one whose user processes in other threads; `busy` for one whose user is
+busy with a record while that file is there; `plain` for no follower at all, `new` for none of KIP-848; `config` for its
+consumer; `follower` for its follower; `control` for a control topic of its own.
 """
 
 from assignor.clients import follower_state_rules
 from tests.support.follow_fragile import Fragile, forget
 from tests.support.follow_log import OPTIONS
-from tests.support.follow_plain import Plain
-from tests.support.follow_user import PoolUser, User
+from tests.support.follow_plain import New, Plain
+from tests.support.follow_user import BusyUser, PoolUser, User
 
 if "forget" in OPTIONS:
     follower_state_rules.restored_tokens = forget
-user = PoolUser() if "pool" in OPTIONS else User(Plain if "plain" in OPTIONS else Fragile)
+user: User
+if "pool" in OPTIONS:
+    user = PoolUser()
+elif "busy" in OPTIONS:
+    user = BusyUser()
+else:
+    user = User(New if "new" in OPTIONS else Plain if "plain" in OPTIONS else Fragile)
 with user.follower:
     user.run()

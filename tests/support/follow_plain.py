@@ -1,13 +1,14 @@
-"""A plain consumer of confluent-kafka, eager as librdkafka makes it, with the face of a follower."""
+"""Plain consumers of confluent-kafka, eager as librdkafka makes them or of KIP-848, with the face of a follower."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from assignor.clients.confluent_group import generation_of
+from tests.support.follow_log import note
 
 Listener = Callable[[list[TopicPartition]], object]
 
@@ -68,7 +69,7 @@ class Plain:
         self.state = PlainState(
             member=consumer.memberid() or "",
             generation=generation_of(consumer.consumer_group_metadata()),
-            base=frozenset((partition.topic, partition.partition) for partition in partitions),
+            base=_places(partitions),
             settled=True,
         )
         self._on_gained(partitions)
@@ -81,3 +82,34 @@ class Plain:
     def _lost(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.state = PlainState()
         self._on_lost(partitions)
+
+
+class New(Plain):
+    """One of KIP-848, whose partitions come and go one by one."""
+
+    def poll(self, timeout: float) -> Message | None:
+        message = super().poll(timeout)
+        if message is not None and message.error() is not None:
+            note("turned away", problem=message.error().str())
+        return message
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self.state = PlainState(
+            member=consumer.memberid() or "",
+            generation=generation_of(consumer.consumer_group_metadata()),
+            base=self.state.base | _places(partitions),
+            settled=True,
+        )
+        self._on_gained(partitions)
+
+    def _revoked(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._on_revoked(partitions)
+        self.state = replace(self.state, base=self.state.base - _places(partitions))
+
+    def _lost(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self.state = PlainState()
+        self._on_lost(partitions)
+
+
+def _places(partitions: list[TopicPartition]) -> frozenset[tuple[str, int]]:
+    return frozenset((partition.topic, partition.partition) for partition in partitions)

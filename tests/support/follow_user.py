@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -34,17 +35,7 @@ class User:
         ):
             signal.signal(number, lambda *_, event=event: event.set())
         self.follower: Any = kind(
-            {
-                "bootstrap.servers": OPTIONS["bootstrap"],
-                "group.id": OPTIONS["group"],
-                "client.id": OPTIONS["who"],
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "session.timeout.ms": 3000,
-                "heartbeat.interval.ms": 300,
-                "log_level": 2,
-                **OPTIONS.get("config", {}),
-            },
+            _config(),
             [OPTIONS["topic"]],
             on_gained=self.gained,
             on_revoked=self.revoked,
@@ -103,6 +94,34 @@ class User:
         if state.settled:
             places = sorted(partition for _, partition in state.base)
             note("joined", places=places, member=state.member, generation=state.generation)
+
+
+def _config() -> dict[str, Any]:
+    config = {
+        "bootstrap.servers": OPTIONS["bootstrap"],
+        "group.id": OPTIONS["group"],
+        "client.id": OPTIONS["who"],
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        "session.timeout.ms": 3000,
+        "heartbeat.interval.ms": 300,
+        "log_level": 2,
+        **OPTIONS.get("config", {}),
+    }
+    # Under KIP-848 the broker sets what a client sets otherwise.
+    return {name: value for name, value in config.items() if value is not None}
+
+
+class BusyUser(User):
+    """Is busy with one record, and does not poll, as long as a file is there."""
+
+    def process(self, message: Message) -> None:
+        busy = Path(OPTIONS["busy"])
+        if busy.exists():
+            note("busy")
+        while busy.exists():
+            time.sleep(0.05)
+        super().process(message)
 
 
 class PoolUser(User):

@@ -1,0 +1,50 @@
+"""The commits of a group, as the broker has taken them."""
+
+from confluent_kafka import Consumer, TopicPartition
+
+from assignor.protocol.offsets import (
+    decode_offset_commit_key,
+    decode_offset_commit_value,
+    group_id_of,
+    record_type_of,
+)
+from assignor.protocol.record_types import OFFSET_COMMIT_TYPES
+from tests.support.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC
+
+
+def set_back(bootstrap: str, group: str) -> list[tuple[int, int, int]]:
+    """Commits that the group has gone behind: partition of the topic, offset before, and after."""
+    newest, found = dict[int, int](), list[tuple[int, int, int]]()
+    for partition, offset in _commits(bootstrap, group):
+        if offset < newest.get(partition, 0):
+            found.append((partition, newest[partition], offset))
+        newest[partition] = offset
+    return found
+
+
+def _commits(bootstrap: str, group: str) -> list[tuple[int, int]]:
+    """Partition and offset of each commit for the one topic of the group, in the order of the broker."""
+    reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False})
+    commits = list[tuple[int, int]]()
+    # All of a group is in one of them.
+    places = [TopicPartition(OFFSETS_TOPIC, number, 0) for number in range(OFFSETS_PARTITIONS)]
+    try:
+        left = {place.partition: reader.get_watermark_offsets(place, timeout=10)[1] for place in places}
+        reader.assign(places)
+        while any(left.values()):
+            for message in reader.consume(100, 0.5):
+                assert message.error() is None, message.error()
+                commits += _commit(message.key(), message.value(), group)
+                if int(message.offset() or 0) + 1 >= left[int(message.partition() or 0)]:
+                    left[int(message.partition() or 0)] = 0
+    finally:
+        reader.close()
+    return commits
+
+
+def _commit(key: bytes | None, value: bytes | None, group: str) -> list[tuple[int, int]]:
+    if key is None or value is None or record_type_of(key) not in OFFSET_COMMIT_TYPES:
+        return []
+    if group_id_of(key) != group:
+        return []
+    return [(decode_offset_commit_key(key).partition, decode_offset_commit_value(value).committed_offset)]
