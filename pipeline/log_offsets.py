@@ -112,7 +112,7 @@ class LogOffsetsReader(DataSourceStreamReader):
 
     def latestOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
         """The present time: every trigger is new, and nothing here can fail."""
-        return {"tick": time.time_ns() // 1_000_000}
+        return {"tick": now_ms()}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Slice]:  # noqa: ARG002 - Spark's signature
         """The wanted partitions in `splits` shares of equal size."""
@@ -135,6 +135,11 @@ class LogOffsetsReader(DataSourceStreamReader):
         from pipeline.log_offsets_ask import list_topics  # noqa: PLC0415
 
         return list_topics(self.settings)
+
+
+def now_ms() -> int:
+    """The present time, ms since the epoch."""
+    return time.time_ns() // 1_000_000
 
 
 def slices(topics: dict[str, list[int]], count: int) -> list[Slice]:

@@ -1,0 +1,204 @@
+"""Log offsets asked of several brokers, of which one hangs, is down, or has lost a partition."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import IsolationLevel, KafkaError
+from confluent_kafka.admin import AdminClient
+
+from pipeline.log_offsets_leaders import Key, Leaders
+from pipeline.log_offsets_question import Answer, Question
+from tests.support.mock_cluster import LIST_OFFSETS, METADATA, MockCluster
+
+TIMEOUT_S = 1.5
+RECORDS = 7
+PARTITIONS: list[Key] = [("orders", number) for number in range(6)]
+OF_BROKER_2 = [("orders", 1), ("orders", 4)]
+
+
+@pytest.fixture
+def cluster() -> Iterator[MockCluster]:
+    with MockCluster() as running:
+        running.create("orders", len(PARTITIONS))
+        running.fill("orders", {number: RECORDS for _, number in PARTITIONS})
+        yield running
+
+
+@pytest.fixture
+def leaders(cluster: MockCluster) -> Leaders:
+    return Leaders(lambda: AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0}))
+
+
+def asked(
+    leaders: Leaders, wanted: list[Key] = PARTITIONS, timeout_s: float = TIMEOUT_S
+) -> dict[Key, Answer]:
+    question = Question(leaders, isolation=IsolationLevel.READ_UNCOMMITTED, timeout_s=timeout_s)
+    return question.answers(wanted)
+
+
+def ends(answers: dict[Key, Answer]) -> list[int | None]:
+    """Log end by partition; both offsets are there, or neither and a reason."""
+    for answer in answers.values():
+        offsets = (answer.log_start_offset, answer.log_end_offset)
+        assert (offsets == (None, None)) == (answer.error is not None)
+    return [answers[key].log_end_offset for key in PARTITIONS]
+
+
+def test_every_leader_answers_for_its_partitions(leaders: Leaders) -> None:
+    begun_ms = time.time_ns() // 1_000_000
+
+    answers = asked(leaders)
+
+    assert ends(answers) == [RECORDS] * 6
+    assert {answer.log_start_offset for answer in answers.values()} == {0}
+    assert all(answer.observed_at_ms >= begun_ms for answer in answers.values())
+
+
+@pytest.mark.parametrize("trouble", ["hang", "stop"])
+def test_broker_that_does_not_answer_costs_its_own_partitions_and_its_time_once(
+    cluster: MockCluster, leaders: Leaders, trouble: str
+) -> None:
+    asked(leaders)
+    getattr(cluster, trouble)(2)
+
+    begun = time.monotonic()
+    answers = asked(leaders)
+
+    assert ends(answers) == [RECORDS, None, RECORDS, RECORDS, None, RECORDS]
+    assert time.monotonic() - begun < TIMEOUT_S + 1
+    why = f"broker 2 ({cluster.address(2)}) did not answer within 1.5 s"
+    assert [answers[key].error for key in OF_BROKER_2] == [why, why]
+
+
+def test_many_calls_to_a_broker_that_hangs_wait_together(cluster: MockCluster, leaders: Leaders) -> None:
+    cluster.create("large", 9000)
+    wanted = [("large", number) for number in range(9000)]
+    asked(leaders, wanted, timeout_s=20)
+    cluster.hang(2)
+
+    begun = time.monotonic()
+    answers = asked(leaders, wanted, timeout_s=3)
+
+    assert time.monotonic() - begun < 3 + 2
+    assert sum(answer.error is None for answer in answers.values()) == 6000
+
+
+def test_broker_that_answers_again_is_asked_at_once(cluster: MockCluster, leaders: Leaders) -> None:
+    asked(leaders)
+    cluster.hang(2)
+    asked(leaders)
+    cluster.answer(2)
+
+    assert ends(asked(leaders, timeout_s=10)) == [RECORDS] * 6
+
+
+def test_partition_without_leader_says_so_and_is_right_again_with_the_next_question(
+    cluster: MockCluster, leaders: Leaders
+) -> None:
+    cluster.unlead("orders", 1)
+    without = asked(leaders)
+    cluster.lead("orders", 1, 3)
+
+    assert without[("orders", 1)].error == "the partition has no leader"
+    assert ends(without) == [RECORDS, None, RECORDS, RECORDS, RECORDS, RECORDS]
+    assert ends(asked(leaders)) == [RECORDS] * 6
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.LEADER_NOT_AVAILABLE,
+    ],
+    ids=str,
+)
+def test_answer_of_an_outdated_leader_renews_leaders_and_is_asked_again(
+    cluster: MockCluster, leaders: Leaders, code: int
+) -> None:
+    asked(leaders)
+    # As from three leaders: each of them was asked with what the client knew.
+    cluster.fail_next(LIST_OFFSETS, code, code, code)
+    cluster.watch()
+
+    answers = asked(leaders)
+
+    assert ends(answers) == [RECORDS] * 6
+    assert cluster.requests(METADATA) >= 1
+
+
+def test_moved_leader_is_found_within_one_question(cluster: MockCluster, leaders: Leaders) -> None:
+    asked(leaders)
+    for _, number in PARTITIONS:
+        cluster.lead("orders", number, 3)
+
+    assert ends(asked(leaders)) == [RECORDS] * 6
+
+
+def test_partition_whose_leader_moved_off_a_broker_that_hangs_is_right_with_the_second_question(
+    cluster: MockCluster, leaders: Leaders
+) -> None:
+    asked(leaders)
+    cluster.hang(2)
+    for _, number in OF_BROKER_2:
+        cluster.lead("orders", number, 3)
+    first = asked(leaders)
+
+    assert ends(first) == [RECORDS, None, RECORDS, RECORDS, None, RECORDS]
+    assert ends(asked(leaders)) == [RECORDS] * 6
+
+
+def test_error_that_stays_names_the_broker(cluster: MockCluster, leaders: Leaders) -> None:
+    cluster.fail_next(LIST_OFFSETS, *[KafkaError.KAFKA_STORAGE_ERROR] * 12)
+
+    why = asked(leaders)[("orders", 0)].error
+
+    assert why is not None
+    assert why.endswith(f"(broker 1 ({cluster.address(1)}))")
+
+
+def test_refused_user_is_not_asked_twice(cluster: MockCluster, leaders: Leaders) -> None:
+    asked(leaders)
+    cluster.fail_next(LIST_OFFSETS, *[KafkaError.TOPIC_AUTHORIZATION_FAILED] * 3)
+    cluster.watch()
+
+    assert ends(asked(leaders)) == [None] * 6
+    assert (cluster.requests(LIST_OFFSETS), cluster.requests(METADATA)) == (3, 0)
+
+
+def test_partition_that_no_broker_names_is_not_waited_for(leaders: Leaders) -> None:
+    answers = asked(leaders, [("orders", 0), ("orders", 6), ("gone", 0)])
+
+    assert [answer.log_end_offset for answer in answers.values()] == [None, None, RECORDS]
+    assert answers[("gone", 0)].error == "no broker names this partition"
+
+
+def test_unreachable_cluster_gives_every_partition_a_reason() -> None:
+    # Port 9 is discard: nobody listens.
+    leaders = Leaders(lambda: AdminClient({"bootstrap.servers": "127.0.0.1:9", "log_level": 0}))
+
+    answers = asked(leaders, timeout_s=0.2)
+
+    assert all(str(answer.error).startswith("leaders are not known: ") for answer in answers.values())
+    assert ends(answers) == [None] * 6
+
+
+def test_time_grows_with_the_partitions_and_not_with_their_square(
+    cluster: MockCluster, leaders: Leaders
+) -> None:
+    topic = "company.domain.team.orders-events"
+    cluster.create(topic, 12_000)
+    wanted = [(topic, number) for number in range(12_000)]
+    asked(leaders, wanted[:1], timeout_s=30)
+
+    def seconds(partitions: int) -> float:
+        begun = time.process_time()
+        answers = asked(leaders, wanted[:partitions], timeout_s=30)
+        assert all(answer.error is None for answer in answers.values())
+        return time.process_time() - begun
+
+    # Asked for in one call, four times the partitions took up to 16 times as long.
+    assert seconds(12_000) < 8 * seconds(3_000)
