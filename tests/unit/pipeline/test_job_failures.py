@@ -175,7 +175,7 @@ def test_job_that_was_replaced_while_it_waited_does_not_take_the_tables_back(
     nothing: Any = None
 
     with pytest.raises(FencedError, match="tables of me"):
-        job._take_over(nothing, nothing)
+        job._take_over(nothing, nothing, nothing)
 
     assert taken == []
 
