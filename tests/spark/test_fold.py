@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.fold import assigned_partitions, fold_commits, fold_groups, newest_commits
@@ -28,14 +29,14 @@ def folded(
     batch: list[dict[str, Any]],
     groups: list[dict[str, Any]] | None = None,
     *,
-    is_new_checkpoint: bool = False,
+    reread: tuple[int, ...] = (),
     behind: tuple[int, ...] = (),
 ) -> list[tuple[Any, ...]]:
     result = fold_commits(
         stored_lag(spark, *stored),
         newest_commits(decoded(spark, *batch)),
         assigned_partitions(stored_groups(spark, *(groups or []))),
-        is_new_checkpoint=is_new_checkpoint,
+        reread=reread,
         behind=behind,
     )
     return picked(
@@ -97,7 +98,7 @@ def test_group_that_moved_to_another_offsets_partition_goes_on_from_its_position
     assert folded(spark, stored, [commit(3, 51, offsets_partition=2)]) == [("g", 0, 51, 3, True, True)]
 
 
-def test_new_checkpoint_drops_what_the_topic_no_longer_holds_once_it_was_read(spark: SparkSession) -> None:
+def test_rows_that_a_reading_from_the_start_has_not_met_are_dropped_at_its_end(spark: SparkSession) -> None:
     stored = [
         {"committed_offset": 50, "commit_position": 7, "confirmed": False},
         {"partition": 1, "committed_offset": 5, "commit_position": 8, "confirmed": True},
@@ -110,15 +111,72 @@ def test_new_checkpoint_drops_what_the_topic_no_longer_holds_once_it_was_read(sp
     assert folded(spark, stored, []) == [("g", 1, 5, 8, False, True)]
 
 
-def test_new_checkpoint_confirms_the_commit_that_it_reads_again(spark: SparkSession) -> None:
+def test_partition_read_from_its_start_confirms_the_commits_that_it_meets(spark: SparkSession) -> None:
     stored = [
         {"committed_offset": 50, "commit_position": 7},
         {"partition": 1, "committed_offset": 5, "commit_position": 8},
+        {"partition": 2, "committed_offset": 6, "commit_position": 9, "offsets_partition": 4},
     ]
 
-    rows = folded(spark, stored, [commit(7, 50)], is_new_checkpoint=True, behind=(3,))
+    rows = folded(spark, stored, [commit(7, 50)], reread=(3,), behind=(3,))
 
-    assert rows == [("g", 0, 50, 7, False, True), ("g", 1, 5, 8, False, False)]
+    assert rows == [
+        ("g", 0, 50, 7, True, True),
+        ("g", 1, 5, 8, False, False),
+        ("g", 2, 6, 9, False, True),
+    ]
+
+
+def test_log_made_again_counts_from_its_own_positions(spark: SparkSession) -> None:
+    stored = [{"committed_offset": 50, "commit_position": 700}]
+
+    assert folded(spark, stored, [commit(2, 20)], reread=(3,)) == [("g", 0, 20, 2, True, True)]
+
+
+def test_first_record_of_a_later_batch_counts_while_its_row_is_not_met_yet(spark: SparkSession) -> None:
+    stored = [{"committed_offset": 50, "commit_position": 700, "confirmed": False}]
+
+    assert folded(spark, stored, [commit(2, 20)], behind=(3,)) == [("g", 0, 20, 2, True, True)]
+
+
+def test_tombstone_met_while_reading_from_the_start_removes_the_row(spark: SparkSession) -> None:
+    stored = [{"committed_offset": 50, "commit_position": 700}]
+
+    assert folded(spark, stored, [tombstone(2)], reread=(3,), behind=(3,)) == []
+
+
+def test_row_of_which_nobody_knows_the_partition_has_to_be_met_again(spark: SparkSession) -> None:
+    stored = [{"committed_offset": 50, "commit_position": 7, "offsets_partition": None}]
+
+    assert folded(spark, stored, [], reread=(3,), behind=(3,)) == []
+
+
+@pytest.mark.parametrize(
+    ("stored", "reread", "is_reread"),
+    [
+        pytest.param([{"committed_offset": 50, "commit_position": 7}], (), False, id="goes on"),
+        pytest.param([{"committed_offset": 50, "commit_position": 700}], (3,), True, id="from the start"),
+        pytest.param(
+            [{"committed_offset": 50, "commit_position": 700, "confirmed": False}],
+            (),
+            True,
+            id="from the start, batches ago",
+        ),
+        pytest.param([{"committed_offset": 50, "commit_position": 7}], (4,), False, id="another partition"),
+    ],
+)
+def test_commit_that_may_be_older_than_the_known_one_is_told(
+    spark: SparkSession, stored: list[dict[str, Any]], reread: tuple[int, ...], is_reread: bool
+) -> None:
+    result = fold_commits(
+        stored_lag(spark, *stored),
+        newest_commits(decoded(spark, commit(8, 51))),
+        assigned_partitions(stored_groups(spark)),
+        reread=reread,
+        behind=(),
+    )
+
+    assert picked(result, "committed_offset", "is_reread") == [(51, is_reread)]
 
 
 def test_partition_given_to_two_members_has_one_row(spark: SparkSession) -> None:
@@ -145,13 +203,13 @@ def groups_after(
     stored: list[dict[str, Any]],
     events: list[dict[str, Any]],
     *,
-    is_new_checkpoint: bool = False,
+    reread: tuple[int, ...] = (),
     behind: tuple[int, ...] = (),
 ) -> list[tuple[Any, ...]]:
     result = fold_groups(
         stored_groups(spark, *stored),
         decoded(spark, *events),
-        is_new_checkpoint=is_new_checkpoint,
+        reread=reread,
         behind=behind,
     )
     return picked(result, "group_id", "group_type", "generation", "group_position", "confirmed")
@@ -183,10 +241,23 @@ def test_group_that_became_a_consumer_group_is_one_whichever_record_came_first(s
     assert groups_after(spark, stored, header_first) == [("g", "consumer", None, 9, True)]
 
 
-def test_unconfirmed_group_is_dropped_once_its_partition_was_read(spark: SparkSession) -> None:
+def test_group_that_a_reading_from_the_start_has_not_met_is_dropped_at_its_end(spark: SparkSession) -> None:
     stored = [{"generation": 3, "group_position": 5}]
 
-    assert groups_after(spark, stored, [], is_new_checkpoint=True, behind=(3,)) == [
-        ("g", "classic", 3, 5, False)
+    assert groups_after(spark, stored, [], reread=(3,), behind=(3,)) == [("g", "classic", 3, 5, False)]
+    assert groups_after(spark, stored, [], reread=(3,)) == []
+    assert groups_after(spark, stored, [], reread=(4,)) == [("g", "classic", 3, 5, True)]
+
+
+def test_group_record_of_a_log_made_again_counts_whatever_its_position(spark: SparkSession) -> None:
+    stored = [{"generation": 3, "group_position": 500}]
+
+    assert groups_after(spark, stored, [group_event(2, generation=1)], reread=(3,)) == [
+        ("g", "classic", 1, 2, True)
     ]
-    assert groups_after(spark, stored, [], is_new_checkpoint=True) == []
+
+
+def test_group_tombstone_of_a_log_made_again_removes_the_group_that_was_known(spark: SparkSession) -> None:
+    stored = [{"generation": 3, "group_position": 500}]
+
+    assert groups_after(spark, stored, [group_event(2, gone=True)], reread=(3,), behind=(3,)) == []

@@ -121,13 +121,14 @@ def lags(
     *,
     batch: tuple[dict[str, Any], ...] = (),
     groups: tuple[dict[str, Any], ...] = (),
+    reread: tuple[int, ...] = (),
     settings: LagSettings = LAGS,
 ) -> DataFrame:
     folded = fold_commits(
         stored_lag(spark, *stored),
         newest_commits(decoded(spark, *batch)),
         assigned_partitions(stored_groups(spark, *groups)),
-        is_new_checkpoint=False,
+        reread=reread,
         behind=settings.behind,
     )
     return measure_lag(folded, stored_topics(spark, *logs), settings)
@@ -207,6 +208,40 @@ def test_commits_move_the_drain_rate_by_the_time_between_two_batches(spark: Spar
 
     assert picked(rows, "drain_rate", "committed_offset") == [(5.0, 90)]
     assert [tuple(c) for c in rows.select("recent_commits").collect()[0][0]] == [(90, NOW_MS - 500, 10)]
+
+
+NEW = {"row_kind": "commit", "position": 8, "committed_offset": 90, "commit_timestamp_ms": NOW_MS - 500}
+
+
+def test_commits_that_were_read_late_do_not_move_the_drain_rate(spark: SparkSession) -> None:
+    # They came in between two batches, and were made in hours.
+    late = COMMITTED | {"provisional": True, "drain_rate": 2.0}
+
+    rows = lags(spark, [late], [KNOWN], batch=(NEW,))
+
+    assert picked(rows, "committed_offset", "drain_rate") == [(90, 2.0)]
+
+
+def test_commits_that_are_read_again_do_not_move_the_drain_rate_and_begin_a_new_window(
+    spark: SparkSession,
+) -> None:
+    known = COMMITTED | {
+        "drain_rate": 2.0,
+        "recent_commits": [(30, NOW_MS - 90_000, 5), (40, NOW_MS - 20_000, 6)],
+    }
+
+    rows = lags(spark, [known], [KNOWN], batch=(NEW,), reread=(3,))
+
+    assert picked(rows, "committed_offset", "drain_rate") == [(90, 2.0)]
+    assert [tuple(c) for c in rows.select("recent_commits").collect()[0][0]] == [(90, NOW_MS - 500, 10)]
+
+
+def test_partition_read_again_without_a_commit_keeps_its_window(spark: SparkSession) -> None:
+    known = COMMITTED | {"recent_commits": [(40, NOW_MS - 20_000, 6)]}
+
+    rows = lags(spark, [known], [KNOWN], reread=(3,), settings=replace(LAGS, behind=(3,)))
+
+    assert [tuple(c) for c in rows.select("recent_commits").collect()[0][0]] == [(40, NOW_MS - 20_000, 6)]
 
 
 def test_lag_of_a_stopped_group_goes_on_growing(spark: SparkSession) -> None:

@@ -1,111 +1,18 @@
-"""What followers and operators say, from bytes to where partitions are."""
+"""What followers and operators say: from decoded rows to where partitions are."""
 
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from assignor.protocol import acks, commands
-from assignor.protocol.acks import Accepted, AnyAck, Refused, Release
-from assignor.protocol.commands import Orders
-from pipeline.decode import Filters, decode, summarise
-from pipeline.decode_talk import TalkTopics
 from pipeline.fold import assigned_partitions
 from pipeline.fold_talk import fold_acks, fold_orders, handed_over, held_partitions
 from tests.support.frames import NOW_MS, at, decoded, member, picked, stored, stored_groups
 
-TALK = TalkTopics(cluster="local", acks="acks", commands="commands")
-ALL = Filters(
-    topics_include=(".*",), topics_exclude=(), groups_include=(".*",), groups_exclude=("own",), talk=TALK
-)
-SOURCE = (
-    "kind string, topic string, partition int, offset long, timestamp timestamp, key binary, value binary, "
-    "log_start_offset long, log_end_offset long, isolation string, observed_at_ms long, error string"
-)
 GROUP: dict[str, Any] = {
     "generation": 4,
     "members": [member("a", assigned={"t": [0, 1]}, client_id="ca"), member("b", assigned={"t": [2]})],
 }
-
-
-def said(cls: type[AnyAck], **fields: Any) -> Any:
-    return cls(
-        **{
-            "cluster": "local",
-            "group": "g",
-            "generation": 4,
-            "epoch": 7,
-            "member": "a",
-            "at_ms": NOW_MS,
-            **fields,
-        }
-    )
-
-
-def records(spark: SparkSession, topic: str, *pairs: tuple[bytes, bytes | None]) -> DataFrame:
-    rows = [("record", topic, 0, position, at(0), *pair, *[None] * 5) for position, pair in enumerate(pairs)]
-    return spark.createDataFrame(rows, SOURCE).repartition(1)
-
-
-def of(ack: AnyAck) -> tuple[bytes, bytes]:
-    return acks.encode_key(ack), acks.encode(ack)
-
-
-def order(**orders: Any) -> tuple[bytes, bytes]:
-    given = Orders(**{"cluster": "local", "group": "g", "at_ms": NOW_MS, **orders})
-    return commands.encode_key(given), commands.encode(given)
-
-
-def test_acknowledgements_are_read_and_those_of_others_left_out(spark: SparkSession) -> None:
-    release = said(Release, to="b", topic="t", partition=1, hop=1, offset=12)
-    other, own = said(Accepted, cluster="elsewhere"), said(Accepted, group="own")
-
-    rows = decode(
-        records(spark, "acks", of(release), of(other), of(own), of(said(Refused, why="static"))), ALL
-    )
-
-    assert picked(
-        rows.where("row_kind = 'ack'"),
-        "group_id",
-        "ack.kind",
-        "ack.id",
-        "ack.to_member_id",
-        "ack.offset",
-        "ack.why",
-    ) == [("g", "refused", "a", None, None, "static"), ("g", "release", "t-1", "b", 12, None)]
-    assert summarise(rows).acks == 2
-
-
-def test_orders_are_read_whole(spark: SparkSession) -> None:
-    pause = order(
-        paused=True, pause_reason="deploy", pinned={"t": (0, 1), "u": ()}, triggered_at_ms=NOW_MS, by="eva"
-    )
-
-    rows = decode(records(spark, "commands", pause), ALL).where("row_kind = 'orders'")
-
-    assert picked(
-        rows, "group_id", "orders.paused", "orders.pause_reason", "orders.pinned", "orders.ordered_by"
-    ) == [("g", True, "deploy", {"t": "0-1", "u": "*"}, "eva")]
-
-
-@pytest.mark.parametrize("topic", ["acks", "commands"])
-@pytest.mark.parametrize(
-    "pair",
-    [
-        (b"{", b"{}"),
-        (b'{"cluster":"local","group":"g"}', b"[]"),
-        (b"", None),
-        pytest.param((b'{"group":"g","cluster":"local"}', None), id="key that compaction takes for another"),
-    ],
-)
-def test_what_cannot_be_read_is_kept_as_bad(
-    spark: SparkSession, topic: str, pair: tuple[bytes, bytes | None]
-) -> None:
-    rows = decode(records(spark, topic, pair), ALL)
-
-    bad = rows.where("row_kind = 'bad'")
-    assert picked(bad, "topic", "partition", "offset", "key") == [(topic, 0, 0, bytearray(pair[0]))]
-    assert summarise(rows).quarantined == 1
 
 
 def ack_row(kind: str, position: int, **fields: Any) -> dict[str, Any]:

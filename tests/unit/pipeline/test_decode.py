@@ -1,0 +1,140 @@
+"""Bytes to rows."""
+
+from dataclasses import replace
+
+from assignor.protocol.consumer import Assignment, Subscription, encode_assignment, encode_subscription
+from assignor.protocol.group_metadata import GroupMember, GroupMetadata, encode_group_metadata
+from assignor.protocol.offsets import (
+    OffsetCommitKey,
+    OffsetCommitValue,
+    encode_group_metadata_key,
+    encode_offset_commit_key,
+    encode_offset_commit_value,
+)
+from pipeline.decode import Filters
+from pipeline.source import OFFSETS_TOPIC
+from tests.support.batches import FILTERS
+from tests.support.raw_records import Decoded, Pair, raw
+from tests.support.raw_records import decoded as decoded_by
+
+
+def key(group: str = "g", topic: str = "t", partition: int = 0) -> bytes:
+    return encode_offset_commit_key(OffsetCommitKey(group_id=group, topic=topic, partition=partition))
+
+
+def value(offset: int) -> bytes:
+    return encode_offset_commit_value(
+        OffsetCommitValue(committed_offset=offset, leader_epoch=2, commit_timestamp_ms=1_000)
+    )
+
+
+def decoded(*pairs: Pair, filters: Filters = FILTERS) -> Decoded:
+    return decoded_by(raw(*pairs), filters)
+
+
+def metadata(subscription: bytes) -> bytes:
+    member = GroupMember(
+        member_id="m",
+        client_id="c",
+        client_host="/h",
+        session_timeout_ms=1,
+        subscription=subscription,
+        assignment=encode_assignment(Assignment(partitions={"t": (0, 2)})),
+    )
+    group = GroupMetadata(
+        protocol_type="consumer", generation=7, protocol="range", leader="m", members=(member,)
+    )
+    return encode_group_metadata(group)
+
+
+def test_newest_commit_of_each_partition_leaves_the_worker() -> None:
+    found = decoded((key(), value(1)), (key(partition=1), value(5)), (key(), value(2)))
+
+    assert found.picked(
+        "commit", "group_id", "topic", "partition", "committed_offset", "position", "leader_epoch"
+    ) == [("g", "t", 0, 2, 2, 2), ("g", "t", 1, 5, 1, 2)]
+    assert found.counts["commit"] == 3
+
+
+def test_tombstone_after_a_commit_leaves_as_the_tombstone() -> None:
+    found = decoded((key(), value(1)), (key(), None))
+
+    assert found.of("commit") == []
+    assert found.picked("tombstone", "position", "offsets_partition") == [(1, 3)]
+
+
+def test_bad_record_does_not_hide_the_good_one_before_it() -> None:
+    found = decoded((key(), value(1)), (key(), value(2)[:5]))
+
+    assert found.picked("commit", "committed_offset") == [(1,)]
+    assert found.picked("bad", "topic", "partition", "offset", "kind") == [
+        (OFFSETS_TOPIC, 3, 1, "offset_commit")
+    ]
+
+
+def test_nothing_is_dropped_without_a_quarantine_row_or_a_counter() -> None:
+    share, unknown, group = b"\x00\x0a\x00\x01g\x00\x01m", b"\x00\x63rest", encode_group_metadata_key("g")
+
+    found = decoded((share, b"x"), (unknown, b"y"), (group, b"\x00\x03\xff"), (b"\x00", b"z"), (None, b"k"))
+
+    assert found.counts["share_group_member_metadata"] == 1
+    assert found.counts["unknown_type_99"] == 1
+    assert found.counts["null_key"] == 1
+    assert found.counts["bad"] == 3
+    assert found.picked("bad", "offset", "kind", "key") == [
+        (1, "unknown_type", unknown),
+        (2, "group_metadata", group),
+        (3, "offset_commit", b"\x00"),
+    ]
+
+
+def test_filtered_groups_and_topics_leave_no_row() -> None:
+    filters = replace(FILTERS, topics_include=("t.*",), topics_exclude=("tx",), groups_exclude=("own-.*",))
+    pairs = [(key(g, t), value(1)) for g, t in (("g", "t"), ("own-1", "t"), ("g", "tx"), ("g", "other"))]
+
+    assert decoded(*pairs, filters=filters).picked("commit", "group_id", "topic") == [("g", "t")]
+
+
+def test_group_with_a_line_break_in_its_name_is_decoded() -> None:
+    group = "two\nlines"
+
+    found = decoded((key(group), value(1)), (encode_group_metadata_key(group), metadata(b"")))
+
+    assert found.picked("commit", "group_id") == found.picked("group", "group_id") == [(group,)]
+
+
+def test_group_record_gives_members_with_subscription_and_assignment() -> None:
+    record = (encode_group_metadata_key("g"), metadata(encode_subscription(Subscription(topics=("t", "u")))))
+
+    (row,) = decoded(record).of("group")
+
+    names = ("group_type", "state", "assignor", "rebalance_protocol", "generation")
+    assert [row[name] for name in names] == ["classic", "Stable", "range", "eager", 7]
+    (member,) = row["members"]
+    assert (member["member_id"], member["topics"], member["assigned"]) == ("m", ["t", "u"], [("t", [0, 2])])
+
+
+def test_unreadable_subscription_keeps_the_group_and_quarantines_the_bytes() -> None:
+    found = decoded((encode_group_metadata_key("g"), metadata(b"\x00\x03\x00")))
+
+    assert found.of("group")[0]["members"][0]["error"]
+    assert "member m" in found.of("bad")[0]["reason"]
+
+
+def test_decoder_that_has_seen_nothing_counts_nothing() -> None:
+    assert decoded().rows == []
+
+
+def test_filters_are_the_same_only_if_all_of_them_are() -> None:
+    others = [
+        replace(FILTERS, topics_include=("t",)),
+        replace(FILTERS, topics_exclude=("t",)),
+        replace(FILTERS, groups_include=("g",)),
+        replace(FILTERS, groups_exclude=("g",)),
+        replace(FILTERS, talk=replace(FILTERS.talk, cluster="other")),
+        replace(FILTERS, talk=replace(FILTERS.talk, acks="other")),
+        replace(FILTERS, talk=replace(FILTERS.talk, commands="other")),
+    ]
+
+    assert replace(FILTERS).identity == FILTERS.identity
+    assert len({one.identity for one in (FILTERS, *others)}) == 1 + len(others)

@@ -1,0 +1,90 @@
+"""What followers and operators say, from bytes to rows."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from assignor.protocol import acks, commands
+from assignor.protocol.acks import Accepted, AnyAck, Refused, Release
+from assignor.protocol.commands import Orders
+from tests.support.batches import CONTROL, FILTERS
+from tests.support.frames import NOW_MS
+from tests.support.raw_records import Decoded, Pair, decoded, raw
+
+ACKS, COMMANDS = CONTROL.acks_topic, CONTROL.commands_topic
+
+
+def said(cls: type[AnyAck], **fields: Any) -> Any:
+    return cls(
+        **{
+            "cluster": "local",
+            "group": "g",
+            "generation": 4,
+            "epoch": 7,
+            "member": "a",
+            "at_ms": NOW_MS,
+            **fields,
+        }
+    )
+
+
+def of(ack: AnyAck) -> Pair:
+    return acks.encode_key(ack), acks.encode(ack)
+
+
+def order(**orders: Any) -> Pair:
+    given = Orders(**{"cluster": "local", "group": "g", "at_ms": NOW_MS, **orders})
+    return commands.encode_key(given), commands.encode(given)
+
+
+def read(topic: str, *pairs: Pair) -> Decoded:
+    return decoded(raw(*pairs, topic=topic, partition=0), replace(FILTERS, groups_exclude=("own",)))
+
+
+def test_acknowledgements_are_read_and_those_of_others_left_out() -> None:
+    release = said(Release, to="b", topic="t", partition=1, hop=1, offset=12)
+    other, own = said(Accepted, cluster="elsewhere"), said(Accepted, group="own")
+
+    found = read(ACKS, of(release), of(other), of(own), of(said(Refused, why="static")))
+
+    assert found.picked(
+        "ack", "group_id", "ack.kind", "ack.id", "ack.to_member_id", "ack.offset", "ack.why"
+    ) == [
+        ("g", "refused", "a", None, None, "static"),
+        ("g", "release", "t-1", "b", 12, None),
+    ]
+    assert found.counts == {"ack": 2}
+
+
+def test_orders_are_read_whole() -> None:
+    pause = order(
+        paused=True, pause_reason="deploy", pinned={"t": (0, 1), "u": ()}, triggered_at_ms=NOW_MS, by="eva"
+    )
+
+    (row,) = read(COMMANDS, pause).of("orders")
+
+    assert row["group_id"] == "g"
+    assert {name: row["orders"][name] for name in ("paused", "pause_reason", "pinned", "ordered_by")} == {
+        "paused": True,
+        "pause_reason": "deploy",
+        "pinned": [("t", "0-1"), ("u", "*")],
+        "ordered_by": "eva",
+    }
+
+
+@pytest.mark.parametrize("topic", [ACKS, COMMANDS])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (b"{", b"{}"),
+        (b'{"cluster":"local","group":"g"}', b"[]"),
+        (b"", None),
+        pytest.param((b'{"group":"g","cluster":"local"}', None), id="key that compaction takes for another"),
+    ],
+)
+def test_what_cannot_be_read_is_kept_as_bad(topic: str, pair: Pair) -> None:
+    found = read(topic, pair)
+
+    assert found.picked("bad", "topic", "partition", "offset", "key") == [(topic, 0, 0, pair[0])]
+    assert found.counts == {"bad": 1}
