@@ -1,0 +1,291 @@
+"""What a batch reads, and what its stamp says when it has; one that runs again included."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pipeline import intake
+from pipeline.config_model import Config, SourceConfig
+from pipeline.decode import Reached
+from pipeline.driver import Batch, Driver
+from pipeline.errors import BrokerUnavailableError
+from pipeline.positions import TRUNCATED, Answer, End, Intake, PartitionKey, Position, Span
+from pipeline.source import OFFSETS_TOPIC
+from pipeline.stamp import Stamp
+from tests.support.batches import CONTROL, FILTERS, batch_of, idle_driver, stamp_of
+
+NOW_MS = 1_700_000_000_000
+O0, O1 = (OFFSETS_TOPIC, 0), (OFFSETS_TOPIC, 1)
+ACKS, COMMANDS = (CONTROL.acks_topic, 0), (CONTROL.commands_topic, 0)
+KNOWN = {key: Position(10, 2, NOW_MS - 1_000) for key in (O0, O1, ACKS, COMMANDS)}
+SILENT = "broker 1 does not answer"
+
+
+def end(high: int, *, stable: int | None = None) -> End:
+    return End(log_start=0, stable=high if stable is None else stable, high=high)
+
+
+def answered(**others: Answer) -> dict[PartitionKey, Answer]:
+    """Everything is read; keywords `o1`, `acks` … say what another answer is."""
+    names = {"o0": O0, "o1": O1, "acks": ACKS, "commands": COMMANDS}
+    return {key: others.get(name, end(10)) for name, key in names.items()}
+
+
+def driver_at(positions: dict[PartitionKey, Position] = KNOWN, **fields: Any) -> Driver:
+    return idle_driver(
+        positions=dict(positions), cluster_id="c1", query_id="query", **{"ask_ends": answered, **fields}
+    )
+
+
+def run(
+    driver: Driver,
+    answers: dict[PartitionKey, Answer],
+    *,
+    now_ms: int = NOW_MS,
+    **reached: Reached,
+) -> Batch:
+    """A batch from `choose` to `settle`; spans that are not named in `reached` are read whole."""
+    driver.ask_ends = lambda: answers
+    batch = batch_of(driver, at_ms=now_ms)
+    intake.choose(batch)
+    return settled(batch, **reached)
+
+
+def settled(batch: Batch, **reached: Reached) -> Batch:
+    names = {O0: "o0", O1: "o1", ACKS: "acks", COMMANDS: "commands"}
+    batch.summary.reached = {
+        span.key: reached.get(names[span.key], Reached(Position(span.end, 3), None))
+        for span in batch.intake.spans
+    }
+    intake.settle(batch)
+    return batch
+
+
+def stopped(offset: int, error: str | None) -> Reached:
+    return Reached(Position(offset, 3), error)
+
+
+def test_batch_reads_what_is_new_and_its_stamp_says_so() -> None:
+    driver = driver_at()
+
+    batch = run(driver, answered(o1=end(30)))
+
+    read = Span(topic=OFFSETS_TOPIC, partition=1, start=10, end=30, leader_epoch=2)
+    assert batch.intake == Intake(spans=(read,))
+    assert driver.positions == {
+        **{key: Position(10, 2, NOW_MS) for key in (O0, ACKS, COMMANDS)},
+        O1: Position(30, 3, NOW_MS),
+    }
+    assert batch.clock == Stamp(
+        query_id="query",
+        batch_id=5,
+        at_ms=NOW_MS,
+        cluster_id="c1",
+        filters=FILTERS.identity,
+        positions=driver.positions,
+        spans=(read,),
+    )
+
+
+def test_limits_come_from_the_configuration_and_the_offsets_topic() -> None:
+    driver = driver_at(
+        config=Config(source=SourceConfig(max_offsets_per_trigger=10)), tombstones_kept_ms=60_000
+    )
+    driver.positions[ACKS] = Position(10, 2, NOW_MS - 60_001)
+
+    batch = run(driver, answered(o1=end(110)))
+
+    # The acks topic has 10 records to be read again, the partition of the offsets topic 100.
+    assert [(span.key, span.start, span.end) for span in batch.intake.spans] == [(O1, 10, 20), (ACKS, 0, 1)]
+    assert batch.reread(CONTROL.acks_topic) == (0,)
+
+
+def test_no_answer_at_all_reaches_the_caller_and_changes_nothing() -> None:
+    def away() -> dict[PartitionKey, Answer]:
+        raise BrokerUnavailableError("nobody answers")
+
+    driver = driver_at(ask_ends=away)
+
+    with pytest.raises(BrokerUnavailableError):
+        intake.choose(batch_of(driver, at_ms=NOW_MS))
+
+    assert driver.positions == KNOWN
+
+
+def test_leader_that_does_not_answer_leaves_its_partition_behind_and_is_named() -> None:
+    batch = run(driver_at(), answered(o0=end(15), o1=SILENT))
+
+    assert batch.clock.behind == (1,)
+    assert SILENT in (batch.clock.reason or "")
+    assert "partition 1" in (batch.clock.reason or "")
+    assert batch.clock.held is None
+    assert (batch.driver.positions[O0].offset, batch.driver.positions[O1]) == (15, KNOWN[O1])
+
+
+def test_leader_that_falls_silent_while_it_is_read_leaves_its_partition_behind_where_it_was_reached() -> None:
+    batch = run(driver_at(), answered(o1=end(30)), o1=stopped(17, "its leader does not answer"))
+
+    assert batch.clock.behind == (1,)
+    assert "its leader does not answer: partition 1" in (batch.clock.reason or "")
+    assert batch.driver.positions[O1] == Position(17, 3, NOW_MS - 1_000)
+    assert [(span.start, span.end) for span in batch.clock.spans] == [(10, 17)]
+    assert batch.driver.distrusted == {}
+
+
+def test_span_that_ends_early_without_an_error_goes_on_with_the_next_batch() -> None:
+    # A leader that is new may not know yet how far its log counts.
+    driver = driver_at()
+    run(driver, answered())
+
+    batch = run(driver, answered(o1=end(30)), o1=stopped(17, None))
+    after = run(driver, answered(o1=end(30)), now_ms=NOW_MS + 1)
+
+    assert (batch.clock.behind, after.clock.behind) == ((), ())
+    assert [(span.start, span.end) for span in after.clock.spans] == [(17, 30)]
+
+
+def test_log_that_was_truncated_behind_the_position_is_read_again_by_the_next_batch() -> None:
+    driver = driver_at()
+    first = run(driver, answered(o1=end(30)), o1=stopped(10, f"{TRUNCATED}: epoch 1 ended at 8"))
+
+    second = run(driver, answered(o1=end(30)), now_ms=NOW_MS + 1)
+    third = run(driver, answered(o1=end(31)), now_ms=NOW_MS + 2)
+
+    assert first.clock.behind == (1,)
+    assert [(span.start, span.end) for span in second.intake.spans] == [(0, 30)]
+    assert second.reread(OFFSETS_TOPIC) == (1,)
+    assert second.clock.behind == ()
+    assert (third.clock.reread, third.clock.spans[0].start) == ((), 30)
+
+
+def test_partition_read_again_in_several_batches_is_behind_until_the_end_it_had_when_that_began() -> None:
+    driver = driver_at(config=Config(source=SourceConfig(max_offsets_per_trigger=10)))
+    run(driver, answered())
+    # The log was made again, and is longer than it was: only its leader's epoch shows it.
+    driver.distrusted[O1] = "log truncated"
+
+    behind = [
+        run(driver, answered(o1=end(high)), now_ms=NOW_MS + n).clock.behind
+        for n, high in enumerate((30, 40, 50))
+    ]
+
+    assert behind == [(1,), (1,), ()]
+
+
+@pytest.mark.parametrize(
+    ("answers", "reached", "why"),
+    [
+        pytest.param({"acks": SILENT}, {}, f"cannot be read: {SILENT}", id="acks without an answer"),
+        pytest.param(
+            {"commands": "it has no leader"}, {}, "cannot be read: it has no leader", id="commands leaderless"
+        ),
+        pytest.param(
+            {"acks": end(30)},
+            {"acks": stopped(17, "its leader does not answer")},
+            "cannot be read: its leader does not answer",
+            id="acks fell silent",
+        ),
+        pytest.param(
+            {"commands": end(30)}, {"commands": stopped(17, None)}, "not read to its end yet", id="in part"
+        ),
+    ],
+)
+def test_no_plan_is_made_while_something_that_was_said_is_not_read(
+    answers: dict[str, Answer], reached: dict[str, Reached], why: str
+) -> None:
+    batch = run(driver_at(), answered(**answers), **reached)
+
+    topic = CONTROL.acks_topic if "acks" in answers else CONTROL.commands_topic
+    assert topic in (batch.clock.held or "")
+    assert why in (batch.clock.held or "")
+    # Lags do not depend on it.
+    assert batch.clock.behind == ()
+
+
+def test_open_transaction_in_what_was_said_does_not_hold_plans() -> None:
+    assert run(driver_at(), answered(acks=end(30, stable=10))).clock.held is None
+
+
+FIRST_RUN = stamp_of(
+    at_ms=NOW_MS - 500,
+    cluster_id="c1",
+    positions={**KNOWN, O0: Position(20, 3, NOW_MS - 500), ACKS: Position(12, 3, NOW_MS - 500)},
+    spans=(
+        Span(topic=OFFSETS_TOPIC, partition=0, start=10, end=20, leader_epoch=2),
+        Span(topic=OFFSETS_TOPIC, partition=1, start=10, end=10, leader_epoch=2),
+        Span(topic=CONTROL.acks_topic, partition=0, start=0, end=12),
+    ),
+    reread=(ACKS,),
+)
+
+
+def again(stamp: Stamp = FIRST_RUN, **reached: Reached) -> Batch:
+    def not_asked() -> dict[PartitionKey, Answer]:
+        raise AssertionError("a replay does not ask where logs end")
+
+    batch = batch_of(driver_at(ask_ends=not_asked), stamp=stamp, is_replay=True, at_ms=stamp.at_ms)
+    batch.driver.at_ms = stamp.at_ms
+    intake.choose(batch)
+    return settled(batch, **reached)
+
+
+def test_batch_that_runs_again_reads_the_same_spans_and_has_the_same_stamp() -> None:
+    batch = again()
+
+    assert [(span.key, span.start, span.end) for span in batch.intake.spans] == [(O0, 10, 20), (ACKS, 0, 12)]
+    assert batch.clock == FIRST_RUN
+    assert batch.reread(CONTROL.acks_topic) == (0,)
+    assert batch.driver.positions == FIRST_RUN.positions
+
+
+def test_batch_that_runs_again_without_a_span_is_behind_there_and_reads_it_later() -> None:
+    batch = again(o0=stopped(14, SILENT))
+
+    assert batch.clock.behind == (0,)
+    assert f"{OFFSETS_TOPIC}-0" in (batch.clock.reason or "")
+    assert batch.clock.held is None
+    assert batch.driver.positions == {
+        **KNOWN,
+        O0: Position(10, 2, FIRST_RUN.at_ms),
+        ACKS: Position(12, 3, NOW_MS - 500),
+    }
+
+
+def test_batch_that_runs_again_without_what_was_said_holds_plans() -> None:
+    batch = again(acks=stopped(0, SILENT))
+
+    assert CONTROL.acks_topic in (batch.clock.held or "")
+    assert batch.clock.behind == ()
+    assert batch.driver.positions[ACKS].offset == 0
+
+
+def test_reasons_of_the_first_run_stay() -> None:
+    late = replace(FIRST_RUN, behind=(1,), reason="1 is not read", held="acks are not read")
+
+    batch = again(late, o0=stopped(10, SILENT))
+
+    assert batch.clock.behind == (0, 1)
+    assert (batch.clock.reason or "").startswith("1 is not read; ")
+    assert batch.clock.held == "acks are not read"
+
+
+def test_span_that_a_batch_could_not_read_again_is_behind_until_it_is_read() -> None:
+    batch = again(o0=stopped(10, SILENT))
+
+    after = run(batch.driver, answered(o0=end(20)), o0=stopped(15, None))
+    at_last = run(batch.driver, answered(o0=end(20)), now_ms=NOW_MS + 1)
+
+    assert (after.clock.behind, at_last.clock.behind) == ((0,), ())
+
+
+def test_partition_that_is_read_again_is_said_once_with_the_reason(caplog: pytest.LogCaptureFixture) -> None:
+    driver = driver_at({key: Position(99, 2, NOW_MS) for key in (O0, O1)})
+
+    run(driver, {O0: end(10), O1: end(10), ACKS: end(0)})
+
+    (record,) = [one for one in caplog.records if "read again from its start" in one.message]
+    # One that is new is no news.
+    assert record.__dict__["topic"] == OFFSETS_TOPIC
+    assert record.__dict__["partitions"] == [0, 1]
+    assert "made again" in record.__dict__["reason"]

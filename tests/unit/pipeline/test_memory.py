@@ -1,0 +1,122 @@
+"""When what the tables remember is still true."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipeline import memory as memory_module
+from pipeline.memory import Memory, doubt, recall
+from pipeline.positions import Position
+from pipeline.stamp import Stamp
+from pipeline.store import Store
+from tests.support.batches import stamp_of
+
+POSITIONS = {("t", 0): Position(7)}
+STAMP = stamp_of(
+    cluster_id="c1",
+    filters="abc",
+    positions=POSITIONS,
+    versions={"consumer_groups": 4, "acks": 2, "orders": 0},
+)
+
+
+def doubted(stamp: Stamp = STAMP, **today: Any) -> str | None:
+    return doubt(stamp, **{"cluster_id": "c1", "filters": "abc", "versions": STAMP.versions, **today})
+
+
+def test_memory_of_the_same_cluster_and_filters_counts() -> None:
+    assert doubted() is None
+
+
+def test_tables_that_were_only_kept_up_since_are_no_older() -> None:
+    assert doubted(versions={"consumer_groups": 9, "acks": 2, "orders": 1}) is None
+
+
+@pytest.mark.parametrize(
+    ("stamp", "today", "why"),
+    [
+        pytest.param(replace(STAMP, positions=None), {}, "an earlier version's", id="earlier version"),
+        pytest.param(replace(STAMP, positions={}), {}, "read nothing yet", id="doubted at an earlier start"),
+        pytest.param(STAMP, {"cluster_id": "c2"}, "from Kafka cluster c1, and this is c2", id="cluster"),
+        pytest.param(STAMP, {"filters": "xyz"}, "source.groups_* have changed", id="filters"),
+        pytest.param(
+            STAMP,
+            {"versions": {"consumer_groups": 3, "acks": 1, "orders": 0}},
+            "table acks, consumer_groups is older than partition_lag",
+            id="restored table",
+        ),
+    ],
+)
+def test_reason_why_everything_is_read_again_is_given(stamp: Stamp, today: dict[str, Any], why: str) -> None:
+    assert why in (doubted(stamp, **today) or "")
+
+
+class FakeStore:
+    """Tables of which only stamps and versions are known."""
+
+    def __init__(self, stamp: Stamp | None) -> None:
+        self.stamps = {"partition_lag": stamp}
+
+    def stamp(self, name: str) -> Stamp | None:
+        return self.stamps[name]
+
+    def versions(self, names: Any) -> dict[str, int]:
+        return {name: STAMP.versions[name] for name in names}
+
+    def restamp(self, name: str, stamp: Stamp) -> None:
+        self.stamps[name] = stamp
+
+
+def recalled(store: FakeStore, monkeypatch: pytest.MonkeyPatch, *, cluster_id: str = "c1") -> Memory:
+    monkeypatch.setattr(memory_module, "Store", lambda *_args, **_more: store)
+    spark: Any = SimpleNamespace()
+    return recall(spark, "root", cluster_id=cluster_id, filters="abc")
+
+
+def kept(memory: Memory, store: Any) -> None:
+    tables: Store = store
+    memory.keep(tables)
+
+
+def test_reading_goes_on_where_the_last_batch_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FakeStore(STAMP)
+
+    memory = recalled(store, monkeypatch)
+    kept(memory, store)
+
+    assert (memory.positions, memory.is_new_cluster) == (POSITIONS, False)
+    assert store.stamps["partition_lag"] == STAMP
+
+
+def test_new_tables_remember_nothing_and_nothing_is_doubted(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FakeStore(None)
+
+    memory = recalled(store, monkeypatch)
+    kept(memory, store)
+
+    assert (memory.positions, memory.doubt, memory.is_new_cluster) == ({}, None, False)
+    assert store.stamps["partition_lag"] is None
+
+
+def test_doubt_outlives_a_driver_that_dies_before_its_first_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FakeStore(STAMP)
+    first = recalled(store, monkeypatch, cluster_id="c2")
+    kept(first, store)
+
+    # Back on the first cluster: the tables may hold rows of neither by now.
+    second = recalled(store, monkeypatch)
+
+    assert (first.positions, first.is_new_cluster) == ({}, True)
+    assert second.positions == {}
+    assert "read nothing yet" in (second.doubt or "")
+
+
+def test_tables_of_an_earlier_version_are_not_taken_for_another_clusters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    memory = recalled(FakeStore(stamp_of()), monkeypatch)
+
+    assert not memory.is_new_cluster
+    assert "earlier version's" in (memory.doubt or "")

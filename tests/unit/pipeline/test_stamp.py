@@ -1,0 +1,57 @@
+"""What a commit of a table says, now and in tables of other versions."""
+
+import json
+
+from pipeline.positions import Position, Span
+from pipeline.stamp import Stamp
+
+FULL = Stamp(
+    query_id="q",
+    batch_id=3,
+    at_ms=1_700_000_000_000,
+    behind=(1, 2),
+    reason="not read yet",
+    held="partition 0 of acks is not read to its end yet",
+    cluster_id="c1",
+    filters="abc",
+    positions={("__consumer_offsets", 11): Position(40, 2, 9), ("acks", 0): Position(7)},
+    spans=(Span(topic="acks", partition=0, start=3, end=7, leader_epoch=1),),
+    reread=(("__consumer_offsets", 11),),
+    versions={"consumer_groups": 12},
+)
+
+
+def test_stamp_survives_json() -> None:
+    assert Stamp.from_json(FULL.to_json()) == FULL
+
+
+def test_stamp_of_no_positions_is_told_from_one_without_any() -> None:
+    empty = Stamp(query_id="q", batch_id=3, at_ms=1, positions={})
+    without = Stamp(query_id="q", batch_id=3, at_ms=1)
+
+    assert Stamp.from_json(empty.to_json()).positions == {}
+    assert Stamp.from_json(without.to_json()).positions is None
+
+
+def test_stamp_is_one_line() -> None:
+    assert "\n" not in FULL.to_json()
+
+
+def test_stamp_of_a_version_that_kept_positions_in_the_checkpoint_is_read() -> None:
+    older = '{"query_id": "q", "batch_id": 3, "at_ms": 5, "behind": [1, 2], "reason": "not read yet"}'
+
+    assert Stamp.from_json(older) == Stamp(
+        query_id="q", batch_id=3, at_ms=5, behind=(1, 2), reason="not read yet"
+    )
+
+
+def test_what_a_later_version_adds_is_left_out() -> None:
+    later = json.dumps(json.loads(FULL.to_json()) | {"colour": "blue"})
+
+    assert Stamp.from_json(later) == FULL
+
+
+def test_batch_is_known_by_its_number_and_its_checkpoint() -> None:
+    assert FULL.is_batch("q", 3)
+    assert not FULL.is_batch("q", 4)
+    assert not FULL.is_batch("other", 3)
