@@ -26,6 +26,8 @@ CREATE, DESCRIBE, READ, WRITE = (
     AclOperation.WRITE,
 )
 TOPIC, GROUP, TRANSACTION = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID
+# Kafka's code of the cluster as a resource, which this client calls a broker.
+CLUSTER = ResourceType.BROKER
 
 
 def rights_of_job(crew: Crew) -> list[Right]:
@@ -36,6 +38,7 @@ def rights_of_job(crew: Crew) -> list[Right]:
         (DESCRIBE, TOPIC, crew.topic),
         *((operation, TOPIC, name) for operation in (CREATE, READ, WRITE) for name in own),
         (AclOperation.DESCRIBE_CONFIGS, TOPIC, crew.control),
+        (AclOperation.DESCRIBE_CONFIGS, CLUSTER, "kafka-cluster"),
         (WRITE, TRANSACTION, "lagwise-*"),
         *((READ, GROUP, name) for name in ("spark-kafka-*", "lagwise-*")),
     ]

@@ -17,6 +17,7 @@ from pipeline import cluster
 from pipeline.cli import app
 from pipeline.config_model import ControlConfig, KafkaConfig, SourceConfig
 from pipeline.errors import AccessRefusedError
+from pipeline.migration import MigrationWatch
 from tests.support.broker import create_topics
 from tests.support.job import RunningJob, job_config
 from tests.support.secured import Secured
@@ -104,6 +105,21 @@ def test_right_that_is_missing_is_named_with_its_topic(secured: Secured) -> None
     secured.allow(user, *((AclOperation.READ, TOPIC, name) for name in topics))
     # The configuration of the control topic may stay hidden.
     wait_until(is_let_in, what="nothing missing any more")
+
+
+def test_migration_is_unknown_without_the_right_to_read_brokers_and_known_with_it(
+    secured: Secured, caplog: pytest.LogCaptureFixture
+) -> None:
+    secured.add_user("watcher")
+    admin = AdminClient({**secured.properties("watcher")})
+
+    before = MigrationWatch(admin)()
+    # Kafka's code of the cluster as a resource, which this client calls a broker.
+    secured.allow("watcher", (AclOperation.DESCRIBE_CONFIGS, ResourceType.BROKER, "kafka-cluster"))
+    wait_until(lambda: MigrationWatch(admin)() == "disabled", what="the right to take effect")
+
+    assert before == "unknown"
+    assert "Cluster authorization failed (README lists the rights" in str(vars(caplog.records[0])["problem"])
 
 
 def test_follower_that_may_not_read_the_control_topic_says_so(secured: Secured) -> None:
