@@ -114,6 +114,15 @@ def test_group_record_gives_members_with_subscription_and_assignment() -> None:
     assert (member["member_id"], member["topics"], member["assigned"]) == ("m", ["t", "u"], [("t", [0, 2])])
 
 
+def test_superseded_group_records_are_counted_and_not_decoded() -> None:
+    record = encode_group_metadata_key("g")
+
+    found = decoded(*((record, metadata(b"")) for _ in range(5)), (record, None))
+
+    assert (found.counts["group"], found.counts["group_superseded"]) == (1, 5)
+    assert found.picked("group_tombstone", "group_id", "position") == [("g", 5)]
+
+
 def test_unreadable_subscription_keeps_the_group_and_quarantines_the_bytes() -> None:
     found = decoded((encode_group_metadata_key("g"), metadata(b"\x00\x03\x00")))
 
