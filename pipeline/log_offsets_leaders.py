@@ -7,7 +7,7 @@ leaders and their epochs, so one is made whenever an answer suggests that they a
 
 import time
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata
@@ -19,8 +19,11 @@ Key = tuple[str, int]
 
 NO_LEADER = -1
 
+T = TypeVar("T")
+
 # Well below the age at which librdkafka forgets what it was told, so that it never has to ask in between.
 _RENEW_AFTER_S = 300.0
+_LEAST_S = 0.001
 
 
 @final
@@ -30,6 +33,7 @@ class Leaders:
     Attributes:
         admin: The client; another one after a broker did not answer it for metadata.
         listed_at: When leaders were last asked for, whether or not an answer came; s of the monotonic clock.
+        silent: Leaders whose time was up before they answered, when they were asked last.
     """
 
     def __init__(self, make: Callable[[], AdminClient]) -> None:
@@ -41,22 +45,37 @@ class Leaders:
         self._leaders: dict[Key, int] = {}
         self._addresses: dict[int, str] = {}
         self._is_doubted = True
+        self.silent: set[int] = set()
 
     def listing(self, *, timeout_s: float) -> ClusterMetadata:
-        """Metadata of all topics; a broker that does not answer costs half of the time, then another one is asked.
+        """Metadata of all topics.
 
         Raises:
             KafkaException: No broker answered within `timeout_s`.
         """
+        return self.of_any_broker(
+            lambda admin, left_s: admin.list_topics(timeout=left_s), timeout_s=timeout_s
+        )
+
+    def of_any_broker(self, ask: Callable[[AdminClient, float], T], *, timeout_s: float) -> T:
+        """What `ask` returns; a broker that does not answer costs half of the time, then another one is asked.
+
+        Args:
+            ask: Given a client and seconds; raises KafkaException without an answer.
+            timeout_s: For both.
+
+        Raises:
+            KafkaException: The second one did not answer either.
+        """
         ends_at = time.monotonic() + timeout_s
         try:
-            return self.admin.list_topics(timeout=timeout_s / 2)
+            return ask(self.admin, timeout_s / 2)
         except KafkaException:
-            # The same client may well ask the same broker again. A new one waits for the first that lets it in.
+            # The same client may well ask the same broker again. A new one takes the first that lets it in.
             other = self._make()
-            listed = other.list_topics(timeout=max(0.001, ends_at - time.monotonic()))
+            answer = ask(other, max(_LEAST_S, ends_at - time.monotonic()))
             self.admin = other
-            return listed
+            return answer
 
     def doubt(self) -> None:
         """An answer suggests that leaders have changed: renew them before they are used again."""

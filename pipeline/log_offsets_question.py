@@ -23,6 +23,8 @@ _CALL_PARTITIONS = 1000
 _CLIENT_S_PER_PARTITION = 100e-6
 # librdkafka ends its calls itself when their time is up; this is for their way back.
 _GRACE_S = 1.0
+# A leader that gave no answer last time gets no more than this, so that it does not hold up every batch.
+_SUSPECT_TIMEOUT_S = 1.0
 _LEAST_S = 0.01
 
 _FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
@@ -79,6 +81,8 @@ class Question:
         self._isolation = isolation
         self._timeout_s = timeout_s
         self._ends_at = time.monotonic()
+        self._suspects: frozenset[int] = frozenset()
+        self._suspect_timeout_s = timeout_s
         self._answers: dict[Key, Answer] = {}
         self._open: set[_Call] = set()
         self._done: SimpleQueue[tuple[_Call, int]] = SimpleQueue()
@@ -88,7 +92,10 @@ class Question:
 
         A leader that does not answer costs only its own partitions.
         """
-        self._ends_at = time.monotonic() + self._timeout_s + len(wanted) * _CLIENT_S_PER_PARTITION
+        client_s = len(wanted) * _CLIENT_S_PER_PARTITION
+        self._ends_at = time.monotonic() + self._timeout_s + client_s
+        self._suspects = frozenset(self._leaders.silent)
+        self._suspect_timeout_s = min(self._timeout_s, _SUSPECT_TIMEOUT_S + client_s)
         try:
             self._leaders.prepare(wanted, timeout_s=self._timeout_s)
         except KafkaException as error:
@@ -125,7 +132,8 @@ class Question:
                 )
 
     def _send(self, keys: list[Key], leader: int, *, is_retry: bool, starts: dict[Key, int] | None) -> None:
-        timeout_s = min(self._timeout_s, max(_LEAST_S, self._left_s()))
+        allowed_s = self._suspect_timeout_s if leader in self._suspects else self._timeout_s
+        timeout_s = min(allowed_s, max(_LEAST_S, self._left_s()))
         call = _Call(
             admin=self._leaders.admin, leader=leader, is_retry=is_retry, timeout_s=timeout_s, starts=starts
         )
@@ -156,6 +164,8 @@ class Question:
                 found[key] = offset
             else:
                 failed[key] = offset
+        if found:
+            self._leaders.silent.discard(call.leader)
         self._fail(call, failed)
         if call.starts is not None:
             self._answers |= {key: _answered(call.starts[key], end, at_ms) for key, end in found.items()}
@@ -182,8 +192,9 @@ class Question:
         """An offset that nobody gave: the time is up, or the client lost the connection."""
         who = self._leaders.name(call.leader)
         if call.is_over():
+            self._leaders.silent.add(call.leader)
             return _Failure(
-                f"{who} did not answer within {self._timeout_s:g} s", doubts_leader=True, may_retry=False
+                f"{who} did not answer within {call.timeout_s:.3g} s", doubts_leader=True, may_retry=False
             )
         return _Failure(f"{who} did not answer", doubts_leader=True, may_retry=True)
 

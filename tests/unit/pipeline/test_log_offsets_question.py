@@ -84,13 +84,30 @@ def test_many_calls_to_a_broker_that_hangs_wait_together(cluster: MockCluster, l
     assert sum(answer.error is None for answer in answers.values()) == 6000
 
 
-def test_broker_that_answers_again_is_asked_at_once(cluster: MockCluster, leaders: Leaders) -> None:
+def test_broker_that_still_does_not_answer_is_not_waited_for_as_long_again(
+    cluster: MockCluster, leaders: Leaders
+) -> None:
+    asked(leaders)
+    cluster.hang(2)
+    asked(leaders, timeout_s=3)
+
+    begun = time.monotonic()
+    answers = asked(leaders, timeout_s=20)
+
+    # One second for the broker, and a quarter of the time for a listing that meets it.
+    assert time.monotonic() - begun < 1 + 5 + 1
+    assert ends(answers) == [RECORDS, None, RECORDS, RECORDS, None, RECORDS]
+
+
+def test_broker_that_answers_again_is_asked_as_before(cluster: MockCluster, leaders: Leaders) -> None:
     asked(leaders)
     cluster.hang(2)
     asked(leaders)
     cluster.answer(2)
 
+    assert leaders.silent == {2}
     assert ends(asked(leaders, timeout_s=10)) == [RECORDS] * 6
+    assert leaders.silent == set()
 
 
 def test_partition_without_leader_says_so_and_is_right_again_with_the_next_question(
