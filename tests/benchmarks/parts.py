@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from tests.benchmarks import assignors, decode, follow, follow_helps, quality, steady
+from tests.benchmarks import assignors, decode, follow, follow_helps, log_offsets, quality, steady
 
 PARTS = {
     "assignors": assignors.measure,
@@ -11,6 +11,7 @@ PARTS = {
     "follow": follow.measure,
     "quality": quality.measure,
     "follow-helps": follow_helps.measure,
+    "log-offsets": log_offsets.measure,
     **{name: size.measure for name, size in steady.SIZES.items()},
 }
 
