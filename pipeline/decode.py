@@ -6,7 +6,7 @@ One output row per thing found; which columns are filled depends on `row_kind`:
     group, group_tombstone   group_id group_type offsets_partition position [state … members]
     ack, orders              group_id position ack | orders (`decode_talk`)
     read                     topic partition position leader_epoch error   (how far a partition was read)
-    log_offset               topic partition log_start_offset log_end_offset isolation observed_at_ms error
+    log_offset               topic topic_id partition log_start_offset log_end_offset isolation observed_at_ms error
     listing                  error (null: the brokers' list of topics is complete)
     bad                      topic partition offset timestamp key value kind reason   (`schemas.QUARANTINE`)
     count                    kind count
@@ -43,6 +43,7 @@ _PLAIN_COLUMNS = (
     ("kind", t.StringType()),
     ("group_id", t.StringType()),
     ("topic", t.StringType()),
+    ("topic_id", t.StringType()),
     ("partition", t.IntegerType()),
     ("offsets_partition", t.IntegerType()),
     ("position", t.LongType()),
@@ -68,6 +69,7 @@ _ARROW = to_arrow_schema(DECODED)
 
 _LOG_COLUMNS = (
     "topic",
+    "topic_id",
     "partition",
     "log_start_offset",
     "log_end_offset",

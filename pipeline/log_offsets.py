@@ -2,11 +2,12 @@
 
 One row per partition:
 
-    topic, partition, log_start_offset, log_end_offset, isolation, observed_at_ms, error
+    topic, topic_id, partition, log_start_offset, log_end_offset, isolation, observed_at_ms, error
 
 `error` is set, and the offsets are null, where the broker did not answer. A row whose topic is null carries
 the listing itself: with an error nothing is known about which topics exist, without one a topic that has no
-row is gone. Whatever happens to the cluster, the query does not fail: the rows say what went wrong.
+row is to be asked for by its name (`topics_gone`). Whatever happens to the cluster, the query does not fail: the
+rows say what went wrong.
 
 The tick is what keeps the stream going: Spark starts no batch without new data, and a group whose consumers
 have stopped commits nothing while its lag grows.
@@ -30,13 +31,14 @@ NAME = "lagwise_log_offsets"
 _SHARE_PARTITIONS = 5000
 
 SCHEMA = (
-    "topic string, partition int, log_start_offset long, log_end_offset long, "
+    "topic string, topic_id string, partition int, log_start_offset long, log_end_offset long, "
     "isolation string, observed_at_ms long, error string"
 )
 
 _ARROW = pa.schema(
     [
         ("topic", pa.string()),
+        ("topic_id", pa.string()),
         ("partition", pa.int32()),
         ("log_start_offset", pa.int64()),
         ("log_end_offset", pa.int64()),

@@ -6,6 +6,7 @@ from typing import Any
 from confluent_kafka import IsolationLevel, KafkaError
 
 from pipeline.log_offsets import LogOffsetsSettings, Slice, now_ms
+from pipeline.log_offsets_ids import TopicIds
 from pipeline.log_offsets_leaders import leaders_of
 from pipeline.log_offsets_question import Question
 
@@ -17,7 +18,9 @@ _ISOLATION = {
 }
 
 
-_NO_PARTITION: Row = dict.fromkeys(("topic", "partition", "log_start_offset", "log_end_offset"))
+_NO_PARTITION: Row = dict.fromkeys(("topic", "topic_id", "partition", "log_start_offset", "log_end_offset"))
+# Ids are asked for before offsets. A broker that owes them must not hold up what is there.
+_IDS_WAIT_S = 0.5
 
 
 def list_topics(settings: LogOffsetsSettings) -> tuple[dict[str, list[int]], str | None]:
@@ -50,16 +53,20 @@ def ask(settings: LogOffsetsSettings, share: Slice) -> Iterator[Row]:
     wanted = [(topic, number) for topic, numbers in share.topics for number in numbers]
     if not wanted:
         return
+    leaders, timeout_s = leaders_of(settings.properties), settings.request_timeout_s
+    asked_ids = TopicIds(leaders.admin, [topic for topic, _ in share.topics], timeout_s=timeout_s)
     question = Question(
-        leaders_of(settings.properties),
+        leaders,
         isolation=_ISOLATION[settings.isolation],
-        timeout_s=settings.request_timeout_s,
+        timeout_s=timeout_s,
     )
     answers = question.answers(wanted)
+    ids = asked_ids.known(wait_s=_IDS_WAIT_S)
     for topic, number in wanted:
         answer = answers[topic, number]
         yield {
             "topic": topic,
+            "topic_id": ids.get(topic),
             "partition": number,
             "log_start_offset": answer.log_start_offset,
             "log_end_offset": answer.log_end_offset,

@@ -173,7 +173,8 @@ TOPIC_OFFSETS = t.StructType(
         _column("arrival_rate", _DOUBLE, "records/s appended, moving average"),
         _column("samples", SAMPLES, "bounded ring of (time, log end), oldest first"),
         _column("error", _STRING, "why the newest question was not answered; null when it was"),
-        _column("deleted_at", _TIME, "when the topic was first missing from the broker's list"),
+        _column("deleted_at", _TIME, "when the brokers, asked by name, first had no such topic or partition"),
+        _column("topic_id", _STRING, "Kafka's id of the topic that answered; null from brokers without ids"),
         _UPDATED,
         _BATCH,
     ]
