@@ -35,6 +35,11 @@ Committed = Mapping[str, tuple[PartitionKey, ...]]
 """By group: the partitions of which a commit is stored."""
 
 
+def _can_be_asked(group: str) -> bool:
+    # librdkafka takes names as C strings: another group than this one would be asked about.
+    return bool(group) and "\0" not in group
+
+
 class Brokers:
     """What the brokers say of groups."""
 
@@ -143,7 +148,11 @@ class GhostHunt:
             self._waiting = (
                 {}
                 if listed is None
-                else {group: keys for group, keys in stored().items() if group not in listed}
+                else {
+                    group: keys
+                    for group, keys in stored().items()
+                    if group not in listed and _can_be_asked(group)
+                }
             )
         asked = dict(list(self._waiting.items())[:_MOST_IN_A_BATCH])
         self._waiting = {group: keys for group, keys in self._waiting.items() if group not in asked}

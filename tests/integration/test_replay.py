@@ -13,7 +13,7 @@ from pipeline.config_model import HistoryConfig
 from pipeline.driver import Batch
 from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.inject import RawRecord, inject
-from tests.support.job import Row, RunningJob, eager_plan, job_config, read_table
+from tests.support.job import AMONG_GHOSTS, Row, RunningJob, eager_plan, job_config, read_table
 from tests.support.traffic import Traffic, control_records
 from tests.support.undisturbed import (
     assert_nothing_doubled,
@@ -51,7 +51,7 @@ class Bombs:
 
     def __init__(self) -> None:
         self.left = list(_STEPS)
-        self.steps = tuple(self._armed(step) for step in STEPS)
+        self.steps = tuple(self._armed(step) for step in AMONG_GHOSTS)
 
     def _armed(self, step: Step) -> Step:
         def run(batch: Batch) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from pipeline.batch import STEPS
 from tests.support import kafka_tools
 from tests.support.broker import small_broker
 from tests.support.groups_zoo import Zoo, zoo
@@ -29,7 +30,7 @@ class Truth(NamedTuple):
 def truth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Truth]:
     with small_broker() as broker, zoo(broker.bootstrap_servers) as animals:
         config = job_config(broker.bootstrap_servers, tmp_path_factory.mktemp("tables"))
-        with running(config) as job:
+        with running(config, steps=STEPS) as job:
             animals.pause_traffic()
             job.wait_for_batches(2)
             yield Truth(broker.bootstrap_servers, animals, job)

@@ -13,7 +13,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from pipeline import logs
-from pipeline.batch import STEPS, Step
+from pipeline.batch import STEPS, Step, find_ghosts
 from pipeline.config import load
 from pipeline.config_model import (
     Config,
@@ -34,6 +34,10 @@ _BATCH_WITHIN_S = 400.0
 _STOPPED_WITHIN_S = 120.0
 
 
+AMONG_GHOSTS = tuple(step for step in STEPS if step is not find_ghosts)
+"""The steps, less the one that drops groups which no coordinator knows: forged groups are of that kind."""
+
+
 class RunningJob:
     """One job.
 
@@ -42,7 +46,7 @@ class RunningJob:
         messages: What it logged at INFO and above, one line each, with the fields.
     """
 
-    def __init__(self, config: Config, *, once: bool = False, steps: tuple[Step, ...] = STEPS) -> None:
+    def __init__(self, config: Config, *, once: bool = False, steps: tuple[Step, ...] = AMONG_GHOSTS) -> None:
         self.config = config
         self.reports: list[Report] = []
         self.messages: list[str] = []
@@ -114,7 +118,7 @@ class RunningJob:
 
 
 @contextmanager
-def running(config: Config, *, steps: tuple[Step, ...] = STEPS) -> Iterator[RunningJob]:
+def running(config: Config, *, steps: tuple[Step, ...] = AMONG_GHOSTS) -> Iterator[RunningJob]:
     """The job from its first finished batch to the end of the block."""
     job = RunningJob(config, steps=steps)
     job.start()
