@@ -1,0 +1,241 @@
+"""When plans can be published, what is known to be published, and what is sent late; Kafka's clients are played."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from pyspark.sql import DataFrame, SparkSession
+
+from assignor.protocol import control
+from pipeline import publish
+from pipeline.errors import AccessRefusedError, BrokerUnavailableError, FencedError, PublishError
+from pipeline.publish import Publisher, decisions_of
+from tests.support.frames import NOW_MS, at, stored
+
+AWAY = KafkaError._TIMED_OUT
+
+
+def failure(code: int) -> KafkaException:
+    return KafkaException(KafkaError(code))
+
+
+@dataclass
+class Cluster:
+    """Brokers that do what the test says, and a clock."""
+
+    now_s: float = 1_000.0
+    coordinator: Exception | None = None
+    """What the transaction coordinator says."""
+    topic: dict[str, int] | Exception = field(default_factory=dict)
+    """Epoch of each group in the control topic."""
+    commit: Exception | None = None
+    """What becomes of a transaction."""
+    sent: list[tuple[str, int]] = field(default_factory=list)
+    """Group and epoch of records in committed transactions."""
+    producers: int = 0
+
+
+class PlayedProducer:
+    """A transactional producer."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._open: list[tuple[str, int]] = []
+        cluster.producers += 1
+
+    def init_transactions(self, _timeout_s: float) -> None:
+        if self._cluster.coordinator is not None:
+            raise self._cluster.coordinator
+
+    def begin_transaction(self) -> None:
+        self._open = []
+
+    def produce(self, _topic: str, *, key: bytes, value: bytes | None, headers: Any) -> None:
+        _, group = control.decode_key(key)
+        self._open.append((group if value else f"{group} withdrawn", int(dict(headers)["epoch"])))
+
+    def poll(self, _timeout_s: float) -> None:
+        pass
+
+    def commit_transaction(self, _timeout_s: float) -> None:
+        if self._cluster.commit is not None:
+            raise self._cluster.commit
+        self._cluster.sent += self._open
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    played = Cluster()
+
+    def epochs(_self: Publisher) -> dict[str, int]:
+        if isinstance(played.topic, Exception):
+            raise played.topic
+        return played.topic
+
+    monkeypatch.setattr(publish, "Producer", lambda _properties, logger: PlayedProducer(played))  # noqa: ARG005
+    monkeypatch.setattr(Publisher, "_epochs_in_topic", epochs)
+    clock = SimpleNamespace(monotonic=lambda: played.now_s, time_ns=lambda: NOW_MS * 1_000_000)
+    monkeypatch.setattr(publish, "time", clock)
+    return played
+
+
+@pytest.fixture
+def publisher() -> Publisher:
+    return Publisher({}, topic="control", cluster="local", timeout_s=1)
+
+
+@pytest.fixture
+def table(spark: SparkSession) -> Callable[..., DataFrame]:
+    """Rows of `recommendations`."""
+
+    def rows(*plans: dict[str, Any]) -> DataFrame:
+        written = {
+            "decision": "publish",
+            "epoch": 3,
+            "record": "{}",
+            "target_hash": "target",
+            "base_hash": "base",
+            "valid_until": at(60),
+            "created_at": at(0),
+        }
+        return stored(spark, "recommendations", *(written | plan for plan in plans))
+
+    return rows
+
+
+Table = Callable[..., DataFrame]
+
+
+def test_publisher_that_is_connected_is_available_and_stays_so(
+    cluster: Cluster, publisher: Publisher, table: Table
+) -> None:
+    cluster.topic = {"g": 3}
+
+    assert publisher.unavailable(table({})) is None
+    assert publisher.unavailable(table({})) is None
+    assert cluster.producers == 1
+    assert publisher.published["g"].epoch == 3
+    assert publisher.published["g"].target_hash == "target"
+
+
+def test_connection_that_failed_is_tried_again_after_half_a_minute(
+    cluster: Cluster, publisher: Publisher, table: Table
+) -> None:
+    cluster.coordinator = failure(AWAY)
+    first = publisher.unavailable(table())
+    cluster.coordinator = None
+
+    cluster.now_s += 29.9
+    too_soon = publisher.unavailable(table())
+    cluster.now_s += 0.1
+    at_last = publisher.unavailable(table())
+
+    assert "plans cannot be published now: no transaction coordinator" in (first or "")
+    assert too_soon == first
+    assert at_last is None
+    assert cluster.producers == 2
+
+
+def test_control_topic_that_cannot_be_read_makes_it_unavailable(
+    cluster: Cluster, publisher: Publisher, table: Table
+) -> None:
+    cluster.topic = BrokerUnavailableError("control topic could not be read")
+
+    assert "could not be read" in (publisher.unavailable(table()) or "")
+    with pytest.raises(BrokerUnavailableError, match="could not be read"):
+        publisher.publish(decisions_of(table({})))
+
+
+def test_user_who_may_not_publish_is_said_so(cluster: Cluster, publisher: Publisher, table: Table) -> None:
+    cluster.coordinator = failure(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+
+    with pytest.raises(AccessRefusedError):
+        publisher.unavailable(table())
+
+
+def test_plans_that_were_not_sent_are_sent_with_the_next_connection(
+    cluster: Cluster, publisher: Publisher, table: Table
+) -> None:
+    cluster.topic = {"g": 3}
+    publisher.unavailable(table({}))
+    plans = table({}, {"epoch": 4, "target_hash": "newer"})
+    cluster.commit = failure(AWAY)
+    cluster.now_s += 60
+
+    with pytest.raises(BrokerUnavailableError, match="plans could not be published"):
+        publisher.publish(decisions_of(plans.where("epoch = 4")))
+    cluster.commit = None
+
+    assert publisher.unavailable(plans) is None
+    assert cluster.sent == [("g", 4)]
+    assert publisher.published["g"].epoch == 4
+    assert publisher.published["g"].target_hash == "newer"
+
+
+def test_connection_whose_late_plans_are_not_taken_is_no_connection(
+    cluster: Cluster, publisher: Publisher, table: Table
+) -> None:
+    cluster.commit = failure(AWAY)
+
+    assert "plans could not be published" in (publisher.unavailable(table({})) or "")
+    cluster.commit, cluster.now_s = None, cluster.now_s + 30
+    assert publisher.unavailable(table({})) is None
+    assert cluster.sent == [("g", 3)]
+
+
+def test_plan_that_has_expired_unsent_is_not_sent_and_a_new_one_is_due(
+    cluster: Cluster, publisher: Publisher, table: Table
+) -> None:
+    assert publisher.unavailable(table({"valid_until": at(-1)})) is None
+
+    assert cluster.sent == []
+    assert (publisher.published["g"].epoch, publisher.published["g"].target_hash) == (3, "")
+
+
+def test_withdrawal_that_was_not_sent_is_sent_whenever_it_was(
+    cluster: Cluster, publisher: Publisher, table: Table
+) -> None:
+    cluster.topic = {"g": 2}
+
+    publisher.unavailable(table({"record": None, "valid_until": at(-1)}))
+
+    assert cluster.sent == [("g withdrawn", 3)]
+
+
+def test_plan_of_a_driver_whose_tables_are_gone_leaves_its_epoch_and_nothing_else(
+    cluster: Cluster, publisher: Publisher, table: Table
+) -> None:
+    cluster.topic = {"g": 9, "h": 2}
+
+    publisher.unavailable(table({}))
+
+    assert {group: (one.epoch, one.target_hash) for group, one in publisher.published.items()} == {
+        "g": (9, ""),
+        "h": (2, ""),
+    }
+    assert cluster.sent == []
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (KafkaError._FENCED, FencedError),
+        (KafkaError.MSG_SIZE_TOO_LARGE, PublishError),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, AccessRefusedError),
+    ],
+)
+def test_what_trying_again_does_not_cure_is_raised_as_such(
+    cluster: Cluster, publisher: Publisher, table: Table, code: int, kind: type[Exception]
+) -> None:
+    publisher.unavailable(table())
+    cluster.commit = failure(code)
+
+    with pytest.raises(kind):
+        publisher.publish(decisions_of(table({})))
+
+
+def test_batch_without_a_plan_needs_no_connection(publisher: Publisher, table: Table) -> None:
+    assert publisher.publish(decisions_of(table({"decision": "keep"}))) == 0
