@@ -119,7 +119,7 @@ def test_migration_is_unknown_without_the_right_to_read_brokers_and_known_with_i
     wait_until(lambda: MigrationWatch(admin)() == "disabled", what="the right to take effect")
 
     assert before == "unknown"
-    assert "Cluster authorization failed (README lists the rights" in str(vars(caplog.records[0])["problem"])
+    assert "Cluster authorization failed. (README lists the rights" in str(vars(caplog.records[0])["problem"])
 
 
 def test_follower_that_may_not_read_the_control_topic_says_so(secured: Secured) -> None:
