@@ -14,12 +14,13 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline import decode, fold, fold_talk, intake, measure, ownership, records, upkeep
+from pipeline import decode, fold, fold_talk, intake, measure, ownership, records, topics_gone, upkeep
 from pipeline.batch_plans import make_plans, publish_plans
 from pipeline.batch_write import handed_over, stamped, write
 from pipeline.driver import Batch, Driver
 from pipeline.errors import BrokerUnavailableError
 from pipeline.kafka_client import unresolved
+from pipeline.log_offsets_leaders import leaders_of
 from pipeline.positions import PartitionKey
 from pipeline.source import OFFSETS_TOPIC
 
@@ -113,18 +114,32 @@ def store_topic_offsets(batch: Batch) -> None:
     driver = batch.driver
     if "topic_offsets" in driver.replayed:
         return
-    folded = fold.fold_topic_offsets(_known_topics(driver), batch.kind("log_offset"))
+    known, observed = _known_topics(driver), batch.kind("log_offset")
+    left = _left_of_missing(batch, known, observed)
     measured = measure.measure_topic_offsets(
-        folded,
+        fold.fold_topic_offsets(known, observed),
         measure.TopicSettings(
             at_ms=batch.clock.at_ms,
             batch_id=batch.batch_id,
-            is_listed=batch.summary.is_listed,
             listing_error=batch.summary.listing_error,
             half_life_ms=driver.config.rates.half_life_s * 1000,
+            remaining=left.remaining,
+            unconfirmed=left.unconfirmed,
         ),
     )
     write(batch, "topic_offsets", measured)
+
+
+def _left_of_missing(batch: Batch, known: DataFrame, observed: DataFrame) -> topics_gone.Found:
+    """What the brokers say of topics that a complete listing did not contain whole."""
+    if not batch.summary.is_listed or batch.summary.listing_error is not None:
+        return topics_gone.Found()
+    config = batch.driver.config
+    return topics_gone.confirm_gone(
+        leaders_of(unresolved(config)),
+        fold.missing_topics(known, observed),
+        timeout_s=config.source.request_timeout_s,
+    )
 
 
 def _known_topics(driver: Driver) -> DataFrame:

@@ -30,9 +30,23 @@ def fold_topic_offsets(stored: DataFrame, observed: DataFrame) -> DataFrame:
     old = stored.select(*PARTITION_KEY, F.struct(*stored.columns).alias("old"))
     new = observed.select(
         *PARTITION_KEY,
-        F.struct("log_start_offset", "log_end_offset", "isolation", "observed_at_ms", "error").alias("new"),
+        F.struct(
+            "topic_id", "log_start_offset", "log_end_offset", "isolation", "observed_at_ms", "error"
+        ).alias("new"),
     )
     return old.join(new, on=list(PARTITION_KEY), how="full_outer")
+
+
+def missing_topics(stored: DataFrame, observed: DataFrame) -> list[str]:
+    """Topics of which a partition is stored that is not deleted, and was not observed.
+
+    Args:
+        stored: `schemas.TOPIC_OFFSETS`.
+        observed: Decoded rows of kind 'log_offset'.
+    """
+    alive = stored.where("deleted_at is null").select(*PARTITION_KEY)
+    missing = alive.join(observed.select(*PARTITION_KEY), on=list(PARTITION_KEY), how="left_anti")
+    return sorted(row["topic"] for row in missing.select("topic").distinct().collect())
 
 
 def fold_groups(

@@ -3,8 +3,8 @@
 The rules are those of `assignor`; this module only brings columns to them and back.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -31,6 +31,8 @@ _BY_SPARK = frozenset({"cluster", "history_at", "history_hash"})
 # A row says something new when one of these does.
 _HISTORY_KEY = ("committed_offset", "log_end_offset", "status", "member_id")
 
+_NOT_LISTED = "missing from the brokers' list, though asked for by name it is not gone"
+
 
 def _without_spark_columns(schema: t.StructType) -> t.StructType:
     return t.StructType([field for field in schema if field.name not in _BY_SPARK])
@@ -50,10 +52,13 @@ class TopicSettings:
     at_ms: int
     """Clock of the batch."""
     batch_id: int
-    is_listed: bool
-    """The brokers named all their topics: one without an observation is gone."""
     listing_error: str | None
+    """Why the brokers' list of topics is not complete."""
     half_life_ms: int
+    remaining: Mapping[str, int] = field(default_factory=dict)
+    """By topic: how many partitions it has, as asked for by name; what is beyond them, and not observed, is gone."""
+    unconfirmed: Mapping[str, str] = field(default_factory=dict)
+    """By topic that is not listed any more: why it is not known to be gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +78,8 @@ class LagSettings:
 def measure_topic_offsets(folded: DataFrame, settings: TopicSettings) -> DataFrame:
     """`schemas.TOPIC_OFFSETS` of `fold.fold_topic_offsets`: what was answered replaces what was known.
 
-    Without an answer the previous offsets and their time stay, and `error` says why. A topic that the brokers
-    no longer list gets `deleted_at`; one that is there again starts anew with the first answer.
+    Without an answer the previous offsets and their time stay, and `error` says why. What the brokers, asked by
+    name, no longer have gets `deleted_at`; a topic that is there again starts anew with the first answer.
     """
     return folded.mapInArrow(partial(_each, partial(_topics, settings=settings)), schema=_TOPICS)
 
@@ -136,14 +141,13 @@ def _topics(batch: pa.RecordBatch, settings: TopicSettings) -> pa.RecordBatch:
     old_at = millis(_field(old, "observed_at"))
     end, observed_ms = int64s(_field(new, "log_end_offset")), int64s(_field(new, "observed_at_ms"))
     answered = end != UNKNOWN
-    is_gone = ~_is_set(new) & settings.is_listed & (settings.listing_error is None)
     # A topic that was deleted and made again has another history under the same name.
-    is_reborn = answered & _is_set(_field(old, "deleted_at"))
+    is_reborn = answered & (_is_set(_field(old, "deleted_at")) | _has_other_id(old, new))
     fresh = samples.append(_emptied(known, is_reborn), np.where(answered, observed_ms, UNKNOWN), end)
     previous = np.where(is_reborn, np.nan, floats(_field(old, "arrival_rate")))
     grown = np.where(is_reborn, UNKNOWN, difference(end, old_end))
     rate = arrival_rate(previous, grown, difference(observed_ms, old_at), settings.half_life_ms)
-    unanswered = pa.scalar(settings.listing_error, pa.string())
+    is_gone, unanswered = _absent(batch, settings)
     # Until its new log is known a topic stays deleted: the old offsets under the old name would lie.
     was_deleted_ms = millis(_field(old, "deleted_at"))
     deleted_ms = np.where(is_gone, _or(was_deleted_ms, settings.at_ms), was_deleted_ms)
@@ -161,9 +165,40 @@ def _topics(batch: pa.RecordBatch, settings: TopicSettings) -> pa.RecordBatch:
         "samples": samples.to_arrow(fresh),
         "error": pc.if_else(pa.array(_is_set(new)), _field(new, "error"), unanswered),
         "deleted_at": from_millis(deleted_ms),
+        "topic_id": _topic_id(old, new, answered, is_reborn),
         **_of_the_batch(len(deleted_ms), settings),
     }
     return _batch(columns, _TOPICS_ARROW)
+
+
+def _has_other_id(old: pa.StructArray, new: pa.StructArray) -> Bools:
+    """Where both topic ids are known and differ."""
+    return bools(pc.not_equal(_field(old, "topic_id"), _field(new, "topic_id")))
+
+
+def _topic_id(old: pa.StructArray, new: pa.StructArray, answered: Bools, is_reborn: Bools) -> pa.Array:
+    """Whose offsets are kept: without an id in the answer still the old topic's, unless that was deleted."""
+    known, given = _field(old, "topic_id"), _field(new, "topic_id")
+    kept = pc.if_else(pa.array(is_reborn), given, pc.coalesce(given, known))
+    return pc.if_else(pa.array(answered), kept, known)
+
+
+def _absent(batch: pa.RecordBatch, settings: TopicSettings) -> tuple[Bools, pa.Array]:
+    """Which partitions are gone for good, and why the others that nobody observed were not."""
+    missing = np.flatnonzero(~_is_set(batch["new"]))
+    was_deleted = _is_set(_field(batch["old"], "deleted_at"))
+    is_gone = np.zeros(batch.num_rows, dtype=bool)
+    why: list[str | None] = [None] * batch.num_rows
+    index = pa.array(missing)
+    keys = zip(
+        batch["topic"].take(index).to_pylist(), batch["partition"].take(index).to_pylist(), strict=True
+    )
+    for row, (topic, partition) in zip(missing.tolist(), keys, strict=True):
+        is_gone[row] = partition >= settings.remaining.get(topic, partition + 1)
+        why[row] = settings.unconfirmed.get(topic) or settings.listing_error
+        if why[row] is None and not is_gone[row] and not was_deleted[row]:
+            why[row] = _NOT_LISTED
+    return is_gone, pa.array(why, pa.string())
 
 
 def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.fold import assigned_partitions, fold_commits, fold_groups, newest_commits
-from tests.support.frames import decoded, member, picked, stored_groups, stored_lag
+from pipeline.fold import assigned_partitions, fold_commits, fold_groups, missing_topics, newest_commits
+from tests.support.frames import at, decoded, member, picked, stored_groups, stored_lag, stored_topics
 
 
 def commit(position: int, offset: int, **fields: Any) -> dict[str, Any]:
@@ -261,3 +261,19 @@ def test_group_tombstone_of_a_log_made_again_removes_the_group_that_was_known(sp
     stored = [{"generation": 3, "group_position": 500}]
 
     assert groups_after(spark, stored, [group_event(2, gone=True)], reread=(3,), behind=(3,)) == []
+
+
+def test_topics_with_a_partition_that_was_not_observed_are_missing(spark: SparkSession) -> None:
+    stored = stored_topics(
+        spark,
+        {"topic": "whole"},
+        {"topic": "shrunk"},
+        {"topic": "shrunk", "partition": 1},
+        {"topic": "gone"},
+        {"topic": "known to be gone", "deleted_at": at(-60)},
+    )
+    seen = [
+        {"row_kind": "log_offset", "topic": topic, "partition": 0} for topic in ("whole", "shrunk", "new")
+    ]
+
+    assert missing_topics(stored, decoded(spark, *seen)) == ["gone", "shrunk"]

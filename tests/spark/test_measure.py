@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from pipeline.fold import assigned_partitions, fold_commits, fold_topic_offsets, newest_commits
 from pipeline.measure import LagSettings, TopicSettings, measure_lag, measure_topic_offsets
 from tests.support.frames import NOW_MS, at, decoded, member, picked, stored_groups, stored_lag, stored_topics
 
-TOPICS = TopicSettings(at_ms=NOW_MS, batch_id=7, is_listed=True, listing_error=None, half_life_ms=60_000)
+TOPICS = TopicSettings(at_ms=NOW_MS, batch_id=7, listing_error=None, half_life_ms=60_000)
 LAGS = LagSettings(
     at_ms=NOW_MS,
     batch_id=7,
@@ -72,11 +73,93 @@ def test_no_answer_keeps_the_value_its_age_and_says_why(spark: SparkSession) -> 
     assert rows == [(100, at(-10).replace(tzinfo=None), "timed out")]
 
 
-def test_topic_that_is_no_longer_listed_is_deleted_since_then(spark: SparkSession) -> None:
-    first = picked(topics(spark, [KNOWN], []), "deleted_at")
+def test_topic_that_is_gone_when_asked_for_by_name_is_deleted_since_then(spark: SparkSession) -> None:
+    gone = replace(TOPICS, remaining={"t": 0})
+
+    first = picked(topics(spark, [KNOWN], [], gone), "deleted_at")
     later = picked(topics(spark, [KNOWN | {"deleted_at": at(-5)}], []), "deleted_at")
 
     assert (first, later) == ([(at(0).replace(tzinfo=None),)], [(at(-5).replace(tzinfo=None),)])
+
+
+def test_topic_that_is_only_missing_from_the_listing_stays_and_says_why(spark: SparkSession) -> None:
+    refused = replace(TOPICS, unconfirmed={"t": "no right to describe it"})
+
+    rows = [
+        picked(topics(spark, [KNOWN], [], how), "log_end_offset", "deleted_at", "error")
+        for how in (refused, TOPICS)
+    ]
+
+    assert rows == [
+        [(100, None, "no right to describe it")],
+        [(100, None, "missing from the brokers' list, though asked for by name it is not gone")],
+    ]
+
+
+def test_only_partitions_that_the_topic_no_longer_has_are_deleted(spark: SparkSession) -> None:
+    stored = [KNOWN | {"partition": number} for number in range(3)]
+
+    rows = picked(
+        topics(spark, stored, [observed(end=150)], replace(TOPICS, remaining={"t": 2})),
+        "partition",
+        "deleted_at",
+    )
+
+    assert rows == [(0, None), (1, None), (2, at(0).replace(tzinfo=None))]
+
+
+@pytest.mark.parametrize(
+    ("stored_id", "observed_id", "rate", "kept_id"),
+    [
+        ("A", "B", None, "B"),
+        ("A", "A", 5.0, "A"),
+        ("A", None, 5.0, "A"),
+        (None, "B", 5.0, "B"),
+        (None, None, 5.0, None),
+    ],
+)
+def test_other_topic_under_the_same_name_starts_anew(
+    spark: SparkSession,
+    stored_id: str | None,
+    observed_id: str | None,
+    rate: float | None,
+    kept_id: str | None,
+) -> None:
+    stored = KNOWN | {"topic_id": stored_id, "arrival_rate": 5.0, "samples": [(NOW_MS - 10_000, 100)]}
+
+    (row,) = picked(
+        topics(spark, [stored], [observed(end=150) | {"topic_id": observed_id}]),
+        "arrival_rate",
+        "topic_id",
+        "samples",
+    )
+
+    assert row[:2] == (rate, kept_id)
+    assert len(row[2]) == (1 if rate is None else 2)
+
+
+def test_id_without_an_answer_leaves_the_old_topic(spark: SparkSession) -> None:
+    unanswered = observed(end=None, error="leader not available") | {"topic_id": "B"}
+
+    rows = picked(topics(spark, [KNOWN | {"topic_id": "A"}], [unanswered]), "log_end_offset", "topic_id")
+
+    assert rows == [(100, "A")]
+
+
+def test_unanswered_questions_do_not_move_the_rate(spark: SparkSession) -> None:
+    stored = KNOWN | {"arrival_rate": 5.0, "samples": [(NOW_MS - 10_000, 100)]}
+    away = topics(spark, [stored], [observed(end=None, error="broker 2 did not answer within 10 s")])
+    still_known = [row.asDict() for row in away.withColumn("cluster", F.lit("local")).collect()]
+
+    (row,) = (
+        topics(spark, still_known, [observed(end=150)], replace(TOPICS, at_ms=NOW_MS))
+        .select("log_end_offset", "arrival_rate", "error", "samples")
+        .collect()
+    )
+
+    # 50 records in the ten seconds since the last answer, whatever was asked in between.
+    assert (row["log_end_offset"], row["arrival_rate"], row["error"]) == (150, 5.0, None)
+    assert [tuple(sample) for sample in row["samples"]] == [(NOW_MS - 10_000, 100), (NOW_MS, 150)]
 
 
 def test_failed_listing_deletes_nothing(spark: SparkSession) -> None:
@@ -102,9 +185,10 @@ def test_topic_made_again_starts_anew(spark: SparkSession) -> None:
     [
         ([observed(end=None, error="leader not available")], TOPICS),
         ([], replace(TOPICS, listing_error="no broker")),
-        ([], replace(TOPICS, is_listed=False)),
+        ([], replace(TOPICS, remaining={"t": 3})),
+        ([], TOPICS),
     ],
-    ids=["made again, no answer yet", "listing failed", "not listed"],
+    ids=["made again, no answer yet", "listing failed", "made again, not listed yet", "not asked for"],
 )
 def test_deleted_topic_stays_deleted_until_it_is_answered_for(
     spark: SparkSession, now: list[dict[str, Any]], settings: TopicSettings
