@@ -18,6 +18,7 @@ from pipeline.schemas import GROUP_STATE
 
 PARTITION_KEY = ("topic", "partition")
 LAG_KEY = ("group_id", *PARTITION_KEY)
+_COMMIT = ("committed_offset", "leader_epoch", "commit_timestamp", "commit_position")
 
 
 def fold_topic_offsets(stored: DataFrame, observed: DataFrame) -> DataFrame:
@@ -183,9 +184,15 @@ def fold_commits(
         *_commit_columns(),
         confirmed.alias("confirmed"),
     )
+    # A partition may be owned whose commit is gone: the owner stays, the commit does not.
+    holds = F.col("confirmed") | F.col("offsets_partition").isin(*behind)
+    held = {name: F.when(holds, F.col(name)) for name in _COMMIT}
     owned = F.col("owner").isNotNull()
-    live = F.col("confirmed") | F.col("offsets_partition").isin(*behind)
-    return folded.where((F.col("committed_offset").isNotNull() & live) | owned)
+    return (
+        folded.withColumns(held)
+        .withColumn("confirmed", F.col("confirmed") | ~holds)
+        .where(F.col("committed_offset").isNotNull() | owned)
+    )
 
 
 def _commit_columns() -> list[Column]:

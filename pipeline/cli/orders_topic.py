@@ -106,6 +106,8 @@ class OrdersTopic:
             | {
                 "transactional.id": f"lagwise-{self.cluster}:orders",
                 "transaction.timeout.ms": _TRANSACTION_MS,
+                # librdkafka refuses a request that may outlive its transaction.
+                "socket.timeout.ms": _TRANSACTION_MS,
                 "message.timeout.ms": _TRANSACTION_MS,
             }
         )

@@ -11,8 +11,8 @@ from tests.support.frames import decoded, picked
 
 def test_log_offsets_pass_through_and_the_listing_is_told_apart(spark: SparkSession) -> None:
     rows = [
-        (OFFSETS_TOPIC, 0, 5, 9, "read_committed", 77, None),
-        (None, None, None, None, "read_committed", 77, "no broker"),
+        (OFFSETS_TOPIC, None, 0, 5, 9, "read_committed", 77, None),
+        (None, None, None, None, None, "read_committed", 77, "no broker"),
     ]
 
     found = log_offset_rows(spark.createDataFrame(rows, SCHEMA))

@@ -241,6 +241,16 @@ def test_group_that_became_a_consumer_group_is_one_whichever_record_came_first(s
     assert groups_after(spark, stored, header_first) == [("g", "consumer", None, 9, True)]
 
 
+def test_commit_that_a_reading_from_the_start_has_not_met_goes_and_its_owner_stays(
+    spark: SparkSession,
+) -> None:
+    stored = [{"committed_offset": 50, "commit_position": 7}]
+    owner = [{"generation": 3, "members": [member("m", assigned={"t": [0]})]}]
+
+    assert folded(spark, stored, [], owner, reread=(3,), behind=(3,)) == [("g", 0, 50, 7, False, False)]
+    assert folded(spark, stored, [], owner, reread=(3,)) == [("g", 0, None, None, False, True)]
+
+
 def test_group_that_a_reading_from_the_start_has_not_met_is_dropped_at_its_end(spark: SparkSession) -> None:
     stored = [{"generation": 3, "group_position": 5}]
 
