@@ -1,38 +1,42 @@
-"""Decode + latest per key: as arrays alone, through Spark on cached input, and through the broker.
+"""Decode + latest per key: as arrays alone, by the decoder of one worker, and by Spark from the broker.
 
 The input is version 4 commits with a topic id, written round by round: every key once, then every key again.
 That is the hard order, since an Arrow batch then holds few commits of one key that could be collapsed.
 """
 
-import json
-import tempfile
+from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from assignor.protocol.offset_columns import decode_offset_commits, last_per_key
-from pipeline import fold
+from pipeline import fold, records
 from pipeline.artifacts import resolve_for_spark
 from pipeline.config_model import SourceConfig
-from pipeline.decode import Filters, decode
+from pipeline.decode import Decoder, Filters
 from pipeline.decode_talk import TalkTopics
-from pipeline.log_offsets import SCHEMA as LOG_OFFSETS_SCHEMA
+from pipeline.ends import EndsAsker
+from pipeline.positions import End, Span
+from pipeline.records_consumer import RECORDS
 from pipeline.session import PACKAGES, build_session
 from tests.benchmarks.timing import repeat
-from tests.support.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC, create_offsets_topic, small_broker
+from tests.support.broker import (
+    OFFSETS_PARTITIONS,
+    OFFSETS_TOPIC,
+    admin_client,
+    create_offsets_topic,
+    small_broker,
+)
 from tests.support.inject import RawRecord, inject, many_commits
 
 Say = Callable[[str], None]
 
 _ARROW_BATCH = 100_000
 _PARTITIONS_OF_A_TOPIC = 100
-_RECORD_COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value")
+_TIMEOUT_S = 30.0
 _FILTERS = Filters(
     **SourceConfig().model_dump(include=set(Filters.__dataclass_fields__) - {"talk"}),
     talk=TalkTopics(cluster="local", acks="lagwise.acks", commands="lagwise.commands"),
@@ -45,12 +49,12 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     spark = build_session({}, jars=tuple(str(jar) for jar in resolve_for_spark(PACKAGES)))
     for keys in (10_000, 100_000):
-        records = list(_records(keys, commits))
-        figures[f"arrays, {keys} keys"] = _arrays(records, times)
+        raw = list(_records(keys, commits))
+        figures[f"arrays, {keys} keys"] = _arrays(raw, times)
         say(f"arrays, {keys} keys: {figures[f'arrays, {keys} keys']}")
-        figures[f"cached, {keys} keys"] = _cached(spark, records, times)
-        say(f"cached, {keys} keys: {figures[f'cached, {keys} keys']}")
-        figures[f"broker, {keys} keys"] = _broker(spark, records, times)
+        figures[f"decoder, {keys} keys"] = _decoder(raw, times)
+        say(f"decoder, {keys} keys: {figures[f'decoder, {keys} keys']}")
+        figures[f"broker, {keys} keys"] = _broker(spark, raw, times)
         say(f"broker, {keys} keys: {figures[f'broker, {keys} keys']}")
     spark.stop()
     return figures
@@ -65,13 +69,13 @@ def _records(keys: int, commits: int) -> Any:
     )
 
 
-def _arrays(records: list[RawRecord], times: int) -> dict[str, Any]:
+def _arrays(raw: list[RawRecord], times: int) -> dict[str, Any]:
     batches = [
         (
-            pa.array([r.key for r in records[at : at + _ARROW_BATCH]], pa.binary()),
-            pa.array([r.value for r in records[at : at + _ARROW_BATCH]], pa.binary()),
+            pa.array([r.key for r in raw[at : at + _ARROW_BATCH]], pa.binary()),
+            pa.array([r.value for r in raw[at : at + _ARROW_BATCH]], pa.binary()),
         )
-        for at in range(0, len(records), _ARROW_BATCH)
+        for at in range(0, len(raw), _ARROW_BATCH)
     ]
 
     def work() -> None:
@@ -79,63 +83,63 @@ def _arrays(records: list[RawRecord], times: int) -> dict[str, Any]:
             decode_offset_commits(key, value)
             last_per_key(key, np.arange(len(key)))
 
-    return repeat(work, times=times, warm_up=2).figures(len(records))
+    return repeat(work, times=times, warm_up=2).figures(len(raw))
 
 
-def _cached(spark: SparkSession, records: list[RawRecord], times: int) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
-        _write(records, Path(folder))
-        rows = (
-            _like_the_stream(spark.read.parquet(folder)).repartition(OFFSETS_PARTITIONS, "partition").cache()
-        )
-        rows.count()
-        timing = repeat(lambda: _run(rows), times=times, warm_up=3)
-        rows.unpersist(blocking=True)
-    return timing.figures(len(records))
+def _decoder(raw: list[RawRecord], times: int) -> dict[str, Any]:
+    """One partition of the offsets topic after the other, as a worker reads them."""
+    by_partition = [[one for one in raw if one.partition == number] for number in range(OFFSETS_PARTITIONS)]
+    batches = [
+        _batch(mine[at : at + _ARROW_BATCH], offset=at)
+        for mine in by_partition
+        for at in range(0, len(mine), _ARROW_BATCH)
+    ]
+
+    def work() -> None:
+        decoder, counts = Decoder(_FILTERS), Counter[str]()
+        for batch in batches:
+            for _ in decoder.decode(batch, counts):
+                pass
+
+    return repeat(work, times=times, warm_up=2).figures(len(raw))
 
 
-def _broker(spark: SparkSession, records: list[RawRecord], times: int) -> dict[str, Any]:
+def _broker(spark: SparkSession, raw: list[RawRecord], times: int) -> dict[str, Any]:
     with small_broker() as broker:
         create_offsets_topic(broker.bootstrap_servers)
-        inject(broker.bootstrap_servers, records)
-        source = (
-            spark.read.format("kafka")
-            .option("kafka.bootstrap.servers", broker.bootstrap_servers)
-            .option("assign", json.dumps({OFFSETS_TOPIC: list(range(OFFSETS_PARTITIONS))}))
-            .option("kafka.isolation.level", "read_committed")
-            .option("startingOffsets", "earliest")
-            .load()
+        inject(broker.bootstrap_servers, raw)
+        spans = _spans(broker.bootstrap_servers)
+        settings = records.ReadSettings(
+            properties={"bootstrap.servers": broker.bootstrap_servers}, timeout_s=_TIMEOUT_S
         )
-        rows = _like_the_stream(source.select(*_RECORD_COLUMNS))
-        timing = repeat(lambda: _run(rows), times=times, warm_up=2, without=broker.pid)
-    return timing.figures(len(records))
+
+        def work() -> None:
+            decoded = records.read(spark, spans, settings, _FILTERS)
+            assert decoded is not None
+            fold.newest_commits(decoded).write.format("noop").mode("overwrite").save()
+
+        timing = repeat(work, times=times, warm_up=2, without=broker.pid)
+    return timing.figures(len(raw))
 
 
-def _run(rows: DataFrame) -> None:
-    fold.newest_commits(decode(rows, _FILTERS)).write.format("noop").mode("overwrite").save()
+def _spans(bootstrap: str) -> tuple[Span, ...]:
+    """All that is in the offsets topic."""
+    asked = EndsAsker(lambda: admin_client(bootstrap), (OFFSETS_TOPIC,), timeout_s=_TIMEOUT_S)()
+    return tuple(
+        Span(topic=topic, partition=number, start=end.log_start, end=end.stable)
+        for (topic, number), end in asked.items()
+        if isinstance(end, End)
+    )
 
 
-def _like_the_stream(records: DataFrame) -> DataFrame:
-    """The columns of `source.read_stream`, those of log offsets null."""
-    spark = records.sparkSession
-    ticks = spark.createDataFrame([], LOG_OFFSETS_SCHEMA)
-    missing = [field for field in ticks.schema if field.name not in records.columns]
-    nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in missing]
-    return records.select("*", F.lit("record").alias("kind"), *nulls)
-
-
-def _write(records: list[RawRecord], folder: Path) -> None:
-    """One file per partition of the offsets topic, in the order in which a broker would hold it."""
-    for number in range(OFFSETS_PARTITIONS):
-        mine = [record for record in records if record.partition == number]
-        table = pa.table(
-            {
-                "topic": pa.array([OFFSETS_TOPIC] * len(mine)),
-                "partition": pa.array([number] * len(mine), pa.int32()),
-                "offset": np.arange(len(mine)),
-                "timestamp": pa.array([1_700_000_000_000_000] * len(mine), pa.timestamp("us", "UTC")),
-                "key": pa.array([record.key for record in mine], pa.binary()),
-                "value": pa.array([record.value for record in mine], pa.binary()),
-            }
-        )
-        pq.write_table(table, folder / f"{number}.parquet")
+def _batch(mine: list[RawRecord], *, offset: int) -> pa.RecordBatch:
+    """Records of one partition, in the order in which a broker would hold them."""
+    columns = {
+        "topic": [OFFSETS_TOPIC] * len(mine),
+        "partition": [record.partition for record in mine],
+        "offset": np.arange(offset, offset + len(mine)),
+        "timestamp": [1_700_000_000_000_000] * len(mine),
+        "key": [record.key for record in mine],
+        "value": [record.value for record in mine],
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=RECORDS)
