@@ -99,17 +99,20 @@ def consume(spans: list[Span], settings: ReadSettings) -> Iterator[pa.RecordBatc
 def _records(
     consumer: Consumer, progress: dict[PartitionKey, _Progress], timeout_s: float
 ) -> Iterator[pa.RecordBatch]:
-    heard_at = dict.fromkeys(progress, time.monotonic())
+    silent_s = dict.fromkeys(progress, 0.0)
     while not all(one.is_over for one in progress.values()):
+        # Time that whoever takes the records needs for them is no silence of a leader.
+        begun = time.monotonic()
         messages = consumer.consume(_AT_A_TIME, timeout=_POLL_S)
-        now = time.monotonic()
+        waited_s = time.monotonic() - begun
         taken: list[Message] = []
+        heard: set[PartitionKey] = set()
         for message in messages:
             # An error that is about no partition is told again by the silence of some.
             key = (message.topic() or "", _int(message.partition()))
             if key not in progress or progress[key].is_over:
                 continue
-            heard_at[key] = now
+            heard.add(key)
             if _take(progress[key], message):
                 taken.append(message)
             if progress[key].is_over:
@@ -117,7 +120,8 @@ def _records(
         if taken:
             yield _batch(taken)
         for key, one in progress.items():
-            if not one.is_over and now - heard_at[key] > timeout_s:
+            silent_s[key] = 0.0 if key in heard else silent_s[key] + waited_s
+            if not one.is_over and silent_s[key] > timeout_s:
                 one.end_at(one.offset, f"its leader does not answer: no record within {timeout_s:g} s")
 
 
