@@ -40,13 +40,20 @@ def killing(name: str, when: str) -> tuple[Step, ...]:
     def wrapped(step: Step) -> Step:
         def run(batch: Batch) -> None:
             step(batch)
-            if step.__name__ == name and (when == "first" or not batch.clock.behind):
+            if step.__name__ == name and (when == "first" or _is_behind_the_gate(batch)):
                 os.killpg(0, signal.SIGKILL)
 
         run.__name__ = step.__name__
         return run
 
     return tuple(wrapped(step) for step in STEPS)
+
+
+def _is_behind_the_gate(batch: Batch) -> bool:
+    if batch.stamp is None:
+        # It is not settled yet; the batch before it was.
+        return batch.driver.started and not batch.driver.behind
+    return not batch.stamp.behind
 
 
 def main() -> None:

@@ -65,7 +65,7 @@ class Traffic:
     def disturb(self) -> None:
         """A member joins a group and leaves it; a group comes, commits, and is deleted; members and operators talk."""
         number = next(self.passing)
-        self._talk(number)
+        talk(self.bootstrap, number)
         for group in ("billing", f"passing-{number}"):
             left = threading.Event()
             reader = _Reader(group, "orders", "passing", 0.01)
@@ -77,23 +77,6 @@ class Traffic:
             admin = admin_client(self.bootstrap)
             for future in admin.delete_consumer_groups([f"passing-{number}"]).values():
                 future.result(timeout=60)
-
-    def _talk(self, number: int) -> None:
-        """One member more accepts a plan that is yet to come, and an operator changes the reason of an order."""
-        producer = Producer({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        cluster, at_ms = str(producer.list_topics(timeout=30).cluster_id), time.time_ns() // 1_000_000
-        ack = Accepted(
-            cluster=cluster,
-            group="audit",
-            generation=_LATER_THAN_ALL,
-            epoch=_LATER_THAN_ALL,
-            member=f"m-{number}",
-            at_ms=at_ms,
-        )
-        orders = Orders(cluster=cluster, group="audit", pause_reason=f"reason {number}", at_ms=at_ms)
-        producer.produce("lagwise.acks", key=acks.encode_key(ack), value=acks.encode(ack))
-        producer.produce("lagwise.commands", key=commands.encode_key(orders), value=commands.encode(orders))
-        assert producer.flush(30) == 0
 
     def _start(self, work: Callable[[], object]) -> None:
         thread = threading.Thread(target=work, daemon=True)
@@ -130,6 +113,24 @@ class Traffic:
                 read += 1
                 until.wait(reader.pause_s)
         consumer.close()
+
+
+def talk(bootstrap: str, number: int) -> None:
+    """One member more accepts a plan that is yet to come, and an operator changes the reason of an order."""
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
+    cluster, at_ms = str(producer.list_topics(timeout=30).cluster_id), time.time_ns() // 1_000_000
+    ack = Accepted(
+        cluster=cluster,
+        group="audit",
+        generation=_LATER_THAN_ALL,
+        epoch=_LATER_THAN_ALL,
+        member=f"m-{number}",
+        at_ms=at_ms,
+    )
+    orders = Orders(cluster=cluster, group="audit", pause_reason=f"reason {number}", at_ms=at_ms)
+    producer.produce("lagwise.acks", key=acks.encode_key(ack), value=acks.encode(ack))
+    producer.produce("lagwise.commands", key=commands.encode_key(orders), value=commands.encode(orders))
+    assert producer.flush(30) == 0
 
 
 def control_records(bootstrap: str) -> Iterator[tuple[str, int, str]]:

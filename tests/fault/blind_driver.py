@@ -1,0 +1,76 @@
+"""A driver that kills itself, and the JVM with it, behind a step: `python tests/fault/blind_driver.py ROOT BROKERS STEP WHEN`.
+
+STEP is a name out of `pipeline.batch.STEPS`, or `none` for a driver that reads what is there and ends.
+WHEN is
+
+    first     for its first batch
+    blind     for the first one in which some leader did not answer
+    reading   for the first one that reads the partition of the offsets topic that `PARTITION` names
+    halted    the same, which first makes the file ROOT.chosen and waits for ROOT.go between choosing and reading
+"""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from pipeline.batch import STEPS, Step
+from pipeline.config_model import SourceConfig
+from pipeline.driver import Batch
+from pipeline.job import Job
+from pipeline.logs import configure
+from pipeline.source import OFFSETS_TOPIC
+from tests.fault.driver import config
+
+PARTITION = 1
+_LOOK_EVERY_S = 0.05
+
+
+def halting(step: Step, root: str) -> Step:
+    """The step, and behind it the wait of `halted`."""
+
+    def run(batch: Batch) -> None:
+        step(batch)
+        if _reads(batch):
+            Path(f"{root}.chosen").touch()
+            while not Path(f"{root}.go").exists():
+                time.sleep(_LOOK_EVERY_S)
+
+    run.__name__ = step.__name__
+    return run
+
+
+def killing(step: Step, when: str) -> Step:
+    """The step, and behind it the end of the whole process group."""
+
+    def run(batch: Batch) -> None:
+        step(batch)
+        if when == "first" or (_is_blind(batch) if when == "blind" else _reads(batch)):
+            os.killpg(0, signal.SIGKILL)
+
+    run.__name__ = step.__name__
+    return run
+
+
+def _is_blind(batch: Batch) -> bool:
+    return any(isinstance(answer, str) for answer in batch.answers.values())
+
+
+def _reads(batch: Batch) -> bool:
+    return any(span.key == (OFFSETS_TOPIC, PARTITION) for span in batch.intake.spans)
+
+
+def main() -> None:
+    root, bootstrap, name, when = sys.argv[1:]
+    configure()
+    settings = config(root, bootstrap, dry_run=True)
+    settings = settings.model_copy(update={"source": SourceConfig(request_timeout_s=5)})
+    steps = tuple(killing(step, when) if step.__name__ == name else step for step in STEPS)
+    if when == "halted":
+        steps = tuple(halting(step, root) if step.__name__ == "choose_records" else step for step in steps)
+    Job(settings, once=name == "none", steps=steps).run()
+
+
+if __name__ == "__main__":
+    main()
