@@ -36,14 +36,13 @@ _PLACED = {
     "lagwise.acks": [[_TROUBLED]],
     "lagwise.commands": [[1]],
 }
-_KILLED_BEHIND = ("choose_records", "decode_records", "settle", "store_lag")
 _KILLS = [
-    # What this one has read cannot be read again by the next one, which has to do the batch again.
+    # What this one has read cannot be read again by the next one, which does the batch again without it.
     ("store_topic_offsets", "reading"),
-    *((step, when) for when in ("first", "blind") for step in _KILLED_BEHIND),
+    ("store_lag", "first"),
+    *((step, "blind") for step in ("choose_records", "decode_records", "settle", "store_lag")),
     # The broker falls silent between choosing and reading.
     ("store_lag", "halted"),
-    ("decode_records", "blind"),
 ]
 
 
