@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ _ACKS = {
 }
 _KAFKAS_TOMBSTONES_KEPT_MS = 86_400_000
 _LARGEST_RECORD = "max.message.bytes"
+_CONFIG_ATTEMPTS = 3
 # Key, headers and what Kafka puts around a record. A group id that takes more is refused by the broker.
 _AROUND_BYTES = 4096
 
@@ -101,22 +103,41 @@ class TopicConfigs:
 
     def __init__(self, admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) -> None:
         """Ask; a topic without an answer has no values, and the log says once what that means."""
+        self._found: dict[str, Mapping[str, Any]] = {}
+        failed = self._ask(admin, topics, timeout_s)
+        for _ in range(_CONFIG_ATTEMPTS - 1):
+            silent = tuple(topic for topic, error in failed.items() if error.code() == KafkaError._TIMED_OUT)  # noqa: SLF001 - public constant
+            if not silent:
+                break
+            # The question goes to the controller, and KRaft names any broker as that, another one with each listing.
+            with suppress(KafkaException):
+                admin.list_topics(timeout=timeout_s)
+            failed = {
+                **{topic: error for topic, error in failed.items() if topic not in silent},
+                **self._ask(admin, silent, timeout_s),
+            }
+        for topic, error in failed.items():
+            log.warning(
+                "a topic's configuration is not known, Kafka's defaults are assumed",
+                extra={"topic": topic, "error": error.str(), "hint": RIGHTS},
+            )
+
+    def _ask(self, admin: AdminClient, topics: tuple[str, ...], timeout_s: float) -> dict[str, KafkaError]:
+        """Keep what is answered; why the other topics were not."""
         asked = {
             topic: admin.describe_configs(
                 [ConfigResource(ResourceType.TOPIC, topic)], request_timeout=timeout_s
             )
             for topic in topics
         }
-        self._found: dict[str, Mapping[str, Any]] = {}
+        failed: dict[str, KafkaError] = {}
         for topic, futures in asked.items():
             (future,) = futures.values()
             try:
                 self._found[topic] = future.result(timeout=timeout_s + 5)
             except KafkaException as failure:
-                log.warning(
-                    "a topic's configuration is not known, Kafka's defaults are assumed",
-                    extra={"topic": topic, "error": failure.args[0].str(), "hint": RIGHTS},
-                )
+                failed[topic] = failure.args[0]
+        return failed
 
     def value(self, topic: str, name: str) -> str | None:
         """The value, or None when it is not known."""
