@@ -233,7 +233,8 @@ def _producer_properties(properties: Mapping[str, str], cluster: str) -> dict[st
     return {
         **properties,
         "transactional.id": f"lagwise-{cluster}",
-        "transaction.timeout.ms": "60000",
+        # librdkafka refuses a request that may outlive its transaction.
+        "transaction.timeout.ms": str(max(60_000, int(properties.get("socket.timeout.ms", "0")))),
         # A plan is written down only if it is no larger than control.max_record_bytes. A limit of the client's
         # own, which counts key and headers too, would refuse it afterwards, and again at every start.
         "message.max.bytes": "1000000000",
