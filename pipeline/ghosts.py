@@ -60,12 +60,11 @@ class Brokers:
 
     def listed(self) -> frozenset[str] | None:
         """The groups that the cluster lists; None when some coordinator did not answer."""
+        # A client that nobody holds is gone before the answer comes.
+        admin = self._make_admin()
         try:
-            found = (
-                self._make_admin()
-                .list_consumer_groups(request_timeout=self._timeout_s)
-                .result(self._timeout_s + 5)
-            )
+            asked = admin.list_consumer_groups(request_timeout=self._timeout_s)
+            found = asked.result(self._timeout_s + 5)
         except (KafkaException, FutureTimeoutError):
             return None
         return None if found.errors else frozenset(group.group_id for group in found.valid)
@@ -74,7 +73,8 @@ class Brokers:
         """Those of the groups that are dead or not there, and have no commit for any of their partitions."""
         if not groups:
             return frozenset()
-        asked = self._make_admin().describe_consumer_groups(list(groups), request_timeout=self._timeout_s)
+        admin = self._make_admin()
+        asked = admin.describe_consumer_groups(list(groups), request_timeout=self._timeout_s)
         return frozenset(
             group
             for group, future in asked.items()

@@ -18,8 +18,10 @@ def brokers(broker: EmbeddedBroker) -> Brokers:
 
 
 def asking(bootstrap: str) -> Brokers:
-    admin = admin_client(bootstrap)
-    return Brokers({"bootstrap.servers": bootstrap, "log_level": "0"}, lambda: admin, timeout_s=5)
+    # A client for each question, as the job has it.
+    return Brokers(
+        {"bootstrap.servers": bootstrap, "log_level": "0"}, lambda: admin_client(bootstrap), timeout_s=5
+    )
 
 
 def committed(broker: EmbeddedBroker, group: str) -> Consumer:
