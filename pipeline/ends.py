@@ -24,6 +24,8 @@ _QUESTIONS = (
 )
 # A leader that gave no answer last time gets no more than this, so that it does not hold up every batch.
 _SUSPECT_TIMEOUT_S = 1.0
+# librdkafka 2.16 can crash when a call's own time is up while it still looks for leaders; we stop waiting earlier.
+_LEAST_CALL_S = 5.0
 _METADATA_ATTEMPTS = 2
 _Futures = list[dict[TopicPartition, "Future[Any]"]]
 
@@ -89,7 +91,7 @@ class EndsAsker:
         answers: dict[PartitionKey, Answer],
     ) -> set[int]:
         """Fill in `answers`; the leaders that did not answer in time."""
-        asked = {leader: self._send(admin, keys, leader) for leader, keys in sorted(leaders.items())}
+        asked = {leader: self._send(admin, keys) for leader, keys in sorted(leaders.items())}
         begun = time.monotonic()
         silent: set[int] = set()
         for leader, futures in asked.items():
@@ -104,13 +106,13 @@ class EndsAsker:
     def _allowed_s(self, leader: int) -> float:
         return min(self._timeout_s, _SUSPECT_TIMEOUT_S) if leader in self._suspects else self._timeout_s
 
-    def _send(self, admin: AdminClient, keys: list[PartitionKey], leader: int) -> _Futures:
+    def _send(self, admin: AdminClient, keys: list[PartitionKey]) -> _Futures:
         return [
             dict(
                 admin.list_offsets(
                     {TopicPartition(*key): spec for key in keys},
                     isolation_level=isolation,
-                    request_timeout=self._allowed_s(leader),
+                    request_timeout=max(_LEAST_CALL_S, self._timeout_s),
                 )
             )
             for spec, isolation in _QUESTIONS

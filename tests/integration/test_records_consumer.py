@@ -68,12 +68,14 @@ def bootstrap(broker: EmbeddedBroker) -> str:
 
 
 def high_watermark(bootstrap: str, topic: str) -> int:
-    (future,) = admin_client(bootstrap).list_offsets({TopicPartition(topic, 0): OffsetSpec.latest()}).values()
+    admin = admin_client(bootstrap)
+    (future,) = admin.list_offsets({TopicPartition(topic, 0): OffsetSpec.latest()}).values()
     return int(future.result().offset)
 
 
 def create_topic(bootstrap: str, name: str, config: Mapping[str, str]) -> None:
-    (future,) = admin_client(bootstrap).create_topics([NewTopic(name, 1, 1, config=dict(config))]).values()
+    admin = admin_client(bootstrap)
+    (future,) = admin.create_topics([NewTopic(name, 1, 1, config=dict(config))]).values()
     future.result()
 
 
@@ -204,7 +206,8 @@ def test_position_that_the_log_does_not_have_says_so_and_is_never_moved(bootstra
     create_topics(bootstrap, {topic: 1, f"{topic}-sound": 1})
     produce(bootstrap, topic, {0: 6})
     produce(bootstrap, f"{topic}-sound", {0: 6})
-    (future,) = admin_client(bootstrap).delete_records([TopicPartition(topic, 0, 4)]).values()
+    admin = admin_client(bootstrap)
+    (future,) = admin.delete_records([TopicPartition(topic, 0, 4)]).values()
     future.result()
 
     found = read(bootstrap, span(topic, start, 20), span(f"{topic}-sound", 0, 6))
