@@ -24,8 +24,6 @@ class TopicIds:
 
     def __init__(self, admin: AdminClient, topics: Sequence[str], *, timeout_s: float) -> None:
         """Ask."""
-        # The client must live as long as its question.
-        self._admin = admin
         self._futures: dict[str, Future[TopicDescription]] = {}
         for begin in range(0, len(topics), _CALL_TOPICS):
             names = TopicCollection(list(topics[begin : begin + _CALL_TOPICS]))

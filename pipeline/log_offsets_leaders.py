@@ -21,9 +21,12 @@ NO_LEADER = -1
 
 T = TypeVar("T")
 
-# Well below the age at which librdkafka forgets what it was told, so that it never has to ask in between.
-_RENEW_AFTER_S = 300.0
+# librdkafka's default, after which it forgets what it was told. Leaders are renewed well before.
+_MAX_AGE_MS = 900_000
+_RENEWALS_WITHIN_AGE = 3
 _LEAST_S = 0.001
+# Whose calls are settled by then; a client must not be destroyed by the thread that settles its last call.
+_RETIRED_FOR_S = 600.0
 
 
 @final
@@ -36,9 +39,21 @@ class Leaders:
         silent: Leaders whose time was up before they answered, when they were asked last.
     """
 
-    def __init__(self, make: Callable[[], AdminClient]) -> None:
-        """Make a client, ask nothing."""
+    def __init__(
+        self,
+        make: Callable[[], AdminClient],
+        *,
+        renew_after_s: float = _MAX_AGE_MS / 1000 / _RENEWALS_WITHIN_AGE,
+    ) -> None:
+        """Make a client, ask nothing.
+
+        Args:
+            make: Makes one.
+            renew_after_s: Age at which leaders are renewed in any case.
+        """
         self._make = make
+        self._renew_after_s = renew_after_s
+        self._retired: list[tuple[float, AdminClient]] = []
         self.admin = make()
         self.listed_at = float("-inf")
         self._answered_at = float("-inf")
@@ -74,8 +89,14 @@ class Leaders:
             # The same client may well ask the same broker again. A new one takes the first that lets it in.
             other = self._make()
             answer = ask(other, max(_LEAST_S, ends_at - time.monotonic()))
+            self._retire()
             self.admin = other
             return answer
+
+    def _retire(self) -> None:
+        now = time.monotonic()
+        self._retired = [(since, admin) for since, admin in self._retired if now - since < _RETIRED_FOR_S]
+        self._retired.append((now, self.admin))
 
     def doubt(self) -> None:
         """An answer suggests that leaders have changed: renew them before they are used again."""
@@ -87,7 +108,7 @@ class Leaders:
         Raises:
             KafkaException: No broker answered, and nothing was known before either.
         """
-        is_old = time.monotonic() - self._answered_at > _RENEW_AFTER_S
+        is_old = time.monotonic() - self._answered_at > self._renew_after_s
         if not (self._is_doubted or is_old or any(key not in self._leaders for key in wanted)):
             return
         if not self._leaders:
@@ -122,7 +143,8 @@ class Leaders:
         # A broker that is down is not listed; its address is what an operator looks for.
         self._addresses |= {one.id: f"{one.host}:{one.port}" for one in metadata.brokers.values()}
         self._leaders = {
-            (name, number): partition.leader
+            # A leader that is not among the brokers is one that was lost a moment ago.
+            (name, number): partition.leader if partition.leader in metadata.brokers else NO_LEADER
             for name, topic in metadata.topics.items()
             for number, partition in topic.partitions.items()
         }
@@ -136,5 +158,9 @@ def leaders_of(properties: dict[str, Any]) -> Leaders:
     """The one of this process for these properties of librdkafka, whose references are still unresolved."""
     key = repr(sorted(properties.items()))
     if key not in _known:
-        _known[key] = Leaders(lambda: AdminClient({**resolve(properties)}))
+        max_age_ms = float(properties.get("metadata.max.age.ms", _MAX_AGE_MS))
+        _known[key] = Leaders(
+            lambda: AdminClient({**resolve(properties)}),
+            renew_after_s=max_age_ms / 1000 / _RENEWALS_WITHIN_AGE,
+        )
     return _known[key]

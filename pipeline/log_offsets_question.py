@@ -3,6 +3,10 @@
 A call of librdkafka's ListOffsets takes time quadratic in its partitions, and it reports a leader that failed as
 offset -1001 without an error. So each call goes to one leader and is small, all calls are under way at the same
 time, and a negative offset is no answer. The end of a partition is asked for after its start was answered.
+
+librdkafka 2.16 looks up the leaders of a call in the thread that makes it, while its own thread runs the timer of the
+call's time-out, and both then free the same object: the process crashes. So no call gets a short time-out, and no
+partition is asked for whose leader the client would have to look up.
 """
 
 import time
@@ -13,19 +17,21 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, final
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import OffsetSpec
 
 from pipeline.log_offsets_leaders import NO_LEADER, Key, Leaders
 
 # Calls of 200 to 1,000 partitions cost the same for each partition; at 4,000 it is half as much again.
-_CALL_PARTITIONS = 1000
-# What this client needs for a partition beside the brokers' time: about twice what was measured.
+_CALL_PARTITIONS = 500
+# What this client needs for a partition beside the brokers' time: about twice what was measured, and what a machine
+# may take that has other things to do.
 _CLIENT_S_PER_PARTITION = 100e-6
-# librdkafka ends its calls itself when their time is up; this is for their way back.
-_GRACE_S = 1.0
+_BUSY = 5
 # A leader that gave no answer last time gets no more than this, so that it does not hold up every batch.
 _SUSPECT_TIMEOUT_S = 1.0
-_LEAST_S = 0.01
+# librdkafka's own time-out of a call is never shorter; who waits for the call may give it up earlier.
+_LEAST_TIMEOUT_S = 5.0
+_SETTLED_WITHIN_S = 1.0
 
 _FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
 
@@ -50,8 +56,6 @@ class _Failure(NamedTuple):
 class _Call:
     """One request to one leader."""
 
-    admin: AdminClient
-    """Kept until the call is settled: leaders may be renewed by another client meanwhile."""
     leader: int
     is_retry: bool
     timeout_s: float
@@ -60,9 +64,10 @@ class _Call:
     asked_at: float = field(default_factory=time.monotonic)
     futures: dict[Key, "Future[Any]"] = field(default_factory=dict)
 
-    def is_over(self) -> bool:
-        """Whether the call's time is up."""
-        return time.monotonic() - self.asked_at >= self.timeout_s - _LEAST_S
+    @property
+    def ends_at(self) -> float:
+        """When it is given up."""
+        return self.asked_at + self.timeout_s
 
 
 @final
@@ -93,7 +98,7 @@ class Question:
         A leader that does not answer costs only its own partitions.
         """
         client_s = len(wanted) * _CLIENT_S_PER_PARTITION
-        self._ends_at = time.monotonic() + self._timeout_s + client_s
+        self._ends_at = time.monotonic() + self._timeout_s + _BUSY * client_s
         self._suspects = frozenset(self._leaders.silent)
         self._suspect_timeout_s = min(self._timeout_s, _SUSPECT_TIMEOUT_S + client_s)
         try:
@@ -102,15 +107,23 @@ class Question:
             return {key: _unanswered(f"leaders are not known: {error.args[0].str()}") for key in wanted}
         self._ask(wanted, is_retry=False)
         while self._open:
+            soonest = min(call.ends_at for call in self._open)
             try:
-                call, at_ms = self._done.get(timeout=max(0.0, self._left_s()) + _GRACE_S)
+                call, at_ms = self._done.get(timeout=max(0.0, soonest - time.monotonic()))
             except Empty:
-                break
-            self._open.remove(call)
-            self._take(call, at_ms)
-        for call in self._open:
-            self._fail(call, dict.fromkeys(call.futures, self._silence(call)))
+                self._give_up()
+                continue
+            if call in self._open:
+                self._open.remove(call)
+                self._take(call, at_ms)
         return self._answers
+
+    def _give_up(self) -> None:
+        """Wait no longer for calls whose time is up; librdkafka ends them later."""
+        now = time.monotonic()
+        for call in [one for one in self._open if one.ends_at <= now]:
+            self._open.remove(call)
+            self._fail(call, dict.fromkeys(call.futures, self._silence(call)))
 
     def _left_s(self) -> float:
         return self._ends_at - time.monotonic()
@@ -133,16 +146,19 @@ class Question:
 
     def _send(self, keys: list[Key], leader: int, *, is_retry: bool, starts: dict[Key, int] | None) -> None:
         allowed_s = self._suspect_timeout_s if leader in self._suspects else self._timeout_s
-        timeout_s = min(allowed_s, max(_LEAST_S, self._left_s()))
         call = _Call(
-            admin=self._leaders.admin, leader=leader, is_retry=is_retry, timeout_s=timeout_s, starts=starts
+            leader=leader, is_retry=is_retry, timeout_s=min(allowed_s, self._left_s()), starts=starts
         )
+        if call.timeout_s <= 0:
+            why = f"time was up before {self._leaders.name(leader)} was asked"
+            self._fail(call, dict.fromkeys(keys, _Failure(why, doubts_leader=False, may_retry=False)))
+            return
         spec = OffsetSpec.earliest() if starts is None else OffsetSpec.latest()
         try:
-            futures = call.admin.list_offsets(
+            futures = self._leaders.admin.list_offsets(
                 {TopicPartition(*key): spec for key in keys},
                 isolation_level=self._isolation,
-                request_timeout=timeout_s,
+                request_timeout=max(call.timeout_s, _LEAST_TIMEOUT_S),
             )
         except KafkaException as error:
             self._fail(call, dict.fromkeys(keys, self._refusal(call, error.args[0])))
@@ -174,7 +190,7 @@ class Question:
 
     def _offset(self, call: _Call, future: "Future[Any]") -> "int | _Failure":
         try:
-            offset = int(future.result(timeout=_GRACE_S).offset)
+            offset = int(future.result(timeout=_SETTLED_WITHIN_S).offset)
         except KafkaException as error:
             return self._refusal(call, error.args[0])
         except Exception as error:  # noqa: BLE001 - whatever the client says, the row says it
@@ -191,7 +207,7 @@ class Question:
     def _silence(self, call: _Call) -> _Failure:
         """An offset that nobody gave: the time is up, or the client lost the connection."""
         who = self._leaders.name(call.leader)
-        if call.is_over():
+        if time.monotonic() >= call.ends_at:
             self._leaders.silent.add(call.leader)
             return _Failure(
                 f"{who} did not answer within {call.timeout_s:.3g} s", doubts_leader=True, may_retry=False
@@ -202,7 +218,7 @@ class Question:
         """Write down what failed; ask again, once, what another leader or another epoch may mend."""
         if any(failure.doubts_leader for failure in failed.values()):
             self._leaders.doubt()
-        may_retry = not call.is_retry and self._left_s() > _LEAST_S
+        may_retry = not call.is_retry and self._left_s() > 0
         again = [key for key, failure in failed.items() if may_retry and failure.may_retry]
         self._answers |= {key: _unanswered(failure.why) for key, failure in failed.items()}
         if again:

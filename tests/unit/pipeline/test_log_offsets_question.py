@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from confluent_kafka import IsolationLevel, KafkaError
@@ -201,6 +202,39 @@ def test_unreachable_cluster_gives_every_partition_a_reason() -> None:
 
     assert all(str(answer.error).startswith("leaders are not known: ") for answer in answers.values())
     assert ends(answers) == [None] * 6
+
+
+class Recorder:
+    """A client that notes the time-outs of its calls for log offsets."""
+
+    def __init__(self, admin: AdminClient, timeouts: list[float]) -> None:
+        self._admin = admin
+        self._timeouts = timeouts
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._admin, name)
+
+    def list_offsets(self, wanted: Any, *, request_timeout: float, **settings: Any) -> Any:
+        self._timeouts.append(request_timeout)
+        return self._admin.list_offsets(wanted, request_timeout=request_timeout, **settings)
+
+
+def test_no_call_has_a_time_out_that_librdkafka_might_not_survive(cluster: MockCluster) -> None:
+    timeouts: list[float] = []
+
+    def made() -> Any:
+        return Recorder(AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0}), timeouts)
+
+    leaders = Leaders(made)
+    asked(leaders)
+    cluster.hang(2, seconds=0.3)
+    begun = time.monotonic()
+    asked(leaders, timeout_s=0.2)
+    asked(leaders, timeout_s=0.5)
+
+    # A call of 1,500 partitions with 5 ms took the process with it.
+    assert min(timeouts) >= 5
+    assert time.monotonic() - begun < 3
 
 
 def test_time_grows_with_the_partitions_and_not_with_their_square() -> None:
