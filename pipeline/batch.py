@@ -18,7 +18,7 @@ from pipeline import decode, fold, fold_talk, intake, measure, ownership, record
 from pipeline.batch_plans import make_plans, publish_plans
 from pipeline.batch_write import handed_over, stamped, write
 from pipeline.driver import Batch, Driver
-from pipeline.errors import BrokerUnavailableError
+from pipeline.errors import BrokerUnavailableError, TopicMissingError
 from pipeline.kafka_client import unresolved
 from pipeline.log_offsets_leaders import leaders_of
 from pipeline.positions import PartitionKey
@@ -51,6 +51,8 @@ def choose_records(batch: Batch) -> None:
     """Ask the leaders where their logs end, and choose what the batch reads; without any answer it does nothing."""
     try:
         intake.choose(batch)
+    except TopicMissingError:
+        raise
     except BrokerUnavailableError as error:
         batch.is_skipped = True
         _say_away(batch.driver, error)

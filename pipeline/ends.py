@@ -15,7 +15,7 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPar
 from confluent_kafka.admin import AdminClient, ClusterMetadata, OffsetSpec
 
 from pipeline.positions import Answer, End, PartitionKey
-from pipeline.trouble import FORBIDDEN, explained, trouble
+from pipeline.trouble import FORBIDDEN, explained, trouble, unusable
 
 _QUESTIONS = (
     (OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED),
@@ -50,37 +50,39 @@ class EndsAsker:
             BrokerUnavailableError: No broker answered at all.
             AccessRefusedError: The cluster does not let this user in, or read one of the topics.
         """
-        # A client keeps leaders and their epochs for minutes; one that was wrong once is replaced.
-        admin = self._admin or self._make_admin()
-        self._admin = None
         answers: dict[PartitionKey, Answer] = {}
         leaders: dict[int, list[PartitionKey]] = defaultdict(list)
         names: dict[int, str] = {}
         with explained("the Kafka cluster cannot be used"):
-            for topic in self._topics:
-                listed = self._metadata(admin, topic)
-                names |= {
-                    one.id: f"broker {one.id} ({one.host}:{one.port})" for one in listed.brokers.values()
-                }
-                for key, leader in _leaders(listed, topic):
-                    if leader < 0:
-                        answers[key] = "it has no leader"
-                    else:
-                        leaders[leader].append(key)
+            admin, listings = self._listed()
+        for topic, listed in zip(self._topics, listings, strict=True):
+            names |= {one.id: f"broker {one.id} ({one.host}:{one.port})" for one in listed.brokers.values()}
+            for key, leader in _leaders(listed, topic):
+                if leader < 0:
+                    answers[key] = "it has no leader"
+                else:
+                    leaders[leader].append(key)
         silent = self._ask(admin, leaders, names, answers)
         self._suspects = frozenset(silent)
         if all(isinstance(answer, End) for answer in answers.values()) or silent:
             self._admin = admin
         return answers
 
-    def _metadata(self, admin: AdminClient, topic: str) -> ClusterMetadata:
+    def _listed(self) -> tuple[AdminClient, list[ClusterMetadata]]:
+        """A client, and what the brokers tell it of each topic."""
+        # A client keeps leaders and their epochs for minutes; one that was wrong once is replaced. (One that has
+        # nothing to send counts as false.)
+        admin = self._make_admin() if self._admin is None else self._admin
+        self._admin = None
+        timeout_s = self._timeout_s / _METADATA_ATTEMPTS
         for attempt in range(1, _METADATA_ATTEMPTS + 1):
             try:
-                return admin.list_topics(topic, timeout=self._timeout_s / _METADATA_ATTEMPTS)
+                return admin, [admin.list_topics(topic, timeout=timeout_s) for topic in self._topics]
             except KafkaException:
-                # The broker that was asked may be the one that hangs; the next question goes to any.
                 if attempt == _METADATA_ATTEMPTS:
                     raise
+                # It has asked a broker that hangs, and may again. A new one asks only those that have greeted it.
+                admin = self._make_admin()
         raise AssertionError("unreachable")
 
     def _ask(
@@ -122,7 +124,7 @@ class EndsAsker:
 def _leaders(listed: ClusterMetadata, topic: str) -> Iterator[tuple[PartitionKey, int]]:
     found = listed.topics[topic]
     if found.error is not None:
-        raise trouble(f"topic {topic} cannot be used", found.error)
+        raise unusable(topic, found.error)
     for number, partition in sorted(found.partitions.items()):
         yield (topic, number), partition.leader
 

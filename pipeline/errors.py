@@ -17,6 +17,10 @@ class BrokerUnavailableError(PipelineError):
     """The Kafka cluster did not answer in time. Trying again later is right."""
 
 
+class TopicMissingError(BrokerUnavailableError):
+    """A topic that was there when the job started is gone. Starting the stream again makes it."""
+
+
 class AccessRefusedError(PipelineError):
     """The Kafka cluster does not know this user, or does not let it do what it must. Somebody has to change that."""
 

@@ -18,7 +18,7 @@ from pipeline.decode import Filters
 from pipeline.decode_talk import TalkTopics
 from pipeline.driver import Driver
 from pipeline.ends import EndsAsker
-from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError
+from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError, TopicMissingError
 from pipeline.gate import Gate
 from pipeline.ghosts import Brokers, GhostHunt
 from pipeline.heartbeat import Heartbeat
@@ -100,6 +100,9 @@ class Job:
     def _stream_until_it_ends(self, spark: SparkSession) -> None:
         try:
             self._stream(spark)
+        except TopicMissingError as error:
+            self._refusals = 0
+            self._wait_for_cluster("a topic of the job is gone; the stream starts again", error)
         except BrokerUnavailableError as error:
             self._refusals = 0
             self._wait_for_cluster("Kafka is away", error)

@@ -11,9 +11,13 @@ from pipeline.secret_values import resolve
 __all__ = ["librdkafka_properties", "resolve", "unresolved"]
 
 
-# librdkafka writes to stderr by itself: several lines a second, of each client, while a broker is away. What a client
-# could not do is told by the one who asked it, once, with the reason.
-_QUIET = {"log_level": "0"}
+_DEFAULTS = {
+    # librdkafka writes to stderr by itself: several lines a second, of each client, while a broker is away. What a
+    # client could not do is told by the one who asked it, once, with the reason.
+    "log_level": "0",
+    # Admin clients and producers would make a topic by asking for it, where the broker lets them, and not compacted.
+    "allow.auto.create.topics": "false",
+}
 
 
 def unresolved(config: Config) -> dict[str, str]:
@@ -21,7 +25,7 @@ def unresolved(config: Config) -> dict[str, str]:
     # A broker that takes a request and never answers counts as up until this time is over, and librdkafka goes on
     # asking it; the default is a minute.
     timeout_ms = str(config.source.request_timeout_s * 1000)
-    return {**_QUIET, "socket.timeout.ms": timeout_ms, **config.kafka.properties}
+    return {**_DEFAULTS, "socket.timeout.ms": timeout_ms, **config.kafka.properties}
 
 
 def librdkafka_properties(config: Config, **overrides: str) -> dict[str, str]:

@@ -24,8 +24,8 @@ from pyspark.sql import functions as F
 from assignor.errors import DecodeError
 from assignor.plan_facts import Published
 from assignor.protocol import control
-from pipeline.errors import BrokerUnavailableError, FencedError, PublishError
-from pipeline.trouble import explained, trouble
+from pipeline.errors import BrokerUnavailableError, FencedError, PublishError, TopicMissingError
+from pipeline.trouble import explained, trouble, unusable
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +66,7 @@ class Publisher:
 
         Raises:
             AccessRefusedError: This user may not use the transactional id, or read the topic.
+            TopicMissingError: The control topic is gone.
         """
         if self._producer is not None:
             return None
@@ -73,6 +74,8 @@ class Publisher:
             self._tried_at_s = time.monotonic()
             try:
                 self._connect(recommendations)
+            except TopicMissingError:
+                raise
             except BrokerUnavailableError as error:
                 self._why = str(error)
                 log.warning("plans cannot be published now", extra={"error": self._why})
@@ -246,7 +249,11 @@ def _published(epoch: int, target_hash: str, base_hash: str, valid_until_ms: int
 
 
 def _read_epochs(reader: Consumer, topic: str, cluster: str, timeout_s: float) -> dict[str, int]:
-    numbers = reader.list_topics(topic, timeout=timeout_s).topics[topic].partitions
+    listed = reader.list_topics(topic, timeout=timeout_s).topics[topic]
+    if listed.error is not None:
+        # It has no partitions then, and epochs would begin again.
+        raise unusable(topic, listed.error)
+    numbers = listed.partitions
     reader.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in numbers])
     unfinished = set(numbers)
     epochs: dict[str, int] = {}

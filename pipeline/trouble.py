@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-from pipeline.errors import AccessRefusedError, BrokerUnavailableError, ConfigError
+from pipeline.errors import AccessRefusedError, BrokerUnavailableError, ConfigError, TopicMissingError
 
 RIGHTS = "README lists the rights that it takes"
 _NO_ENTRY = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED})  # noqa: SLF001 - public constant
@@ -109,6 +109,13 @@ def trouble(
     if error.code() in FORBIDDEN:
         return AccessRefusedError(f"{doing}: {error.str()} ({RIGHTS})")
     return BrokerUnavailableError(f"{doing}: {error.str()}{hint}")
+
+
+def unusable(topic: str, error: KafkaError) -> AccessRefusedError | BrokerUnavailableError:
+    """The error to raise for what brokers say of a topic that was there when the job started."""
+    if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        return TopicMissingError(f"topic {topic} is gone; the job makes it again")
+    return trouble(f"topic {topic} cannot be used", error)
 
 
 def _is_no_entry(error: KafkaError | None) -> bool:

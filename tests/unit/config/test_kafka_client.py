@@ -1,9 +1,12 @@
+from collections.abc import Callable
+
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from pipeline.config_model import Config, KafkaConfig, SourceConfig
 from pipeline.kafka_client import librdkafka_properties, unresolved
+from tests.support.mock_cluster import MockCluster
 
 _SERVERS = {"bootstrap.servers": "b:1"}
 
@@ -25,9 +28,20 @@ def test_librdkafka_gets_secrets_and_overrides(monkeypatch: pytest.MonkeyPatch) 
 
     found = librdkafka_properties(config, **{"client.id": "b"})
 
-    quiet = {"log_level": "0", "socket.timeout.ms": "7000", **_SERVERS}
-    assert found == {**quiet, "sasl.password": "hunter2", "client.id": "b"}
-    assert unresolved(config) == {**quiet, "sasl.password": "env:KAFKA_PASSWORD", "client.id": "a"}
+    added = {"log_level": "0", "allow.auto.create.topics": "false", "socket.timeout.ms": "7000", **_SERVERS}
+    assert found == {**added, "sasl.password": "hunter2", "client.id": "b"}
+    assert unresolved(config) == {**added, "sasl.password": "env:KAFKA_PASSWORD", "client.id": "a"}
+
+
+@pytest.mark.parametrize("make", [AdminClient, Producer], ids=["admin", "producer"])
+def test_client_that_only_asks_for_a_topic_does_not_make_it(
+    make: Callable[..., AdminClient | Producer],
+) -> None:
+    with MockCluster() as cluster:
+        client = make(librdkafka_properties(_config({"bootstrap.servers": cluster.bootstrap})))
+
+        for _ in range(2):
+            assert client.list_topics("gone", timeout=10).topics["gone"].error is not None
 
 
 @pytest.mark.parametrize(("wanted", "is_heard"), [({}, False), ({"log_level": "6"}, True)])

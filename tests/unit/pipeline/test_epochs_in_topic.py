@@ -3,9 +3,14 @@
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, KafkaError
 
 from assignor.protocol.control import encode_key, headers
-from pipeline.publish import _note_epoch
+from pipeline.config_model import Config, KafkaConfig
+from pipeline.errors import AccessRefusedError, BrokerUnavailableError, TopicMissingError
+from pipeline.kafka_client import librdkafka_properties
+from pipeline.publish import _note_epoch, _read_epochs
+from tests.support.mock_cluster import MockCluster
 
 KEY = encode_key("c", "g")
 FOREIGN: list[tuple[str, bytes | None, Any]] = [
@@ -45,3 +50,27 @@ def test_record_without_an_epoch_counts_as_epoch_zero(of_record: Any) -> None:
 )
 def test_record_that_is_not_ours_is_passed_over(key: Any, of_record: Any) -> None:
     assert noted((KEY, headers(3)), (key, of_record)) == {"g": 3}
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, TopicMissingError),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, AccessRefusedError),
+        (KafkaError.LEADER_NOT_AVAILABLE, BrokerUnavailableError),
+    ],
+)
+def test_topic_of_which_nothing_is_known_is_not_taken_for_an_empty_one(
+    code: int, kind: type[Exception]
+) -> None:
+    with MockCluster() as cluster:
+        cluster.create("control", 2)
+        cluster.refuse("control", code)
+        kafka = KafkaConfig(properties={"bootstrap.servers": cluster.bootstrap, "group.id": "reader"})
+        reader = Consumer(librdkafka_properties(Config(kafka=kafka)))
+
+        with pytest.raises((BrokerUnavailableError, AccessRefusedError)) as raised:
+            _read_epochs(reader, "control", "c", 5)
+
+        reader.close()
+    assert type(raised.value) is kind

@@ -11,7 +11,7 @@ from pyspark.errors import StreamingQueryException
 from pipeline import job as job_module
 from pipeline.config_model import Config
 from pipeline.driver import Batch
-from pipeline.errors import AccessRefusedError, BrokerUnavailableError, FencedError
+from pipeline.errors import AccessRefusedError, BrokerUnavailableError, FencedError, TopicMissingError
 from pipeline.job import Job
 from pipeline.query import Runner, _StopRequestedError, watch
 
@@ -64,6 +64,18 @@ def test_cluster_that_is_away_is_waited_for_longer_each_time_up_to_a_quarter_of_
     job.run()
 
     assert job.waited_s == [1, 2, 4, 8, 15, 15, 15, 15]
+
+
+def test_topic_that_is_gone_has_the_stream_started_again_and_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    job = ScriptedJob(TopicMissingError("topic lagwise.acks is gone"), "batch")
+
+    job.run()
+
+    assert job.waited_s == [1]
+    (said,) = [record for record in caplog.records if "is gone" in record.message]
+    assert said.__dict__["error"] == "topic lagwise.acks is gone"
 
 
 def test_batch_in_between_makes_the_wait_short_again() -> None:
