@@ -27,6 +27,7 @@ _SUSPECT_TIMEOUT_S = 1.0
 # librdkafka 2.16 can crash when a call's own time is up while it still looks for leaders; we stop waiting earlier.
 _LEAST_CALL_S = 5.0
 _METADATA_ATTEMPTS = 2
+_SILENT = " does not answer"
 _Futures = list[dict[TopicPartition, "Future[Any]"]]
 
 
@@ -64,7 +65,7 @@ class EndsAsker:
                     leaders[leader].append(key)
         silent = self._ask(admin, leaders, names, answers)
         self._suspects = frozenset(silent)
-        if all(isinstance(answer, End) for answer in answers.values()) or silent:
+        if all(isinstance(answer, End) or answer.endswith(_SILENT) for answer in answers.values()):
             self._admin = admin
         return answers
 
@@ -97,11 +98,12 @@ class EndsAsker:
         begun = time.monotonic()
         silent: set[int] = set()
         for leader, futures in asked.items():
-            deadline = begun + self._allowed_s(leader)
+            # Its own time-out is told a moment after it is over.
+            deadline = begun + self._allowed_s(leader) + 0.1
             name = names.get(leader, f"broker {leader}")
             for key in leaders[leader]:
                 answers[key] = _answer(key, futures, name, deadline)
-            if all(isinstance(answers[key], str) for key in leaders[leader]):
+            if all(answers[key] == f"{name}{_SILENT}" for key in leaders[leader]):
                 silent.add(leader)
         return silent
 
@@ -132,16 +134,16 @@ def _leaders(listed: ClusterMetadata, topic: str) -> Iterator[tuple[PartitionKey
 def _answer(key: PartitionKey, futures: _Futures, broker: str, deadline: float) -> Answer:
     try:
         log_start, stable, high = (
-            one[TopicPartition(*key)].result(timeout=max(0.0, deadline - time.monotonic()) + 0.1).offset
+            one[TopicPartition(*key)].result(timeout=max(0.0, deadline - time.monotonic())).offset
             for one in futures
         )
     except FutureTimeoutError:
-        return f"{broker} does not answer"
+        return f"{broker}{_SILENT}"
     except KafkaException as failure:
         return _reason(key, failure.args[0], broker)
     # A negative offset is librdkafka's for a leader that failed.
     if min(log_start, stable, high) < 0:
-        return f"{broker} does not answer"
+        return f"{broker}{_SILENT}"
     return End(log_start=log_start, stable=min(stable, high), high=high)
 
 
@@ -149,5 +151,5 @@ def _reason(key: PartitionKey, error: KafkaError, broker: str) -> str:
     if error.code() in FORBIDDEN:
         raise trouble(f"topic {key[0]} cannot be read", error)
     if error.code() in {KafkaError._TIMED_OUT, KafkaError._TRANSPORT}:  # noqa: SLF001 - public constants
-        return f"{broker} does not answer"
+        return f"{broker}{_SILENT}"
     return f"{broker}: {error.str()}"

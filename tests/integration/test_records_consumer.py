@@ -67,9 +67,9 @@ def bootstrap(broker: EmbeddedBroker) -> str:
     return broker.bootstrap_servers
 
 
-def high_watermark(bootstrap: str, topic: str) -> int:
+def high_watermark(bootstrap: str, topic: str, partition: int = 0) -> int:
     admin = admin_client(bootstrap)
-    (future,) = admin.list_offsets({TopicPartition(topic, 0): OffsetSpec.latest()}).values()
+    (future,) = admin.list_offsets({TopicPartition(topic, partition): OffsetSpec.latest()}).values()
     return int(future.result().offset)
 
 

@@ -81,19 +81,16 @@ def test_leader_of_many_partitions_that_hangs_costs_no_more_time_than_one_of_few
     cluster: MockCluster,
 ) -> None:
     cluster.create("large", 300)
-    ask = EndsAsker(
-        lambda: admin(cluster),
-        ("large",),
-        timeout_s=TIMEOUT_S,
-    )
+    ask = EndsAsker(lambda: admin(cluster), ("large",), timeout_s=TIMEOUT_S)
     ask()
     cluster.hang(2)
 
-    begun = time.monotonic()
-    answers = ask()
+    for _ in range(2):
+        begun = time.monotonic()
+        answers = ask()
 
-    assert time.monotonic() - begun < 2 * TIMEOUT_S + 1
-    assert sum(isinstance(answer, str) for answer in answers.values()) == 100
+        assert time.monotonic() - begun < 2 * TIMEOUT_S + 1
+        assert sum(isinstance(answer, str) for answer in answers.values()) == 100
 
 
 def test_broker_that_still_does_not_answer_is_not_waited_for_as_long_again(cluster: MockCluster) -> None:
