@@ -83,6 +83,8 @@ def consume(spans: list[Span], settings: ReadSettings) -> Iterator[pa.RecordBatc
     progress = {span.key: _Progress(span, span.start, span.leader_epoch) for span in spans}
     try:
         consumer.assign([TopicPartition(*s.key, s.start, leader_epoch=s.leader_epoch) for s in spans])
+        # librdkafka keeps a partition paused through assignments.
+        consumer.resume([TopicPartition(*s.key) for s in spans])
         yield from _records(consumer, progress, settings.timeout_s)
     except KafkaException as failure:
         for one in progress.values():

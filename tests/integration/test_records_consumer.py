@@ -106,6 +106,19 @@ def test_next_span_of_the_same_worker_goes_on_with_the_leader_epoch_of_the_last(
     assert found.reached == {("goes-on", 0): (10, None)}
 
 
+def test_worker_that_reads_the_same_partitions_batch_after_batch_is_never_left_waiting(
+    bootstrap: str,
+) -> None:
+    create_topics(bootstrap, {"again": 2})
+    for number in range(6):
+        produce(bootstrap, "again", {0: 3, 1: 3})
+        begin, end = 3 * number, 3 * number + 3
+
+        found = read(bootstrap, span("again", begin, end), span("again", begin, end, partition=1))
+
+        assert found.reached == {("again", 0): (end, None), ("again", 1): (end, None)}
+
+
 def test_records_that_compaction_has_removed_do_not_hold_a_span_up(bootstrap: str) -> None:
     create_topic(
         bootstrap,
