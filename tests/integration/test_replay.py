@@ -56,10 +56,12 @@ class Bombs:
     def _armed(self, step: Step) -> Step:
         def run(batch: Batch) -> None:
             step(batch)
+            name = step.__name__
+            if not (self.left and self.left[0] == name):
+                return
             # A batch that was let through resets the job's patience; and before the gate is open nothing is published.
             is_armed = batch.driver.started and not batch.clock.behind
-            name = step.__name__
-            if self.left and self.left[0] == name and is_armed and _STEPS[name](batch):
+            if is_armed and _STEPS[name](batch):
                 self.left.pop(0)
                 raise _BombError
 
