@@ -6,18 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broker import small_broker
-from tests.support.forgetting import ForgetfulJob
+from tests.support.forgetting import ForgetfulJob, forgetful_job
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForgetfulJob]:
-    with small_broker(log_cleaner_backoff_ms="200") as broker:
-        made = ForgetfulJob(broker.bootstrap_servers, tmp_path_factory.mktemp("memory") / "tables")
-        for number in range(6):
-            made.commit(f"g{number}", number % 2, number)
-        made.run()
-        assert made.rows() == made.commits
+    with forgetful_job(tmp_path_factory.mktemp("memory") / "tables") as made:
         yield made
 
 
@@ -59,7 +53,7 @@ def test_table_of_groups_restored_from_an_older_copy_is_noticed(world: Forgetful
 
     assert world.said("table consumer_groups is older than partition_lag")
     assert world.rows() == world.commits
-    assert world.groups() == {group for group, _ in world.commits}
+    assert world.groups() == world.named
 
 
 def test_lost_planner_state_does_not_silence_the_driver(world: ForgetfulJob) -> None:

@@ -120,7 +120,7 @@ def _assert_rows_say_what_is_known(job: RunningJob, before: dict[tuple[str, int]
 def _assert_reason_names_the_broker(proxied: ProxiedCluster, job: RunningJob) -> None:
     reason = job.reports[-1].reason or ""
     assert f"broker 2 (127.0.0.1:{proxied.proxies[2].port}) does not answer" in reason
-    assert "partitions 1" in reason
+    assert "does not answer: partition 1" in reason
     for group in (ON_1, ON_2):
         decision = job.last_decision(group)
         assert decision["decision"] == "abstain", decision["reason"]

@@ -6,19 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broker import small_broker
-from tests.support.forgetting import ForgetfulJob
+from tests.support.forgetting import ForgetfulJob, forgetful_job
 from tests.support.inject import offsets_partition
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForgetfulJob]:
-    with small_broker(log_cleaner_backoff_ms="200") as broker:
-        made = ForgetfulJob(broker.bootstrap_servers, tmp_path_factory.mktemp("memory") / "tables")
-        for number in range(6):
-            made.commit(f"g{number}", number % 2, number)
-        made.run()
-        assert made.rows() == made.commits
+    with forgetful_job(tmp_path_factory.mktemp("memory") / "tables") as made:
         yield made
 
 
@@ -29,7 +23,7 @@ def test_lost_tables_are_filled_again_under_the_old_checkpoint(world: ForgetfulJ
     world.run()
 
     assert world.rows() == world.commits
-    assert world.groups() == {group for group, _ in world.commits}
+    assert world.groups() == world.named
 
 
 def test_tables_and_checkpoint_restored_together_from_an_older_copy_catch_up(

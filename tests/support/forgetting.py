@@ -4,14 +4,15 @@ Each run is `--once`. The commits are forged, so the truth is known without aski
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from pipeline.config_model import ClusterConfig, Config, SourceConfig
-from tests.support.broker import OFFSETS_TOPIC, admin_client, create_offsets_topic, create_topics, produce
+from tests.support.broker import OFFSETS_TOPIC, admin_client, create_offsets_topic, create_topics, produce, small_broker
 from tests.support.group_records import group_record, member
 from tests.support.inject import commit_record, inject, offsets_partition
 from tests.support.job import RunningJob, job_config, read_table
@@ -30,6 +31,8 @@ class ForgetfulJob:
         self.bootstrap = bootstrap
         self.root = root
         self.commits: dict[tuple[str, int], int] = {}
+        self.named: set[str] = set()
+        """Groups that have a group record; it outlives their commits."""
         self.messages: list[str] = []
         create_offsets_topic(bootstrap)
         create_topics(self.bootstrap, {"t": 2})
@@ -37,7 +40,8 @@ class ForgetfulJob:
 
     def commit(self, group: str, partition: int, offset: int | None) -> None:
         """A commit, or its deletion."""
-        if not any(known == group for known, _ in self.commits):
+        if group not in self.named:
+            self.named.add(group)
             inject(self.bootstrap, [group_record(group, member("m", "t", assigned={"t": (partition,)}))])
         inject(self.bootstrap, [commit_record(group, "t", partition, offset)])
         if offset is None:
@@ -72,6 +76,7 @@ class ForgetfulJob:
         return {(row["group_id"], row["partition"]): row["committed_offset"] for row in rows}
 
     def groups(self) -> set[str]:
+        """The groups that the table lists: all that were ever named, when it is right."""
         return {row["group_id"] for row in read_table(self.config(), "consumer_groups")}
 
     def said(self, words: str) -> bool:
@@ -104,6 +109,18 @@ class ForgetfulJob:
 
         wait_until(is_clean, what="compaction", within_s=60)
         self.commits[filler, 0] = 1
+
+
+@contextmanager
+def forgetful_job(folder: Path) -> Iterator[ForgetfulJob]:
+    """A job that has run once over six groups, of a commit each, on a broker that compacts as fast as it is asked to."""
+    with small_broker(log_cleaner_backoff_ms="200") as broker:
+        made = ForgetfulJob(broker.bootstrap_servers, folder)
+        for number in range(6):
+            made.commit(f"g{number}", number % 2, number)
+        made.run()
+        assert made.rows() == made.commits
+        yield made
 
 
 def _has_tombstone(bootstrap: str, partition: int) -> bool:
