@@ -155,7 +155,8 @@ def fold_commits(
     """One row per partition that a group has committed or owns.
 
     With the stored row (`old`), the commit that now holds (top-level columns), `has_new_commit`, `is_reread`
-    (it was known before, and may be an older one) and the `owner`; each is null where there is none.
+    (it came with a full reading, and may be older than what was known) and the `owner`; each is null where there
+    is none.
 
     Args:
         stored: `schemas.PARTITION_LAG`.

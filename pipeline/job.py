@@ -156,7 +156,7 @@ class Job:
         query.watch(running, runner, interval_s=interval_s)
 
     def _admin(self) -> tuple[AdminClient, Reason]:
-        return listened_to(AdminClient, {"log_level": "0", **kafka_client.librdkafka_properties(self.config)})
+        return listened_to(AdminClient, kafka_client.librdkafka_properties(self.config))
 
     def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
         if self._driver is not None:

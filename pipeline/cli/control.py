@@ -49,7 +49,7 @@ def tail(
     """
     settings = _settings(bootstrap, config)
     properties = librdkafka_properties(settings, **{"group.id": "lagwise-control-tail"})
-    more = {"enable.auto.commit": "false", "enable.partition.eof": "true", "log_level": "0"}
+    more = {"enable.auto.commit": "false", "enable.partition.eof": "true"}
     consumer, reason = listened_to(Consumer, properties | more)
     try:
         name = topic or settings.control.topic

@@ -1,7 +1,8 @@
-"""Asking for the log offsets of many partitions: librdkafka's mock cluster of three, two worker processes.
+"""Asking for the log offsets of many partitions: three brokers, two worker processes.
 
-The brokers run in this process and take part of the machine, as real ones would not. A trigger is the listing and
-then both shares at the same time, with the Arrow batches that Spark is given; the first one has its clients to make.
+Librdkafka's mock brokers run in this process, the real ones beside it; both take part of the machine, as a user's
+would not. A trigger is the listing and then both shares at the same time, with the Arrow batches that Spark is given;
+the first one has its clients to make.
 """
 
 import multiprocessing
@@ -11,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 from pipeline.log_offsets import LogOffsetsReader, LogOffsetsSettings, Slice
+from tests.support.cluster import create_replicated_topics, small_cluster
 from tests.support.mock_cluster import MockCluster
 
 Say = Callable[[str], None]
@@ -18,7 +20,15 @@ Say = Callable[[str], None]
 _BROKERS = 3
 _WORKERS = 2
 _PARTITIONS_OF_A_TOPIC = 200
-_HEADER = ["partitions", "first trigger s", "later triggers s, worst", "of it listing s", "without an answer"]
+_ON_REAL_BROKERS = 6_000
+_HEADER = [
+    "brokers",
+    "partitions",
+    "first trigger s",
+    "later triggers s, worst",
+    "listing s",
+    "without an answer",
+]
 
 
 def measure(say: Say, *, quick: bool) -> dict[str, Any]:
@@ -26,27 +36,49 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     sizes, triggers = ((5_000, 20_000), 3) if quick else ((25_000, 50_000, 100_000), 6)
     rows = []
     for partitions in sizes:
-        rows.append(_row(partitions, triggers))
-        say(", ".join(f"{what}: {value}" for what, value in zip(_HEADER, rows[-1], strict=True)))
+        rows.append(_on_mocks(partitions, triggers))
+        say(_line(rows[-1]))
+    if not quick:
+        rows.append(_on_real(_ON_REAL_BROKERS, triggers))
+        say(_line(rows[-1]))
     return {"tables": [{"header": _HEADER, "rows": rows}]}
 
 
-def _row(partitions: int, triggers: int) -> list[Any]:
+def _line(row: list[Any]) -> str:
+    return ", ".join(f"{what}: {value}" for what, value in zip(_HEADER, row, strict=True))
+
+
+def _names(partitions: int) -> list[str]:
+    return [f"company.domain.team.orders-events-{n:05d}" for n in range(partitions // _PARTITIONS_OF_A_TOPIC)]
+
+
+def _on_mocks(partitions: int, triggers: int) -> list[Any]:
     with MockCluster(_BROKERS) as cluster:
-        for number in range(partitions // _PARTITIONS_OF_A_TOPIC):
-            cluster.create(f"company.domain.team.orders-events-{number:05d}", _PARTITIONS_OF_A_TOPIC)
-        settings = LogOffsetsSettings(
-            properties={"bootstrap.servers": cluster.bootstrap, "log_level": "0"},
-            topics_include=(".*",),
-            topics_exclude=(),
-            isolation="read_uncommitted",
-            request_timeout_s=10,
-            splits=_WORKERS,
-        )
-        first, *later = _triggers(settings, triggers)
+        for name in _names(partitions):
+            cluster.create(name, _PARTITIONS_OF_A_TOPIC)
+        return ["mock", partitions, *_figures(cluster.bootstrap, triggers)]
+
+
+def _on_real(partitions: int, triggers: int) -> list[Any]:
+    with small_cluster(_BROKERS) as cluster:
+        replicas = [[1 + number % _BROKERS] for number in range(_PARTITIONS_OF_A_TOPIC)]
+        create_replicated_topics(cluster.bootstrap_servers, dict.fromkeys(_names(partitions), replicas))
+        return ["real", partitions, *_figures(cluster.bootstrap_servers, triggers)]
+
+
+def _figures(bootstrap: str, triggers: int) -> list[Any]:
+    settings = LogOffsetsSettings(
+        properties={"bootstrap.servers": bootstrap, "log_level": "0"},
+        topics_include=("company.*",),
+        topics_exclude=(),
+        isolation="read_uncommitted",
+        request_timeout_s=10,
+        splits=_WORKERS,
+    )
+    first, *later = _triggers(settings, triggers)
     unanswered = sum(count for _, _, count in (first, *later))
     worst = max(later)
-    return [partitions, round(first[0], 2), round(worst[0], 2), round(worst[1], 2), unanswered]
+    return [round(first[0], 2), round(worst[0], 2), round(worst[1], 2), unanswered]
 
 
 def _triggers(settings: LogOffsetsSettings, count: int) -> list[tuple[float, float, int]]:

@@ -12,7 +12,6 @@ WHEN is
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 from pipeline.batch import STEPS, Step
@@ -22,9 +21,10 @@ from pipeline.job import Job
 from pipeline.logs import configure
 from pipeline.source import OFFSETS_TOPIC
 from tests.fault.driver import config
+from tests.support.waiting import wait_until
 
 PARTITION = 1
-_LOOK_EVERY_S = 0.05
+_HALTED_WITHIN_S = 600
 
 
 def halting(step: Step, root: str) -> Step:
@@ -34,8 +34,7 @@ def halting(step: Step, root: str) -> Step:
         step(batch)
         if _reads(batch):
             Path(f"{root}.chosen").touch()
-            while not Path(f"{root}.go").exists():
-                time.sleep(_LOOK_EVERY_S)
+            wait_until(Path(f"{root}.go").exists, what="the word to go on", within_s=_HALTED_WITHIN_S)
 
     run.__name__ = step.__name__
     return run

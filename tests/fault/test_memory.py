@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.broker import small_broker
 from tests.support.forgetting import ForgetfulJob, forgetful_job
 
 

@@ -12,7 +12,14 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from pipeline.config_model import ClusterConfig, Config, SourceConfig
-from tests.support.broker import OFFSETS_TOPIC, admin_client, create_offsets_topic, create_topics, produce, small_broker
+from tests.support.broker import (
+    OFFSETS_TOPIC,
+    admin_client,
+    create_offsets_topic,
+    create_topics,
+    produce,
+    small_broker,
+)
 from tests.support.group_records import group_record, member
 from tests.support.inject import commit_record, inject, offsets_partition
 from tests.support.job import RunningJob, job_config, read_table
