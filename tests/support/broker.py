@@ -1,16 +1,21 @@
 """A broker sized for tests, and the few things every test wants from it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from unittest.mock import patch
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from pipeline import embedded_node
 from pipeline.embedded import EmbeddedBroker
 from tests.support.waiting import wait_until
 
 OFFSETS_TOPIC = "__consumer_offsets"
 OFFSETS_PARTITIONS = 4
+
+_KAFKA_3_9 = ("org.apache.kafka:kafka_2.13:3.9.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.25.3")
 
 SMALL = {
     "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
@@ -32,6 +37,13 @@ def small_broker(**more: str) -> EmbeddedBroker:
     return EmbeddedBroker(
         properties={**SMALL, **{key.replace("_", "."): value for key, value in more.items()}}
     )
+
+
+@contextmanager
+def old_kafka() -> Iterator[None]:
+    """Brokers that are started within the block are Kafka 3.9, the last version with the old group coordinator."""
+    with patch.object(embedded_node, "KAFKA", _KAFKA_3_9):
+        yield
 
 
 def admin_client(bootstrap: str) -> AdminClient:

@@ -1,9 +1,8 @@
 """Two dozen live consumer groups of all kinds on one broker, under uneven traffic that can be paused."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
-from typing import ClassVar
 
 from confluent_kafka import (
     Consumer,
@@ -122,11 +121,10 @@ class Zoo:
         kinds: What was started, by group id.
     """
 
-    kinds: ClassVar = {kind.group_id: kind for kind in KINDS}
-
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, kinds: Sequence[Kind]) -> None:
+        self.kinds = {kind.group_id: kind for kind in kinds}
         self._admin = admin_client(bootstrap)
-        self._members = [(kind, _Member(bootstrap, kind, n)) for kind in KINDS for n in range(kind.members)]
+        self._members = [(kind, _Member(bootstrap, kind, n)) for kind in kinds for n in range(kind.members)]
         self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "log_level": 0})
         self._stopping = Event()
         self._failure: BaseException | None = None
@@ -202,7 +200,7 @@ class Zoo:
 
     def _all_assigned(self) -> bool:
         self._raise_failure()
-        joined = [kind for kind in KINDS if kind.subscribes]
+        joined = [kind for kind in self.kinds.values() if kind.subscribes]
         asked = self._admin.describe_consumer_groups([kind.group_id for kind in joined])
         groups = {group_id: future.result(_TIMEOUT_S) for group_id, future in asked.items()}
         return all(
@@ -215,7 +213,7 @@ class Zoo:
 
     def _all_committed(self) -> bool:
         self._raise_failure()
-        committing = {kind.group_id for kind in KINDS if kind.commits is not Commits.NEVER}
+        committing = {kind.group_id for kind in self.kinds.values() if kind.commits is not Commits.NEVER}
         return committing <= {group_id for group_id, _, _ in self._committed()}
 
     def _some_aborted(self) -> bool:
@@ -225,7 +223,7 @@ class Zoo:
         )
 
     def _leavers_are_gone(self) -> bool:
-        leavers = [kind.group_id for kind in KINDS if kind.leaves]
+        leavers = [kind.group_id for kind in self.kinds.values() if kind.leaves]
         asked = self._admin.describe_consumer_groups(leavers)
         return all(future.result(_TIMEOUT_S).state.name == "EMPTY" for future in asked.values())
 
@@ -236,17 +234,17 @@ class Zoo:
     def _committed(self) -> Committed:
         return {
             (kind.group_id, tp.topic, tp.partition): tp.offset
-            for kind in KINDS
+            for kind in self.kinds.values()
             for tp in _committed_of(self._admin, kind.group_id)
         }
 
 
 @contextmanager
-def zoo(bootstrap: str) -> Iterator[Zoo]:
-    """All groups of `KINDS` on the broker, with traffic, until the end of the block."""
+def zoo(bootstrap: str, kinds: Sequence[Kind] = KINDS) -> Iterator[Zoo]:
+    """Groups of these kinds on the broker, with traffic, until the end of the block."""
     create_topics(bootstrap, TOPICS)
     with ExitStack() as cleanup:
-        running = Zoo(bootstrap)
+        running = Zoo(bootstrap, kinds)
         cleanup.callback(running.close)
         running.open()
         yield running
