@@ -301,7 +301,7 @@ def keep_up(batch: Batch) -> None:
                 batch.driver.store.root,
                 at_ms=batch.clock.at_ms,
                 keep_days=batch.driver.config.history.keep_days,
-                storage_options=tables.storage_options,
+                storage_options=batch.driver.store.storage_options,
             )
         except Exception:
             # The batch is stored and published; what was not cleaned up now is next time.

@@ -14,6 +14,7 @@ from pipeline import cluster, kafka_client, ownership, query, standby
 from pipeline.artifacts import resolve_for_spark
 from pipeline.batch import STEPS, Step
 from pipeline.config_model import Config
+from pipeline.creation import create_tables
 from pipeline.decode import Filters
 from pipeline.decode_talk import TalkTopics
 from pipeline.driver import Driver
@@ -30,7 +31,7 @@ from pipeline.publish import Publisher
 from pipeline.secret_values import resolve
 from pipeline.session import PACKAGES, build_session
 from pipeline.source import OFFSETS_TOPIC, read_ticks
-from pipeline.store import create_tables
+from pipeline.store import Store
 from pipeline.trouble import Reason, explained, listened_to
 
 log = logging.getLogger(__name__)
@@ -92,8 +93,12 @@ class Job:
                 self._run()
 
     def _run(self) -> None:
+        create_tables(
+            self._root,
+            retention_hours=self.config.tables.retention_hours,
+            storage_options=resolve(self.config.tables.storage_options),
+        )
         spark = build_session(resolve(self.config.spark), jars=_jars())
-        create_tables(spark, self._root, retention_hours=self.config.tables.retention_hours)
         while not self.stop.is_set():
             self._stream_until_it_ends(spark)
 
@@ -166,15 +171,9 @@ class Job:
         name = config.cluster.name or found.cluster_id
         owner = ownership.owner_name(now_ms)
         filters = _filters(config, name)
-        memory = recall(spark, self._root, cluster_id=found.cluster_id, filters=filters.identity)
-        store = ownership.acquire(
-            spark,
-            self._root,
-            cluster=name,
-            owner=owner,
-            now_ms=now_ms,
-            storage_options=resolve(config.tables.storage_options),
-        )
+        tables = Store(spark, self._root, term=0, storage_options=resolve(config.tables.storage_options))
+        memory = recall(tables, cluster_id=found.cluster_id, filters=filters.identity)
+        store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=now_ms)
         self._heartbeat.begin(owner, store.term)
         memory.keep(store)
         driver = Driver(

@@ -10,8 +10,6 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pyspark.sql import SparkSession
-
 from pipeline.positions import PartitionKey, Position
 from pipeline.stamp import Stamp
 from pipeline.store import Store
@@ -48,9 +46,8 @@ class Memory:
             store.restamp(_TABLE, replace(self.stamp, positions={}))
 
 
-def recall(spark: SparkSession, root: str, *, cluster_id: str, filters: str) -> Memory:
-    """What the tables under `root` say, held against the cluster and the filters of today."""
-    store = Store(spark, root, term=0)
+def recall(store: Store, *, cluster_id: str, filters: str) -> Memory:
+    """What the tables say, held against the cluster and the filters of today."""
     stamp = store.stamp(_TABLE)
     if stamp is None:
         return Memory(stamp=None, doubt=None, is_new_cluster=False)

@@ -8,9 +8,7 @@ earlier driver learns it from `check`, at the latest with its next batch.
 import logging
 import os
 import socket
-from collections.abc import Mapping
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from pipeline.errors import FencedError, StoreError
@@ -28,24 +26,14 @@ def owner_name(now_ms: int) -> str:
     return f"{socket.gethostname()}/{os.getpid()}/{now_ms}"
 
 
-def acquire(
-    spark: SparkSession,
-    root: str,
-    *,
-    cluster: str,
-    owner: str,
-    now_ms: int,
-    storage_options: Mapping[str, str] | None = None,
-) -> Store:
+def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
     """Take the next term and fence whoever held the last one.
 
     Args:
-        spark: Session to work in.
-        root: Folder of the tables.
+        tables: Open to read.
         cluster: Name of the cluster they are about.
         owner: Name of this driver.
         now_ms: Time.
-        storage_options: For delta-rs, secrets resolved.
 
     Returns:
         The tables, open under the new term.
@@ -54,16 +42,15 @@ def acquire(
         FencedError: Another driver took the same term in the same moment, and was first.
         StoreError: The tables are about another cluster, whose offsets would be mixed with these.
     """
-    last = _current(Store(spark, root, term=0))
+    last = _current(tables)
     if last and last[2] != cluster:
         raise StoreError(
-            f"the tables under {root} are about cluster {last[2]!r}, this one is {cluster!r}: "
+            f"the tables under {tables.root} are about cluster {last[2]!r}, this one is {cluster!r}: "
             "give each cluster a tables.root of its own, or set cluster.name to the name it had"
         )
-    seen = Store(spark, root, term=0).highest_term(storage_options or {})
     # Delta skips writes of a term that is not above all that a table has seen, without a word.
-    store = Store(spark, root, term=max(last[1] if last else 0, seen) + 1)
-    row = spark.createDataFrame(
+    store = tables.under(max(last[1] if last else 0, tables.highest_term()) + 1)
+    row = store.spark.createDataFrame(
         [(cluster, owner, store.term, now_ms)], "cluster string, owner string, term long, ms long"
     )
     store.write(
@@ -94,5 +81,5 @@ def check(store: Store, owner: str) -> None:
 
 
 def _current(store: Store) -> tuple[str, int, str] | None:
-    rows = store.read(_TABLE).select("owner", "term", "cluster").collect()
+    rows = store.rows(_TABLE, ["owner", "term", "cluster"])
     return (rows[0]["owner"], rows[0]["term"], rows[0]["cluster"]) if rows else None

@@ -37,8 +37,6 @@ _DEFAULTS = {
     # Delta rebuilds its snapshot with a job of this many tasks at every commit (default 50), and each task
     # generates code for all kinds of actions: one costs a tenth less of a commit than two.
     "spark.databricks.delta.snapshotPartitions": "1",
-    # Statistics for columns nobody filters by cost time in every batch.
-    "spark.databricks.delta.properties.defaults.dataSkippingNumIndexedCols": "4",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     # The job's own retention of finished work, so that the driver's heap stays flat over weeks.
     "spark.sql.ui.retainedExecutions": "20",

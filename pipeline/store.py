@@ -12,15 +12,14 @@ Every write is one Delta commit that carries two things in the commit itself:
 import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-import deltalake as delta_rs
 from delta.exceptions import ConcurrentTransactionException
-from delta.tables import DeltaTable
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
-from pyspark.sql.types import StructType
 
-from pipeline.errors import StoreError
-from pipeline.schemas import TABLES, Table
+from pipeline.schemas import TABLES
 from pipeline.stamp import Stamp
 
 log = logging.getLogger(__name__)
@@ -39,11 +38,25 @@ _ATTEMPTS = 10
 class Store:
     """The tables under one root, written by one driver under one term."""
 
-    def __init__(self, spark: SparkSession, root: str, *, term: int) -> None:
-        """Open the tables; `create_tables` must have run."""
+    def __init__(
+        self, spark: SparkSession, root: str, *, term: int, storage_options: Mapping[str, str] | None = None
+    ) -> None:
+        """Open the tables, which exist (`creation.create_tables`).
+
+        Args:
+            spark: Session that reads and writes rows.
+            root: Folder of the tables.
+            term: Of the driver that writes; 0 to read.
+            storage_options: For delta-rs, which reads and writes what is in the logs alone; secrets resolved.
+        """
         self.spark = spark
         self.root = root
         self.term = term
+        self.storage_options = dict(storage_options or {})
+
+    def under(self, term: int) -> "Store":
+        """The same tables, to be written under this term."""
+        return Store(self.spark, self.root, term=term, storage_options=self.storage_options)
 
     def path(self, name: str) -> str:
         """Folder of a table."""
@@ -80,7 +93,31 @@ class Store:
     def touch(self) -> None:
         """Make the term known to every table, so that writes of earlier terms are skipped from now on."""
         for table in TABLES:
-            self._save(table.name, self.read(table.name).limit(0).write.mode("append"), number=0)
+            self._touch(table.name)
+
+    def _touch(self, name: str) -> None:
+        """A commit without rows. Spark would take a second for all tables where this takes hundredths."""
+        number = self.term * _TERM
+        for attempt in range(1, _ATTEMPTS + 1):
+            handle = self._handle(name)
+            # As Delta does before its own writes: nothing of an earlier term comes after a later one.
+            if (handle.transaction_version(_APP) or 0) >= number:
+                return
+            try:
+                handle.create_write_transaction(
+                    [],
+                    "append",
+                    handle.schema(),
+                    commit_properties=CommitProperties(app_transactions=[Transaction(_APP, number)]),
+                    post_commithook_properties=PostCommitHookProperties(create_checkpoint=False),
+                )
+            except CommitFailedError:
+                # Another driver has committed meanwhile.
+                if attempt == _ATTEMPTS:
+                    raise
+                log.info("another driver writes too", extra={"table": name, "attempt": attempt})
+            else:
+                return
 
     def _save(self, name: str, writer: DataFrameWriter, *, number: int) -> None:
         version = str(self.term * _TERM + number)
@@ -97,12 +134,9 @@ class Store:
             else:
                 return
 
-    def highest_term(self, storage_options: Mapping[str, str]) -> int:
+    def highest_term(self) -> int:
         """The highest term that any table has seen: `planner_state` itself may be lost, or restored from a copy."""
-        handles = (
-            delta_rs.DeltaTable(self.path(table.name), storage_options=dict(storage_options) or None)
-            for table in TABLES
-        )
+        handles = (self._handle(table.name) for table in TABLES)
         return max((handle.transaction_version(_APP) or 0) // _TERM for handle in handles)
 
     def stamp(self, name: str) -> Stamp | None:
@@ -110,30 +144,26 @@ class Store:
 
         Upkeep cuts the log after its retention, and the stamp with it where nothing was written since.
         """
-        found = self._newest_metadata(name, _STAMP_SEARCH_COMMITS) or self._newest_metadata(name, None)
-        if found is None:
-            return None
-        return Stamp.from_json(found)
+        handle = self._handle(name)
+        found = _newest_metadata(handle.history(_STAMP_SEARCH_COMMITS)) or _newest_metadata(handle.history())
+        return None if found is None else Stamp.from_json(found)
 
     def versions(self, names: Iterable[str]) -> dict[str, int]:
         """Version of each of these tables; it never goes down, unless a table is lost or restored."""
-        return {name: self._version(name) for name in names}
+        return {name: self._handle(name).version() for name in names}
 
-    def _version(self, name: str) -> int:
-        newest = DeltaTable.forPath(self.spark, self.path(name)).history(1).select("version").collect()
-        return int(newest[0]["version"])
+    def rows(self, name: str, columns: list[str]) -> list[dict[str, Any]]:
+        """Some columns of the newest version of a small table, without Spark."""
+        rows: list[dict[str, Any]] = self._handle(name).to_pyarrow_table(columns=columns).to_pylist()
+        return rows
 
-    def _newest_metadata(self, name: str, commits: int | None) -> str | None:
-        table = DeltaTable.forPath(self.spark, self.path(name))
-        found = (
-            (table.history() if commits is None else table.history(commits))
-            .select("version", "userMetadata")
-            .where("userMetadata is not null")
-            .orderBy("version", ascending=False)
-            .limit(1)
-            .collect()
-        )
-        return found[0]["userMetadata"] if found else None
+    def _handle(self, name: str) -> DeltaTable:
+        return DeltaTable(self.path(name), storage_options=self.storage_options or None)
+
+
+def _newest_metadata(history: list[dict[str, Any]]) -> str | None:
+    """Of the commits of a table, newest first."""
+    return next((found for commit in history if (found := commit.get("userMetadata")) is not None), None)
 
 
 def path_of(root: str, name: str) -> str:
@@ -141,79 +171,3 @@ def path_of(root: str, name: str) -> str:
     # Delta takes a relative location for the name of a table.
     base = root.rstrip("/") if "://" in root else Path(root).absolute()
     return f"{base}/{name}"
-
-
-def create_tables(spark: SparkSession, root: str, retention_hours: float) -> None:
-    """Create what is missing, tables and columns that may be null, and bring retention up to date.
-
-    Args:
-        spark: Session to work in.
-        root: Folder of the tables.
-        retention_hours: How long replaced files and the table log stay; longer than any reader runs.
-
-    Raises:
-        StoreError: A table exists whose columns do not fit those that this version writes.
-    """
-    for table in TABLES:
-        path = path_of(root, table.name)
-        if DeltaTable.isDeltaTable(spark, path):
-            _fit(spark, table, path)
-            _alter(spark, path, _properties(table, retention_hours))
-        else:
-            _create(spark, table, path, retention_hours)
-
-
-def _create(spark: SparkSession, table: Table, path: str, retention_hours: float) -> None:
-    builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(table.schema)
-    if table.partition_by:
-        builder = builder.partitionedBy(*table.partition_by)
-    for key, value in _properties(table, retention_hours).items():
-        builder = builder.property(key, value)
-    builder.execute()
-
-
-def _properties(table: Table, retention_hours: float) -> dict[str, str]:
-    minutes = max(1, round(retention_hours * 60))
-    common = {
-        "delta.enableDeletionVectors": "false",
-        # Replaced files are of use only to a reader that is still at an older version.
-        "delta.deletedFileRetentionDuration": f"interval {minutes} minutes",
-        "delta.logRetentionDuration": f"interval {minutes} minutes",
-    }
-    # A commit every few seconds: a checkpoint at every tenth would be written a thousand times a day.
-    return common | ({"delta.checkpointInterval": "25"} if table.is_latest else {})
-
-
-def _alter(spark: SparkSession, path: str, wanted: dict[str, str]) -> None:
-    present = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES delta.`{path}`").collect()}
-    changed = {key: value for key, value in wanted.items() if present.get(key) != value}
-    if changed:
-        settings = ", ".join(f"'{key}' = '{value}'" for key, value in sorted(changed.items()))
-        spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({settings})")
-
-
-def _fit(spark: SparkSession, table: Table, path: str) -> None:
-    """Add the columns that later versions have brought; what else differs is an error.
-
-    A column more than this version knows stays, null in rows to come. Writes go by name: the order is free.
-    """
-    present = {field.name: field for field in spark.read.format("delta").load(path).schema}
-    new = [field for field in table.schema if field.name not in present and field.nullable]
-    wrong = [
-        f"{field.name} ({present[field.name].dataType.simpleString() if field.name in present else 'missing'})"
-        for field in table.schema
-        if field not in new and (field.name not in present or present[field.name].dataType != field.dataType)
-    ]
-    unknown = [
-        f"{name} (not null)"
-        for name, field in present.items()
-        if name not in table.schema.fieldNames() and not field.nullable
-    ]
-    if wrong or unknown:
-        raise StoreError(
-            f"table {table.name} at {path} was made by another version of lagwise: {', '.join(wrong + unknown)}. "
-            "Install that version again, point tables.root at an empty folder, or move the old tables away."
-        )
-    if new:
-        spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({StructType(new).toDDL()})")
-        log.info("columns added", extra={"table": table.name, "columns": [field.name for field in new]})

@@ -14,9 +14,10 @@ from pyspark.sql import functions as F
 
 from pipeline import ownership, upkeep
 from pipeline import store as store_module
+from pipeline.creation import create_tables
 from pipeline.errors import FencedError, StoreError
 from pipeline.schemas import TABLES
-from pipeline.store import Stamp, Store, create_tables
+from pipeline.store import Stamp, Store
 from tests.support.frames import NOW_MS, picked
 from tests.support.waiting import wait_until
 
@@ -24,14 +25,14 @@ STAMP = Stamp(query_id="q", batch_id=3, at_ms=NOW_MS, behind=(1, 2), reason="not
 
 
 @pytest.fixture(scope="module")
-def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+def root(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = str(tmp_path_factory.mktemp("store"))
-    create_tables(spark, path, retention_hours=1)
+    create_tables(path, retention_hours=1, storage_options={})
     return path
 
 
 def driver(spark: SparkSession, root: str, name: str) -> Store:
-    return ownership.acquire(spark, root, cluster="local", owner=name, now_ms=NOW_MS)
+    return ownership.acquire(Store(spark, root, term=0), cluster="local", owner=name, now_ms=NOW_MS)
 
 
 def bad_rows(spark: SparkSession, *offsets: int) -> DataFrame:
@@ -60,17 +61,17 @@ def test_every_table_has_its_columns_commented_and_plain_features(root: str) -> 
         assert stored.protocol().min_reader_version == 1
 
 
-def test_making_the_tables_again_changes_nothing(spark: SparkSession, root: str) -> None:
-    create_tables(spark, root, retention_hours=1)
+def test_making_the_tables_again_changes_nothing(root: str) -> None:
+    create_tables(root, retention_hours=1, storage_options={})
     before = DeltaTable(f"{root}/partition_lag").version()
 
-    create_tables(spark, root, retention_hours=1)
+    create_tables(root, retention_hours=1, storage_options={})
 
     assert DeltaTable(f"{root}/partition_lag").version() == before
 
 
-def test_new_retention_reaches_the_tables(spark: SparkSession, root: str) -> None:
-    create_tables(spark, root, retention_hours=2)
+def test_new_retention_reaches_the_tables(root: str) -> None:
+    create_tables(root, retention_hours=2, storage_options={})
 
     properties = DeltaTable(f"{root}/lag_history").metadata().configuration
     assert properties["delta.deletedFileRetentionDuration"] == "interval 120 minutes"
@@ -81,7 +82,7 @@ def test_table_of_another_shape_is_named(spark: SparkSession, tmp_path: Path) ->
     other.write.format("delta").save(str(tmp_path / "partition_lag"))
 
     with pytest.raises(StoreError, match=r"table partition_lag .*group_id \(missing\).*empty folder"):
-        create_tables(spark, str(tmp_path), retention_hours=1)
+        create_tables(str(tmp_path), retention_hours=1, storage_options={})
 
 
 def test_newer_driver_fences_the_older_one_inside_the_write(spark: SparkSession, root: str) -> None:
@@ -102,7 +103,7 @@ def test_newer_driver_fences_the_older_one_inside_the_write(spark: SparkSession,
 def test_drivers_that_write_at_the_same_moment_end_with_the_newer_ones_rows(
     slow_one: str, spark: SparkSession, tmp_path: Path
 ) -> None:
-    create_tables(spark, str(tmp_path), retention_hours=1)
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
     terms = (1, 2) if slow_one == "old" else (2, 1)
     slow, fast = (Store(spark, str(tmp_path), term=term) for term in terms)
     begun, may_end = tmp_path / "begun", tmp_path / "may_end"
@@ -116,6 +117,23 @@ def test_drivers_that_write_at_the_same_moment_end_with_the_newer_ones_rows(
 
     written = picked(fast.read("quarantine"), "offset")
     assert written == ([(2,)] if slow_one == "old" else [(1,), (2,)])
+
+
+@pytest.mark.parametrize("looked", ["after", "before"])
+def test_term_is_never_made_known_after_a_later_one(
+    looked: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    old, new = (Store(spark, str(tmp_path), term=term) for term in (1, 2))
+    stale = {table.name: DeltaTable(new.path(table.name)) for table in TABLES}
+    new.touch()
+    if looked == "before":
+        monkeypatch.setattr(old, "_handle", lambda name: stale.pop(name, None) or DeltaTable(old.path(name)))
+
+    old.touch()
+
+    seen = [DeltaTable(new.path(table.name)).transaction_version("lagwise") for table in TABLES]
+    assert seen == [2 * 2**32] * len(TABLES)
 
 
 def _slowly(rows: DataFrame, begun: Path, may_end: Path) -> DataFrame:
@@ -134,7 +152,7 @@ def test_tables_of_another_cluster_are_refused(spark: SparkSession, root: str) -
     driver(spark, root, "first")
 
     with pytest.raises(StoreError, match="about cluster 'local', this one is 'other'"):
-        ownership.acquire(spark, root, cluster="other", owner="second", now_ms=NOW_MS)
+        ownership.acquire(Store(spark, root, term=0), cluster="other", owner="second", now_ms=NOW_MS)
 
 
 def test_batch_that_runs_twice_under_one_term_writes_once(spark: SparkSession, root: str) -> None:
@@ -161,7 +179,7 @@ def test_stamp_survives_upkeep_and_tells_batch_and_clock(spark: SparkSession, ro
 def test_stamp_is_found_behind_any_number_of_starts_without_a_batch(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create_tables(spark, str(tmp_path), retention_hours=1)
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
     Store(spark, str(tmp_path), term=1).write("quarantine", bad_rows(spark, 3), STAMP)
     monkeypatch.setattr(store_module, "TABLES", [table for table in TABLES if table.name == "quarantine"])
 
@@ -177,7 +195,7 @@ def test_table_that_no_batch_wrote_has_no_stamp(spark: SparkSession, root: str) 
 
 
 def test_upkeep_leaves_no_checksum_of_a_file_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
-    create_tables(spark, str(tmp_path), retention_hours=1)
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
     for name in ("first", "second"):
         driver(spark, str(tmp_path), name)
     table = tmp_path / "planner_state"
@@ -200,7 +218,7 @@ def test_upkeep_leaves_no_checksum_of_a_file_that_is_gone(spark: SparkSession, t
 def test_upkeep_removes_replaced_files_and_rows_past_their_days_and_spark_reads_on(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    create_tables(spark, str(tmp_path), retention_hours=0)
+    create_tables(str(tmp_path), retention_hours=0, storage_options={})
     store = driver(spark, str(tmp_path), "keeper")
     for offset in range(3):
         stamp = Stamp(query_id="q", batch_id=offset, at_ms=NOW_MS, behind=(), reason=None)

@@ -19,9 +19,10 @@ from pyspark.sql.types import (
 )
 
 from pipeline import ownership
+from pipeline.creation import create_tables
 from pipeline.errors import StoreError
 from pipeline.schemas import TABLES
-from pipeline.store import Stamp, Store, create_tables
+from pipeline.store import Stamp, Store
 from tests.support.frames import NOW_MS, picked
 
 STAMP = Stamp(query_id="q", batch_id=3, at_ms=NOW_MS, behind=(), reason=None)
@@ -29,7 +30,7 @@ SCHEMAS = {table.name: table.schema for table in TABLES}
 
 
 def driver(spark: SparkSession, root: str) -> Store:
-    return ownership.acquire(spark, root, cluster="local", owner="me", now_ms=NOW_MS)
+    return ownership.acquire(Store(spark, root, term=0), cluster="local", owner="me", now_ms=NOW_MS)
 
 
 def older_table(spark: SparkSession, root: str, name: str, *, without: tuple[str, ...]) -> None:
@@ -76,7 +77,7 @@ def test_columns_that_a_newer_version_has_brought_are_added_and_the_rows_stay(
     older_table(spark, str(tmp_path), name, without=new)
     schema = SCHEMAS[name]
 
-    create_tables(spark, str(tmp_path), retention_hours=1)
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
     store = driver(spark, str(tmp_path))
     before = store.read(name).collect()
     if name != "partition_lag":
@@ -93,7 +94,7 @@ def test_columns_that_a_newer_version_has_brought_are_added_and_the_rows_stay(
 
 def test_overwriting_a_table_with_added_columns_goes_by_name(spark: SparkSession, tmp_path: Path) -> None:
     older_table(spark, str(tmp_path), "orders", without=("paused", "pinned", "ordered_by"))
-    create_tables(spark, str(tmp_path), retention_hours=1)
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
     store = driver(spark, str(tmp_path))
     schema = SCHEMAS["orders"]
     rows = sample_rows(spark, schema).withColumns({"paused": F.lit(True), "ordered_by": F.lit("ann")})
@@ -107,11 +108,11 @@ def test_overwriting_a_table_with_added_columns_goes_by_name(spark: SparkSession
 def test_column_that_only_a_later_version_knows_stays_and_is_left_out(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    create_tables(spark, str(tmp_path), retention_hours=1)
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
     path = f"{tmp_path}/quarantine"
     spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS (later string FIRST)")
 
-    create_tables(spark, str(tmp_path), retention_hours=1)
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
     store = driver(spark, str(tmp_path))
     store.write("quarantine", sample_rows(spark, SCHEMAS["quarantine"]), STAMP)
 
@@ -128,7 +129,7 @@ def test_column_of_a_later_version_that_must_not_be_null_is_refused(
     SparkDeltaTable.create(spark).location(f"{tmp_path}/orders").addColumns(later).execute()
 
     with pytest.raises(StoreError, match=r"table orders .*: later \(not null\)\. Install that version"):
-        create_tables(spark, str(tmp_path), retention_hours=1)
+        create_tables(str(tmp_path), retention_hours=1, storage_options={})
 
 
 def test_column_of_another_type_is_refused_and_nothing_is_added(spark: SparkSession, tmp_path: Path) -> None:
@@ -141,6 +142,6 @@ def test_column_of_another_type_is_refused_and_nothing_is_added(spark: SparkSess
     SparkDeltaTable.create(spark).location(f"{tmp_path}/acks").addColumns(StructType(other)).execute()
 
     with pytest.raises(StoreError, match=r"table acks .*: epoch \(string\)\."):
-        create_tables(spark, str(tmp_path), retention_hours=1)
+        create_tables(str(tmp_path), retention_hours=1, storage_options={})
 
     assert "why" not in spark.read.format("delta").load(f"{tmp_path}/acks").columns

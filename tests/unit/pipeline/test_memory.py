@@ -1,12 +1,10 @@
 """When what the tables remember is still true."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pipeline import memory as memory_module
 from pipeline.memory import Memory, doubt, recall
 from pipeline.positions import Position
 from pipeline.stamp import Stamp
@@ -69,10 +67,8 @@ class FakeStore:
         self.stamps[name] = stamp
 
 
-def recalled(store: FakeStore, monkeypatch: pytest.MonkeyPatch, *, cluster_id: str = "c1") -> Memory:
-    monkeypatch.setattr(memory_module, "Store", lambda *_args, **_more: store)
-    spark: Any = SimpleNamespace()
-    return recall(spark, "root", cluster_id=cluster_id, filters="abc")
+def recalled(store: Any, *, cluster_id: str = "c1") -> Memory:
+    return recall(store, cluster_id=cluster_id, filters="abc")
 
 
 def kept(memory: Memory, store: Any) -> None:
@@ -80,43 +76,41 @@ def kept(memory: Memory, store: Any) -> None:
     memory.keep(tables)
 
 
-def test_reading_goes_on_where_the_last_batch_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_goes_on_where_the_last_batch_ended() -> None:
     store = FakeStore(STAMP)
 
-    memory = recalled(store, monkeypatch)
+    memory = recalled(store)
     kept(memory, store)
 
     assert (memory.positions, memory.is_new_cluster) == (POSITIONS, False)
     assert store.stamps["partition_lag"] == STAMP
 
 
-def test_new_tables_remember_nothing_and_nothing_is_doubted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_tables_remember_nothing_and_nothing_is_doubted() -> None:
     store = FakeStore(None)
 
-    memory = recalled(store, monkeypatch)
+    memory = recalled(store)
     kept(memory, store)
 
     assert (memory.positions, memory.doubt, memory.is_new_cluster) == ({}, None, False)
     assert store.stamps["partition_lag"] is None
 
 
-def test_doubt_outlives_a_driver_that_dies_before_its_first_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doubt_outlives_a_driver_that_dies_before_its_first_batch() -> None:
     store = FakeStore(STAMP)
-    first = recalled(store, monkeypatch, cluster_id="c2")
+    first = recalled(store, cluster_id="c2")
     kept(first, store)
 
     # Back on the first cluster: the tables may hold rows of neither by now.
-    second = recalled(store, monkeypatch)
+    second = recalled(store)
 
     assert (first.positions, first.is_new_cluster) == ({}, True)
     assert second.positions == {}
     assert "read nothing yet" in (second.doubt or "")
 
 
-def test_tables_of_an_earlier_version_are_not_taken_for_another_clusters(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    memory = recalled(FakeStore(stamp_of()), monkeypatch)
+def test_tables_of_an_earlier_version_are_not_taken_for_another_clusters() -> None:
+    memory = recalled(FakeStore(stamp_of()))
 
     assert not memory.is_new_cluster
     assert "earlier version's" in (memory.doubt or "")
