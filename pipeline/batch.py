@@ -189,13 +189,8 @@ def store_groups(batch: Batch) -> None:
     if "consumer_groups" in driver.replayed:
         return
     reread = batch.reread(OFFSETS_TOPIC)
-    if not (
-        batch.summary.group_records
-        or not driver.started
-        or reread
-        or batch.ghosts
-        or batch.clock.behind != driver.behind
-    ):
+    is_stale = not driver.started or reread or batch.ghosts or batch.clock.behind != driver.behind
+    if not (batch.summary.group_records or (is_stale and driver.store.has_rows("consumer_groups"))):
         return
     folded = fold.fold_groups(
         _less_ghosts(batch, driver.store.read("consumer_groups")),
@@ -224,12 +219,14 @@ def store_talk(batch: Batch) -> None:
         )
         write(batch, "orders", stamped(batch, folded))
     if summary.acks or summary.orders or not driver.started:
-        driver.has_acks = not driver.store.read("acks").isEmpty()
-        driver.has_orders = not driver.store.read("orders").isEmpty()
+        driver.has_acks = driver.store.has_rows("acks")
+        driver.has_orders = driver.store.has_rows("orders")
 
 
 def _is_talk_due(batch: Batch, name: str, topic: str, records_read: int) -> bool:
-    return name not in batch.driver.replayed and (records_read > 0 or bool(batch.reread(topic)))
+    if name in batch.driver.replayed:
+        return False
+    return records_read > 0 or (bool(batch.reread(topic)) and batch.driver.store.has_rows(name))
 
 
 def _said_before(batch: Batch, name: str, topic: str) -> DataFrame:

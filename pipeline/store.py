@@ -157,6 +157,10 @@ class Store:
         rows: list[dict[str, Any]] = self._handle(name).to_pyarrow_table(columns=columns).to_pylist()
         return rows
 
+    def has_rows(self, name: str) -> bool:
+        """Whether the newest version of a table has any row, without Spark."""
+        return bool(self._handle(name).to_pyarrow_dataset().count_rows())
+
     def _handle(self, name: str) -> DeltaTable:
         return DeltaTable(self.path(name), storage_options=self.storage_options or None)
 

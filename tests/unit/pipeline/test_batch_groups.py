@@ -30,7 +30,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def driver() -> Driver:
-    return idle_driver(store=SimpleNamespace(read=lambda _name: None))
+    return idle_driver(store=SimpleNamespace(read=lambda _name: None, has_rows=lambda _name: True))
 
 
 def run_batches(driver: Driver, *batches: dict[str, Any]) -> None:
@@ -63,6 +63,16 @@ def test_groups_are_written_when_they_may_have_changed(
     run_batches(driver, *batches)
 
     assert len(written) == times
+
+
+def test_first_batch_over_an_empty_table_writes_it_only_for_records_of_groups(
+    written: list[dict[str, Any]], driver: Driver
+) -> None:
+    driver.store.has_rows = lambda _name: False
+
+    run_batches(driver, {}, {"reread": (3,)}, {"groups": 1})
+
+    assert len(written) == 1
 
 
 def test_groups_are_told_which_partitions_are_read_again_and_which_are_behind(

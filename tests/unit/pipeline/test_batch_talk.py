@@ -15,16 +15,13 @@ ACKS, COMMANDS = (CONTROL.acks_topic, 0), (CONTROL.commands_topic, 0)
 
 
 class Rows:
-    """A table of three rows, or of none."""
+    """A table."""
 
-    def __init__(self, n: int = 3) -> None:
+    def __init__(self, n: int) -> None:
         self.n = n
 
     def limit(self, n: int) -> "Rows":
         return Rows(n)
-
-    def isEmpty(self) -> bool:  # noqa: N802 - Spark's name
-        return self.n == 0
 
 
 @pytest.fixture
@@ -39,8 +36,9 @@ def written(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return sizes
 
 
-def talk(*reread: PartitionKey, **counts: int) -> Batch:
-    driver = idle_driver(store=SimpleNamespace(read=lambda _name: Rows()))
+def talk(*reread: PartitionKey, stored: int = 3, **counts: int) -> Batch:
+    store = SimpleNamespace(read=lambda _name: Rows(stored), has_rows=lambda _name: stored > 0)
+    driver = idle_driver(store=store)
     return batch_of(driver, stamp=stamp_of(reread=reread), summary=Summary(counts=counts))
 
 
@@ -62,6 +60,12 @@ def test_topic_read_again_replaces_what_is_stored_whether_anything_is_said_in_it
     store_talk(talk(ACKS, COMMANDS, orders=1))
 
     assert written == {"acks": 0, "orders": 0}
+
+
+def test_topic_read_again_writes_nothing_where_nothing_was_stored(written: dict[str, int]) -> None:
+    store_talk(talk(ACKS, COMMANDS, stored=0))
+
+    assert written == {}
 
 
 def test_topic_read_again_leaves_what_is_said_in_the_other_one(written: dict[str, int]) -> None:
