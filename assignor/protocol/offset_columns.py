@@ -15,8 +15,13 @@ import pyarrow.compute as pc
 
 from assignor.errors import DecodeError
 from assignor.protocol.byte_column import Bools, ByteColumn, Int64s, as_text
-from assignor.protocol.offset_fields import key_fields, record_types, value_fields
-from assignor.protocol.offsets import MAX_TIMESTAMP_MS, decode_offset_commit_key, decode_offset_commit_value
+from assignor.protocol.offset_fields import ValueFields, key_fields, record_types, value_fields
+from assignor.protocol.offsets import (
+    MAX_TIMESTAMP_MS,
+    NO_TOPIC_ID,
+    decode_offset_commit_key,
+    decode_offset_commit_value,
+)
 from assignor.protocol.record_types import KNOWN_TYPES, OFFSET_COMMIT_TYPES, RecordType
 
 
@@ -56,6 +61,8 @@ class OffsetColumns:
     """int32, >= 0; null where the commit has none."""
     commit_timestamp_ms: pa.Array
     """int64, from 1970 to 9999; null where the commit has no such time."""
+    topic_id: pa.Array
+    """binary, 16 bytes; null where the commit does not say which topic of its name it was made in."""
     reason: pa.Array
     """string, why the record is UNKNOWN_TYPE, NULL_KEY or BAD; null for all other kinds."""
 
@@ -71,6 +78,7 @@ class _Row:
     committed_offset: int = -1
     leader_epoch: int | None = None
     commit_timestamp_ms: int | None = None
+    topic_id: bytes | None = None
     reason: str | None = None
 
 
@@ -92,6 +100,7 @@ def decode_offset_commits(key: pa.Array, value: pa.Array) -> OffsetColumns:
     raw_group_id, raw_topic = keys.cut(of_key.group_span, of_key.topic_span, where=good)
     (group_id, odd_group_id), (topic, odd_topic) = as_text(raw_group_id), as_text(raw_topic)
     good &= ~(odd_group_id | odd_topic)
+    topic_id = _topic_ids(values, of_value, where=good)
 
     kind = _kinds(record_type, typed, keys.valid)
     kind[good] = np.where(values.valid[good], Kind.COMMIT, Kind.TOMBSTONE)
@@ -109,12 +118,13 @@ def decode_offset_commits(key: pa.Array, value: pa.Array) -> OffsetColumns:
     return OffsetColumns(
         kind=pa.array(kind),
         record_type=_column(record_type, np.int16, typed),
-        group_id=_merged_text(group_id, doubtful, [row.group_id for row in rows]),
-        topic=_merged_text(topic, doubtful, [row.topic for row in rows]),
+        group_id=_merged_cells(group_id, doubtful, [row.group_id for row in rows]),
+        topic=_merged_cells(topic, doubtful, [row.topic for row in rows]),
         partition=_column(partition, np.int32, named),
         committed_offset=_column(offset, np.int64, committed),
         leader_epoch=_column(epoch, np.int32, committed & (epoch >= 0)),
         commit_timestamp_ms=_column(timestamp_ms, np.int64, committed & known_time),
+        topic_id=_merged_cells(topic_id, doubtful, [row.topic_id for row in rows]),
         reason=_reasons(kind, record_type, doubtful, [row.reason for row in rows]),
     )
 
@@ -153,6 +163,12 @@ def _kinds(record_type: Int64s, typed: Bools, valid: Bools) -> npt.NDArray[np.in
     return kind
 
 
+def _topic_ids(values: ByteColumn, fields: ValueFields, *, where: Bools) -> pa.Array:
+    (raw,) = values.cut(fields.topic_id_span, where=where & fields.has_topic_id)
+    ids = raw.cast(pa.binary())
+    return pc.if_else(pc.equal(ids, NO_TOPIC_ID), pa.scalar(None, pa.binary()), ids)
+
+
 def _decode_each(key: pa.Array, value: pa.Array) -> list[_Row]:
     return [_decode_one(*record) for record in zip(key.to_pylist(), value.to_pylist(), strict=True)]
 
@@ -174,6 +190,7 @@ def _decode_one(key: bytes, value: bytes | None) -> _Row:
         committed_offset=-1 if commit is None else commit.committed_offset,
         leader_epoch=None if commit is None else commit.leader_epoch,
         commit_timestamp_ms=None if commit is None else commit.commit_timestamp_ms,
+        topic_id=None if commit is None else commit.topic_id,
     )
 
 
@@ -182,10 +199,10 @@ def _merged(numbers: Int64s, where: Bools, others: Sequence[int | None]) -> Int6
     return numbers
 
 
-def _merged_text(texts: pa.Array, where: Bools, others: Sequence[str | None]) -> pa.Array:
+def _merged_cells(cells: pa.Array, where: Bools, others: Sequence[str | bytes | None]) -> pa.Array:
     if not others:
-        return texts
-    return pc.replace_with_mask(texts, pa.array(where), pa.array(others, pa.string()))
+        return cells
+    return pc.replace_with_mask(cells, pa.array(where), pa.array(others, cells.type))
 
 
 def _column(numbers: Int64s, form: type[np.signedinteger], known: Bools) -> pa.Array:
@@ -197,7 +214,7 @@ def _reasons(
 ) -> pa.Array:
     """The reasons found by the scalar codecs, at `where`, and those that the kind alone gives."""
     no_key, unknown = kind == Kind.NULL_KEY, kind == Kind.UNKNOWN_TYPE
-    reasons = _merged_text(pa.nulls(kind.size, pa.string()), where, found)
-    reasons = _merged_text(reasons, no_key, ["null key"] * int(np.count_nonzero(no_key)))
+    reasons = _merged_cells(pa.nulls(kind.size, pa.string()), where, found)
+    reasons = _merged_cells(reasons, no_key, ["null key"] * int(np.count_nonzero(no_key)))
     types = [f"unknown record type {number}" for number in record_type[unknown]]
-    return _merged_text(reasons, unknown, types)
+    return _merged_cells(reasons, unknown, types)

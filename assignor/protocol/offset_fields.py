@@ -13,6 +13,8 @@ from assignor.protocol.byte_column import Bools, ByteColumn, Int64s
 from assignor.protocol.offsets import NEWEST_VERSION, TOPIC_ID_BYTES, TOPIC_ID_TAG
 
 _CONTINUES = 0x80
+# Of a single tagged field that is short: how many there are, its tag, its size.
+_TAG_HEADER_BYTES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,9 @@ class ValueFields:
     leader_epoch: Int64s
     """-1 where the version has none."""
     commit_timestamp_ms: Int64s
+    topic_id_span: tuple[Int64s, Int64s]
+    has_topic_id: Bools
+    """Where the span is one; the id in it may be zero."""
 
 
 def record_types(keys: ByteColumn) -> tuple[Int64s, Bools]:
@@ -72,13 +77,19 @@ def value_fields(values: ByteColumn) -> ValueFields:
     tail_at = metadata_end + 8 + 8 * (version == 1)
     good = values.valid & (version >= 0) & (version <= NEWEST_VERSION) & (committed_offset >= 0)
     good &= (metadata_end >= metadata_at) & (tail_at <= values.end)
+    has_topic_id = np.zeros_like(good)
     if flexible.any():
-        good &= ~flexible | _usual_tags(values, tail_at)
+        is_usual, is_tagged = _usual_tags(values, tail_at)
+        good &= ~flexible | is_usual
+        has_topic_id = good & flexible & is_tagged
+    id_at = tail_at + _TAG_HEADER_BYTES
     return ValueFields(
         good=good,
         committed_offset=committed_offset,
         leader_epoch=np.where(has_epoch, values.integers(values.start + 10, ">i4"), -1),
         commit_timestamp_ms=values.integers(metadata_end, ">i8"),
+        topic_id_span=(id_at, id_at + TOPIC_ID_BYTES),
+        has_topic_id=has_topic_id,
     )
 
 
@@ -96,9 +107,10 @@ def _metadata_span(values: ByteColumn, size_at: Int64s, flexible: Bools) -> tupl
     return metadata_at, metadata_at + size
 
 
-def _usual_tags(values: ByteColumn, tail_at: Int64s) -> Bools:
-    count, tag, size = (values.integers(tail_at + place, ">u1") for place in range(3))
-    tags_end = np.where(count == 0, tail_at + 1, tail_at + 3 + TOPIC_ID_BYTES)
-    usual = (count == 0) | ((count == 1) & (tag == TOPIC_ID_TAG) & (size == TOPIC_ID_BYTES))
-    inside: Bools = usual & (tags_end <= values.end)
-    return inside
+def _usual_tags(values: ByteColumn, tail_at: Int64s) -> tuple[Bools, Bools]:
+    """Where there is no tagged field or one topic id, and where it is the id."""
+    count, tag, size = (values.integers(tail_at + place, ">u1") for place in range(_TAG_HEADER_BYTES))
+    is_tagged = (count == 1) & (tag == TOPIC_ID_TAG) & (size == TOPIC_ID_BYTES)
+    tags_end = np.where(count == 0, tail_at + 1, tail_at + _TAG_HEADER_BYTES + TOPIC_ID_BYTES)
+    inside: Bools = ((count == 0) | is_tagged) & (tags_end <= values.end)
+    return inside, is_tagged

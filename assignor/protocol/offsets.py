@@ -9,6 +9,7 @@ field are ignored, as later versions only append. A null value is a tombstone an
 Source: Kafka's `OffsetCommitKey.json` and `OffsetCommitValue.json`; KIP-320 for the epoch.
 """
 
+import base64
 from dataclasses import dataclass
 
 from assignor.errors import DecodeError
@@ -22,6 +23,8 @@ MAX_TIMESTAMP_MS = 253_402_300_799_999
 NEWEST_VERSION = 4
 TOPIC_ID_TAG = 0
 TOPIC_ID_BYTES = 16
+NO_TOPIC_ID = bytes(TOPIC_ID_BYTES)
+"""Kafka's zero id, which says no more than a field that is not there."""
 
 _EXPIRE_VERSION = 1
 _FIRST_EPOCH_VERSION = 3
@@ -53,7 +56,7 @@ class OffsetCommitValue:
     expire_timestamp_ms: int | None = None
     """Set only by version 1 with an explicit retention."""
     topic_id: bytes | None = None
-    """16 bytes since version 4, or None."""
+    """16 bytes of the topic that the client named by its id (version 4), or None: it named it by its name."""
 
 
 def record_type_of(key: bytes) -> int:
@@ -142,6 +145,11 @@ def decode_offset_commit_value(value: bytes) -> OffsetCommitValue:
     )
 
 
+def topic_id_text(topic_id: bytes) -> str:
+    """The id as Kafka writes it: base 64 in the alphabet for URLs, without padding."""
+    return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
+
+
 def encode_offset_commit_value(value: OffsetCommitValue, *, version: int = NEWEST_VERSION) -> bytes:
     """Value in the given version; fields that it does not have are left out."""
     writer = Writer()
@@ -162,7 +170,7 @@ def _topic_id(reader: Reader) -> bytes | None:
     topic_id = reader.tagged_fields().get(TOPIC_ID_TAG)
     if topic_id is not None and len(topic_id) != TOPIC_ID_BYTES:
         raise reader.error(f"topic id of {len(topic_id)} bytes, not {TOPIC_ID_BYTES}")
-    return topic_id
+    return None if topic_id == NO_TOPIC_ID else topic_id
 
 
 def _known_time(timestamp_ms: int) -> int | None:

@@ -59,6 +59,7 @@ def commit_record(
     metadata: str = "",
     commit_timestamp_ms: int = 1_700_000_000_000,
     leader_epoch: int | None = None,
+    topic_id: bytes | None = None,
 ) -> RawRecord:
     """A commit in the group's own partition of the offsets topic; offset null is a tombstone."""
     key = OffsetCommitKey(group_id=group_id, topic=topic, partition=partition)
@@ -67,6 +68,7 @@ def commit_record(
         commit = OffsetCommitValue(
             committed_offset=committed_offset,
             leader_epoch=leader_epoch,
+            topic_id=topic_id,
             metadata=metadata,
             commit_timestamp_ms=commit_timestamp_ms,
         )

@@ -9,6 +9,7 @@ from assignor.errors import DecodeError
 from assignor.protocol.offset_columns import Kind, decode_offset_commits, last_per_key
 from assignor.protocol.offsets import (
     MAX_TIMESTAMP_MS,
+    NO_TOPIC_ID,
     OffsetCommitKey,
     OffsetCommitValue,
     decode_offset_commit_key,
@@ -32,7 +33,7 @@ commit_values = st.builds(
     leader_epoch=st.none() | int32s,
     metadata=texts() | st.integers(100, 20_000).map(lambda size: "x" * size),
     commit_timestamp_ms=st.none() | st.integers(0, MAX_TIMESTAMP_MS),
-    topic_id=st.none() | st.binary(min_size=16, max_size=16),
+    topic_id=st.none() | st.binary(min_size=16, max_size=16).filter(any),
 )
 versions = st.integers(0, 4)
 
@@ -45,7 +46,8 @@ key_bytes = st.one_of(
 value_bytes = st.builds(
     lambda value, version: encode_offset_commit_value(value, version=version), commit_values, versions
 )
-golden_values = st.sampled_from([golden.V0, golden.V1, golden.V3, golden.V4, golden.V4_TOPIC_ID])
+zero_id = golden.V4_TOPIC_ID.replace(golden.TOPIC_ID, NO_TOPIC_ID)
+golden_values = st.sampled_from([golden.V0, golden.V1, golden.V3, golden.V4, golden.V4_TOPIC_ID, zero_id])
 anything = st.none() | st.binary(max_size=40)
 any_keys = anything | key_bytes | damaged(key_bytes)
 any_values = anything | golden_values | damaged(golden_values) | value_bytes | damaged(value_bytes)
@@ -55,16 +57,16 @@ batches = st.lists(st.tuples(any_keys, any_values), max_size=12)
 def scalar_row(key: bytes | None, value: bytes | None) -> tuple[object, ...]:
     """What the scalar codecs say about one record, in the form of a row of the columns."""
     if key is None:
-        return (Kind.NULL_KEY, None, *[None] * 6, "null key")
+        return (Kind.NULL_KEY, None, *[None] * 7, "null key")
     try:
         record_type = record_type_of(key)
     except DecodeError as error:
-        return (Kind.BAD, None, *[None] * 6, f"key: {error}")
+        return (Kind.BAD, None, *[None] * 7, f"key: {error}")
     if record_type in {0, 1}:
         return scalar_commit(record_type, key, value)
     if record_type not in KNOWN_TYPES:
-        return (Kind.UNKNOWN_TYPE, record_type, *[None] * 6, f"unknown record type {record_type}")
-    return (Kind.GROUP if record_type == 2 else Kind.OTHER, record_type, *[None] * 7)
+        return (Kind.UNKNOWN_TYPE, record_type, *[None] * 7, f"unknown record type {record_type}")
+    return (Kind.GROUP if record_type == 2 else Kind.OTHER, record_type, *[None] * 8)
 
 
 def scalar_commit(record_type: int, key: bytes, value: bytes | None) -> tuple[object, ...]:
@@ -74,11 +76,11 @@ def scalar_commit(record_type: int, key: bytes, value: bytes | None) -> tuple[ob
         where = "value"
         commit = None if value is None else decode_offset_commit_value(value)
     except DecodeError as error:
-        return (Kind.BAD, record_type, *[None] * 6, f"{where}: {error}")
+        return (Kind.BAD, record_type, *[None] * 7, f"{where}: {error}")
     names = (for_what.group_id, for_what.topic, for_what.partition)
     if commit is None:
-        return (Kind.TOMBSTONE, record_type, *names, *[None] * 4)
-    figures = (commit.committed_offset, commit.leader_epoch, commit.commit_timestamp_ms)
+        return (Kind.TOMBSTONE, record_type, *names, *[None] * 5)
+    figures = (commit.committed_offset, commit.leader_epoch, commit.commit_timestamp_ms, commit.topic_id)
     return (Kind.COMMIT, record_type, *names, *figures, None)
 
 

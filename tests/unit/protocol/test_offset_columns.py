@@ -75,6 +75,17 @@ def test_commits_as_brokers_write_them_need_no_scalar_decoder(
     assert kinds(columns) == [Kind.COMMIT, Kind.TOMBSTONE]
 
 
+def test_topic_id_is_that_of_the_record_and_null_where_it_has_none_or_zero() -> None:
+    zero = golden.V4_TOPIC_ID.replace(golden.TOPIC_ID, bytes(16))
+    odd = golden.V4[:-1] + bytes.fromhex("02 00 10") + golden.TOPIC_ID + bytes.fromhex("05 03 aaaaaa")
+    values = (golden.V4_TOPIC_ID, golden.V4, golden.V3, zero, None, odd, golden.V4_TOPIC_ID[:-1])
+
+    columns = decoded(*((golden.KEY_COMMIT, value) for value in values))
+
+    ids = columns.topic_id.to_pylist()
+    assert ids == [golden.TOPIC_ID, None, None, None, None, golden.TOPIC_ID, None]
+
+
 def test_each_kind_of_record_is_told_apart() -> None:
     columns = decoded(*MIXED)
 
@@ -170,6 +181,7 @@ def test_empty_batch_gives_empty_columns_of_the_right_types(empty: pa.Array) -> 
         "committed_offset": pa.int64(),
         "leader_epoch": pa.int32(),
         "commit_timestamp_ms": pa.int64(),
+        "topic_id": pa.binary(),
         "reason": pa.string(),
     }
 

@@ -92,6 +92,12 @@ def test_unknown_tags_are_skipped_by_size() -> None:
     assert commit(topic_id=golden.TOPIC_ID) == decode_offset_commit_value(data)
 
 
+def test_zero_topic_id_says_nothing() -> None:
+    data = golden.V4_TOPIC_ID.replace(golden.TOPIC_ID, bytes(16))
+
+    assert decode_offset_commit_value(data).topic_id is None
+
+
 def test_metadata_that_is_not_utf_8_does_not_cost_the_commit() -> None:
     data = golden.V3.replace(b"\x00\x01m", b"\x00\x01\xff")
 
