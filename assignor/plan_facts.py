@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from assignor.arrays import Floats, Int64s
+import numpy as np
+
+from assignor.arrays import Bools, Floats, Int64s
 from assignor.lag import OffsetReset
 from assignor.plan_guards import Guards
 from assignor.plan_state import FRESH, GroupState, PlanState, Ranges
@@ -79,6 +81,8 @@ class PartitionFacts:
     """Records/s that the group commits."""
     lag_age_s: Floats
     """Age of the next record to be read."""
+    incomparable: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
+    """The commit was made in another topic of the same name; empty for none."""
     unanswered: Sequence[str | None] = ()
     """Why the newest question about the log offsets had no answer, so that they are earlier ones; empty for none."""
 

@@ -77,6 +77,10 @@ def refuse_data(facts: GroupFacts, partitions: PartitionFacts, rules: Rules, *, 
             partitions.observed_at_ms < now_ms - rules.max_staleness_ms,
             f"log offsets are older than plan.max_staleness_s ({rules.max_staleness_ms // 1000} s)",
         ),
+        (
+            partitions.incomparable,
+            "lag is not known until the group commits again: the commit is of another topic of that name, deleted",
+        ),
     ):
         if broken.any():
             first = int(broken.argmax())

@@ -2,7 +2,7 @@
 
 One output row per thing found; which columns are filled depends on `row_kind`:
 
-    commit, tombstone        group_id topic partition offsets_partition position [committed_offset …]
+    commit, tombstone        group_id topic partition offsets_partition position [committed_offset … topic_id]
     group, group_tombstone   group_id group_type offsets_partition position [state … members]
     ack, orders              group_id position ack | orders (`decode_talk`)
     read                     topic partition position leader_epoch error   (how far a partition was read)
@@ -32,6 +32,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from assignor.arrays import Bools
 from assignor.name_filter import NameFilter
 from assignor.protocol.offset_columns import Kind, OffsetColumns, decode_offset_commits, last_per_key
+from assignor.protocol.offsets import topic_id_text
 from assignor.protocol.record_types import KNOWN_TYPES, RecordType
 from pipeline.decode_groups import GROUP_COLUMNS, HEADER_TYPES, group_rows
 from pipeline.decode_talk import TALK_COLUMNS, TalkTopics, talk_rows
@@ -256,6 +257,7 @@ def _commits(batch: pa.RecordBatch, columns: OffsetColumns, rows: np.ndarray) ->
         row_kind=pa.array(np.where(is_tombstone, "tombstone", "commit")),
         offsets_partition=batch["partition"].take(index),
         position=batch["offset"].take(index),
+        topic_id=_id_texts(columns.topic_id.take(index)),
         **{
             name: getattr(columns, name).take(index)
             for name in (
@@ -268,6 +270,12 @@ def _commits(batch: pa.RecordBatch, columns: OffsetColumns, rows: np.ndarray) ->
             )
         },
     )
+
+
+def _id_texts(topic_ids: pa.Array) -> pa.Array:
+    encoded = topic_ids.dictionary_encode()
+    texts = pa.array([topic_id_text(one) for one in encoded.dictionary.to_pylist()], pa.string())
+    return texts.take(encoded.indices)
 
 
 def _bad(batch: pa.RecordBatch, rows: np.ndarray, kinds: np.ndarray, reason: pa.Array) -> pa.RecordBatch:

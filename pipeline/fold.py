@@ -18,7 +18,7 @@ from pipeline.schemas import GROUP_STATE
 
 PARTITION_KEY = ("topic", "partition")
 LAG_KEY = ("group_id", *PARTITION_KEY)
-_COMMIT = ("committed_offset", "leader_epoch", "commit_timestamp", "commit_position")
+_COMMIT = ("committed_offset", "leader_epoch", "commit_topic_id", "commit_timestamp", "commit_position")
 
 
 def fold_topic_offsets(stored: DataFrame, observed: DataFrame) -> DataFrame:
@@ -135,6 +135,7 @@ def newest_commits(decoded: DataFrame) -> DataFrame:
         "committed_offset",
         "leader_epoch",
         "commit_timestamp_ms",
+        "topic_id",
     )
     return (
         decoded.where(F.col("row_kind").isin("commit", "tombstone"))
@@ -208,6 +209,7 @@ def _commit_columns() -> list[Column]:
     return [
         pick(value("committed_offset"), "committed_offset"),
         pick(value("leader_epoch"), "leader_epoch"),
+        pick(value("topic_id"), "commit_topic_id"),
         pick(F.timestamp_millis(value("commit_timestamp_ms")), "commit_timestamp"),
         pick(F.col("new.position"), "commit_position"),
         F.coalesce("new.offsets_partition", "old.offsets_partition", "owner.offsets_partition").alias(

@@ -100,6 +100,10 @@ def measure_lag(folded: DataFrame, topic_offsets: DataFrame, settings: LagSettin
             "arrival_rate",
             "samples",
             "deleted_at",
+            "topic_id",
+            F.when(
+                F.col("error").isNull() & (F.col("topic_id_at") == F.col("observed_at")), F.col("topic_id")
+            ).alias("answered_topic_id"),
         ).alias("log"),
     )
     known = folded.join(logs, on=["topic", "partition"], how="left").where(
@@ -166,6 +170,11 @@ def _topics(batch: pa.RecordBatch, settings: TopicSettings) -> pa.RecordBatch:
         "error": pc.if_else(pa.array(_is_set(new)), _field(new, "error"), unanswered),
         "deleted_at": from_millis(deleted_ms),
         "topic_id": _topic_id(old, new, answered, is_reborn),
+        "topic_id_at": from_millis(
+            np.where(
+                answered & _is_set(_field(new, "topic_id")), observed_ms, millis(_field(old, "topic_id_at"))
+            )
+        ),
         **_of_the_batch(len(deleted_ms), settings),
     }
     return _batch(columns, _TOPICS_ARROW)
@@ -173,7 +182,11 @@ def _topics(batch: pa.RecordBatch, settings: TopicSettings) -> pa.RecordBatch:
 
 def _has_other_id(old: pa.StructArray, new: pa.StructArray) -> Bools:
     """Where both topic ids are known and differ."""
-    return bools(pc.not_equal(_field(old, "topic_id"), _field(new, "topic_id")))
+    return _differ(_field(old, "topic_id"), _field(new, "topic_id"))
+
+
+def _differ(ids: pa.Array, others: pa.Array) -> Bools:
+    return bools(pc.not_equal(ids, others))
 
 
 def _topic_id(old: pa.StructArray, new: pa.StructArray, answered: Bools, is_reborn: Bools) -> pa.Array:
@@ -205,15 +218,19 @@ def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
     old, log = batch["old"], batch["log"]
     exists = _is_set(log) & ~_is_set(_field(log, "deleted_at"))
     committed = int64s(batch["committed_offset"])
-    start = np.where(exists, int64s(_field(log, "log_start_offset")), UNKNOWN)
-    end = np.where(exists, int64s(_field(log, "log_end_offset")), UNKNOWN)
+    comparable = exists & ~_is_of_another_topic(batch)
+    start = np.where(comparable, int64s(_field(log, "log_start_offset")), UNKNOWN)
+    end = np.where(comparable, int64s(_field(log, "log_end_offset")), UNKNOWN)
     ring = samples.from_arrow(_field(log, "samples"))
     records = lag(committed, start, end)
     age = lag_age(ring, committed=committed, log_start=start, lag=records, now_ms=settings.at_ms)
     committed_ms = millis(batch["commit_timestamp"])
-    is_reread = bools(batch["is_reread"])
+    topic_id = _commit_topic_id(batch)
+    # What was read late came in at other times than it was committed, and offsets of another topic are other
+    # offsets: no statement on speed, or on what the group did before.
+    is_apart = bools(batch["is_reread"]) | _differ(topic_id, _field(old, "commit_topic_id"))
     window = commit_window.append_commit(
-        commit_window.emptied(commit_window.from_arrow(_field(old, "recent_commits")), is_reread),
+        commit_window.emptied(commit_window.from_arrow(_field(old, "recent_commits")), is_apart),
         committed=committed,
         commit_timestamp_ms=_or(committed_ms, settings.at_ms),
         lag=records,
@@ -231,9 +248,8 @@ def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
     )
     drained = drain_rate(
         floats(_field(old, "drain_rate")),
-        # What was read late came in at other times than it was committed: no statement on speed.
         np.where(
-            is_reread | bools(_field(old, "provisional")),
+            is_apart | bools(_field(old, "provisional")),
             UNKNOWN,
             difference(committed, int64s(_field(old, "committed_offset"))),
         ),
@@ -243,6 +259,7 @@ def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
     columns = {
         **{name: batch[name] for name in _LAGS.names if name in batch.schema.names},
         **{name: _field(batch["owner"], name) for name in _OWNER},
+        "commit_topic_id": topic_id,
         "log_start_offset": from_int64s(start),
         "log_end_offset": from_int64s(end),
         "isolation": _field(log, "isolation"),
@@ -262,6 +279,26 @@ def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
         **_of_the_batch(len(committed), settings),
     }
     return _batch(columns, _LAGS_WITH_TURN_ARROW)
+
+
+def _is_of_another_topic(batch: pa.RecordBatch) -> Bools:
+    """Where the commit was made in another topic of that name than the one whose log offsets are known.
+
+    A commit without an id that is new is one of the topic that the row was about, until the next batch: it may have
+    been made just before the topic was deleted.
+    """
+    ids = pc.coalesce(batch["commit_topic_id"], _field(batch["old"], "commit_topic_id"))
+    return _is_set(batch["committed_offset"]) & _differ(ids, _field(batch["log"], "topic_id"))
+
+
+def _commit_topic_id(batch: pa.RecordBatch) -> pa.Array:
+    """The topic that the commit was made in, or, when the record does not say, the one that was there after it.
+
+    Log offsets are asked after commits were read. So a commit is not of any topic that takes this one's place later.
+    """
+    after = _field(batch["log"], "answered_topic_id")
+    ids = pc.coalesce(batch["commit_topic_id"], after)
+    return pc.if_else(pa.array(_is_set(batch["committed_offset"])), ids, pa.scalar(None, pa.string()))
 
 
 _OWNER = ("member_id", "group_instance_id", "client_id", "client_host", "generation")

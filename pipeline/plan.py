@@ -169,7 +169,11 @@ def _partitions(groups: DataFrame, lags: DataFrame, topic_offsets: DataFrame) ->
     existing = topic_offsets.where("deleted_at is null").select(
         "topic", "partition", "log_start_offset", "log_end_offset", "observed_at", "arrival_rate", "error"
     )
-    commits = lags.select("group_id", "topic", "partition", "committed_offset", "drain_rate", "lag_seconds")
+    commits = lags.select(
+        *("group_id", "topic", "partition", "committed_offset", "drain_rate", "lag_seconds"),
+        # Partitions of topics that are gone are not among the existing ones.
+        F.expr("committed_offset is not null and lag is null").alias("is_incomparable"),
+    )
     return subscribed.join(existing, on="topic", how="inner").join(
         commits, on=["group_id", "topic", "partition"], how="left"
     )

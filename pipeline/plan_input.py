@@ -9,7 +9,7 @@ import pyarrow as pa
 from assignor.plan_facts import AckFacts, GroupFacts, MemberFacts, PartitionFacts, Published
 from assignor.protocol.commands import Orders, parse_pin
 from assignor.topics import java_order
-from pipeline.columns import floats, int64s, millis
+from pipeline.columns import bools, floats, int64s, millis
 
 
 def group_facts(
@@ -108,6 +108,7 @@ def partition_facts(partitions: pa.Table) -> PartitionFacts:
         arrival_rate=floats(_column(table, "arrival_rate"))[order],
         drain_rate=floats(_column(table, "drain_rate"))[order],
         lag_age_s=floats(_column(table, "lag_seconds"))[order],
+        incomparable=bools(_column(table, "is_incomparable"))[order],
         unanswered=_column(table, "error").take(pa.array(order)).to_pylist(),
     )
 

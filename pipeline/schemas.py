@@ -141,6 +141,11 @@ PARTITION_LAG = t.StructType(
         _column("offsets_partition", _INT, "partition of __consumer_offsets that holds the group"),
         _column("commit_position", _LONG, "offset of the commit record there; orders the commits of a group"),
         _column("leader_epoch", _INT, "leader epoch of the commit; null when the client sent none"),
+        _column(
+            "commit_topic_id",
+            _STRING,
+            "id of the topic the commit was made in; of the topic it was read beside when the record has none",
+        ),
         _column("recent_commits", RECENT_COMMITS, "last commits, oldest first: what the status is judged by"),
         _key("confirmed", _BOOL, "the commit was read under the present checkpoint"),
         _column("history_at", _TIME, "time of this partition's newest lag_history row"),
@@ -175,6 +180,9 @@ TOPIC_OFFSETS = t.StructType(
         _column("error", _STRING, "why the newest question was not answered; null when it was"),
         _column("deleted_at", _TIME, "when the brokers, asked by name, first had no such topic or partition"),
         _column("topic_id", _STRING, "Kafka's id of the topic that answered; null from brokers without ids"),
+        _column(
+            "topic_id_at", _TIME, "when the id was last answered; before observed_at: not with the offsets"
+        ),
         _UPDATED,
         _BATCH,
     ]

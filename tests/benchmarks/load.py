@@ -94,7 +94,6 @@ class Load:
             committed_offset=(self.round + 1) * _RECORDS_A_ROUND // 2,
             leader_epoch=0,
             commit_timestamp_ms=1_700_000_000_000 + 1000 * self.round,
-            topic_id=bytes(range(16)),
         )
         value = encode_offset_commit_value(commit)
         return (record._replace(value=value) for record in keys)

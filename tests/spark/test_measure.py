@@ -146,6 +146,20 @@ def test_id_without_an_answer_leaves_the_old_topic(spark: SparkSession) -> None:
     assert rows == [(100, "A")]
 
 
+def test_id_has_an_age_of_its_own(spark: SparkSession) -> None:
+    stored = KNOWN | {"topic_id": "A", "topic_id_at": at(-10)}
+
+    without, named = (
+        picked(
+            topics(spark, [stored], [observed(end=150) | {"topic_id": given}]), "observed_at", "topic_id_at"
+        )
+        for given in (None, "A")
+    )
+
+    now, before = at(0).replace(tzinfo=None), at(-10).replace(tzinfo=None)
+    assert (without, named) == ([(now, before)], [(now, now)])
+
+
 def test_unanswered_questions_do_not_move_the_rate(spark: SparkSession) -> None:
     stored = KNOWN | {"arrival_rate": 5.0, "samples": [(NOW_MS - 10_000, 100)]}
     away = topics(spark, [stored], [observed(end=None, error="broker 2 did not answer within 10 s")])

@@ -30,7 +30,10 @@ TOPICS = [
     {"partition": n, "log_start_offset": 0, "log_end_offset": 1000, "observed_at": at(0), "arrival_rate": 0.0}
     for n in range(4)
 ]
-LAGS = [{"partition": n, "committed_offset": committed} for n, committed in enumerate((100, 200, 990, 1000))]
+LAGS = [
+    {"partition": n, "committed_offset": committed, "lag": 1000 - committed}
+    for n, committed in enumerate((100, 200, 990, 1000))
+]
 GROUP: dict[str, Any] = {
     "state": "Stable",
     "protocol_type": "consumer",
@@ -75,6 +78,16 @@ def test_every_group_with_members_or_commits_has_one_row_with_its_reason(spark: 
     assert "assign()" in reasons["assigns"]
     assert "excluded" in reasons["hands-off"]
     assert "partition 9 not read" in reasons["late"]
+
+
+def test_lag_that_cannot_be_measured_though_there_is_a_commit_stops_the_plan(spark: SparkSession) -> None:
+    lags = [*LAGS[:2], LAGS[2] | {"lag": None}, LAGS[3]]
+
+    ((_, decision, _, reason, _),) = plans(spark, [GROUP], lags)
+
+    assert decision == "abstain"
+    assert "commit is of another topic of that name" in reason
+    assert "t-2 and 0 more" in reason
 
 
 def test_epoch_follows_the_newest_published_plan(spark: SparkSession) -> None:

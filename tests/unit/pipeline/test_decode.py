@@ -56,6 +56,14 @@ def test_newest_commit_of_each_partition_leaves_the_worker() -> None:
     assert found.counts["commit"] == 3
 
 
+def test_commit_says_the_id_of_its_topic_as_kafka_writes_it() -> None:
+    named = OffsetCommitValue(committed_offset=1, commit_timestamp_ms=1, topic_id=bytes(range(240, 256)))
+
+    found = decoded((key(), encode_offset_commit_value(named)), (key(partition=1), value(5)))
+
+    assert found.picked("commit", "partition", "topic_id") == [(0, "8PHy8_T19vf4-fr7_P3-_w"), (1, None)]
+
+
 def test_tombstone_after_a_commit_leaves_as_the_tombstone() -> None:
     found = decoded((key(), value(1)), (key(), None))
 

@@ -275,6 +275,12 @@ def test_unknown_log_end_is_no_ground_for_a_plan() -> None:
     assert "log end offset is not known: t-2" in (decided(lags=lags).reason or "")
 
 
+def test_commit_of_another_topic_of_that_name_is_no_ground_for_a_plan() -> None:
+    lags = replace(partitions(LAGS), incomparable=np.array([False, True, False, True]))
+
+    assert "of another topic of that name, deleted: t-1 and 1 more" in (decided(lags=lags).reason or "")
+
+
 def test_member_that_reads_an_unobserved_topic_stops_the_plan() -> None:
     decision = decided(group({"a": {"t": (0, 1), "hidden": (0,)}, "b": {"t": (2, 3)}}))
 
