@@ -294,7 +294,8 @@ def _is_of_another_topic(batch: pa.RecordBatch) -> Bools:
 def _commit_topic_id(batch: pa.RecordBatch) -> pa.Array:
     """The topic that the commit was made in, or, when the record does not say, the one that was there after it.
 
-    Log offsets are asked after commits were read. So a commit is not of any topic that takes this one's place later.
+    Log offsets are asked when it is settled which commits are read. So a commit is of none of the topics that take
+    this one's place later.
     """
     after = _field(batch["log"], "answered_topic_id")
     ids = pc.coalesce(batch["commit_topic_id"], after)
