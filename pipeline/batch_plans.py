@@ -33,7 +33,7 @@ def make_plans(batch: Batch) -> None:
         plan.PlanSettings(
             cluster=driver.cluster,
             config=driver.config.plan,
-            max_record_bytes=driver.max_record_bytes,
+            max_record_bytes=driver.configs.max_record_bytes,
             at_ms=batch.clock.at_ms,
             batch_id=batch.batch_id,
             provisional_reason=batch.clock.reason,

@@ -15,6 +15,7 @@ from pipeline.positions import Answer, Intake, PartitionKey, Position
 from pipeline.publish import Publisher
 from pipeline.stamp import Stamp
 from pipeline.store import Store
+from pipeline.topic_configs import TopicConfigs
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,14 +32,12 @@ class Driver:
     filters: Filters
     publisher: Publisher
     ghosts: GhostHunt
-    max_record_bytes: int
-    """Of a control record; a larger plan is not made."""
+    configs: TopicConfigs
+    """Of the topics that the job reads, and of the control topic."""
     cluster_id: str = ""
     """Kafka's own."""
     is_new_cluster: bool = False
     """The tables are about another cluster that had the same name."""
-    tombstones_kept_ms: int = 86_400_000
-    """How long the offsets topic shows that something was deleted."""
     migration: Callable[[], Migration] = lambda: "unknown"
     """Whether the brokers would migrate a classic group online, now or a moment ago."""
     query_id: str = ""
@@ -46,6 +45,8 @@ class Driver:
     """How far each partition was read by the last batch."""
     distrusted: dict[PartitionKey, str] = field(default_factory=dict)
     """Partitions to be read again from their start, and why."""
+    followed: frozenset[PartitionKey] = frozenset()
+    """Partitions whose leader answered the last batch, so that nothing was missed since."""
     versions: dict[str, int] = field(default_factory=dict)
     """Of latest tables, as far as they are known."""
     away_said_ms: int = 0

@@ -113,7 +113,7 @@ class Brokers:
             self._is_refusal_said = True
             log.warning(
                 "groups that were deleted while lagwise was away may stay in the tables: it may not ask for them",
-                extra={"error": error.str(), "hint": RIGHTS},
+                extra={"error": error.str(), "hint": f"allow Describe on all groups ({RIGHTS})"},
             )
 
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pipeline.driver import Batch
+from pipeline.driver import Batch, Driver
 from pipeline.positions import (
     NEVER_READ,
     TRUNCATED,
@@ -44,20 +44,31 @@ def choose(batch: Batch) -> None:
             reread=dict.fromkeys(batch.clock.reread, "the batch runs again"),
         )
         return
+    followed, driver.followed = driver.followed, frozenset()
     batch.answers = driver.ask_ends()
+    driver.configs.ask_again()
     batch.intake = choose_spans(
         driver.positions,
         batch.answers,
         distrusted=driver.distrusted,
-        limits=Limits(
-            most_records=driver.config.source.max_offsets_per_trigger,
-            tombstones_kept_ms=driver.tombstones_kept_ms,
-        ),
+        limits=_limits(driver, followed),
         now_ms=batch.at_ms,
     )
     for key in batch.intake.reread:
         driver.distrusted.pop(key, None)
     _say_reread(batch.intake.reread)
+
+
+def _limits(driver: Driver, followed: frozenset[PartitionKey]) -> Limits:
+    return Limits(
+        most_records=driver.config.source.max_offsets_per_trigger,
+        tombstones_kept_ms={
+            topic: driver.configs.tombstones_kept_ms(topic)
+            for topic in dict.fromkeys(topic for topic, _ in driver.positions)
+        },
+        tolerated_ms=driver.gate.tolerance_s * 1000,
+        followed=followed,
+    )
 
 
 def _say_reread(reread: Mapping[PartitionKey, str]) -> None:
@@ -88,6 +99,7 @@ def _settled(batch: Batch) -> Stamp:
         now_ms=now_ms,
     )
     answers = _with_failures(batch)
+    driver.followed = frozenset(key for key, answer in answers.items() if isinstance(answer, End))
     offsets = {number: one.offset for (topic, number), one in positions.items() if topic == OFFSETS_TOPIC}
     driver.gate.observe(
         {number: answer for (topic, number), answer in answers.items() if topic == OFFSETS_TOPIC},

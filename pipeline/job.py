@@ -182,7 +182,6 @@ class Job:
             cluster_id=found.cluster_id,
             is_new_cluster=memory.is_new_cluster,
             positions=dict(memory.positions),
-            tombstones_kept_ms=found.tombstones_kept_ms,
             filters=filters,
             store=store,
             owner=owner,
@@ -202,7 +201,7 @@ class Job:
                     timeout_s=config.source.request_timeout_s,
                 )
             ),
-            max_record_bytes=found.max_record_bytes,
+            configs=found.configs,
             once=self.once,
             migration=MigrationWatch(admin),
             gate=self._gate(now_ms),

@@ -76,8 +76,12 @@ class Limits:
 
     most_records: int
     """Of all spans together; a large backlog is shared out in proportion."""
-    tombstones_kept_ms: int
-    """`delete.retention.ms`: a reader that was away for longer may have missed a deletion."""
+    tombstones_kept_ms: Mapping[str, int | None]
+    """`delete.retention.ms` by topic: a reader that was away for longer may have missed a deletion; None is unknown."""
+    tolerated_ms: int
+    """What stands for it where it is unknown, and the partition is not in `followed`."""
+    followed: frozenset[PartitionKey] = frozenset()
+    """Partitions that were read a batch ago, however long that batch took."""
 
 
 def choose(
@@ -103,7 +107,7 @@ def choose(
     wanted: list[Span] = []
     for key, end in sorted((key, answer) for key, answer in answers.items() if isinstance(answer, End)):
         position = positions.get(key)
-        why = distrusted.get(key) or _no_longer_holds(position, end, limits.tombstones_kept_ms, now_ms)
+        why = distrusted.get(key) or _no_longer_holds(key, position, end, limits, now_ms)
         if why or position is None:
             reread[key] = why or NEVER_READ
             position = Position(end.log_start)
@@ -148,7 +152,9 @@ def advance(
     return after
 
 
-def _no_longer_holds(position: Position | None, end: End, tombstones_kept_ms: int, now_ms: int) -> str | None:
+def _no_longer_holds(
+    key: PartitionKey, position: Position | None, end: End, limits: Limits, now_ms: int
+) -> str | None:
     if position is None:
         return None
     if position.offset > end.high:
@@ -161,11 +167,20 @@ def _no_longer_holds(position: Position | None, end: End, tombstones_kept_ms: in
             f"its log starts at offset {end.log_start}, behind offset {position.offset} up to which it was read: "
             "records were deleted before they were read"
         )
-    away_ms = now_ms - position.at_end_ms
-    if away_ms > tombstones_kept_ms:
+    return _missed_deletions(key, now_ms - position.at_end_ms, limits)
+
+
+def _missed_deletions(key: PartitionKey, away_ms: int, limits: Limits) -> str | None:
+    kept_ms = limits.tombstones_kept_ms.get(key[0])
+    if kept_ms is None and key not in limits.followed and away_ms > limits.tolerated_ms:
+        return (
+            f"it was not read to its end for {away_ms / 60_000:.0f} min, and how long its tombstones are kept "
+            "(delete.retention.ms) is not known: deletions may have been missed"
+        )
+    if kept_ms is not None and away_ms > kept_ms:
         return (
             f"it was not read to its end for {away_ms / 3_600_000:.1f} h, and its tombstones are kept for "
-            f"{tombstones_kept_ms / 3_600_000:.1f} h (delete.retention.ms): deletions may have been missed"
+            f"{kept_ms / 3_600_000:.1f} h (delete.retention.ms): deletions may have been missed"
         )
     return None
 

@@ -34,6 +34,8 @@ _ATTEMPTS = 3
 _TRY_EVERY_S = 30.0
 # Of the epochs that fit a column there is always a next one. A larger number is not from any lagwise.
 _LARGEST_EPOCH = 2**62
+# It joins no group, and still asks for the coordinator of this one.
+_READER = "lagwise-control-reader"
 
 
 _Record: TypeAlias = tuple[str, int, str | None]
@@ -82,8 +84,11 @@ class Publisher:
         return None if self._producer is not None else f"plans cannot be published now: {self._why}"
 
     def _connect(self, recommendations: DataFrame) -> None:
-        producer = Producer(_producer_properties(self._properties, self.cluster), logger=log)
-        with explained("no transaction coordinator for the control topic"):
+        properties = _producer_properties(self._properties, self.cluster)
+        producer = Producer(properties, logger=log)
+        with explained(
+            f"no transaction coordinator for {properties['transactional.id']} on the control topic"
+        ):
             producer.init_transactions(self.timeout_s)
         unsent = self._learn(recommendations)
         self._producer = producer
@@ -176,7 +181,7 @@ class Publisher:
                 ) from failure
             # The next producer begins by aborting what this one has left open.
             self._producer = None
-            raise trouble("plans could not be published", error) from failure
+            raise trouble(f"plans could not be published on topic {self.topic}", error) from failure
 
     def _transact(self, records: list[_Record]) -> None:
         producer = self._producer
@@ -207,7 +212,7 @@ class Publisher:
         reader = Consumer(
             {
                 **self._properties,
-                "group.id": "lagwise-control-reader",
+                "group.id": _READER,
                 "enable.auto.commit": "false",
                 "isolation.level": "read_committed",
                 "enable.partition.eof": "true",
@@ -215,7 +220,7 @@ class Publisher:
             logger=log,
         )
         try:
-            with explained(f"control topic {self.topic} could not be read"):
+            with explained(f"control topic {self.topic} could not be read as group {_READER}"):
                 return _read_epochs(reader, self.topic, self.cluster, self.timeout_s)
         finally:
             reader.close()

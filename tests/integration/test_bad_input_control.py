@@ -27,7 +27,7 @@ def test_smaller_limit_of_the_topic_holds(forged_broker: EmbeddedBroker) -> None
         admin, ControlConfig(topic="control.limited", max_record_bytes=1000), timeout_s=30
     )
 
-    assert found.max_record_bytes == 500
+    assert found.configs.max_record_bytes == 500
 
 
 @pytest.mark.parametrize("wanted", [1000, 5_000_000])
@@ -38,7 +38,7 @@ def test_topic_made_here_takes_what_the_configuration_allows(
 
     found = cluster.inspect(admin_client(forged_broker.bootstrap_servers), control, timeout_s=30)
 
-    assert found.max_record_bytes == wanted
+    assert found.configs.max_record_bytes == wanted
 
 
 def test_limit_lowered_while_the_job_runs_ends_it_with_what_to_change(

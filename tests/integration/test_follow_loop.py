@@ -31,16 +31,15 @@ CLUSTER = ResourceType.BROKER
 
 
 def rights_of_job(crew: Crew) -> list[Right]:
-    """README, "Your cluster"."""
-    own = (crew.control, crew.acks, COMMANDS)
+    """README, "Your cluster": what is needed, and the optional one without which followers refuse plans."""
     return [
-        *((operation, TOPIC, "__consumer_offsets") for operation in (READ, DESCRIBE)),
+        *((READ, TOPIC, name) for name in ("__consumer_offsets", crew.control, crew.acks, COMMANDS)),
         (DESCRIBE, TOPIC, crew.topic),
-        *((operation, TOPIC, name) for operation in (CREATE, READ, WRITE) for name in own),
-        (AclOperation.DESCRIBE_CONFIGS, TOPIC, crew.control),
-        (AclOperation.DESCRIBE_CONFIGS, CLUSTER, "kafka-cluster"),
+        *((CREATE, TOPIC, name) for name in (crew.control, crew.acks, COMMANDS)),
+        (WRITE, TOPIC, crew.control),
         (WRITE, TRANSACTION, "lagwise-*"),
-        *((READ, GROUP, name) for name in ("spark-kafka-*", "lagwise-*")),
+        (DESCRIBE, GROUP, "lagwise-*"),
+        (AclOperation.DESCRIBE_CONFIGS, CLUSTER, "kafka-cluster"),
     ]
 
 

@@ -94,7 +94,10 @@ def test_right_that_is_missing_is_named_with_its_topic(secured: Secured) -> None
 
     def is_let_in() -> bool:
         with suppress(AccessRefusedError):
-            return cluster.inspect(admin, control, timeout_s=1).max_record_bytes == control.max_record_bytes
+            return (
+                cluster.inspect(admin, control, timeout_s=1).configs.max_record_bytes
+                == control.max_record_bytes
+            )
         return False
 
     assert is_refused("topic new.c cannot be made: ")

@@ -20,6 +20,28 @@ FILTERS = Filters(
 )
 
 
+class KnownConfigs:
+    """Stands for `TopicConfigs`.
+
+    Attributes:
+        kept_ms: How long tombstones are kept by topic; a day where it is not named.
+        asked: How often it was asked again.
+    """
+
+    def __init__(self, **kept_ms: int | None) -> None:
+        self.kept_ms = kept_ms
+        self.max_record_bytes = 1
+        self.asked = 0
+
+    def ask_again(self) -> None:
+        """Know all that it is to know."""
+        self.asked += 1
+
+    def tombstones_kept_ms(self, topic: str) -> int | None:
+        """As it was told."""
+        return self.kept_ms.get(topic, 86_400_000)
+
+
 def idle_driver(**fields: Any) -> Driver:
     """A driver that has not run a batch."""
     gate = Gate(topic=OFFSETS_TOPIC, started_at_ms=0, deadline_s=60, tolerance_s=90)
@@ -34,7 +56,7 @@ def idle_driver(**fields: Any) -> Driver:
             "filters": FILTERS,
             "publisher": None,
             "ghosts": None,
-            "max_record_bytes": 1,
+            "configs": KnownConfigs(),
             "query_id": "query",
             **fields,
         }

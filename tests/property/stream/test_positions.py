@@ -87,7 +87,9 @@ def test_no_record_is_passed_over_and_none_is_read_twice(
 ) -> None:
     logs = {key: Log() for key in KEYS}
     positions: dict[PartitionKey, Position] = {}
-    limits = Limits(most_records=most_records, tombstones_kept_ms=KEPT_MS)
+    limits = Limits(
+        most_records=most_records, tombstones_kept_ms=dict.fromkeys("tu", KEPT_MS), tolerated_ms=0
+    )
     for number, given_steps in enumerate(course):
         now_ms, by_key = number * batch_ms, dict(zip(KEYS, given_steps, strict=True))
         answers = {key: logs[key].take(by_key[key]) for key in KEYS}
@@ -153,7 +155,9 @@ def test_budget_is_kept_up_to_rounding_and_every_backlog_moves_on(
     answers: dict[PartitionKey, Answer] = {
         ("t", number): End(log_start=0, stable=length, high=length) for number, length in enumerate(lengths)
     }
-    limits = Limits(most_records=most_records, tombstones_kept_ms=KEPT_MS)
+    limits = Limits(
+        most_records=most_records, tombstones_kept_ms=dict.fromkeys("tu", KEPT_MS), tolerated_ms=0
+    )
 
     spans = choose({}, answers, distrusted={}, limits=limits, now_ms=0).spans
 

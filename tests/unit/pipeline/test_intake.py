@@ -13,7 +13,7 @@ from pipeline.errors import BrokerUnavailableError
 from pipeline.positions import TRUNCATED, Answer, End, Intake, PartitionKey, Position, Span
 from pipeline.source import OFFSETS_TOPIC
 from pipeline.stamp import Stamp
-from tests.support.batches import CONTROL, FILTERS, batch_of, idle_driver, stamp_of
+from tests.support.batches import CONTROL, FILTERS, KnownConfigs, batch_of, idle_driver, stamp_of
 
 NOW_MS = 1_700_000_000_000
 O0, O1 = (OFFSETS_TOPIC, 0), (OFFSETS_TOPIC, 1)
@@ -88,17 +88,66 @@ def test_batch_reads_what_is_new_and_its_stamp_says_so() -> None:
     )
 
 
-def test_limits_come_from_the_configuration_and_the_offsets_topic() -> None:
+def test_limits_come_from_the_configuration_and_from_each_topic() -> None:
     driver = driver_at(
-        config=Config(source=SourceConfig(max_offsets_per_trigger=10)), tombstones_kept_ms=60_000
+        config=Config(source=SourceConfig(max_offsets_per_trigger=10)),
+        configs=KnownConfigs(**{CONTROL.acks_topic: 60_000}),
     )
-    driver.positions[ACKS] = Position(10, 2, NOW_MS - 60_001)
+    driver.positions |= {key: Position(10, 2, NOW_MS - 60_001) for key in (ACKS, COMMANDS)}
 
     batch = run(driver, answered(o1=end(110)))
 
     # The acks topic has 10 records to be read again, the partition of the offsets topic 100.
     assert [(span.key, span.start, span.end) for span in batch.intake.spans] == [(O1, 10, 20), (ACKS, 0, 1)]
     assert batch.reread(CONTROL.acks_topic) == (0,)
+
+
+UNKNOWN_KEPT = {OFFSETS_TOPIC: None}
+AWAY_MS = 91_000
+"""A second longer than the gate tolerates."""
+
+
+def test_what_is_unknown_of_topics_is_asked_for_again_with_each_batch() -> None:
+    configs = KnownConfigs()
+    driver = driver_at(configs=configs)
+
+    for number in range(3):
+        run(driver, answered(), now_ms=NOW_MS + number)
+
+    assert configs.asked == 3
+
+
+def test_partition_that_was_away_is_read_again_while_nobody_says_how_long_tombstones_are_kept() -> None:
+    driver = driver_at({**KNOWN, O1: Position(10, 2, NOW_MS - AWAY_MS)}, configs=KnownConfigs(**UNKNOWN_KEPT))
+
+    batch = run(driver, answered(o0=end(15)))
+
+    assert list(batch.intake.reread) == [O1]
+    assert "(delete.retention.ms) is not known" in batch.intake.reread[O1]
+
+
+def test_partition_that_is_followed_is_not_read_again_however_long_a_batch_takes() -> None:
+    driver = driver_at(configs=KnownConfigs(**UNKNOWN_KEPT))
+    # Read from its start, and too large for one batch.
+    driver.distrusted[O1] = "log truncated"
+    run(driver, answered(o1=end(30)), o1=stopped(5, None))
+
+    batch = run(driver, answered(o1=end(30)), now_ms=NOW_MS + 10 * AWAY_MS)
+
+    assert (batch.intake.reread, batch.intake.spans[0].start) == ({}, 5)
+
+
+def test_partition_whose_leader_was_silent_for_long_is_read_again_while_nobody_says_how_long_tombstones_are_kept() -> (
+    None
+):
+    driver = driver_at(configs=KnownConfigs(**UNKNOWN_KEPT))
+    run(driver, answered())
+    for number in range(1, 4):
+        run(driver, answered(o1=SILENT), now_ms=NOW_MS + number * AWAY_MS // 2)
+
+    batch = run(driver, answered(), now_ms=NOW_MS + 2 * AWAY_MS)
+
+    assert list(batch.intake.reread) == [O1]
 
 
 def test_no_answer_at_all_reaches_the_caller_and_changes_nothing() -> None:

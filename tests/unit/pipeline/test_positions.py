@@ -22,7 +22,7 @@ from pipeline.positions import (
 
 NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
-LIMITS = Limits(most_records=1_000, tombstones_kept_ms=24 * HOUR_MS)
+LIMITS = Limits(most_records=1_000, tombstones_kept_ms={"t": 24 * HOUR_MS}, tolerated_ms=0)
 KEY: PartitionKey = ("t", 0)
 
 
@@ -116,7 +116,9 @@ def test_backlog_is_shared_out_in_proportion_and_every_partition_moves_on() -> N
     answers: dict[PartitionKey, Answer] = {("t", 0): end(9_000), ("t", 1): end(1_000), ("t", 2): end(1)}
     positions = {key: at(0) for key in answers}
 
-    spans = chosen(positions, answers, limits=Limits(most_records=100, tombstones_kept_ms=HOUR_MS)).spans
+    spans = chosen(
+        positions, answers, limits=Limits(most_records=100, tombstones_kept_ms={"t": HOUR_MS}, tolerated_ms=0)
+    ).spans
 
     assert spans == (span(0, 90), span(0, 10, partition=1), span(0, 1, partition=2))
 
