@@ -66,7 +66,8 @@ def refuse_data(facts: GroupFacts, partitions: PartitionFacts, rules: Rules, *, 
         for topic in sorted(member.assigned):
             if member.assigned[topic] and topic not in known:
                 raise AbstainError(
-                    f"log offsets of topic {topic} are not known: deleted, or excluded by source.topics_exclude"
+                    f"log offsets of topic {topic} are not known: deleted, excluded by source.topics_exclude, "
+                    "or not shown to lagwise (it takes Describe on the topic)"
                 )
     if not len(partitions.topic):
         raise AbstainError("no partitions: none of the subscribed topics exists")

@@ -216,7 +216,9 @@ def _absent(batch: pa.RecordBatch, settings: TopicSettings) -> tuple[Bools, pa.A
 
 def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
     old, log = batch["old"], batch["log"]
-    exists = _is_set(log) & ~_is_set(_field(log, "deleted_at"))
+    # A topic of which nothing is known is not one that is gone: this user may not be allowed to describe it.
+    is_deleted = _is_set(_field(log, "deleted_at"))
+    exists = _is_set(log) & ~is_deleted
     committed = int64s(batch["committed_offset"])
     comparable = exists & ~_is_of_another_topic(batch)
     start = np.where(comparable, int64s(_field(log, "log_start_offset")), UNKNOWN)
@@ -242,7 +244,7 @@ def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
         committed=committed,
         log_start=start,
         log_end=end,
-        topic_exists=exists,
+        topic_exists=~is_deleted,
         now_ms=settings.at_ms,
         allowed_lag=settings.allowed_lag,
     )

@@ -86,9 +86,7 @@ class Publisher:
     def _connect(self, recommendations: DataFrame) -> None:
         properties = _producer_properties(self._properties, self.cluster)
         producer = Producer(properties, logger=log)
-        with explained(
-            f"no transaction coordinator for {properties['transactional.id']} on the control topic"
-        ):
+        with explained(f"transactional id {properties['transactional.id']} cannot be used"):
             producer.init_transactions(self.timeout_s)
         unsent = self._learn(recommendations)
         self._producer = producer

@@ -175,7 +175,7 @@ def test_commit_for_a_topic_that_does_not_exist_has_unknown_lag(fed: Fed) -> Non
 
     assert set(rows) == {(NO_TOPIC, 0), (ORDERS, LAST)}
     assert all(
-        (row["lag"], row["raw_lag"], row["status"]) == (None, None, "DELETED") for row in rows.values()
+        (row["lag"], row["raw_lag"], row["status"]) == (None, None, "UNKNOWN") for row in rows.values()
     )
 
 

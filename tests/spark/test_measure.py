@@ -267,6 +267,12 @@ def test_deleted_topic_has_no_lag_and_says_so(spark: SparkSession) -> None:
     assert rows == [(None, None, "DELETED")]
 
 
+def test_topic_that_no_broker_has_shown_is_unknown_and_not_deleted(spark: SparkSession) -> None:
+    assert picked(lags(spark, [COMMITTED], []), "lag", "log_end_offset", "status") == [
+        (None, None, "UNKNOWN")
+    ]
+
+
 def test_owner_and_generation_stand_beside_the_commit(spark: SparkSession) -> None:
     owner = member("m", client_id="c", client_host="/h", group_instance_id="i", assigned={"t": [0]})
 
