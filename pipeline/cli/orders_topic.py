@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
+    ConsumerGroupState,
     KafkaError,
     KafkaException,
     Message,
@@ -132,14 +133,14 @@ class OrdersTopic:
 
     def knows_group(self, group: str) -> bool:
         """Whether the cluster has the group; true where it does not tell."""
-        # By name: a client that nothing refers to is destroyed, and what it was asked with it.
+        # Held by name: a client that nothing refers to is destroyed, and what it was asked with it.
         admin = AdminClient({**self._properties})
-        asked = admin.list_consumer_groups(request_timeout=self._timeout_s)
+        # A listing leaves out what this user may not see, so only an answer about the group itself is a no.
+        asked = admin.describe_consumer_groups([group], request_timeout=self._timeout_s)[group]
         try:
-            listed = asked.result(timeout=self._timeout_s + 5)
-        except KafkaException:
-            return True
-        return bool(listed.errors) or any(one.group_id == group for one in listed.valid)
+            return bool(asked.result(self._timeout_s + 5).state != ConsumerGroupState.DEAD)
+        except KafkaException as failure:
+            return bool(failure.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND)
 
     def _look(self, reason: Reason) -> tuple[str, tuple[int, ...]]:
         with explained("the Kafka cluster cannot be used", reason):

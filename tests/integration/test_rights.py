@@ -21,7 +21,8 @@ from confluent_kafka.admin import (
 )
 
 from pipeline import cluster
-from pipeline.config_model import ControlConfig
+from pipeline.cli.orders_topic import orders_topic
+from pipeline.config_model import Config, ControlConfig, KafkaConfig
 from pipeline.ends import EndsAsker
 from pipeline.errors import AccessRefusedError
 from pipeline.ghosts import Brokers
@@ -232,6 +233,16 @@ def test_topic_that_may_not_be_described_is_not_gone(guarded: Secured) -> None:
 
     assert found.remaining == {}
     assert "may not describe the topic" in found.unconfirmed[WATCHED]
+
+
+@pytest.mark.parametrize(("missing", "is_known"), [("nothing", False), ("ghosts", True)])
+def test_group_that_may_not_be_described_is_not_called_unknown_to_the_cluster(
+    guarded: Secured, missing: str, is_known: bool
+) -> None:
+    kafka = KafkaConfig(properties=guarded.properties(user_without(missing)))
+
+    with orders_topic(Config(kafka=kafka, control=CONTROL)) as topic:
+        assert topic.knows_group(GHOST) == is_known
 
 
 def test_topic_that_may_be_described_and_not_read_is_read_by_nobody_and_says_why(guarded: Secured) -> None:
