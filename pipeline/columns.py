@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assignor.arrays import Bools, Floats, Int64s
-from assignor.lag import UNKNOWN
+from assignor.model.arrays import Bools, Floats, Int64s
+from pipeline.lag.lag import UNKNOWN
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 

@@ -19,9 +19,9 @@ from pydantic import (
 )
 
 from assignor.errors import InvalidOptionError
-from assignor.name_filter import NameFilter
-from assignor.plan_guards import Guards
-from assignor.registry import STRATEGIES
+from assignor.strategies.registry import STRATEGIES
+from pipeline.name_filter import NameFilter
+from pipeline.planning.guards import Guards
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 OffsetReset = Literal["earliest", "latest"]

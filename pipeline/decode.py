@@ -29,13 +29,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from assignor.arrays import Bools
-from assignor.name_filter import NameFilter
+from assignor.model.arrays import Bools
+from assignor.protocol.kafka.offsets import topic_id_text
+from assignor.protocol.kafka.record_types import KNOWN_TYPES, RecordType
 from assignor.protocol.offset_columns import Kind, OffsetColumns, decode_offset_commits, last_per_key
-from assignor.protocol.offsets import topic_id_text
-from assignor.protocol.record_types import KNOWN_TYPES, RecordType
 from pipeline.decode_groups import GROUP_COLUMNS, HEADER_TYPES, group_rows
 from pipeline.decode_talk import TALK_COLUMNS, TalkTopics, talk_rows
+from pipeline.name_filter import NameFilter
 from pipeline.positions import PartitionKey, Position
 from pipeline.source import OFFSETS_TOPIC
 

@@ -12,13 +12,13 @@ import pyarrow as pa
 from pyspark.sql.types import StructField
 
 from assignor.errors import DecodeError
-from assignor.protocol.consumer import decode_assignment, decode_subscription
-from assignor.protocol.group_metadata import GroupMember, GroupMetadata, decode_group_metadata
-from assignor.protocol.offsets import group_id_of, record_type_of
-from assignor.protocol.record_types import RecordType, group_type_of
-from assignor.protocol.sticky import claims_of
-from assignor.protocol_choice import rebalance_protocol
-from assignor.registry import STRATEGIES
+from assignor.protocol.kafka.consumer import decode_assignment, decode_subscription
+from assignor.protocol.kafka.group_metadata import GroupMember, GroupMetadata, decode_group_metadata
+from assignor.protocol.kafka.offsets import group_id_of, record_type_of
+from assignor.protocol.kafka.record_types import RecordType, group_type_of
+from assignor.protocol.kafka.sticky import claims_of
+from assignor.strategies.registry import STRATEGIES
+from assignor.strategies.selection import rebalance_protocol
 from pipeline.schemas import CONSUMER_GROUPS, GROUP_STATE
 
 Row = dict[str, Any]

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from assignor.name_filter import NameFilter
+from pipeline.name_filter import NameFilter
 
 NAME = "lagwise_log_offsets"
 

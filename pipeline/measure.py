@@ -15,13 +15,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from assignor import commit_window, samples
-from assignor.arrays import Bools, Int64s
-from assignor.lag import UNKNOWN, difference, lag, raw_lag
-from assignor.lag_age import lag_age
-from assignor.rates import arrival_rate, drain_rate
-from assignor.status import STATUS_NAMES, judge
+from assignor.model.arrays import Bools, Int64s
 from pipeline.columns import bools, floats, from_floats, from_int64s, from_millis, int64s, millis
+from pipeline.lag import commit_window, samples
+from pipeline.lag.age import lag_age
+from pipeline.lag.lag import UNKNOWN, difference, lag, raw_lag
+from pipeline.lag.rates import arrival_rate, drain_rate
+from pipeline.lag.status import STATUS_NAMES, judge
 from pipeline.schemas import PARTITION_LAG, TOPIC_OFFSETS
 
 # Columns that Spark adds afterwards. Numbers that change with every batch are not among them: Spark writes

@@ -1,7 +1,7 @@
 """Plan: each group's partitions and members to one row of `recommendations`, on the executors.
 
 A group is one Arrow table of partitions and one of a single row with everything else; the decision is
-`assignor.recommend.decide`, and this module only brings tables to it and back.
+`pipeline.planning.decide.decide`, and this module only brings tables to it and back.
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from assignor.plan_facts import Decision, Published, Rules
-from assignor.plan_state import from_json
 from assignor.protocol.migration import Migration
-from assignor.recommend import decide
 from pipeline.config_model import PlanConfig
 from pipeline.plan_input import group_facts, partition_facts, published
 from pipeline.plan_output import to_row
+from pipeline.planning.decide import decide
+from pipeline.planning.facts import Decision, Published, Rules
+from pipeline.planning.state import from_json
 from pipeline.schemas import RECOMMENDATIONS
 
 _ROW = t.StructType([field for field in RECOMMENDATIONS if field.name != "cluster"])

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from assignor.plan_facts import AckFacts, GroupFacts, MemberFacts, PartitionFacts, Published
+from assignor.model.topics import java_order
 from assignor.protocol.commands import Orders, parse_pin
-from assignor.topics import java_order
 from pipeline.columns import bools, floats, int64s, millis
+from pipeline.planning.facts import AckFacts, GroupFacts, MemberFacts, PartitionFacts, Published
 
 
 def group_facts(

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from assignor.plan_facts import Decision
-from assignor.plan_state import PlanState, to_json
+from pipeline.planning.facts import Decision
+from pipeline.planning.state import PlanState, to_json
 
 
 def to_row(group_id: str, decision: Decision, *, at_ms: int, batch_id: int) -> dict[str, Any]:

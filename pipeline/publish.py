@@ -22,9 +22,9 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from assignor.errors import DecodeError
-from assignor.plan_facts import Published
 from assignor.protocol import control
 from pipeline.errors import BrokerUnavailableError, FencedError, PublishError, TopicMissingError
+from pipeline.planning.facts import Published
 from pipeline.trouble import explained, trouble, unusable
 
 log = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from collections.abc import Set as AbstractSet
 
 from assignor.errors import DecodeError
 from assignor.protocol import control
-from assignor.protocol.consumer import TopicPartitions
 from assignor.protocol.control import ControlRecord
+from assignor.protocol.kafka.consumer import TopicPartitions
 
 log = logging.getLogger(__name__)
 

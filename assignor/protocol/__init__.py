@@ -1,5 +1,4 @@
-"""Bytes to types and back: records of the offsets topic, the consumer protocol, the control record.
+"""Wire formats of lagwise: the control record, acknowledgements, orders; Kafka's own are in `kafka`.
 
-Every `decode_*` function raises `DecodeError` on bytes it cannot read and nothing else, whatever the
-bytes are: members and producers may write anything, so nothing here trusts a length, a count or a version.
+Imports `model` and `errors`. Start with `control`, which consumers read; `json_fields` reads what others wrote.
 """

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from assignor.errors import ControlRecordTooLargeError, EncodeError
-from assignor.protocol.consumer import TopicPartitions
 from assignor.protocol.instants import format_instant, parse_instant
 from assignor.protocol.json_fields import Fields, parse_fields
+from assignor.protocol.kafka.consumer import TopicPartitions
 from assignor.protocol.migration import Migration, migration_of
 from assignor.protocol.ranges import format_ranges, parse_ranges
 

@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 
 from assignor.errors import DecodeError
 from assignor.protocol.byte_column import Bools, ByteColumn, Int64s, as_text
-from assignor.protocol.offset_fields import ValueFields, key_fields, record_types, value_fields
-from assignor.protocol.offsets import (
+from assignor.protocol.kafka.offsets import (
     MAX_TIMESTAMP_MS,
     NO_TOPIC_ID,
     decode_offset_commit_key,
     decode_offset_commit_value,
 )
-from assignor.protocol.record_types import KNOWN_TYPES, OFFSET_COMMIT_TYPES, RecordType
+from assignor.protocol.kafka.record_types import KNOWN_TYPES, OFFSET_COMMIT_TYPES, RecordType
+from assignor.protocol.offset_fields import ValueFields, key_fields, record_types, value_fields
 
 
 @unique

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assignor.protocol.byte_column import Bools, ByteColumn, Int64s
-from assignor.protocol.offsets import NEWEST_VERSION, TOPIC_ID_BYTES, TOPIC_ID_TAG
+from assignor.protocol.kafka.offsets import NEWEST_VERSION, TOPIC_ID_BYTES, TOPIC_ID_TAG
 
 _CONTINUES = 0x80
 # Of a single tagged field that is short: how many there are, its tag, its size.

@@ -6,8 +6,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from assignor.cases import run_lines
-from assignor.registry import STRATEGIES
+from assignor.cases.run import run_lines
+from assignor.strategies.registry import STRATEGIES
 
 
 def known_strategy(name: str) -> str:
@@ -34,7 +34,7 @@ def assign(
 ) -> None:
     """Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.
 
-    Example: lagwise assign --strategy lag-aware < assignor/examples/lag-aware.json
+    Example: lagwise assign --strategy lag-aware < assignor/cases/examples/lag-aware.json
 
     Exit status: 0 all cases were assigned, 1 some could not be (its line says why), 2 wrong usage.
     """

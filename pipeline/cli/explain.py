@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 import pyarrow as pa
 import typer
 
-from assignor.case_input import read_document
-from assignor.drain_explanation import explain as explained
-from assignor.drain_words import time_in_words
+from assignor.cases.explanation import explain as explained
+from assignor.cases.input import read_document
 from assignor.errors import AssignorError
-from assignor.lag_sticky import NAME as LAG_STICKY
-from assignor.registry import strategy
+from assignor.evaluation.drain.words import time_in_words
+from assignor.strategies.lag_sticky.strategy import NAME as LAG_STICKY
+from assignor.strategies.registry import strategy
 from pipeline.cli.assign import StrategyName
 from pipeline.cli.output import NONE, Column, Row, note, plain, show
 
@@ -88,7 +88,7 @@ def explain(
 ) -> None:
     """Explain an assignment: the cases of `lagwise assign` in, what moves, why, and what it buys out.
 
-    Example: lagwise explain < assignor/examples/lag-sticky.json
+    Example: lagwise explain < assignor/cases/examples/lag-sticky.json
 
     The bound is what no assignment can beat; a move's part is what the group would lose without that one move.
     Exit status: 0 all cases were explained, 1 some could not be (stderr says why), 2 wrong usage.

@@ -7,7 +7,7 @@ gave to the group before, so neither side has a start of its own making.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from assignor.registry import strategy
+from assignor.strategies.registry import strategy
 from tests.benchmarks.assignor_clocks import Kafka
 from tests.benchmarks.assignor_groups import Shape, buckets, equal, windows
 

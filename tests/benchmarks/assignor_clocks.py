@@ -8,14 +8,14 @@ from typing import final
 
 import numpy as np
 
-from assignor.arrays import Int32s
-from assignor.assignment import Assignment
-from assignor.by_member import by_member
-from assignor.group import Group
-from assignor.handover import next_step
-from assignor.members import build_group
-from assignor.registry import strategy
-from assignor.topics import Topics
+from assignor.model.arrays import Int32s
+from assignor.model.assignment import Assignment
+from assignor.model.by_member import by_member
+from assignor.model.group import Group
+from assignor.model.members import build_group
+from assignor.model.topics import Topics
+from assignor.strategies.handover import next_step
+from assignor.strategies.registry import strategy
 from tests.benchmarks.assignor_groups import Shape
 from tests.benchmarks.timing import repeat
 from tests.oracle.kafka_assignors import KafkaAssignors

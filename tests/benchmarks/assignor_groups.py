@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from assignor.arrays import Floats, Int32s, Int64s
-from assignor.by_member import by_member
-from assignor.group import Group
-from assignor.members import Member, build_group
-from assignor.topics import Topics
+from assignor.model.arrays import Floats, Int32s, Int64s
+from assignor.model.by_member import by_member
+from assignor.model.group import Group
+from assignor.model.members import Member, build_group
+from assignor.model.topics import Topics
 
 GENERATION = 7
 _BUCKETS = 5

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from assignor.arrays import Int32s
-from assignor.group import Group
-from assignor.registry import strategy
-from assignor.verify import check
+from assignor.evaluation.validity import check
+from assignor.model.arrays import Int32s
+from assignor.model.group import Group
+from assignor.strategies.registry import strategy
 from tests.benchmarks.assignor_cases import COOPERATIVE, GRID, TABLE, Case
 from tests.benchmarks.assignor_clocks import FULL, QUICK, Kafka, from_arrays, from_objects
 from tests.benchmarks.assignor_groups import Shape, heavy_tailed_lag, heavy_tailed_rate

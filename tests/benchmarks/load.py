@@ -10,9 +10,13 @@ from dataclasses import dataclass, field
 
 from confluent_kafka import Producer
 
-from assignor.protocol.consumer import Assignment, Subscription, encode_assignment, encode_subscription
-from assignor.protocol.group_metadata import GroupMember, GroupMetadata, encode_group_metadata
-from assignor.protocol.offsets import OffsetCommitValue, encode_group_metadata_key, encode_offset_commit_value
+from assignor.protocol.kafka.consumer import Assignment, Subscription, encode_assignment, encode_subscription
+from assignor.protocol.kafka.group_metadata import GroupMember, GroupMetadata, encode_group_metadata
+from assignor.protocol.kafka.offsets import (
+    OffsetCommitValue,
+    encode_group_metadata_key,
+    encode_offset_commit_value,
+)
 from tests.support.broker import create_topics
 from tests.support.inject import RawRecord, commit_record, inject, offsets_partition
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from assignor.arrays import Int32s
-from assignor.drain import drain_s
-from assignor.group import Group
-from assignor.registry import STRATEGIES, RebalanceProtocol
+from assignor.evaluation.drain.time import drain_s
+from assignor.model.arrays import Int32s
+from assignor.model.group import Group
+from assignor.strategies.registry import STRATEGIES, RebalanceProtocol
 
 EVERY_S = 60
 _BAND = 0.9

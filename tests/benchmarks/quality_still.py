@@ -4,11 +4,11 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from assignor.drain import drain_s
-from assignor.drain_bound import lower_bound_s
-from assignor.group import Group
-from assignor.registry import STRATEGIES
-from assignor.verify import check
+from assignor.evaluation.drain.bound import lower_bound_s
+from assignor.evaluation.drain.time import drain_s
+from assignor.evaluation.validity import check
+from assignor.model.group import Group
+from assignor.strategies.registry import STRATEGIES
 from tests.benchmarks.quality_policies import FREE
 from tests.benchmarks.timing import p
 from tests.benchmarks.workloads_groups import KINDS, Kind, draw

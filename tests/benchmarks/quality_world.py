@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assignor.arrays import Bools, Floats, Int32s, Int64s
-from assignor.claims import UNCLAIMED, Ownership
-from assignor.group import Group
-from assignor.subscriptions import Subscriptions
-from assignor.topics import Topics
+from assignor.model.arrays import Bools, Floats, Int32s, Int64s
+from assignor.model.claims import UNCLAIMED, Ownership
+from assignor.model.group import Group
+from assignor.model.subscriptions import Subscriptions
+from assignor.model.topics import Topics
 from tests.benchmarks.quality_policies import EVERY_S, Policy
 from tests.benchmarks.workloads import CAPACITY, FRAME_S, Workload
 

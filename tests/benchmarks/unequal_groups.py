@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from assignor.even_counts import assign_unequal
+from assignor.strategies.sticky.unequal.solver import assign_unequal
 from tests.benchmarks.assignor_groups import Shape, buckets, windows
 
 _TOPICS = 100

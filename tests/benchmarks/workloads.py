@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from assignor.arrays import Bools, Floats, Int32s
+from assignor.model.arrays import Bools, Floats, Int32s
 
 FRAME_S = 10
 TOPICS, PARTITIONS_PER_TOPIC, MEMBERS = 4, 30, 12

@@ -5,9 +5,9 @@ from typing import Literal
 
 import numpy as np
 
-from assignor.arrays import Floats, Int64s
-from assignor.group import Group
-from assignor.registry import strategy
+from assignor.model.arrays import Floats, Int64s
+from assignor.model.group import Group
+from assignor.strategies.registry import strategy
 from tests.benchmarks.quality_world import array_group
 from tests.support.groups import owned_by
 

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from assignor.protocol.acks import Applied
-from assignor.registry import RebalanceProtocol
+from assignor.strategies.registry import RebalanceProtocol
 from pipeline.embedded import EmbeddedBroker
 from tests.support.follow_crew import Crew
 from tests.support.follow_plans import at_random

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from assignor.protocol.offsets import encode_group_metadata_key
+from assignor.protocol.kafka.offsets import encode_group_metadata_key
 from tests.fault.blind_driver import PARTITION
 from tests.support.broker import OFFSETS_TOPIC, produce
 from tests.support.cluster import ProxiedCluster, create_replicated_topics, proxied_cluster

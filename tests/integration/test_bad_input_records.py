@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
-from assignor.protocol.offsets import encode_group_metadata_key
+from assignor.protocol.kafka.offsets import encode_group_metadata_key
 from pipeline.config_model import GroupRule
 from pipeline.embedded import EmbeddedBroker
 from tests.support.broker import OFFSETS_TOPIC, create_offsets_topic, create_topics, produce, small_broker

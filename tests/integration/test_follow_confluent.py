@@ -9,12 +9,12 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from assignor.clients.confluent import Follower, NotOwnedError, TransactionsUnsupportedError
-from assignor.clients.confluent_config import FollowerConfigError
-from assignor.clients.confluent_group import generation_of
+from assignor.clients.confluent.config import FollowerConfigError
+from assignor.clients.confluent.group import generation_of
 from assignor.protocol.acks import Accepted, Applied, Refused, Release, Taken, Void
-from assignor.protocol.group_metadata import decode_group_metadata
-from assignor.protocol.offsets import group_id_of, record_type_of
-from assignor.protocol.record_types import RecordType
+from assignor.protocol.kafka.group_metadata import decode_group_metadata
+from assignor.protocol.kafka.offsets import group_id_of, record_type_of
+from assignor.protocol.kafka.record_types import RecordType
 from pipeline.embedded import EmbeddedBroker
 from tests.support.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC, create_topics
 from tests.support.follow_crew import Crew

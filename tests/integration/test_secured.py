@@ -12,7 +12,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
 from typer.testing import CliRunner
 
 from assignor.clients.confluent import Follower
-from assignor.clients.confluent_config import FollowerConfigError
+from assignor.clients.confluent.config import FollowerConfigError
 from pipeline import cluster
 from pipeline.cli import app
 from pipeline.config_model import ControlConfig, KafkaConfig, SourceConfig

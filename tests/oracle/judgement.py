@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assignor.arrays import Int32s
-from assignor.assignment import Assignment
 from assignor.errors import InvalidAssignmentError
-from assignor.group import Group
-from assignor.verify import check
+from assignor.evaluation.validity import check
+from assignor.model.arrays import Int32s
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
 from tests.oracle.kafka_assignors import ByMember, Document, KafkaAssignors, KafkaError
 from tests.support import literal_rules
 

@@ -18,7 +18,7 @@ from pipeline.errors import MissingDependencyError
 from pipeline.java import find_java
 
 Document: TypeAlias = dict[str, Any]
-"""A JSON case: topics, members, racks, as `assignor.case_input` reads them."""
+"""A JSON case: topics, members, racks, as `assignor.cases.input` reads them."""
 
 ByMember: TypeAlias = dict[str, dict[str, list[int]]]
 """Partition numbers by topic, by member."""

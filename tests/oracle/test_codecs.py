@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assignor.protocol import sticky
-from assignor.protocol.consumer import (
+from assignor.protocol.kafka import sticky
+from assignor.protocol.kafka.consumer import (
     Assignment,
     Subscription,
     decode_assignment,

@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import pytest
 
-from assignor.assignment import Assignment
-from assignor.case_input import read_case
-from assignor.group import Group
-from assignor.handover import next_step
-from assignor.registry import strategy
-from assignor.verify import check
+from assignor.cases.input import read_case
+from assignor.evaluation.validity import check
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
+from assignor.strategies.handover import next_step
+from assignor.strategies.registry import strategy
 from tests.oracle.judgement import InvalidResultError, kafkas_settled, kafkas_target, merit
 from tests.oracle.kafka_assignors import Document, KafkaAssignors
 from tests.support.groups import owned_by

@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 
-from assignor.case_input import read_case
-from assignor.cases import run_case
-from assignor.registry import strategy
-from assignor.verify import check
+from assignor.cases.input import read_case
+from assignor.cases.run import run_case
+from assignor.evaluation.validity import check
+from assignor.strategies.registry import strategy
 from tests.oracle.groups import MANY, hostile
 from tests.oracle.kafka_assignors import ByMember, Document, KafkaAssignors
 

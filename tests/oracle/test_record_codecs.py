@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor.protocol.group_metadata import (
+from assignor.protocol.kafka.group_metadata import (
     GroupMember,
     GroupMetadata,
     decode_group_metadata,
     encode_group_metadata,
 )
-from assignor.protocol.offsets import (
+from assignor.protocol.kafka.offsets import (
     MAX_TIMESTAMP_MS,
     OffsetCommitKey,
     OffsetCommitValue,

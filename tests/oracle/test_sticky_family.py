@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor.assignment import Assignment
-from assignor.case_input import read_case
-from assignor.group import Group
-from assignor.registry import strategy
+from assignor.cases.input import read_case
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
+from assignor.strategies.registry import strategy
 from tests.oracle.groups import MANY, churned, hostile, orderly
 from tests.oracle.judgement import (
     InvalidResultError,

@@ -2,13 +2,13 @@
 
 from confluent_kafka import Consumer, TopicPartition
 
-from assignor.protocol.offsets import (
+from assignor.protocol.kafka.offsets import (
     decode_offset_commit_key,
     decode_offset_commit_value,
     group_id_of,
     record_type_of,
 )
-from assignor.protocol.record_types import OFFSET_COMMIT_TYPES
+from assignor.protocol.kafka.record_types import OFFSET_COMMIT_TYPES
 from tests.support.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC
 
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from assignor.assignment import Assignment
-from assignor.group import Group
-from assignor.registry import strategy
-from assignor.verify import check
+from assignor.evaluation.validity import check
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
+from assignor.strategies.registry import strategy
 from tests.support.groups import group, member
 
 FREE = {"move_cost_s": 0.0, "floor_s": 0.0, "min_gain": 0.0, "move_pause_s": 0.0}

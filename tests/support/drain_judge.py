@@ -2,7 +2,7 @@
 
 import math
 
-from assignor.group import Group
+from assignor.model.group import Group
 
 
 def soonest_s(group: Group, *, max_moves: int | None = None, move_cost_s: float = 0.0) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from assignor.group import Group
+from assignor.model.group import Group
 from tests.support.groups import group, member
 
 _MOST_PARTITIONS = (3, 6, 15, 60)

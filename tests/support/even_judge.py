@@ -8,8 +8,8 @@ from math import comb
 
 import numpy as np
 
-from assignor.assignment import Assignment
-from assignor.group import Group
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
 from tests.support.literal_rules import subscribers
 
 

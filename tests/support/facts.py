@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from assignor.lag import UNKNOWN
-from assignor.plan_facts import GroupFacts, MemberFacts, PartitionFacts, Rules
-from assignor.plan_guards import Guards
+from pipeline.lag.lag import UNKNOWN
+from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
+from pipeline.planning.guards import Guards
 
 NOW_MS = 1_700_000_000_000
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from confluent_kafka import Producer, TopicPartition
 
 from assignor.clients.confluent import Follower
-from assignor.clients.follower_state import FollowerState
+from assignor.clients.follower.state import FollowerState
 from assignor.protocol import control
 from assignor.protocol.acks import Applied
 from tests.support.acks_topic import read_acks

@@ -2,7 +2,8 @@
 
 from typing import Any, TypeVar
 
-from assignor.clients.follower_state import (
+from assignor.clients.follower.rules import advance
+from assignor.clients.follower.state import (
     AcksSeen,
     Action,
     Assigned,
@@ -15,7 +16,6 @@ from assignor.clients.follower_state import (
     Tick,
     Write,
 )
-from assignor.clients.follower_state_rules import advance
 from assignor.protocol.acks import Accepted, AnyAck, Release, Taken
 from tests.support.follow_plans import CLUSTER, GROUP, plan
 

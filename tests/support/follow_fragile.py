@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 
 from assignor.clients.confluent import Follower
-from assignor.clients.follower_state import (
+from assignor.clients.follower.state import (
     Action,
     Assign,
     Commit,

@@ -6,7 +6,7 @@ busy with a record while that file is there; `plain` for no follower at all, `ne
 consumer; `follower` for its follower; `control` for a control topic of its own.
 """
 
-from assignor.clients import follower_state_rules
+from assignor.clients.follower import rules as follower_state_rules
 from tests.support.follow_fragile import Fragile, forget
 from tests.support.follow_log import OPTIONS
 from tests.support.follow_plain import New, Plain

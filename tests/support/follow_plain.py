@@ -7,7 +7,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from assignor.clients.confluent_group import generation_of
+from assignor.clients.confluent.group import generation_of
 from tests.support.follow_log import note
 
 Listener = Callable[[list[TopicPartition]], object]

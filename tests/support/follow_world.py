@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from assignor.clients import follower_state_rules
-from assignor.clients.follower_state import (
+from assignor.clients.follower import rules as follower_state_rules
+from assignor.clients.follower.state import (
     AcksSeen,
     Action,
     Assign,

@@ -1,14 +1,14 @@
 """Group metadata as a coordinator writes it, for groups that nobody runs: into the offsets topic by `inject`."""
 
-from assignor.protocol.consumer import (
+from assignor.protocol.kafka.consumer import (
     Assignment,
     Subscription,
     TopicPartitions,
     encode_assignment,
     encode_subscription,
 )
-from assignor.protocol.group_metadata import GroupMember, GroupMetadata, encode_group_metadata
-from assignor.protocol.offsets import encode_group_metadata_key
+from assignor.protocol.kafka.group_metadata import GroupMember, GroupMetadata, encode_group_metadata
+from assignor.protocol.kafka.offsets import encode_group_metadata_key
 from tests.support.inject import RawRecord, commit_record, offsets_partition
 
 

@@ -7,12 +7,12 @@ from itertools import islice
 import numpy as np
 from hypothesis import strategies as st
 
-from assignor.assignment import Assignment
-from assignor.claims import UNCLAIMED, Ownership
-from assignor.group import Group
-from assignor.members import Member, build_group
-from assignor.subscriptions import Subscriptions
-from assignor.topics import Topics
+from assignor.model.assignment import Assignment
+from assignor.model.claims import UNCLAIMED, Ownership
+from assignor.model.group import Group
+from assignor.model.members import Member, build_group
+from assignor.model.subscriptions import Subscriptions
+from assignor.model.topics import Topics
 
 TOPIC_NAMES = ("a", "b", "clicks", "\U0001f600", "\ue000")
 MEMBER_IDS = ("m1", "m10", "m2", "Z", "\U0001f600", "\ue000", "kafka-1")

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from assignor.protocol.offsets import (
+from assignor.protocol.kafka.offsets import (
     OffsetCommitKey,
     OffsetCommitValue,
     encode_offset_commit_key,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from assignor.arrays import Int64s
-from assignor.group import Group
+from assignor.model.arrays import Int64s
+from assignor.model.group import Group
 
 
 def spread_bounds(group: Group) -> Int64s:

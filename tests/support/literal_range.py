@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
-from assignor.group import Group
+from assignor.model.group import Group
 from tests.support.literal_rules import pids_of, subscribers
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from assignor.claims import Claims
-from assignor.group import Group
+from assignor.model.claims import Claims
+from assignor.model.group import Group
 
 
 def subscribers(group: Group, topic: int) -> list[int]:

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from assignor import commit_window, samples
-from assignor.arrays import Int64s
-from assignor.commit_window import CommitWindow
-from assignor.lag import UNKNOWN
-from assignor.samples import Samples
+from assignor.model.arrays import Int64s
+from pipeline.lag import commit_window, samples
+from pipeline.lag.commit_window import CommitWindow
+from pipeline.lag.lag import UNKNOWN
+from pipeline.lag.samples import Samples
 
 Sample = tuple[int, int]
 Commit = tuple[int, int, int | None]

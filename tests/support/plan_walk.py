@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from assignor.plan_facts import AckFacts, Decision, Published, Rules
-from assignor.plan_state import FRESH, GroupState, from_json, to_json
 from assignor.protocol.commands import Orders
 from assignor.protocol.ranges import parse_ranges
-from assignor.recommend import decide
+from pipeline.planning.decide import decide
+from pipeline.planning.facts import AckFacts, Decision, Published, Rules
+from pipeline.planning.state import FRESH, GroupState, from_json, to_json
 from tests.support.facts import NOW_MS, RULES, group, partitions
 
 Held = Mapping[str, Mapping[str, tuple[int, ...]]]

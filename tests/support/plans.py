@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from assignor.clients.leader import Joined
-from assignor.clients.user_data import NO_EPOCH, Standing, encode_standing
-from assignor.protocol.consumer import TopicPartitions
+from assignor.clients.plugin.leader import Joined
+from assignor.clients.plugin.user_data import NO_EPOCH, Standing, encode_standing
 from assignor.protocol.control import ControlMember, ControlReasons, ControlRecord
-from assignor.protocol.sticky import Claims
+from assignor.protocol.kafka.consumer import TopicPartitions
+from assignor.protocol.kafka.sticky import Claims
 
 FOREVER_MS = 253_402_300_799_999
 

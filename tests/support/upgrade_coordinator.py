@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from assignor.errors import NoCommonAssignorError
-from assignor.protocol_choice import select_assignor
-from assignor.protocol_upgrade import Partition
+from assignor.strategies.selection import select_assignor
+from assignor.strategies.upgrade import Partition
 
 Shares: TypeAlias = Mapping[str, frozenset[Partition]]
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from assignor.arrays import Bools
-from assignor.group import Group
-from assignor.handover import next_step
-from assignor.protocol_choice import Mode
-from assignor.protocol_upgrade import Partition, Phase, RebalancingMember
-from assignor.registry import RebalanceProtocol, strategy
-from assignor.verify import check
+from assignor.evaluation.validity import check
+from assignor.model.arrays import Bools
+from assignor.model.group import Group
+from assignor.strategies.handover import next_step
+from assignor.strategies.registry import RebalanceProtocol, strategy
+from assignor.strategies.selection import Mode
+from assignor.strategies.upgrade import Partition, Phase, RebalancingMember
 from tests.support.groups import group, member
 from tests.support.upgrade_coordinator import Coordinator, Fault, Joined, Joining, Shares, Synced
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import assignor
-from assignor.cases import run_lines
-from assignor.registry import STRATEGIES
+from assignor.cases.run import run_lines
+from assignor.strategies.registry import STRATEGIES
 from tests.support.groups import Description, descriptions
 
-SCHEMA = json.loads((Path(assignor.__file__).parent / "case.schema.json").read_text())
+SCHEMA = json.loads((Path(assignor.__file__).parent / "cases" / "case.schema.json").read_text())
 ANSWERS = jsonschema.Draft202012Validator({"$ref": "#/$defs/answer", "$defs": SCHEMA["$defs"]})
 CASES = jsonschema.Draft202012Validator(SCHEMA)
 

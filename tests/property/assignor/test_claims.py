@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor.claims import Claims, resolve
+from assignor.model.claims import Claims, resolve
 from tests.support import literal_rules
 
 TRIPLES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(-1, 2)), max_size=30)

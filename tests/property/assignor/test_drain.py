@@ -9,15 +9,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from assignor import verify
-from assignor.assignment import Assignment
-from assignor.drain import drain_s, lag_imbalance
-from assignor.drain_bound import lower_bound_s
-from assignor.drain_price import Price
-from assignor.drain_report import report
-from assignor.drain_shares import shares_bound
-from assignor.drain_work import Work
-from assignor.group import Group
+from assignor.evaluation import validity
+from assignor.evaluation.drain.bound import lower_bound_s
+from assignor.evaluation.drain.cost import Price
+from assignor.evaluation.drain.report import report
+from assignor.evaluation.drain.shares import shares_bound
+from assignor.evaluation.drain.time import drain_s, lag_imbalance
+from assignor.evaluation.drain.work import Work
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
 from tests.support.drain_groups import lagging_groups
 from tests.support.drain_judge import soonest_s
 from tests.support.groups import Description, descriptions, group, member
@@ -115,7 +115,7 @@ def test_report_says_how_the_group_would_be_without_each_move(built: Group, data
     eligible = [built.subscriptions.of_topic(t).tolist() or [-1] for t in built.topics.topic_of]
     to = np.array([data.draw(st.sampled_from(readers)) for readers in eligible], np.int32)
     target = Assignment.complete(built, to)
-    verify.check(built, target)
+    validity.check(built, target)
 
     for move in report(built, target).moves:
         if move.without_s is not None:

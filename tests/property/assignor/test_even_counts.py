@@ -5,11 +5,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from assignor import verify
-from assignor.assignment import Assignment
 from assignor.errors import InvalidAssignmentError
-from assignor.even_counts import assign_unequal
-from assignor.group import Group
+from assignor.evaluation import validity
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
+from assignor.strategies.sticky.unequal.solver import assign_unequal
 from tests.support.even_groups import unequal_groups
 from tests.support.even_judge import best, has_better_exchange, n_count_vectors
 from tests.support.groups import Description, by_name, descriptions, owned_by
@@ -23,7 +23,7 @@ def test_no_assignment_has_more_even_counts_or_as_even_ones_with_fewer_moves(
     group = description.build()
     assume(n_count_vectors(group) <= 1000)
 
-    verdict = verify.check(group, assign_unequal(group), even="optimal")
+    verdict = validity.check(group, assign_unequal(group), even="optimal")
 
     counts, kept = best(group)
     assert sorted(verdict.counts.tolist(), reverse=True) == counts
@@ -35,7 +35,7 @@ def test_no_assignment_has_more_even_counts_or_as_even_ones_with_fewer_moves(
 def test_no_exchange_of_partitions_improves_the_result(group: Group) -> None:
     assignment = assign_unequal(group)
 
-    verify.check(group, assignment, even="optimal")
+    validity.check(group, assignment, even="optimal")
     assert not has_better_exchange(group, assignment)
 
 
@@ -49,7 +49,7 @@ def test_result_after_some_churn_cannot_be_improved(group: Group, seed: int) -> 
 
     again = assign_unequal(changed)
 
-    verify.check(changed, again, even="optimal")
+    validity.check(changed, again, even="optimal")
     assert not has_better_exchange(changed, again)
 
 
@@ -59,7 +59,7 @@ def test_result_is_kept_as_it_is(group: Group) -> None:
 
     again = assign_unequal(settled)
 
-    verdict = verify.check(settled, again, even="optimal")
+    verdict = validity.check(settled, again, even="optimal")
     assert verdict.moves == 0
 
 
@@ -69,7 +69,7 @@ def test_order_of_the_input_does_not_matter(description: Description) -> None:
 
     assignment = assign_unequal(group)
 
-    verify.check(group, assignment, even="optimal")
+    validity.check(group, assignment, even="optimal")
     assert by_name(turned, assign_unequal(turned)) == by_name(group, assignment)
 
 
@@ -79,8 +79,8 @@ def test_equal_subscriptions_give_counts_within_one(description: Description) ->
 
     assignment = assign_unequal(group)
 
-    verify.check(group, assignment, even="group")
-    verify.check(group, assignment, even="optimal")
+    validity.check(group, assignment, even="group")
+    validity.check(group, assignment, even="optimal")
 
 
 @given(group=unequal_groups(), seed=st.integers(0, 2**32 - 1))
@@ -94,11 +94,11 @@ def test_certificate_refuses_exactly_the_counts_that_can_be_evened(group: Group,
     other[pid] = rng.choice(group.subscriptions.of_topic(int(group.topics.topic_of[pid])))
     changed = Assignment.complete(group, other)
 
-    most_even = verify.check(group, assignment, even="optimal").counts
-    counts = verify.check(group, changed).counts
+    most_even = validity.check(group, assignment, even="optimal").counts
+    counts = validity.check(group, changed).counts
 
     if (np.sort(counts) == np.sort(most_even)).all():
-        verify.check(group, changed, even="optimal")
+        validity.check(group, changed, even="optimal")
     else:
         with pytest.raises(InvalidAssignmentError, match="less even than possible"):
-            verify.check(group, changed, even="optimal")
+            validity.check(group, changed, even="optimal")

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignor import lag_aware, sticky, verify
-from assignor.assignment import Assignment
-from assignor.drain import drain_s
-from assignor.drain_bound import lower_bound_s
-from assignor.group import Group
+from assignor.evaluation import validity
+from assignor.evaluation.drain.bound import lower_bound_s
+from assignor.evaluation.drain.time import drain_s
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
+from assignor.strategies import lag_aware
+from assignor.strategies.sticky import strategy as sticky
 from tests.support.drain_groups import FREE, lag_sticky, lagging_groups, moved, owned
 from tests.support.drain_judge import soonest_s
 from tests.support.groups import Description, by_name, descriptions, owned_by
@@ -42,7 +44,7 @@ def test_plan_keeps_to_the_budget_is_never_later_and_above_the_bound(
 ) -> None:
     target = lag_sticky(group, max_moves=max_moves, **options)
 
-    verify.check(group, target)
+    validity.check(group, target)
     before_s, bound_s = drain_s(group, group.owner), lower_bound_s(group)
     assert before_s is not None
     assert bound_s is not None
@@ -55,7 +57,7 @@ def test_plan_keeps_to_the_budget_is_never_later_and_above_the_bound(
 def test_with_every_move_it_is_no_later_than_other_strategies(group: Group) -> None:
     target = lag_sticky(group, max_moves=group.n_partitions, **FREE)
 
-    verify.check(group, target)
+    validity.check(group, target)
     others = (lag_aware.assign(group), lag_aware.assign(group, scope="group"), sticky.assign(group))
     assert time_s(group, target) <= min(time_s(group, other) for other in others) * (1 + 1e-9)
 
@@ -68,7 +70,7 @@ def test_applied_plan_is_not_moved_again(group: Group, options: dict[str, Any]) 
 
     again = lag_sticky(applied, max_moves=group.n_partitions, **options)
 
-    verify.check(applied, again)
+    validity.check(applied, again)
     assert again.member.tolist() == target.member.tolist()
 
 
@@ -80,7 +82,7 @@ def test_order_of_the_input_does_not_matter(description: Description) -> None:
 
     target = lag_sticky(group, **options)
 
-    verify.check(group, target)
+    validity.check(group, target)
     assert by_name(turned, lag_sticky(turned, **options)) == by_name(group, target)
 
 
@@ -89,8 +91,8 @@ def test_order_of_the_input_does_not_matter(description: Description) -> None:
 def test_count_cap_holds_whenever_it_can(group: Group, cap: int) -> None:
     target = lag_sticky(group, count_cap=cap, **FREE)
 
-    counts = verify.check(group, target).counts
-    least = int(verify.check(group, sticky.assign(group)).counts.max(initial=0))
+    counts = validity.check(group, target).counts
+    least = int(validity.check(group, sticky.assign(group)).counts.max(initial=0))
     assert counts.max(initial=0) <= max(cap, least)
 
 
@@ -99,8 +101,8 @@ def test_count_cap_holds_whenever_it_can(group: Group, cap: int) -> None:
 def test_even_counts_are_those_of_sticky(group: Group) -> None:
     target = lag_sticky(group, counts="even", **FREE)
 
-    counts = verify.check(group, target).counts
-    assert sorted(counts) == sorted(verify.check(group, sticky.assign(group)).counts)
+    counts = validity.check(group, target).counts
+    assert sorted(counts) == sorted(validity.check(group, sticky.assign(group)).counts)
 
 
 @FEW
@@ -111,8 +113,8 @@ def test_monotone_plan_is_not_later_with_one_move_more(group: Group, max_moves: 
     less = lag_sticky(group, max_moves=max_moves, **options)
     more = lag_sticky(group, max_moves=max_moves + 1, **options)
 
-    verify.check(group, less)
-    verify.check(group, more)
+    validity.check(group, less)
+    validity.check(group, more)
     assert time_s(group, more) <= time_s(group, less) * (1 + 1e-9)
 
 
@@ -133,7 +135,7 @@ def test_plans_are_close_to_the_best_there_is(max_moves: int, heavy: bool) -> No
 
         target = lag_sticky(group, max_moves=max_moves, **FREE)
 
-        verify.check(group, target)
+        validity.check(group, target)
         best_s, bound_s = soonest_s(group, max_moves=max_moves), lower_bound_s(group)
         assert bound_s is not None
         assert bound_s <= best_s * (1 + 1e-9)
@@ -154,7 +156,7 @@ def test_plan_is_not_far_from_the_best_there_is(group: Group, max_moves: int, pr
 
     target = lag_sticky(group, max_moves=max_moves, **options)
 
-    verify.check(group, target)
+    validity.check(group, target)
     best_s = soonest_s(group, max_moves=max_moves, move_cost_s=price_s)
     found_s = time_s(group, target) + price_s * moved(group, target)
     assert found_s >= best_s * (1 - 1e-9)

@@ -8,16 +8,16 @@ from typing import TypeAlias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignor.clients import leader
 from assignor.clients.control import misfit, spread, targets
-from assignor.clients.user_data import Standing, encode_standing
-from assignor.plan_facts import AckFacts, Decision
-from assignor.plan_state import PlanState, to_json
+from assignor.clients.plugin import leader
+from assignor.clients.plugin.user_data import Standing, encode_standing
 from assignor.protocol.acks import MAX_INT32
 from assignor.protocol.control import ControlRecord, decode
+from assignor.protocol.kafka.sticky import Claims
 from assignor.protocol.ranges import parse_ranges
-from assignor.protocol.sticky import Claims
-from assignor.registry import strategy
+from assignor.strategies.registry import strategy
+from pipeline.planning.facts import AckFacts, Decision
+from pipeline.planning.state import PlanState, to_json
 from tests.support.facts import NO_GUARDS, RULES
 from tests.support.plan_walk import Held, Walk
 

@@ -11,9 +11,9 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from assignor.protocol_choice import DEFAULT_ASSIGNORS
-from assignor.protocol_upgrade import Partition, Phase, RebalancingMember
-from assignor.registry import RebalanceProtocol
+from assignor.strategies.registry import RebalanceProtocol
+from assignor.strategies.selection import DEFAULT_ASSIGNORS
+from assignor.strategies.upgrade import Partition, Phase, RebalancingMember
 from tests.support.upgrade_group import PARTITIONS, SimulatedGroup
 
 Step: TypeAlias = Callable[[SimulatedGroup], None]

@@ -5,8 +5,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignor import range_assignor, roundrobin, verify
-from assignor.members import build_group
+from assignor.evaluation import validity
+from assignor.model.members import build_group
+from assignor.strategies import roundrobin
+from assignor.strategies.range import strategy as range_assignor
 from tests.support import literal_range
 from tests.support.groups import Description, descriptions
 from tests.support.literal_rules import pids_of
@@ -30,7 +32,7 @@ def test_range_equals_kafkas_rule_partition_by_partition(
 
     assignment = range_assignor.assign(group)
 
-    verify.check(group, assignment, even="topic")
+    validity.check(group, assignment, even="topic")
     of_topic = {name: [of_pid[pid] for pid in pids_of(group, t)] for t, name in enumerate(group.topics.names)}
     racks = {m.member_id: m.rack or "" for m in members}
     assert assignment.member.tolist() == literal_range.range_assignor(group, racks, of_topic)
@@ -42,7 +44,7 @@ def test_roundrobin_equals_kafkas_rule_partition_by_partition(description: Descr
 
     assignment = roundrobin.assign(group)
 
-    verify.check(group, assignment)
+    validity.check(group, assignment)
     assert assignment.member.tolist() == literal_range.roundrobin(group)
 
 
@@ -50,4 +52,4 @@ def test_roundrobin_equals_kafkas_rule_partition_by_partition(description: Descr
 def test_roundrobin_counts_differ_by_one_when_subscriptions_are_equal(description: Description) -> None:
     group = description.build()
 
-    verify.check(group, roundrobin.assign(group), even="group")
+    validity.check(group, roundrobin.assign(group), even="group")

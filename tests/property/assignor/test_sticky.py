@@ -6,14 +6,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor import cooperative_sticky, sticky, verify
-from assignor.assignment import Assignment
-from assignor.by_member import by_member
-from assignor.group import Group
-from assignor.handover import next_step
-from assignor.members import Member
-from assignor.protocol.consumer import Subscription
-from assignor.protocol.sticky import claims_of
+from assignor.evaluation import validity
+from assignor.model.assignment import Assignment
+from assignor.model.by_member import by_member
+from assignor.model.group import Group
+from assignor.model.members import Member
+from assignor.protocol.kafka.consumer import Subscription
+from assignor.protocol.kafka.sticky import claims_of
+from assignor.strategies.handover import next_step
+from assignor.strategies.sticky import cooperative as cooperative_sticky
+from assignor.strategies.sticky import strategy as sticky
 from tests.support.groups import Description, by_name, descriptions, group, member, owned_by
 
 
@@ -29,7 +31,7 @@ def settled(description: Description) -> Description:
 def test_target_is_valid_complete_and_as_even_as_subscriptions_allow(description: Description) -> None:
     built = description.build()
 
-    verify.check(built, sticky.assign(built), even="optimal")
+    validity.check(built, sticky.assign(built), even="optimal")
 
 
 @given(description=descriptions())
@@ -38,7 +40,7 @@ def test_order_of_members_and_topics_does_not_matter(description: Description) -
 
     target = sticky.assign(built)
 
-    verify.check(built, target, even="optimal")
+    validity.check(built, target, even="optimal")
     assert by_name(turned, sticky.assign(turned)) == by_name(built, target)
 
 
@@ -46,7 +48,7 @@ def test_order_of_members_and_topics_does_not_matter(description: Description) -
 def test_its_own_result_is_not_moved(description: Description) -> None:
     built = settled(description).build()
 
-    verdict = verify.check(built, sticky.assign(built), even="optimal")
+    verdict = validity.check(built, sticky.assign(built), even="optimal")
 
     assert verdict.moves == 0
 
@@ -59,7 +61,7 @@ def test_member_that_joins_is_the_only_one_to_gain(description: Description) -> 
 
     target = sticky.assign(built)
 
-    verify.check(built, target, even="group")
+    validity.check(built, target, even="group")
     moved = (target.member != built.owner) & (built.owner >= 0)
     assert set(target.member[moved]) <= {built.member_ids.index("newcomer")}
 
@@ -69,7 +71,7 @@ def test_member_that_leaves_is_the_only_one_to_lose(description: Description) ->
     before = settled(description)
     built = replace(before, members=before.members[1:]).build()
 
-    verdict = verify.check(built, sticky.assign(built), even="group")
+    verdict = validity.check(built, sticky.assign(built), even="group")
 
     assert verdict.kept == int((built.owner >= 0).sum())
 
@@ -82,7 +84,7 @@ def test_first_step_gives_a_partition_to_one_who_reads_it_or_when_nobody_does(
 
     given_out = next_step(built, cooperative_sticky.assign(built))
 
-    verify.check(built, given_out)
+    validity.check(built, given_out)
     claimants = _claimants(description, built)
     for member_id, partitions in by_name(built, given_out).items():
         for name in partitions:
@@ -99,8 +101,8 @@ def test_two_steps_reach_a_target_as_good_as_the_first(description: Description)
     second = next_step(revoked, second_target)
 
     assert second.member.tolist() == second_target.member.tolist()
-    planned = verify.check(built, first_target, even="optimal")
-    reached = verify.check(built, second, even="optimal")
+    planned = validity.check(built, first_target, even="optimal")
+    reached = validity.check(built, second, even="optimal")
     assert sorted(reached.counts) == sorted(planned.counts)
     assert reached.kept == planned.kept
 
@@ -112,7 +114,7 @@ def test_pinned_target_is_what_two_steps_reach(description: Description) -> None
 
     second = next_step(owned_by(built, next_step(built, target)), target)
 
-    verify.check(built, second, even="optimal")
+    validity.check(built, second, even="optimal")
     assert second.member.tolist() == target.member.tolist()
 
 
@@ -138,7 +140,7 @@ def test_no_claim_stops_the_assignor(sent: list[Subscription], protocol: str) ->
         ),
     )
 
-    verify.check(built, sticky.assign(built), even="optimal")
+    validity.check(built, sticky.assign(built), even="optimal")
 
 
 @given(description=descriptions())
@@ -153,7 +155,7 @@ def test_names_of_an_assignment_say_what_its_array_says(description: Description
         for topic, numbers in topics.items():
             t = built.topics.names.index(topic)
             member_of[built.topics.offsets[t] + np.array(numbers)] = built.member_ids.index(member_id)
-    verify.check(built, Assignment.complete(built, member_of), even="optimal")
+    validity.check(built, Assignment.complete(built, member_of), even="optimal")
     assert member_of.tolist() == target.member.tolist()
 
 

@@ -7,11 +7,12 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor import cooperative_sticky, verify
-from assignor.assignment import Assignment, Unassigned
-from assignor.by_member import Placed, by_member
-from assignor.group import Group
-from assignor.handover import next_step
+from assignor.evaluation import validity
+from assignor.model.assignment import Assignment, Unassigned
+from assignor.model.by_member import Placed, by_member
+from assignor.model.group import Group
+from assignor.strategies.handover import next_step
+from assignor.strategies.sticky import cooperative as cooperative_sticky
 from tests.support.groups import group, member
 
 TOPICS = ("a", "b", "c")
@@ -61,7 +62,7 @@ class World:
         """One generation; a member whose bit is set does not hear of it and goes on as before."""
         built = self.group()
         given_out = next_step(built, cooperative_sticky.assign(built))
-        verify.check(built, given_out)
+        validity.check(built, given_out)
         self.generation += 1
         placed = by_member(built, given_out.member)
         may_read = {name: live.reading() for name, live in self.members.items()}
@@ -111,7 +112,7 @@ def test_two_quiet_rebalances_reach_the_target_and_the_third_moves_nothing(
     third = world.rebalance()
 
     built = world.group()
-    verdict = verify.check(built, second, even="optimal")
+    verdict = validity.check(built, second, even="optimal")
     assert verdict.moves == 0
     assert third.member.tolist() == second.member.tolist()
 

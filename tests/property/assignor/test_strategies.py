@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor import constrained_sticky, lag_aware, verify
-from assignor.handover import next_step
-from assignor.registry import STRATEGIES, Strategy
+from assignor.evaluation import validity
+from assignor.strategies import lag_aware
+from assignor.strategies.handover import next_step
+from assignor.strategies.registry import STRATEGIES, Strategy
+from assignor.strategies.sticky import constrained as constrained_sticky
 from tests.support import literal_rules
 from tests.support.groups import Description, by_name, descriptions, member, owned_by
 from tests.support.groups import group as build
@@ -22,7 +24,7 @@ SCOPES = pytest.mark.parametrize("scope", ["topic", "group"])
 def test_assignment_is_valid_and_complete(strategy: Strategy, description: Description) -> None:
     group = description.build()
 
-    verify.check(group, strategy.assign(group, {}))
+    validity.check(group, strategy.assign(group, {}))
 
 
 @EVERY_STRATEGY
@@ -32,7 +34,7 @@ def test_order_of_the_input_does_not_matter(strategy: Strategy, description: Des
 
     assignment = strategy.assign(group, {})
 
-    verify.check(group, assignment)
+    validity.check(group, assignment)
     assert by_name(turned, strategy.assign(turned, {})) == by_name(group, assignment)
 
 
@@ -45,8 +47,8 @@ def test_hand_over_ends_after_its_second_step(strategy: Strategy, description: D
     first = next_step(group, target, by_number=strategy.joins)
     second = next_step(owned_by(group, first), target, by_number=strategy.joins)
 
-    verify.check(group, first)
-    verify.check(group, second)
+    validity.check(group, first)
+    validity.check(group, second)
     assert second.member.tolist() == target.member.tolist()
 
 
@@ -59,7 +61,7 @@ def test_first_step_gives_out_only_what_nobody_else_may_be_reading(
 
     first = next_step(group, strategy.assign(group, {}))
 
-    verify.check(group, first)
+    validity.check(group, first)
     given_out = first.member >= 0
     holder = group.ownership.holder[given_out]
     assert not group.ownership.contested[given_out].any()
@@ -75,7 +77,7 @@ def test_lag_aware_equals_the_rule_partition_by_partition(
 
     assignment = lag_aware.assign(group, scope=scope)
 
-    verify.check(group, assignment, even="topic")
+    validity.check(group, assignment, even="topic")
     assert assignment.member.tolist() == literal_rules.lag_aware(group, scope)
 
 
@@ -89,7 +91,7 @@ def test_lag_aware_equals_the_rule_on_both_sides_of_the_switch_to_arrays(
 
     assignment = lag_aware.assign(group, scope=scope)
 
-    verify.check(group, assignment, even="topic")
+    validity.check(group, assignment, even="topic")
     assert assignment.member.tolist() == literal_rules.lag_aware(group, scope)
 
 
@@ -99,7 +101,7 @@ def test_lag_aware_totals_of_a_topic_stay_within_the_certificate(description: De
 
     assignment = lag_aware.assign(group)
 
-    verify.check(group, assignment, even="topic")
+    validity.check(group, assignment, even="topic")
     for t, bound in enumerate(spread_bounds(group).tolist()):
         pids = list(literal_rules.pids_of(group, t))
         totals = np.bincount(
@@ -116,7 +118,7 @@ def test_lag_aware_group_totals_stay_within_the_widest_certificate(description: 
 
     assignment = lag_aware.assign(group, scope="group")
 
-    verify.check(group, assignment, even="topic")
+    validity.check(group, assignment, even="topic")
     assigned = assignment.member >= 0
     totals = np.bincount(assignment.member[assigned], weights=group.lag[assigned], minlength=group.n_members)
     assert not assigned.any() or np.ptp(totals) <= spread_bounds(group).max()
@@ -128,7 +130,7 @@ def test_constrained_sticky_equals_the_rule_partition_by_partition(description: 
 
     assignment = constrained_sticky.assign(group)
 
-    verify.check(group, assignment, even="group")
+    validity.check(group, assignment, even="group")
     assert assignment.member.tolist() == literal_rules.constrained_sticky(group)
 
 
@@ -136,7 +138,7 @@ def test_constrained_sticky_equals_the_rule_partition_by_partition(description: 
 def test_constrained_sticky_keeps_as_many_partitions_as_even_counts_allow(description: Description) -> None:
     group = description.build()
 
-    verdict = verify.check(group, constrained_sticky.assign(group), even="group")
+    verdict = validity.check(group, constrained_sticky.assign(group), even="group")
 
     assert verdict.kept == literal_rules.most_kept_with_even_counts(group)
 
@@ -146,7 +148,7 @@ def test_constrained_sticky_does_not_move_its_own_result(description: Descriptio
     group = description.build()
     settled = owned_by(group, constrained_sticky.assign(group))
 
-    verdict = verify.check(settled, constrained_sticky.assign(settled), even="group")
+    verdict = validity.check(settled, constrained_sticky.assign(settled), even="group")
 
     assert verdict.moves == 0
 
@@ -158,5 +160,5 @@ def test_constrained_sticky_settles_when_it_is_run_again_between_the_steps(descr
 
     again = constrained_sticky.assign(after_first)
 
-    verify.check(group, again, even="group")
+    validity.check(group, again, even="group")
     assert next_step(after_first, again).member.tolist() == again.member.tolist()

@@ -4,9 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor import stream_join, verify
-from assignor.assignment import Unassigned
-from assignor.handover import next_step
+from assignor.evaluation import validity
+from assignor.model.assignment import Unassigned
+from assignor.strategies import stream_join
+from assignor.strategies.handover import next_step
 from tests.support import literal_rules
 from tests.support.groups import Description, descriptions, group, member, owned_by
 
@@ -17,7 +18,7 @@ def test_all_topics_of_a_number_go_to_one_member(description: Description) -> No
 
     target = stream_join.assign(built)
 
-    verify.check(built, target)
+    validity.check(built, target)
     by_number: dict[int, set[int]] = {}
     for pid in np.nonzero(target.member >= 0)[0]:
         by_number.setdefault(int(built.topics.number_of[pid]), set()).add(int(target.member[pid]))
@@ -32,7 +33,7 @@ def test_only_what_the_text_leaves_out_is_unassigned(description: Description) -
 
     target = stream_join.assign(built)
 
-    verify.check(built, target)
+    validity.check(built, target)
     beyond = readable & (built.topics.number_of >= smallest)
     assert (target.why == Unassigned.BEYOND_JOIN).tolist() == beyond.tolist()
 
@@ -44,7 +45,7 @@ def test_its_own_result_is_not_moved(description: Description) -> None:
 
     again = stream_join.assign(settled)
 
-    verify.check(settled, again)
+    validity.check(settled, again)
     assert again.member.tolist() == settled.ownership.holder.tolist()
 
 
@@ -56,7 +57,7 @@ def test_no_number_is_split_between_the_steps_of_a_hand_over(description: Descri
     first = next_step(built, target, by_number=True)
     second = next_step(owned_by(built, first), target, by_number=True)
 
-    verify.check(built, first)
+    validity.check(built, first)
     newly_given = (first.member >= 0) & (first.member != built.ownership.holder)
     waiting = built.topics.number_of[first.why == Unassigned.WITHHELD]
     assert not np.isin(built.topics.number_of[newly_given], waiting).any()
@@ -78,7 +79,7 @@ def test_counts_and_kept_numbers_equal_those_of_the_rule_pick_by_pick(
 
     target = stream_join.assign(built)
 
-    verdict = verify.check(built, target, even="group")
+    verdict = validity.check(built, target, even="group")
     picks = np.array(literal_rules.stream_join_picks(len(owners), n_members, owners))
     assert sorted(verdict.counts) == sorted(np.bincount(picks, minlength=n_members))
     assert verdict.kept == int((picks == np.array(owners)).sum())

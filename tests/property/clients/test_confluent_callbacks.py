@@ -8,8 +8,8 @@ from confluent_kafka import TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor.clients import confluent
 from assignor.clients.confluent import Follower
+from assignor.clients.confluent import follower as confluent
 from assignor.protocol.acks import Accepted, Release
 from tests.support.follow_fakes import FakeConsumer, FakeTopics
 from tests.support.follow_plans import CLUSTER, GROUP, plan

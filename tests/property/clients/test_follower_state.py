@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor.clients.follower_state import (
+from assignor.clients.follower.rules import advance
+from assignor.clients.follower.state import (
     AcksSeen,
     Action,
     Assign,
@@ -25,7 +26,6 @@ from assignor.clients.follower_state import (
     Unassign,
     Write,
 )
-from assignor.clients.follower_state_rules import advance
 from assignor.protocol.acks import Accepted, Applied, Refused, Release, Taken, Void
 from tests.support.follow_plans import CLUSTER, GROUP, plan
 

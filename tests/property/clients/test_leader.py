@@ -6,10 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor import verify
-from assignor.by_member import by_member
-from assignor.clients.leader import Joined, decide
-from assignor.clients.user_data import (
+from assignor.clients.plugin.leader import Joined, decide
+from assignor.clients.plugin.user_data import (
     UNKNOWN,
     Standing,
     decode_standing,
@@ -18,8 +16,10 @@ from assignor.clients.user_data import (
     word_of,
 )
 from assignor.errors import DecodeError
-from assignor.protocol.sticky import Claims
-from assignor.registry import STRATEGIES, strategy
+from assignor.evaluation import validity
+from assignor.model.by_member import by_member
+from assignor.protocol.kafka.sticky import Claims
+from assignor.strategies.registry import STRATEGIES, strategy
 from tests.support.plans import plan
 
 IDS = ("a", "b", "c")
@@ -69,7 +69,7 @@ def test_whatever_members_say_the_target_is_valid_and_complete(
 
     decision = decide(counts=COUNTS, members=members, strategy=strategy(name), plan=record)
 
-    verify.check(decision.group, decision.target)
+    validity.check(decision.group, decision.target)
     if decision.plan_epoch is not None:
         placed = by_member(decision.group, decision.target.member)
         wanted = {i: {t: tuple(sorted(n)) for t, n in target[i].items() if n} for i in ids}

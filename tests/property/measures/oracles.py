@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from assignor.samples import RING_SIZE
-from assignor.status import MIN_SPAN_MS
+from pipeline.lag.samples import RING_SIZE
+from pipeline.lag.status import MIN_SPAN_MS
 from tests.support.measures import Commit, Sample
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignor.lag import OffsetReset, assignor_lag, lag, raw_lag
+from pipeline.lag.lag import OffsetReset, assignor_lag, lag, raw_lag
 from tests.property.measures import oracles
 from tests.support.measures import ints, plain
 

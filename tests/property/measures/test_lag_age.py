@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignor.lag import lag
-from assignor.lag_age import LagAge, lag_age
+from pipeline.lag.age import LagAge, lag_age
+from pipeline.lag.lag import lag
 from tests.property.measures import oracles
 from tests.support.measures import Sample, ints, rings
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignor.rates import arrival_rate, drain_rate
+from pipeline.lag.rates import arrival_rate, drain_rate
 from tests.support.measures import ints
 
 steps = st.lists(

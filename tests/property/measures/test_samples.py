@@ -4,8 +4,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignor import samples
-from assignor.samples import RING_SIZE
+from pipeline.lag import samples
+from pipeline.lag.samples import RING_SIZE
 from tests.property.measures import oracles
 from tests.support.measures import Sample, after, ints, ring_rows
 

@@ -2,9 +2,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignor import commit_window
-from assignor.commit_window import WINDOW_SIZE, append_commit
-from assignor.status import STATUS_NAMES, judge
+from pipeline.lag import commit_window
+from pipeline.lag.commit_window import WINDOW_SIZE, append_commit
+from pipeline.lag.status import STATUS_NAMES, judge
 from tests.property.measures import oracles
 from tests.support.measures import Commit, Sample, ints, rings, window_rows, windows
 

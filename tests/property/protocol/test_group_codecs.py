@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor.protocol.consumer import (
+from assignor.model.topics import java_order
+from assignor.protocol.kafka.consumer import (
     Assignment,
     Subscription,
     decode_assignment,
@@ -11,14 +12,13 @@ from assignor.protocol.consumer import (
     encode_assignment,
     encode_subscription,
 )
-from assignor.protocol.group_metadata import (
+from assignor.protocol.kafka.group_metadata import (
     GroupMember,
     GroupMetadata,
     decode_group_metadata,
     encode_group_metadata,
 )
-from assignor.protocol.sticky import Claims, decode_sticky_user_data, encode_sticky_user_data
-from assignor.topics import java_order
+from assignor.protocol.kafka.sticky import Claims, decode_sticky_user_data, encode_sticky_user_data
 from tests.support.bytes_strategies import texts
 
 int32s = st.integers(-(2**31), 2**31 - 1)

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from assignor.errors import DecodeError
 from assignor.protocol import control
-from assignor.protocol.consumer import decode_assignment, decode_subscription
-from assignor.protocol.group_metadata import decode_group_metadata
 from assignor.protocol.instants import parse_instant
-from assignor.protocol.offsets import (
+from assignor.protocol.kafka.consumer import decode_assignment, decode_subscription
+from assignor.protocol.kafka.group_metadata import decode_group_metadata
+from assignor.protocol.kafka.offsets import (
     decode_offset_commit_key,
     decode_offset_commit_value,
     group_id_of,
     record_type_of,
 )
+from assignor.protocol.kafka.sticky import claims_of, decode_sticky_user_data
 from assignor.protocol.ranges import parse_ranges
-from assignor.protocol.sticky import claims_of, decode_sticky_user_data
 from tests.golden import consumer as consumer_golden
 from tests.golden import offsets as offsets_golden
 from tests.support.bytes_strategies import damaged

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assignor.errors import DecodeError
-from assignor.protocol.offset_columns import Kind, decode_offset_commits, last_per_key
-from assignor.protocol.offsets import (
+from assignor.protocol.kafka.offsets import (
     MAX_TIMESTAMP_MS,
     NO_TOPIC_ID,
     OffsetCommitKey,
@@ -19,7 +18,8 @@ from assignor.protocol.offsets import (
     encode_offset_commit_value,
     record_type_of,
 )
-from assignor.protocol.record_types import KNOWN_TYPES
+from assignor.protocol.kafka.record_types import KNOWN_TYPES
+from assignor.protocol.offset_columns import Kind, decode_offset_commits, last_per_key
 from tests.golden import offsets as golden
 from tests.support.bytes_strategies import damaged, texts
 

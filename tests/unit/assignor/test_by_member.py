@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from assignor.arrays import stable_order
-from assignor.by_member import by_member, by_topic
+from assignor.model.arrays import stable_order
+from assignor.model.by_member import by_member, by_topic
 from tests.support.groups import equal_group, group, member
 
 

@@ -7,11 +7,11 @@ import jsonschema
 import pytest
 
 import assignor
-from assignor.cases import run_lines
+from assignor.cases.run import run_lines
 from assignor.errors import UnknownStrategyError
-from assignor.registry import STRATEGIES
+from assignor.strategies.registry import STRATEGIES
 
-HOME = Path(assignor.__file__).parent
+HOME = Path(assignor.__file__).parent / "cases"
 SCHEMA = json.loads((HOME / "case.schema.json").read_text())
 ANSWER_SCHEMA = SCHEMA | {"$ref": "#/$defs/answer", "type": "object", "required": [], "properties": {}}
 

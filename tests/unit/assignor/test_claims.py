@@ -1,7 +1,8 @@
 import pytest
 
-from assignor import constrained_sticky, verify
-from assignor.group import Group
+from assignor.evaluation import validity
+from assignor.model.group import Group
+from assignor.strategies.sticky import constrained as constrained_sticky
 from tests.support.groups import by_name, group, member
 
 
@@ -96,4 +97,4 @@ def test_partition_claimed_in_three_generations_goes_to_the_newest(order: tuple[
     newest = f"m{order.index(10)}"
     assert holders(built)[0] == newest
     assert "t-0" in by_name(built, target)[newest]
-    verify.check(built, target, even="group")
+    validity.check(built, target, even="group")

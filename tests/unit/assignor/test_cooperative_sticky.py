@@ -2,12 +2,14 @@
 
 import pytest
 
-from assignor import cooperative_sticky, sticky, verify
-from assignor.assignment import Unassigned
-from assignor.by_member import by_member
-from assignor.group import Group
-from assignor.handover import next_step
-from assignor.registry import STRATEGIES, RebalanceProtocol
+from assignor.evaluation import validity
+from assignor.model.assignment import Unassigned
+from assignor.model.by_member import by_member
+from assignor.model.group import Group
+from assignor.strategies.handover import next_step
+from assignor.strategies.registry import STRATEGIES, RebalanceProtocol
+from assignor.strategies.sticky import cooperative as cooperative_sticky
+from assignor.strategies.sticky import strategy as sticky
 from tests.support.groups import group, member, owned_by
 
 Rebalance = dict[str, list[str]]
@@ -16,7 +18,7 @@ Rebalance = dict[str, list[str]]
 def rebalance(built: Group) -> tuple[Rebalance, Group]:
     """What the leader gives out, partitions as people write them, and the group once that is applied."""
     given = next_step(built, cooperative_sticky.assign(built))
-    verify.check(built, given)
+    validity.check(built, given)
     names = {
         member_id: [f"{topic}-{i}" for topic, numbers in placed.items() for i in numbers]
         for member_id, placed in by_member(built, given.member).items()
@@ -100,7 +102,7 @@ def test_partition_changes_hands_in_two_rebalances(built: Group, first: Rebalanc
 def test_target_is_that_of_sticky(built: Group) -> None:
     target = cooperative_sticky.assign(built)
 
-    verify.check(built, target, even="optimal")
+    validity.check(built, target, even="optimal")
     assert target.member.tolist() == sticky.assign(built).member.tolist()
 
 

@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from assignor.drain import drain_s, lag_imbalance, member_drain_s
-from assignor.drain_bound import BoundCause, group_bound, lower_bound_s
+from assignor.evaluation.drain.bound import BoundCause, group_bound, lower_bound_s
+from assignor.evaluation.drain.time import drain_s, lag_imbalance, member_drain_s
 from tests.support.drain_groups import owned
 from tests.support.groups import group, member
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from assignor import drain_bound
-from assignor.drain_explanation import explain
-from assignor.drain_work import Work
-from assignor.registry import strategy
+from assignor.cases.explanation import explain
+from assignor.evaluation.drain import bound as drain_bound
+from assignor.evaluation.drain.work import Work
+from assignor.strategies.registry import strategy
 
 
 def test_bound_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:

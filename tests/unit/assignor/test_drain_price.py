@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from assignor.drain_price import Price
+from assignor.evaluation.drain.cost import Price
 
 CAPACITY = np.array([10.0])
 

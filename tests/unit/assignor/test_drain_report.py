@@ -3,17 +3,17 @@ import math
 import numpy as np
 import pytest
 
-from assignor import verify
-from assignor.assignment import Assignment
-from assignor.drain_report import Report, report
-from assignor.group import Group
+from assignor.evaluation import validity
+from assignor.evaluation.drain.report import Report, report
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
 from tests.support.drain_groups import owned
 from tests.support.groups import group, member
 
 
 def reported(built: Group, to: list[int]) -> Report:
     target = Assignment.complete(built, np.array(to, np.int32))
-    verify.check(built, target)
+    validity.check(built, target)
     return report(built, target)
 
 

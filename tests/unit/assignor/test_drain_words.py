@@ -2,9 +2,9 @@ import math
 
 import pytest
 
-from assignor.drain_bound import group_bound
-from assignor.drain_words import cause_in_words, obstacles, time_in_words
-from assignor.group import Group
+from assignor.evaluation.drain.bound import group_bound
+from assignor.evaluation.drain.words import cause_in_words, obstacles, time_in_words
+from assignor.model.group import Group
 from tests.support.drain_groups import owned
 from tests.support.groups import group, member
 

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from assignor import verify
-from assignor.even_blocks import Block
-from assignor.even_counts import assign_unequal
-from assignor.even_moves import fewest_moves
-from assignor.group import Group
+from assignor.evaluation import validity
+from assignor.model.group import Group
+from assignor.strategies.sticky.unequal.blocks import Block
+from assignor.strategies.sticky.unequal.moves import fewest_moves
+from assignor.strategies.sticky.unequal.solver import assign_unequal
 from tests.support.even_judge import has_better_exchange
 from tests.support.groups import by_name, group, member
 
@@ -83,7 +83,7 @@ from tests.support.groups import by_name, group, member
 def test_counts_are_most_even_with_the_fewest_moves(built: Group, counts: list[int], moves: int) -> None:
     assignment = assign_unequal(built)
 
-    verdict = verify.check(built, assignment, even="optimal")
+    verdict = validity.check(built, assignment, even="optimal")
     assert (verdict.counts.tolist(), verdict.moves) == (counts, moves)
 
 
@@ -131,7 +131,7 @@ def test_earlier_hand_over_is_undone_where_that_saves_a_move(
 ) -> None:
     assignment = assign_unequal(built)
 
-    verdict = verify.check(built, assignment, even="optimal")
+    verdict = validity.check(built, assignment, even="optimal")
     assert (verdict.counts.tolist(), verdict.moves) == (counts, moves)
     assert not has_better_exchange(built, assignment)
 
@@ -145,7 +145,7 @@ def test_member_keeps_its_first_partitions_by_number_then_topic() -> None:
 
     assignment = assign_unequal(built)
 
-    verify.check(built, assignment, even="optimal")
+    validity.check(built, assignment, even="optimal")
     assert by_name(built, assignment)["a"] == ["t-0", "t-1", "u-0", "u-1"]
 
 
@@ -154,7 +154,7 @@ def test_new_partitions_are_dealt_by_number_then_topic() -> None:
 
     assignment = assign_unequal(built)
 
-    verify.check(built, assignment, even="optimal")
+    validity.check(built, assignment, even="optimal")
     assert by_name(built, assignment) == {"a": ["t-0", "u-0"], "b": ["t-1", "u-1"], "c": ["v-0"]}
 
 
@@ -166,7 +166,7 @@ def test_new_partitions_are_dealt_by_number_then_topic() -> None:
 def test_group_without_anything_to_give_leaves_everything_unassigned(built: Group) -> None:
     assignment = assign_unequal(built)
 
-    verdict = verify.check(built, assignment, even="optimal")
+    verdict = validity.check(built, assignment, even="optimal")
     assert verdict.unassigned == built.n_partitions
 
 
@@ -177,7 +177,7 @@ def test_partitions_that_nobody_subscribes_to_are_left_out() -> None:
 
     assignment = assign_unequal(built)
 
-    verdict = verify.check(built, assignment, even="optimal")
+    verdict = validity.check(built, assignment, even="optimal")
     assert (verdict.counts.tolist(), verdict.unassigned) == ([1, 0, 1], 2)
 
 

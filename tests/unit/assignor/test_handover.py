@@ -1,9 +1,9 @@
 import numpy as np
 
-from assignor import verify
-from assignor.assignment import Assignment, Unassigned
-from assignor.constrained_sticky import assign
-from assignor.handover import next_step
+from assignor.evaluation import validity
+from assignor.model.assignment import Assignment, Unassigned
+from assignor.strategies.handover import next_step
+from assignor.strategies.sticky.constrained import assign
 from tests.support.groups import by_name, group, member, owned_by
 
 
@@ -17,8 +17,8 @@ def test_partition_that_changes_hands_is_withheld_until_it_is_revoked() -> None:
     assert by_name(built, first) == {"a": ["t-0"], "b": []}
     assert first.why.tolist() == [Unassigned.ASSIGNED, Unassigned.WITHHELD]
     assert by_name(built, second) == {"a": ["t-0"], "b": ["t-1"]}
-    verify.check(built, first)
-    verify.check(built, second, even="group")
+    validity.check(built, first)
+    validity.check(built, second, even="group")
 
 
 def test_contested_partition_is_withheld_even_from_a_claimant() -> None:
@@ -27,7 +27,7 @@ def test_contested_partition_is_withheld_even_from_a_claimant() -> None:
     first = next_step(built, assign(built))
 
     assert by_name(built, first) == {"a": [], "b": []}
-    verify.check(built, first)
+    validity.check(built, first)
 
 
 def test_target_that_is_a_stale_claimant_waits_for_the_newer_holder() -> None:
@@ -41,7 +41,7 @@ def test_target_that_is_a_stale_claimant_waits_for_the_newer_holder() -> None:
     first = next_step(built, target)
 
     assert first.member.tolist() == [-1]
-    verify.check(built, first)
+    validity.check(built, first)
 
 
 def test_holder_that_no_longer_subscribes_has_to_revoke_first() -> None:
@@ -51,7 +51,7 @@ def test_holder_that_no_longer_subscribes_has_to_revoke_first() -> None:
     first = next_step(built, target)
 
     assert by_name(built, first) == {"a": ["u-0"], "b": []}
-    verify.check(built, first)
+    validity.check(built, first)
 
 
 def test_unread_partition_keeps_its_own_reason() -> None:
@@ -60,4 +60,4 @@ def test_unread_partition_keeps_its_own_reason() -> None:
     first = next_step(built, assign(built))
 
     assert first.why.tolist() == [Unassigned.ASSIGNED, Unassigned.NOBODY_SUBSCRIBES]
-    verify.check(built, first)
+    validity.check(built, first)

@@ -8,10 +8,10 @@ from pathlib import Path
 import assignor
 
 _REPOSITORY = Path(__file__).parents[3]
-_CASES = sorted((Path(assignor.__file__).parent / "examples").glob("*.json"))
+_CASES = sorted((Path(assignor.__file__).parent / "cases" / "examples").glob("*.json"))
 _ANSWER = """
 import sys
-from assignor.cases import run_lines
+from assignor.cases.run import run_lines
 for line in sys.stdin:
     strategy, case = line.split("\\t")
     run_lines([case], sys.stdout.write, strategy_name=strategy, clock=lambda: 0.0)

@@ -1,15 +1,16 @@
 import numpy as np
 import pytest
 
-from assignor import lag_aware, verify
-from assignor.group import Group
+from assignor.evaluation import validity
+from assignor.model.group import Group
+from assignor.strategies import lag_aware
 from tests.support.groups import by_name, group, member
 from tests.support.lag_judge import spread_bounds
 
 
 def assigned(built: Group, scope: lag_aware.Scope = "topic") -> dict[str, list[str]]:
     target = lag_aware.assign(built, scope=scope)
-    verify.check(built, target, even="topic")
+    validity.check(built, target, even="topic")
     return by_name(built, target)
 
 
@@ -76,7 +77,7 @@ def test_certificate_is_reached(n_members: int) -> None:
 
     target = lag_aware.assign(built)
 
-    verify.check(built, target, even="topic")
+    validity.check(built, target, even="topic")
     totals = np.bincount(target.member, weights=built.lag)
     assert spread_bounds(built).tolist() == [4]
     assert np.ptp(totals) == 4
@@ -90,7 +91,7 @@ def test_selecting_for_a_short_round_equals_sorting() -> None:
 
     target = lag_aware.assign(built, scope="group")
 
-    verify.check(built, target, even="topic")
+    validity.check(built, target, even="topic")
     totals = [0] * n_members
     for t in sorted(topics, key=lambda t: (-sum(lags[t]), t)):
         free = list(range(n_members))

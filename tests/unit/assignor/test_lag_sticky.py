@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from assignor import sticky, verify
-from assignor.assignment import Assignment
-from assignor.drain import drain_s
-from assignor.group import Group
+from assignor.evaluation import validity
+from assignor.evaluation.drain.time import drain_s
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
+from assignor.strategies.sticky import strategy as sticky
 from tests.support.drain_groups import FREE, lag_sticky, moved, owned, remarks
 from tests.support.groups import by_name, group, member
 
@@ -16,7 +17,7 @@ from tests.support.groups import by_name, group, member
 def answered(lagging: Group, **options: object) -> dict[str, list[str]]:
     """Partitions by member, the answer checked."""
     target = lag_sticky(lagging, **options)
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     return by_name(lagging, target)
 
 
@@ -48,7 +49,7 @@ def test_fast_member_takes_more_than_slow_ones() -> None:
     ]
     lagging = group({"t": 4}, *members, lags={"t": [100, 100, 100, 100]})
 
-    counts = verify.check(lagging, lag_sticky(lagging, max_moves=4, **FREE)).counts
+    counts = validity.check(lagging, lag_sticky(lagging, max_moves=4, **FREE)).counts
 
     assert counts.tolist() == [3, 1]
 
@@ -58,7 +59,7 @@ def test_two_exchange_when_no_gift_helps() -> None:
 
     target = lag_sticky(lagging, **FREE)
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     assert time_s(lagging, target) == 60.0
 
 
@@ -73,7 +74,7 @@ def test_partition_passes_through_a_third_member_where_subscriptions_differ() ->
 
     target = lag_sticky(lagging, **FREE)
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     assert time_s(lagging, target) == 50.0
 
 
@@ -83,7 +84,7 @@ def test_budget_limits_the_moves(max_moves: int, seconds: float) -> None:
 
     target = lag_sticky(lagging, max_moves=max_moves, **FREE)
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     assert moved(lagging, target) == max_moves
     assert time_s(lagging, target) == seconds
 
@@ -101,7 +102,7 @@ def test_move_that_saves_less_than_its_price_is_not_made(price_s: float, moves: 
 
     target = lag_sticky(lagging, **{**FREE, "move_cost_s": price_s})
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     assert moved(lagging, target) == moves
 
 
@@ -111,7 +112,7 @@ def test_times_within_the_floor_are_good_enough(floor_s: float, moves: int) -> N
 
     target = lag_sticky(lagging, **{**FREE, "floor_s": floor_s})
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     assert moved(lagging, target) == moves
 
 
@@ -121,7 +122,7 @@ def test_member_filled_by_arrivals_is_relieved_even_without_lag(rate: float, mov
 
     target = lag_sticky(lagging, floor_s=20.0)
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     assert moved(lagging, target) == moves
 
 
@@ -132,7 +133,7 @@ def test_plan_must_save_its_share_of_the_lag_area(min_gain: float, moves: int) -
 
     target = lag_sticky(lagging, **{**FREE, "min_gain": min_gain})
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     assert moved(lagging, target) == moves
 
 
@@ -152,7 +153,7 @@ def test_plan_must_save_more_than_its_pauses_cost(pause: dict[str, float], moves
 
     target = lag_sticky(lagging, **{**FREE, **pause})
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     assert moved(lagging, target) == moves
 
 
@@ -171,14 +172,14 @@ def test_group_without_owners_is_dealt_out_evenly() -> None:
 
     target = lag_sticky(lagging, max_moves=0)
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     assert time_s(lagging, target) == 30.0
 
 
 def test_partitions_without_lag_go_where_there_are_fewest() -> None:
     lagging = group({"t": 30}, member("a", "t", owned={"t": [0, 1]}, capacity=10.0), member("b", "t"))
 
-    counts = verify.check(lagging, lag_sticky(lagging)).counts
+    counts = validity.check(lagging, lag_sticky(lagging)).counts
 
     assert counts.tolist() == [15, 15]
 
@@ -211,7 +212,7 @@ def test_busy_group_of_unknown_capacity_that_keeps_up_is_left_alone() -> None:
 def test_group_with_nothing_to_assign_has_nothing_assigned(lagging: Group) -> None:
     target = lag_sticky(lagging)
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     assert (target.member == -1).all()
 
 
@@ -226,7 +227,7 @@ def test_owner_that_no_longer_subscribes_gives_up_beside_the_budget() -> None:
 def test_count_cap_is_kept_with_lag_and_without(lag: int) -> None:
     lagging = owned([lag] * 5, [0], [0])
 
-    counts = verify.check(lagging, lag_sticky(lagging, max_moves=0, count_cap=3)).counts
+    counts = validity.check(lagging, lag_sticky(lagging, max_moves=0, count_cap=3)).counts
 
     assert counts.max() <= 3
 
@@ -242,7 +243,7 @@ def test_count_cap_that_cannot_hold_is_raised_and_said() -> None:
 
     target = lag_sticky(lagging, count_cap=1)
 
-    assert verify.check(lagging, target).counts.max() == 2
+    assert validity.check(lagging, target).counts.max() == 2
     assert "count_cap is 2: with 1 there is no place for every partition" in target.remarks
 
 
@@ -251,7 +252,7 @@ def test_count_cap_holds_where_dealing_at_random_would_break_it() -> None:
     members = [member("a", "t", capacity=10.0), member("b", "t", "u", capacity=100.0)]
     lagging = group({"t": 2, "u": 2}, *members, lags={"t": [90, 80], "u": [1, 1]})
 
-    counts = verify.check(lagging, lag_sticky(lagging, count_cap=2, **FREE)).counts
+    counts = validity.check(lagging, lag_sticky(lagging, count_cap=2, **FREE)).counts
 
     assert counts.tolist() == [2, 2]
 
@@ -261,7 +262,7 @@ def test_even_counts_stay_even_and_lag_decides_which_partitions() -> None:
 
     target = lag_sticky(lagging, counts="even", max_moves=4, **FREE)
 
-    assert verify.check(lagging, target).counts.tolist() == [3, 3, 3]
+    assert validity.check(lagging, target).counts.tolist() == [3, 3, 3]
     assert time_s(lagging, target) == 60.0
 
 
@@ -270,7 +271,7 @@ def test_even_counts_come_first_also_without_lag() -> None:
 
     target = lag_sticky(lagging, counts="even", max_moves=0)
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     assert target.member.tolist() == sticky.assign(lagging).member.tolist()
 
 
@@ -279,7 +280,7 @@ def test_idle_member_gets_its_share_of_arrivals_although_nobody_is_late() -> Non
 
     target = lag_sticky(lagging)
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     received = np.bincount(target.member, weights=lagging.rate)
     assert received.tolist() == [3.0, 2.0]
 
@@ -287,7 +288,7 @@ def test_idle_member_gets_its_share_of_arrivals_although_nobody_is_late() -> Non
 def test_idle_member_without_any_arrivals_gets_its_share_of_partitions() -> None:
     lagging = owned([0] * 6, [])
 
-    counts = verify.check(lagging, lag_sticky(lagging, max_moves=6)).counts
+    counts = validity.check(lagging, lag_sticky(lagging, max_moves=6)).counts
 
     assert counts.tolist() == [3, 3]
 
@@ -323,7 +324,7 @@ def test_idle_member_gets_something_if_anybody_has_two(rates: list[list[float]],
 
     target = lag_sticky(lagging, floor_s=100.0)
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     assert moved(lagging, target) == 1
     assert lagging.rate[target.member == 2].tolist() == [taken]
 
@@ -345,7 +346,7 @@ def test_large_group_is_drained_as_soon_as_its_largest_partition_allows() -> Non
 
     target = lag_sticky(lagging, max_moves=3000, **FREE)
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     found_s, best_s = time_s(lagging, target), max(float(lags.max()), lags.sum() / 30) / 1000
     assert found_s is not None
     assert math.isclose(found_s, best_s, rel_tol=0.01)

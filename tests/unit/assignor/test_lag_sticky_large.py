@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from assignor import verify
-from assignor.drain import drain_s
-from assignor.drain_bound import lower_bound_s
-from assignor.group import Group
+from assignor.evaluation import validity
+from assignor.evaluation.drain.bound import lower_bound_s
+from assignor.evaluation.drain.time import drain_s
+from assignor.model.group import Group
 from tests.support.drain_groups import FREE, lag_sticky, moved, owned
 from tests.support.groups import group, member
 
@@ -14,7 +14,7 @@ from tests.support.groups import group, member
 def over_bound(built: Group, **options: object) -> float:
     """Drain time over the bound; the answer is checked."""
     target = lag_sticky(built, **options)
-    verify.check(built, target)
+    validity.check(built, target)
     found_s, bound_s = drain_s(built, target.member), lower_bound_s(built)
     assert found_s is not None
     assert bound_s
@@ -50,7 +50,7 @@ def test_fresh_group_without_lag_is_dealt_out_by_count() -> None:
     members = [member(name, *topics, capacity=1.0) for name, topics in (("x", "a"), ("y", "ab"), ("z", "b"))]
     built = group({"a": 500, "b": 300}, *members)
 
-    counts = verify.check(built, lag_sticky(built, max_moves=0)).counts
+    counts = validity.check(built, lag_sticky(built, max_moves=0)).counts
 
     assert np.ptp(counts) <= 25
 
@@ -62,7 +62,7 @@ def test_member_clears_its_light_partitions_for_a_heavy_one() -> None:
 
     target = lag_sticky(built, max_moves=400, **FREE)
 
-    verify.check(built, target)
+    validity.check(built, target)
     assert drain_s(built, target.member) == pytest.approx(100, rel=2e-3)
     assert moved(built, target) <= 300
 
@@ -73,7 +73,7 @@ def test_fewest_moves_relieve_a_member_of_much() -> None:
 
     target = lag_sticky(built, max_moves=100, **{**FREE, "move_cost_s": 0.5})
 
-    verify.check(built, target)
+    validity.check(built, target)
     assert moved(built, target) <= 3
     assert drain_s(built, target.member) == 100
 
@@ -83,6 +83,6 @@ def test_budget_holds_where_much_would_have_to_move() -> None:
 
     target = lag_sticky(built, max_moves=37, **FREE)
 
-    verify.check(built, target)
+    validity.check(built, target)
     assert moved(built, target) == 37
     assert drain_s(built, target.member) == 363

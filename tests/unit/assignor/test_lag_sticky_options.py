@@ -1,7 +1,7 @@
 import pytest
 
 from assignor.errors import InvalidOptionError
-from assignor.registry import strategy
+from assignor.strategies.registry import strategy
 
 
 def test_options_left_out_have_their_defaults() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from assignor.group import Group
+from assignor.model.group import Group
 from tests.support.drain_groups import owned, remarks
 from tests.support.groups import group, member
 

@@ -3,24 +3,24 @@
 import numpy as np
 import pytest
 
-from assignor import verify
-from assignor.drain import drain_s
-from assignor.drain_bound import lower_bound
-from assignor.drain_work import Work
-from assignor.group import Group
-from assignor.lag_sticky.deadline import Deadline, fewest
-from assignor.lag_sticky.deal import Dealer
-from assignor.lag_sticky.fill import Filler
-from assignor.lag_sticky.polish import polish
-from assignor.lag_sticky.problem import Problem
-from assignor.lag_sticky.rooms import rooms
-from assignor.lag_sticky.search import Search
-from assignor.lag_sticky.shelves import by_member_and_weight, shelves
-from assignor.lag_sticky.standing import Standing
-from assignor.lag_sticky.start import problem_of
-from assignor.lag_sticky.steps import Options, Step
-from assignor.lag_sticky.terms import Terms
-from assignor.registry import strategy
+from assignor.evaluation import validity
+from assignor.evaluation.drain.bound import lower_bound
+from assignor.evaluation.drain.time import drain_s
+from assignor.evaluation.drain.work import Work
+from assignor.model.group import Group
+from assignor.strategies.lag_sticky.options import Terms
+from assignor.strategies.lag_sticky.placement import Dealer
+from assignor.strategies.lag_sticky.problem import Problem
+from assignor.strategies.lag_sticky.search.candidates import by_member_and_weight, shelves
+from assignor.strategies.lag_sticky.search.deadline import Deadline, fewest
+from assignor.strategies.lag_sticky.search.local_search import polish
+from assignor.strategies.lag_sticky.search.packing import Filler
+from assignor.strategies.lag_sticky.search.residual_capacity import rooms
+from assignor.strategies.lag_sticky.search.search import Search
+from assignor.strategies.lag_sticky.search.state import Standing
+from assignor.strategies.lag_sticky.search.steps import Options, Step
+from assignor.strategies.lag_sticky.start import problem_of
+from assignor.strategies.registry import strategy
 from tests.support.drain_groups import FREE, lag_sticky, moved, owned
 from tests.support.groups import group, member
 
@@ -217,7 +217,7 @@ def test_dealer_gives_up_where_only_full_members_read() -> None:
     target = lag_sticky(fresh, count_cap=15)
 
     assert dealt is None
-    assert verify.check(fresh, target).counts.tolist() == [15, 15]
+    assert validity.check(fresh, target).counts.tolist() == [15, 15]
 
 
 def test_members_that_are_never_through_come_last() -> None:
@@ -248,8 +248,8 @@ def test_move_that_the_search_made_but_that_buys_less_than_its_price_is_taken_ba
     dear = lag_sticky(lagging, max_moves=4, **{**FREE, "move_cost_s": 5.0})
     cheap = lag_sticky(lagging, max_moves=4, **{**FREE, "move_cost_s": 4.0})
 
-    verify.check(lagging, dear)
-    verify.check(lagging, cheap)
+    validity.check(lagging, dear)
+    validity.check(lagging, cheap)
     assert (moved(lagging, dear), drain_s(lagging, dear.member)) == (1, 78)
     assert (moved(lagging, cheap), drain_s(lagging, cheap.member)) == (2, 73)
 
@@ -259,14 +259,14 @@ def test_second_round_makes_the_answer_one_that_stays() -> None:
     lagging = owned([], [100, 150, 20, 10, 50], [50, 0], rates=[[], [0.0, 0.0, 4.0, 0.0, 0.0], [2.0, 2.0]])
     options = {**FREE, "max_moves": 7, "move_cost_s": 5.0, "floor_s": 20.0}
     target = lag_sticky(lagging, **options)
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     applied = [[pid for pid in range(7) if target.member[pid] == m] for m in range(3)]
     members = [member(f"m{m}", "t", owned={"t": mine}, capacity=10.0) for m, mine in enumerate(applied)]
     settled = group({"t": 7}, *members, lags={"t": lagging.lag.tolist()}, rates={"t": lagging.rate.tolist()})
 
     again = lag_sticky(settled, **options)
 
-    verify.check(settled, again)
+    validity.check(settled, again)
     assert moved(settled, again) == 0
 
 
@@ -283,7 +283,7 @@ def test_one_move_more_may_be_worse_unless_monotone_is_asked_for() -> None:
     def times(**options: object) -> list[float]:
         targets = [lag_sticky(lagging, max_moves=n, **FREE, **options) for n in (4, 5)]
         for target in targets:
-            verify.check(lagging, target)
+            validity.check(lagging, target)
         return [drain_s(lagging, target.member) or 0.0 for target in targets]
 
     four, five = times(monotone="yes")
@@ -300,7 +300,7 @@ def test_other_strategies_are_the_fallback_of_a_search_that_finds_nothing(
 
     target = lag_sticky(lagging, max_moves=5, **FREE)
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     assert drain_s(lagging, target.member) == 9
     assert moved(lagging, lag_sticky(lagging, max_moves=4, **FREE)) == 0
 
@@ -314,5 +314,5 @@ def test_member_slower_than_a_float_can_tell_beside_a_fast_one_still_counts() ->
 
     target = lag_sticky(lagging, **FREE)
 
-    verify.check(lagging, target)
+    validity.check(lagging, target)
     assert drain_s(lagging, target.member) == pytest.approx(1.0)

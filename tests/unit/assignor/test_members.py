@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from assignor.errors import InvalidGroupError
-from assignor.members import build_group
-from assignor.topics import Topics
+from assignor.model.members import build_group
+from assignor.model.topics import Topics
 from tests.support.groups import equal_group, group, member
 
 

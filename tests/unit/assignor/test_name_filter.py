@@ -2,7 +2,7 @@
 
 import pytest
 
-from assignor.name_filter import NameFilter
+from pipeline.name_filter import NameFilter
 
 
 @pytest.mark.parametrize("name", ["a\nb", "\n", "a\r\nb", "", "a\0b", "a\u2028b"])

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from assignor import stream_join, verify
-from assignor.assignment import Unassigned
-from assignor.plan_stays import kept, pinned
+from assignor.evaluation import validity
+from assignor.model.assignment import Unassigned
+from assignor.strategies import stream_join
+from pipeline.planning.frozen import kept, pinned
 from tests.support.groups import by_name, group, member
 
 JOIN = ("clicks", "impressions")
@@ -28,7 +29,7 @@ def test_pinned_partition_holds_those_that_are_joined_with_it(by_number: bool, l
 
     held = kept(built, target, stays, by_number=by_number)
 
-    verify.check(built, held)
+    validity.check(built, held)
     assert by_name(built, target)["A"] == ["clicks-0", "clicks-1", "impressions-0", "impressions-1"]
     assert by_name(built, held)["A"] == left
     assert held.remarks == (f"{1 + by_number} partitions stay that would move: pinned, or moved lately",)
@@ -48,7 +49,7 @@ def test_partner_goes_where_the_pinned_partition_stays(others: tuple[int, ...], 
 
     held = kept(built, stream_join.assign(built), pinned(built, (), {"clicks": (2,)}), by_number=True)
 
-    verify.check(built, held)
+    validity.check(built, held)
     assert "clicks-2" in by_name(built, held)[third]
     assert "impressions-2" in by_name(built, held)[third]
 
@@ -62,7 +63,7 @@ def test_split_number_is_joined_at_the_pinned_partition() -> None:
 
     held = kept(built, stream_join.assign(built), pinned(built, ("clicks",), {}), by_number=True)
 
-    verify.check(built, held)
+    validity.check(built, held)
     assert by_name(built, held) == {"A": [f"{topic}-{n}" for topic in JOIN for n in range(4)], "B": []}
 
 
@@ -76,7 +77,7 @@ def test_number_that_is_pinned_at_two_members_does_not_move() -> None:
 
     held = kept(built, stream_join.assign(built), stays, by_number=True)
 
-    verify.check(built, held)
+    validity.check(built, held)
     assert {"clicks-2", "views-2"} <= set(by_name(built, held)["A"])
     assert "impressions-2" in by_name(built, held)["B"]
 
@@ -91,7 +92,7 @@ def test_partner_that_the_owner_does_not_read_is_left_out_with_the_reason() -> N
 
     held = kept(built, target, pinned(built, ("clicks",), {}), by_number=True)
 
-    verify.check(built, held)
+    validity.check(built, held)
     assert held.why[2:].tolist() == [Unassigned.OWNER_DOES_NOT_READ] * 2
 
 

@@ -1,14 +1,14 @@
 import pytest
 
 from assignor.errors import NoCommonAssignorError
-from assignor.protocol_choice import (
+from assignor.strategies.registry import RebalanceProtocol
+from assignor.strategies.selection import (
     DEFAULT_ASSIGNORS,
     Mode,
     Selection,
     rebalance_protocol,
     select_assignor,
 )
-from assignor.registry import RebalanceProtocol
 
 OLD = ("range",)
 BOTH = DEFAULT_ASSIGNORS["kip"]

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from assignor.protocol_choice import DEFAULT_ASSIGNORS, Mode
-from assignor.protocol_upgrade import Phase, RebalancingMember
-from assignor.registry import RebalanceProtocol
+from assignor.strategies.registry import RebalanceProtocol
+from assignor.strategies.selection import DEFAULT_ASSIGNORS, Mode
+from assignor.strategies.upgrade import Phase, RebalancingMember
 from tests.support.upgrade_group import SimulatedGroup
 
 BOTH = DEFAULT_ASSIGNORS["kip"]

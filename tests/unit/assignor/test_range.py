@@ -4,17 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from assignor import range_assignor, roundrobin, verify
 from assignor.errors import InvalidGroupError
-from assignor.group import Group
-from assignor.members import Member, build_group
-from assignor.topics import Topics
+from assignor.evaluation import validity
+from assignor.model.group import Group
+from assignor.model.members import Member, build_group
+from assignor.model.topics import Topics
+from assignor.strategies import roundrobin
+from assignor.strategies.range import strategy as range_assignor
 from tests.support.groups import by_name, group, member
 
 
 def ranged(built: Group) -> dict[str, list[str]]:
     target = range_assignor.assign(built)
-    verify.check(built, target, even="topic")
+    validity.check(built, target, even="topic")
     return by_name(built, target)
 
 
@@ -170,7 +172,7 @@ def test_roundrobin_goes_on_from_topic_to_topic() -> None:
 
     target = roundrobin.assign(built)
 
-    verify.check(built, target, even="group")
+    validity.check(built, target, even="group")
     assert by_name(built, target) == {"c1": ["t1-0", "t1-2", "t2-1"], "c2": ["t1-1", "t2-0", "t2-2"]}
 
 
@@ -179,5 +181,5 @@ def test_roundrobin_passes_over_members_that_do_not_subscribe() -> None:
 
     target = roundrobin.assign(built)
 
-    verify.check(built, target)
+    validity.check(built, target)
     assert by_name(built, target) == {"c1": ["t1-0"], "c2": ["t1-1", "t2-0", "t2-1"], "c3": ["t1-2"]}

@@ -4,7 +4,7 @@ import pytest
 
 from assignor import errors
 from assignor.errors import AssignorError, InvalidOptionError, UnknownStrategyError
-from assignor.registry import STRATEGIES, RebalanceProtocol, strategy
+from assignor.strategies.registry import STRATEGIES, RebalanceProtocol, strategy
 
 
 def test_unknown_strategy_is_answered_with_those_there_are() -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from assignor import verify
-from assignor.members import Member
-from assignor.protocol.consumer import Subscription, decode_subscription, encode_subscription
-from assignor.protocol.sticky import Claims, claims_of, encode_sticky_user_data
-from assignor.registry import strategy
+from assignor.evaluation import validity
+from assignor.model.members import Member
+from assignor.protocol.kafka.consumer import Subscription, decode_subscription, encode_subscription
+from assignor.protocol.kafka.sticky import Claims, claims_of, encode_sticky_user_data
+from assignor.strategies.registry import strategy
 from tests.support.groups import by_name, group
 
 Partitions = dict[str, tuple[int, ...]]
@@ -101,5 +101,5 @@ def test_target_follows_the_claims_in_the_bytes(
 
     target = strategy(name).assign(built, {})
 
-    verify.check(built, target, even="group")
+    validity.check(built, target, even="group")
     assert by_name(built, target) == expected

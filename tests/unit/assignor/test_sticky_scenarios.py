@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from assignor import constrained_sticky, cooperative_sticky, sticky, verify
-from assignor.assignment import Assignment
 from assignor.errors import UnequalSubscriptionsError
-from assignor.group import Group
-from assignor.members import Member
-from assignor.registry import STRATEGIES
+from assignor.evaluation import validity
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
+from assignor.model.members import Member
+from assignor.strategies.registry import STRATEGIES
+from assignor.strategies.sticky import constrained as constrained_sticky
+from assignor.strategies.sticky import cooperative as cooperative_sticky
+from assignor.strategies.sticky import strategy as sticky
 from tests.support.groups import by_name, group, member
 
 Assign = Callable[[Group], Assignment]
@@ -26,7 +29,7 @@ EVERY_STICKY = pytest.mark.parametrize(
 
 def assigned(assign: Assign, built: Group) -> dict[str, list[str]]:
     target = assign(built)
-    verify.check(built, target, even="optimal")
+    validity.check(built, target, even="optimal")
     return by_name(built, target)
 
 
@@ -272,7 +275,7 @@ def test_unequal_subscriptions_give_the_most_even_counts_with_the_fewest_moves(
 ) -> None:
     built = group(partitions, *members)
 
-    verdict = verify.check(built, sticky.assign(built), even="optimal")
+    verdict = validity.check(built, sticky.assign(built), even="optimal")
 
     assert sorted(verdict.counts.tolist()) == counts
     assert verdict.moves == moves
@@ -287,7 +290,7 @@ def test_constrained_sticky_refuses_unequal_subscriptions_and_names_a_strategy_t
     with pytest.raises(UnequalSubscriptionsError, match="use cooperative-sticky") as refused:
         constrained_sticky.assign(built)
 
-    verdict = verify.check(built, STRATEGIES[refused.value.alternative].assign(built, {}), even="optimal")
+    verdict = validity.check(built, STRATEGIES[refused.value.alternative].assign(built, {}), even="optimal")
     assert (sorted(verdict.counts.tolist()), verdict.moves) == (counts, moves)
 
 
@@ -298,7 +301,7 @@ def test_kip_54_members_lost_cost_only_their_own_partitions() -> None:
         member("C2", *ALL, owned={"t1": [0], "t2": [1]}),
     )
 
-    verdict = verify.check(built, sticky.assign(built), even="group")
+    verdict = validity.check(built, sticky.assign(built), even="group")
 
     assert (verdict.counts.tolist(), verdict.kept, verdict.moves) == ([4, 4], 5, 3)
 
@@ -315,7 +318,7 @@ def test_partition_claimed_twice_in_one_generation_is_owned_by_neither(
         member("c3", "t"),
     )
 
-    verdict = verify.check(built, sticky.assign(built), even="optimal")
+    verdict = validity.check(built, sticky.assign(built), even="optimal")
 
     assert built.owner[0] == -1
     assert verdict.kept == (2 if claims_differ else 0)

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pytest
 
-from assignor import sticky, verify
-from assignor.by_member import Placed, by_member
-from assignor.group import Group
+from assignor.evaluation import validity
+from assignor.model.by_member import Placed, by_member
+from assignor.model.group import Group
+from assignor.strategies.sticky import strategy as sticky
 from tests.support.groups import group, member
 
 Owned = Mapping[str, Placed]
@@ -15,11 +16,11 @@ Owned = Mapping[str, Placed]
 
 def rebalanced(
     partitions: Mapping[str, int], topics: Mapping[str, Sequence[str]], owned: Owned
-) -> tuple[dict[str, Placed], verify.Verdict]:
+) -> tuple[dict[str, Placed], validity.Verdict]:
     """What each member gets when it claims what it had, and the figures."""
     built = group(partitions, *(member(m, *topics[m], owned=owned.get(m, {})) for m in topics))
     target = sticky.assign(built)
-    return by_member(built, target.member), verify.check(built, target, even="optimal")
+    return by_member(built, target.member), validity.check(built, target, even="optimal")
 
 
 def everyone(members: Sequence[str], topics: Sequence[str]) -> dict[str, Sequence[str]]:
@@ -131,6 +132,6 @@ def two_halves() -> Group:
 def test_large_group_is_planned_to_the_optimum(build: Callable[[], Group], least: int, most: int) -> None:
     built = build()
 
-    verdict = verify.check(built, sticky.assign(built), even="optimal")
+    verdict = validity.check(built, sticky.assign(built), even="optimal")
 
     assert (verdict.counts.min(), verdict.counts.max()) == (least, most)

@@ -1,9 +1,10 @@
 import numpy as np
 
-from assignor import stream_join, verify
-from assignor.assignment import Assignment, Unassigned
-from assignor.group import Group
-from assignor.handover import next_step
+from assignor.evaluation import validity
+from assignor.model.assignment import Assignment, Unassigned
+from assignor.model.group import Group
+from assignor.strategies import stream_join
+from assignor.strategies.handover import next_step
 from tests.support.groups import by_name, group, member
 
 JOIN = ("clicks", "impressions")
@@ -11,7 +12,7 @@ JOIN = ("clicks", "impressions")
 
 def assigned(built: Group) -> Assignment:
     target = stream_join.assign(built)
-    verify.check(built, target)
+    validity.check(built, target)
     return target
 
 
@@ -121,8 +122,8 @@ def test_number_is_handed_over_in_all_topics_at_once() -> None:
     apart = next_step(built, target)
     together = next_step(built, target, by_number=True)
 
-    verify.check(built, apart)
-    verify.check(built, together)
+    validity.check(built, apart)
+    validity.check(built, together)
     assert numbers(built, apart, "impressions") == {"A": [0], "B": [1]}
     assert numbers(built, together, "impressions") == {"A": [0], "B": []}
 
@@ -137,5 +138,5 @@ def test_partition_that_its_target_holds_is_not_revoked_for_the_rest_of_its_numb
 
     first = next_step(built, target, by_number=True)
 
-    verify.check(built, first)
+    validity.check(built, first)
     assert by_name(built, first) == {"A": ["clicks-0", "impressions-0"], "B": ["impressions-1"]}

@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignor.assignment import Assignment, Unassigned
 from assignor.errors import InvalidAssignmentError
-from assignor.group import Group
-from assignor.verify import Even, check
+from assignor.evaluation.validity import Even, check
+from assignor.model.assignment import Assignment, Unassigned
+from assignor.model.group import Group
 from tests.support.groups import group, member
 
 

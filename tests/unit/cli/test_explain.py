@@ -6,7 +6,7 @@ import pytest
 
 import assignor
 
-_EXAMPLE = (Path(assignor.__file__).parent / "examples" / "lag-sticky.json").read_text()
+_EXAMPLE = (Path(assignor.__file__).parent / "cases" / "examples" / "lag-sticky.json").read_text()
 _SUMMARY = (
     "lag-sticky: 2 moves: the group is drained in 112 s instead of 5.45 min. No assignment takes less than "
     "112 s: partition invoices-0 alone takes 112 s on the fastest member that may read it: add partitions."

@@ -7,8 +7,8 @@ import pytest
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 
 from assignor.clients.aiokafka import MemberAssignor, StrategyAssignor
-from assignor.clients.membership import NotAttachedError
-from assignor.clients.user_data import standing_of
+from assignor.clients.plugin.membership import NotAttachedError
+from assignor.clients.plugin.user_data import standing_of
 from assignor.errors import UnknownStrategyError
 from tests.support.plans import joined
 

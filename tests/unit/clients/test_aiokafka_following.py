@@ -11,9 +11,9 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.errors import KafkaTimeoutError
 
-from assignor.clients import aiokafka as of_aiokafka
 from assignor.clients.aiokafka import Following
-from assignor.clients.user_data import LeaderWord, Outcome, encode_word
+from assignor.clients.aiokafka import assignors as of_aiokafka
+from assignor.clients.plugin.user_data import LeaderWord, Outcome, encode_word
 from assignor.protocol import acks
 from assignor.protocol.acks import AnyAck, Applied
 

@@ -9,7 +9,7 @@ from aiokafka.cluster import ClusterMetadata
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.consumer.subscription_state import SubscriptionState
 
-from assignor.clients.aiokafka_private import generation_of, member_id_of, request_rejoin
+from assignor.clients.aiokafka.private import generation_of, member_id_of, request_rejoin
 
 
 async def _coordinated() -> AIOKafkaConsumer:

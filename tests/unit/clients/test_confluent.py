@@ -5,7 +5,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from assignor.clients.confluent import Follower
-from assignor.clients.confluent_config import (
+from assignor.clients.confluent.config import (
     FollowerConfigError,
     check,
     consumer_config,
@@ -14,7 +14,7 @@ from assignor.clients.confluent_config import (
     starts_earliest,
     writer_config,
 )
-from assignor.clients.confluent_group import generation_of
+from assignor.clients.confluent.group import generation_of
 from assignor.errors import DecodeError
 
 GOOD: dict[str, Any] = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "enable.auto.commit": False}

@@ -6,9 +6,9 @@ from unittest.mock import Mock
 import pytest
 from confluent_kafka import KafkaException, Producer, TopicPartition
 
-from assignor.clients import confluent
 from assignor.clients.confluent import Follower, NotOwnedError, TransactionsUnsupportedError
-from assignor.clients.follower_state import Phase
+from assignor.clients.confluent import follower as confluent
+from assignor.clients.follower.state import Phase
 from assignor.protocol.acks import Accepted, Release, Taken, Void
 from tests.support.follow_fakes import FakeConsumer, FakeMessage, FakeTopics
 from tests.support.follow_plans import CLUSTER, GROUP, plan

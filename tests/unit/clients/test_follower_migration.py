@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from assignor.clients.follower_state import Assign, Committed, Mark, Phase, PlanSeen, Rejoin, Revoked, Tick
+from assignor.clients.follower.state import Assign, Committed, Mark, Phase, PlanSeen, Rejoin, Revoked, Tick
 from assignor.protocol.acks import Accepted, Refused, Taken, Void
 from assignor.protocol.migration import Migration, why_not
 from tests.support.follow_driver import (

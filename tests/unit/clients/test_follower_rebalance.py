@@ -1,6 +1,6 @@
 import pytest
 
-from assignor.clients.follower_state import (
+from assignor.clients.follower.state import (
     Assign,
     Change,
     Commit,

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from assignor.clients.follower_state import (
+from assignor.clients.follower.state import (
     Assign,
     Change,
     Commit,

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from assignor.clients import follower_state_rules
-from assignor.clients.follower_state import FollowerState, Mark, Place, Token
+from assignor.clients.follower import rules as follower_state_rules
+from assignor.clients.follower.state import FollowerState, Mark, Place, Token
 from assignor.protocol.acks import Applied, Release
 from assignor.protocol.migration import Migration
 from tests.support.follow_world import BrokenPromiseError, World, walk

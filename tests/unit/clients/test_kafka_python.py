@@ -12,15 +12,15 @@ from kafka.errors import KafkaConfigurationError, RebalanceInProgressError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.structs import TopicPartition
 
-from assignor.clients import kafka_python
 from assignor.clients.kafka_python import COOPERATIVE, EAGER, Following, MemberAssignor, StrategyAssignor
-from assignor.clients.membership import NotAttachedError
-from assignor.clients.user_data import LeaderWord, Outcome, encode_word, standing_of
+from assignor.clients.kafka_python import assignors as kafka_python
+from assignor.clients.plugin.membership import NotAttachedError
+from assignor.clients.plugin.user_data import LeaderWord, Outcome, encode_word, standing_of
 from assignor.errors import InvalidOptionError
 from assignor.protocol import acks
 from assignor.protocol.acks import AnyAck, Refused
-from assignor.protocol.consumer import decode_subscription
-from assignor.protocol.sticky import Claims
+from assignor.protocol.kafka.consumer import decode_subscription
+from assignor.protocol.kafka.sticky import Claims
 
 NOWHERE = {"bootstrap_servers": "127.0.0.1:1", "api_version": (2, 5)}
 

@@ -8,7 +8,7 @@ from kafka import KafkaConsumer
 from kafka.coordinator.base import Generation
 from kafka.structs import MemberState, TopicPartition
 
-from assignor.clients.kafka_python_private import is_stuck, lost_within_join, request_rejoin
+from assignor.clients.kafka_python.private import is_stuck, lost_within_join, request_rejoin
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 import pytest
 
-from assignor import verify
-from assignor.assignment import Unassigned
-from assignor.clients.leader import Joined, LeaderDecision, decide
+from assignor.clients.plugin.leader import Joined, LeaderDecision, decide
+from assignor.evaluation import validity
+from assignor.model.assignment import Unassigned
 from assignor.protocol.control import ControlRecord
-from assignor.registry import strategy
+from assignor.strategies.registry import strategy
 from tests.support.groups import by_name
 from tests.support.plans import joined, plan
 
@@ -24,7 +24,7 @@ def decided(
     name: str = "sticky",
 ) -> LeaderDecision:
     decision = decide(counts=counts or COUNTS, members=members, strategy=strategy(name), plan=record)
-    verify.check(decision.group, decision.target)
+    validity.check(decision.group, decision.target)
     return decision
 
 

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from assignor.clients.control import ControlState
-from assignor.clients.leader import Joined
-from assignor.clients.membership import GREATEST_EPOCH, Membership, following, under_strategy
-from assignor.clients.user_data import LeaderWord, Outcome, encode_word, standing_of, word_of
+from assignor.clients.plugin.leader import Joined
+from assignor.clients.plugin.membership import GREATEST_EPOCH, Membership, following, under_strategy
+from assignor.clients.plugin.user_data import LeaderWord, Outcome, encode_word, standing_of, word_of
 from assignor.errors import UnknownStrategyError
 from assignor.protocol import control
 from assignor.protocol.acks import AnyAck, Applied, Refused, Void
-from assignor.protocol.consumer import TopicPartitions
 from assignor.protocol.control import ControlRecord
+from assignor.protocol.kafka.consumer import TopicPartitions
 from tests.support.plans import FOREVER_MS, joined, plan
 
 BASE = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from assignor.clients.user_data import (
+from assignor.clients.plugin.user_data import (
     NO_EPOCH,
     UNKNOWN,
     LeaderWord,
@@ -13,7 +13,7 @@ from assignor.clients.user_data import (
     standing_of,
     word_of,
 )
-from assignor.protocol.sticky import Claims
+from assignor.protocol.kafka.sticky import Claims
 
 STANDING = Standing(claims=Claims(owned={"t": (0, 2)}, generation=5), plan_epoch=9, held=True)
 BYTES = bytes.fromhex("0000 00000001 0001 74 00000002 00000000 00000002 00000005 0000000000000009 01")

@@ -1,4 +1,4 @@
-from assignor.clients import confluent_config
+from assignor.clients.confluent import config as confluent_config
 from pipeline.demo.members import Pace, properties
 from pipeline.demo.scene import BESIDE, TWINS
 

@@ -2,8 +2,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assignor import bounded_lists
-from assignor.lag import UNKNOWN
+from pipeline.lag import bounded_lists
+from pipeline.lag.lag import UNKNOWN
 from tests.support.measures import ints
 
 KIND = bounded_lists.list_type(required=("a",), optional=("b",))

@@ -1,7 +1,7 @@
 import numpy as np
 
-from assignor import commit_window
-from assignor.commit_window import WINDOW_SIZE, CommitWindow, append_commit
+from pipeline.lag import commit_window
+from pipeline.lag.commit_window import WINDOW_SIZE, CommitWindow, append_commit
 from tests.support.measures import Commit, ints, window_rows, windows
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from assignor.lag import OffsetReset, assignor_lag, lag, raw_lag
+from pipeline.lag.lag import OffsetReset, assignor_lag, lag, raw_lag
 from tests.support.measures import ints, plain
 
 

@@ -3,8 +3,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from assignor.arrays import Floats, Int64s
-from assignor.rates import arrival_rate, drain_rate
+from assignor.model.arrays import Floats, Int64s
+from pipeline.lag.rates import arrival_rate, drain_rate
 from tests.support.measures import ints
 
 Rate = Callable[[Floats, Int64s, Int64s, int], Floats]

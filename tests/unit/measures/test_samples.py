@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from assignor import samples
-from assignor.samples import RING_SIZE
+from pipeline.lag import samples
+from pipeline.lag.samples import RING_SIZE
 from tests.support.measures import after, ints, ring_rows, rings
 
 

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from assignor.status import MIN_SPAN_MS, STATUS_NAMES, Status, judge
+from pipeline.lag.status import MIN_SPAN_MS, STATUS_NAMES, Status, judge
 from tests.support.measures import Commit, Sample, ints, rings, windows
 
 S = 1000

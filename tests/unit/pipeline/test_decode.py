@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from assignor.protocol.consumer import Assignment, Subscription, encode_assignment, encode_subscription
-from assignor.protocol.group_metadata import GroupMember, GroupMetadata, encode_group_metadata
-from assignor.protocol.offsets import (
+from assignor.protocol.kafka.consumer import Assignment, Subscription, encode_assignment, encode_subscription
+from assignor.protocol.kafka.group_metadata import GroupMember, GroupMetadata, encode_group_metadata
+from assignor.protocol.kafka.offsets import (
     OffsetCommitKey,
     OffsetCommitValue,
     encode_group_metadata_key,

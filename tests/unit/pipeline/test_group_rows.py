@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from assignor.protocol.group_metadata import GroupMember
-from assignor.protocol.offsets import encode_group_metadata_key
+from assignor.protocol.kafka.group_metadata import GroupMember
+from assignor.protocol.kafka.offsets import encode_group_metadata_key
 from pipeline import decode_groups
 from pipeline.columns import TIMESTAMP
 from pipeline.decode_groups import group_rows

@@ -1,7 +1,7 @@
 import pytest
 
 from assignor.errors import DecodeError
-from assignor.protocol.consumer import (
+from assignor.protocol.kafka.consumer import (
     Assignment,
     Subscription,
     decode_assignment,

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from assignor.errors import DecodeError
-from assignor.protocol.group_metadata import (
+from assignor.protocol.kafka.group_metadata import (
     GroupMember,
     GroupMetadata,
     decode_group_metadata,

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from assignor.errors import DecodeError, EncodeError
-from assignor.protocol.offsets import (
+from assignor.protocol.kafka.offsets import (
     OffsetCommitKey,
     OffsetCommitValue,
     decode_offset_commit_key,
@@ -15,7 +15,7 @@ from assignor.protocol.offsets import (
     group_id_of,
     record_type_of,
 )
-from assignor.protocol.record_types import GroupType, RecordType, group_type_of
+from assignor.protocol.kafka.record_types import GroupType, RecordType, group_type_of
 from tests.golden import offsets as golden
 
 KEY = OffsetCommitKey(group_id="g", topic="t", partition=3)

@@ -1,8 +1,8 @@
 import pytest
 
 from assignor.errors import DecodeError
-from assignor.protocol.consumer import Subscription
-from assignor.protocol.sticky import Claims, claims_of, decode_sticky_user_data, encode_sticky_user_data
+from assignor.protocol.kafka.consumer import Subscription
+from assignor.protocol.kafka.sticky import Claims, claims_of, decode_sticky_user_data, encode_sticky_user_data
 from tests.golden import consumer as golden
 
 IN_USER_DATA = {"t": (0, 2), "u": (1,)}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignor.recommend_group import to_group
+from pipeline.planning.group import to_group
 from tests.support.facts import RULES, group, partitions
 
 THREE = {"a": {"t": (0, 1)}, "b": {"t": (2,)}, "c": {"t": (3,)}}

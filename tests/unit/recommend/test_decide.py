@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignor.group import LEAST_CAPACITY
-from assignor.lag import UNKNOWN
-from assignor.plan_facts import Decision, GroupFacts, MemberFacts, PartitionFacts, Published, Rules
-from assignor.plan_state import FRESH
+from assignor.model.group import LEAST_CAPACITY
 from assignor.protocol.control import decode
-from assignor.recommend import decide
+from pipeline.lag.lag import UNKNOWN
+from pipeline.planning.decide import decide
+from pipeline.planning.facts import Decision, GroupFacts, MemberFacts, PartitionFacts, Published, Rules
+from pipeline.planning.state import FRESH
 from tests.support.facts import NOW_MS, RULES, group, partitions
 
 BURIED = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from assignor.plan_facts import AckFacts, Rules
+from pipeline.planning.facts import AckFacts, Rules
 from tests.support.facts import NO_GUARDS, RULES
 from tests.support.plan_walk import Walk
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from assignor.plan_facts import AckFacts, Decision
 from assignor.protocol.migration import Migration, why_not
+from pipeline.planning.facts import AckFacts, Decision
 from tests.support.facts import NO_GUARDS, RULES
 from tests.support.plan_walk import HALFWAY, Walk, walk
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from assignor.plan_facts import AckFacts
+from pipeline.planning.facts import AckFacts
 from tests.support.facts import NO_GUARDS, RULES
 from tests.support.plan_walk import HALFWAY, Walk, walk
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignor.plan_facts import AckFacts, PartitionFacts
-from assignor.plan_state import FRESH
-from assignor.recommend import decide
+from pipeline.planning.decide import decide
+from pipeline.planning.facts import AckFacts, PartitionFacts
+from pipeline.planning.state import FRESH
 from tests.support.facts import NO_GUARDS, NOW_MS, RULES, partitions
 from tests.support.facts import group as group_facts
 from tests.support.plan_walk import HALFWAY, out, walk

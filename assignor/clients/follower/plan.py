@@ -1,0 +1,117 @@
+"""The plan of a group, as one of its members follows it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from assignor.clients.control import Misfit, misfit, targets
+from assignor.clients.follower.state import (
+    Assign,
+    Change,
+    Commit,
+    FollowerState,
+    Instant,
+    Mark,
+    Phase,
+    Place,
+    Rejoin,
+    Step,
+    Tell,
+    Token,
+    Write,
+)
+from assignor.protocol.acks import Accepted, Applied, Refused, Release
+from assignor.protocol.control import ControlRecord
+from assignor.protocol.migration import why_not
+
+
+def consider(state: FollowerState, now: Instant) -> Step:
+    """Accept or refuse a plan that is newer than the last one decided on, once in a generation."""
+    plan = state.offered
+    if plan is None or not state.settled or plan.epoch <= state.decided:
+        return state, ()
+    if plan.base_generation > state.generation:
+        # Others are in that generation already; it is decided on when this member gets there.
+        return state, ()
+    why = _why_not(state, plan)
+    if why is not None:
+        return _refuse(state, plan, why, now)
+    state = replace(
+        state, phase=Phase.FOLLOW, decided=plan.epoch, plan=plan, targets=targets(plan), applied=False
+    )
+    return state, (Write(ack=Accepted(**_head(state, plan, now))),)
+
+
+def _refuse(state: FollowerState, plan: ControlRecord, why: str, now: Instant) -> Step:
+    # Then a KIP-848 member that joins would give what is handed over a second owner.
+    is_unsafe = plan.migration == "possible" and not state.settings.despite_migration
+    if is_unsafe and state.waiting:
+        # The answer to the commit says whether the partition is handed over.
+        return state, ()
+    state = replace(state, decided=plan.epoch)
+    refused = Write(ack=Refused(**_head(state, plan, now), why=why))
+    if is_unsafe and state.held != state.base:
+        return replace(state, phase=Phase.REJOIN, plan=None), (refused, Rejoin())
+    # Those of an earlier plan who wait for this member's partitions need not.
+    return replace(state, phase=Phase.BASE), (refused,)
+
+
+def release_due(state: FollowerState, now: Instant) -> Step:
+    """Stop all partitions whose takers follow the same plan, in one go: each assign() drops what was fetched."""
+    plan = state.plan
+    if plan is None or state.phase is not Phase.FOLLOW or state.waiting:
+        return state, ()
+    due = {place: to for place in sorted(state.held) if (to := _ready_taker(state, plan, place)) is not None}
+    if not due:
+        return state, ()
+    stopping = {place: _stopping(state, plan, place, to, now) for place, to in due.items()}
+    state = replace(state, tokens={**state.tokens, **stopping})
+    told = Tell(change=Change.REVOKED, places=frozenset(due))
+    return state, (told, Assign(places=state.held), Commit(offsets=dict.fromkeys(due)))
+
+
+def note_applied(state: FollowerState, now: Instant) -> Step:
+    """Say once that the member has its target, and that all it gave was taken."""
+    plan = state.plan
+    if plan is None or state.phase is not Phase.FOLLOW or state.applied or state.waiting:
+        return state, ()
+    wanted = {place for place, member in state.targets.items() if member == state.member}
+    if state.held != wanted or state.marked(Mark.RELEASED):
+        return state, ()
+    return replace(state, applied=True), (Write(ack=Applied(**_head(state, plan, now))),)
+
+
+def _why_not(state: FollowerState, plan: ControlRecord) -> str | None:
+    unsafe = why_not(plan.migration)
+    if unsafe is not None and not state.settings.despite_migration:
+        return unsafe
+    if state.settings.static:
+        return "static"
+    why = misfit(plan, generation=state.generation, member=state.member, owned=state.base)
+    if why is Misfit.BASE:
+        # In a generation that has moved on, a plan may as well start from where its partitions are now.
+        why = misfit(plan, generation=state.generation, member=state.member, owned=state.held)
+    return why.value if why else None
+
+
+def _ready_taker(state: FollowerState, plan: ControlRecord, place: Place) -> str | None:
+    to = state.targets.get(place)
+    return to if to != state.member and to is not None and state.accepted.get(to) == plan.epoch else None
+
+
+def _stopping(state: FollowerState, plan: ControlRecord, place: Place, to: str, now: Instant) -> Token:
+    hop = state.tokens[place].hop
+    topic, partition = place
+    draft = Release(**_head(state, plan, now), to=to, topic=topic, partition=partition, hop=hop + 1, offset=0)
+    return Token(mark=Mark.STOPPING, hop=hop, release=draft)
+
+
+def _head(state: FollowerState, plan: ControlRecord, now: Instant) -> Mapping[str, Any]:
+    return {
+        "cluster": state.settings.cluster,
+        "group": state.settings.group,
+        "generation": state.generation,
+        "epoch": plan.epoch,
+        "member": state.member,
+        "at_ms": now.wall_ms,
+    }

@@ -1,0 +1,186 @@
+"""What a follower does next: ``advance(state, event, now) -> (state, actions)``, without a clock or a client.
+
+Actions are to be carried out in their order. One that is `Commit` is answered by the event `Committed` before
+any other event comes in; the rest have no answer.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from assignor.clients.follower.plan import consider, note_applied, release_due
+from assignor.clients.follower.state import (
+    AcksSeen,
+    Action,
+    Assign,
+    Assigned,
+    Change,
+    Committed,
+    Event,
+    FollowerState,
+    Instant,
+    Lost,
+    Mark,
+    Phase,
+    Place,
+    PlanSeen,
+    Rejoin,
+    Revoked,
+    Stage,
+    Step,
+    Tell,
+    Tick,
+    Token,
+    Unassign,
+    Write,
+)
+from assignor.clients.follower.tokens import read_acks, released, taken
+from assignor.protocol.acks import Void
+
+RESENDS = 3
+"""A release is said this often, evenly over the take timeout, before the follower gives up."""
+
+_AFTER_EVERY_EVENT: tuple[Stage, ...] = (read_acks, consider, release_due, note_applied)
+
+
+def advance(state: FollowerState, event: Event, now: Instant) -> Step:
+    """The next state, and what is to be done."""
+    actions: list[Action] = []
+
+    def handle(state: FollowerState, now: Instant) -> Step:
+        return _HANDLERS[type(event)](state, event, now)
+
+    for stage in (handle, *_AFTER_EVERY_EVENT):
+        state, more = stage(state, now)
+        actions += more
+    return state, tuple(actions)
+
+
+def _assigned(state: FollowerState, event: Assigned, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
+    again = (state.member, state.generation) == (event.member, event.generation)
+    tokens = restored_tokens(state, event.places) if again else _fresh_tokens(event.places)
+    state = replace(
+        state,
+        phase=Phase.BASE,
+        member=event.member,
+        generation=event.generation,
+        base=event.places,
+        tokens=tokens,
+        accepted=state.accepted if again else {},
+        decided=0,
+        plan=None,
+        targets={},
+        applied=False,
+    )
+    return state, (Assign(places=state.held), Tell(change=Change.GAINED, places=state.held))
+
+
+def _fresh_tokens(base: frozenset[Place]) -> Mapping[Place, Token]:
+    return {place: Token(mark=Mark.HELD) for place in base}
+
+
+def restored_tokens(state: FollowerState, base: frozenset[Place]) -> Mapping[Place, Token]:
+    """Tokens when the same generation is assigned to the same member again.
+
+    Nobody else has noticed: what it gave away is still theirs, and what it took still its own.
+    """
+    kept = {place: _undone(token) for place, token in state.tokens.items()}
+    return {**_fresh_tokens(base), **kept}
+
+
+def _undone(token: Token) -> Token:
+    # What was stopped was not given away, and what was offered not taken: the giver will say it again.
+    back = {Mark.STOPPING: Mark.HELD, Mark.CHECK: Mark.GONE}.get(token.mark)
+    return Token(mark=back, hop=token.hop) if back else token
+
+
+def _revoked(state: FollowerState, event: Revoked, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
+    if state.phase is Phase.OUT:
+        return state, ()
+    # The user may still commit: the old generation is valid until this member joins the next one.
+    told = Tell(change=Change.REVOKED, places=state.held)
+    return _out(state), (told, Unassign(), *_void(state, "revoked", now))
+
+
+def _lost(state: FollowerState, event: Lost, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
+    if state.phase is Phase.OUT:
+        return state, ()
+    told = Tell(change=Change.LOST, places=state.held)
+    return replace(_out(state), generation=-1), (Unassign(), *_void(state, "lost", now), told)
+
+
+def _out(state: FollowerState) -> FollowerState:
+    return replace(state, phase=Phase.OUT, plan=None, targets={})
+
+
+def _void(state: FollowerState, why: str, now: Instant) -> tuple[Action, ...]:
+    if state.plan is None:
+        return ()
+    ack = Void(
+        cluster=state.settings.cluster,
+        group=state.settings.group,
+        generation=state.generation,
+        epoch=state.plan.epoch,
+        member=state.member,
+        at_ms=now.wall_ms,
+        why=why,
+    )
+    return (Write(ack=ack),)
+
+
+def _plan_seen(state: FollowerState, event: PlanSeen, now: Instant) -> Step:
+    state = replace(state, offered=event.plan)
+    if event.plan is not None or state.phase is not Phase.FOLLOW:
+        return state, ()
+    said = () if state.applied else _void(state, "the plan is withdrawn or over", now)
+    return replace(state, phase=Phase.BASE, plan=state.plan if state.applied else None), said
+
+
+def _acks_seen(state: FollowerState, event: AcksSeen, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
+    # Between two generations the next one's may arrive before it is assigned here.
+    heard = tuple(ack for ack in event.acks if ack.generation >= state.generation)
+    return replace(state, inbox=state.inbox + heard), ()
+
+
+def _committed(state: FollowerState, event: Committed, now: Instant) -> Step:
+    if event.accepted:
+        return released(state, event.offsets, now) if state.marked(Mark.STOPPING) else taken(state, now)
+    pending = replace(state, phase=Phase.OUT_PENDING, plan=None, pending_since_s=now.monotonic_s)
+    return pending, _void(state, "commit refused", now)
+
+
+def _tick(state: FollowerState, event: Tick, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
+    timeout_s = state.settings.take_timeout_s
+    if state.phase is Phase.OUT_PENDING and now.monotonic_s - state.pending_since_s >= timeout_s:
+        return replace(state, phase=Phase.REJOIN), (Rejoin(),)
+    if not state.settled:
+        return state, ()
+    silent = {
+        place: token
+        for place, token in state.tokens.items()
+        if token.mark is Mark.RELEASED and now.monotonic_s - token.sent_s >= timeout_s / RESENDS
+    }
+    if any(token.sends >= RESENDS for token in silent.values()):
+        said = _void(state, "a release was not taken", now)
+        return replace(state, phase=Phase.REJOIN, plan=None), (*said, Rejoin())
+    return _said_again(state, silent, now)
+
+
+def _said_again(state: FollowerState, silent: Mapping[Place, Token], now: Instant) -> Step:
+    said = {
+        place: replace(token, sends=token.sends + 1, sent_s=now.monotonic_s)
+        for place, token in silent.items()
+    }
+    writes = tuple(Write(ack=release) for place in sorted(silent) if (release := silent[place].release))
+    return replace(state, tokens={**state.tokens, **said}), writes
+
+
+_HANDLERS: Mapping[type[Any], Callable[[FollowerState, Any, Instant], Step]] = {
+    Assigned: _assigned,
+    Revoked: _revoked,
+    Lost: _lost,
+    PlanSeen: _plan_seen,
+    AcksSeen: _acks_seen,
+    Committed: _committed,
+    Tick: _tick,
+}

@@ -1,0 +1,126 @@
+"""Hand-overs of single partitions: what acknowledgements and answered commits do to their tokens."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from assignor.clients.follower.state import (
+    Action,
+    Assign,
+    Change,
+    Commit,
+    FollowerState,
+    Instant,
+    Mark,
+    Place,
+    Step,
+    Tell,
+    Token,
+    Write,
+)
+from assignor.protocol.acks import Accepted, AnyAck, Refused, Release, Taken, Void
+
+_ABSENT = Token(mark=Mark.GONE)
+_MAY_TAKE = frozenset({Mark.GONE, Mark.RELEASED, Mark.CHECK})
+"""With another mark, the partition is here, and nobody else can give it."""
+
+
+def read_acks(state: FollowerState, now: Instant) -> Step:
+    """Look at what has arrived, once the member knows that it is in the generation.
+
+    Before what was released to it is read, a commit of the same offset proves that the generation still lives:
+    a member that was stopped for long may hear of a release only after its group has gone on without it.
+    """
+    if not state.settled or state.waiting or not state.inbox:
+        return state, ()
+    inbox, actions = state.inbox, list[Action]()
+    state = replace(state, inbox=())
+    for ack in inbox:
+        if ack.generation == state.generation and ack.member != state.member:
+            state, more = _read(state, ack, now)
+            actions += more
+    offered = {place: state.tokens[place].release for place in sorted(state.marked(Mark.CHECK))}
+    if offered:
+        offsets = {place: release.offset for place, release in offered.items() if release}
+        actions.append(Commit(offsets=offsets))
+    return state, tuple(actions)
+
+
+def released(state: FollowerState, offsets: Mapping[Place, int], now: Instant) -> Step:
+    """The commits of what was stopped are accepted: say whose it is now."""
+    tokens, writes = dict(state.tokens), list[Action]()
+    for place in sorted(state.marked(Mark.STOPPING)):
+        draft = tokens[place].release
+        if draft:
+            release = replace(draft, offset=offsets[place])
+            tokens[place] = Token(
+                mark=Mark.RELEASED, hop=release.hop, release=release, sends=1, sent_s=now.monotonic_s
+            )
+            writes.append(Write(ack=release))
+    return replace(state, tokens=tokens), tuple(writes)
+
+
+def taken(state: FollowerState, now: Instant) -> Step:
+    """The commits of what was released to this member are accepted: read it, and say so."""
+    checked = {place: state.tokens[place].release for place in sorted(state.marked(Mark.CHECK))}
+    releases = {place: release for place, release in checked.items() if release}
+    held = {place: Token(mark=Mark.HELD, hop=release.hop) for place, release in releases.items()}
+    state = replace(state, tokens={**state.tokens, **held})
+    assign = Assign(places=state.held, offsets={place: release.offset for place, release in releases.items()})
+    said = tuple(_taken(state, release, now) for release in releases.values())
+    return state, (assign, *said, Tell(change=Change.GAINED, places=frozenset(releases)))
+
+
+def _read(state: FollowerState, ack: AnyAck, now: Instant) -> Step:
+    match ack:
+        case Accepted():
+            newest = max(ack.epoch, state.accepted.get(ack.member, 0))
+            return replace(state, accepted={**state.accepted, ack.member: newest}), ()
+        case Refused() | Void() if ack.epoch >= state.accepted.get(ack.member, 0):
+            others = {member: epoch for member, epoch in state.accepted.items() if member != ack.member}
+            return replace(state, accepted=others), ()
+        case Taken():
+            return _read_taken(state, ack), ()
+        case Release() if ack.to == state.member:
+            return _read_release(state, ack, now)
+        case _:
+            return state, ()
+
+
+def _read_taken(state: FollowerState, ack: Taken) -> FollowerState:
+    place = (ack.topic, ack.partition)
+    token = state.tokens.get(place)
+    if token is None or token.mark is not Mark.RELEASED or ack.hop < token.hop:
+        return state
+    return _with_token(state, place, replace(token, mark=Mark.GONE, release=None))
+
+
+def _read_release(state: FollowerState, ack: Release, now: Instant) -> Step:
+    place = (ack.topic, ack.partition)
+    token = state.tokens.get(place, _ABSENT)
+    heard = token.release.hop if token.mark is Mark.CHECK and token.release else token.hop
+    if token.mark is not Mark.CHECK and ack.hop <= token.hop:
+        # It was taken, here, and the giver has not heard it.
+        return state, (_taken(state, ack, now),)
+    if token.mark not in _MAY_TAKE or ack.hop <= heard:
+        return state, ()
+    # A later hop than one's own also says that the own release was taken.
+    return _with_token(state, place, Token(mark=Mark.CHECK, hop=token.hop, release=ack)), ()
+
+
+def _with_token(state: FollowerState, place: Place, token: Token) -> FollowerState:
+    return replace(state, tokens={**state.tokens, place: token})
+
+
+def _taken(state: FollowerState, release: Release, now: Instant) -> Write:
+    taken = Taken(
+        cluster=state.settings.cluster,
+        group=state.settings.group,
+        generation=state.generation,
+        epoch=release.epoch,
+        member=state.member,
+        at_ms=now.wall_ms,
+        topic=release.topic,
+        partition=release.partition,
+        hop=release.hop,
+    )
+    return Write(ack=taken)

@@ -1,0 +1,87 @@
+"""What the entries of `partition_assignment_strategy` have in common, whatever the client: one belongs to one consumer.
+
+It joins a client, which has a clock and a consumer, to a `Membership`, which has neither.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from assignor.clients.plugin.leader import Joined
+from assignor.clients.plugin.membership import Answer, Membership, NotAttachedError
+from assignor.protocol.acks import AnyAck
+from assignor.protocol.kafka.consumer import TopicPartitions
+
+ConsumerT = TypeVar("ConsumerT")
+
+CONTROL_TOPIC = "lagwise.assignments"
+ACKS_TOPIC = "lagwise.acks"
+
+
+class Attached(Generic[ConsumerT]):
+    """An entry and its consumer.
+
+    Args:
+        membership: What the member remembers.
+        request_rejoin: Makes a consumer join its group again.
+        member_id_of: Member id of a consumer in its group.
+
+    Attributes:
+        acks: What is still to be acknowledged, oldest first.
+    """
+
+    def __init__(
+        self,
+        membership: Membership,
+        *,
+        request_rejoin: Callable[[ConsumerT], None],
+        member_id_of: Callable[[ConsumerT], str],
+    ) -> None:
+        self._membership = membership
+        self._request_rejoin = request_rejoin
+        self._member_id_of = member_id_of
+        self._consumer: ConsumerT | None = None
+        # Filled where the client joins, emptied where its user polls: for kafka-python those are two threads.
+        self.acks: deque[AnyAck] = deque()
+
+    @property
+    def name(self) -> str:
+        """Name on the wire."""
+        return self._membership.name
+
+    def attach(self, consumer: ConsumerT) -> None:
+        """Tell the assignor its consumer, before that joins its group."""
+        self._consumer = consumer
+
+    def rejoin(self) -> None:
+        """Make the group rebalance.
+
+        Raises:
+            NotAttachedError: There is no consumer yet.
+        """
+        self._request_rejoin(self._attached())
+
+    def _lead(self, cluster: Any, members: Sequence[Joined]) -> dict[str, Answer]:
+        """What the leader hands out, by member id; `cluster` is the client's metadata."""
+        subscribed = {topic for member in members for topic in member.topics}
+        counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in sorted(subscribed)}
+        return self._membership.lead(counts=counts, members=members, now_ms=now_ms())
+
+    def _take_in(self, placed: TopicPartitions, user_data: bytes | None, generation: int) -> None:
+        """The leader's answer."""
+        # Without a consumer nothing follows a plan, so there is nothing to acknowledge either.
+        member = "" if self._consumer is None else self._member_id_of(self._consumer)
+        ack = self._membership.assigned(placed, user_data, generation, member=member, now_ms=now_ms())
+        if ack is not None:
+            self.acks.append(ack)
+
+    def _attached(self) -> ConsumerT:
+        if self._consumer is None:
+            raise NotAttachedError(f"assignor {self.name} has no consumer: call attach(consumer)")
+        return self._consumer
+
+
+def now_ms() -> int:
+    """Time in ms since 1970."""
+    return time.time_ns() // 1_000_000

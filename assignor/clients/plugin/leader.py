@@ -1,0 +1,188 @@
+"""What the leader of a group does with a published plan: applies it as a whole, or not at all.
+
+A plan fits when the group is still the one that it was made for: the same member ids; every partition that
+anybody subscribes to has exactly one place in it, with a member that reads it; a claim of the base generation or
+a newer one; and every partition with the owner that it has in the base or in the target, which keeps it fitting
+while a cooperative hand-over is half done. Otherwise a strategy of this package assigns.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal
+
+import numpy as np
+
+from assignor.clients.plugin.user_data import Standing, standing_of
+from assignor.errors import UnequalSubscriptionsError
+from assignor.model.arrays import Bools, Int8s, Int32s, Int64s
+from assignor.model.assignment import Assignment, Unassigned
+from assignor.model.claims import NO_GENERATION
+from assignor.model.group import Group
+from assignor.model.members import Member, build_group
+from assignor.model.topics import Topics
+from assignor.protocol.control import ControlRecord
+from assignor.protocol.kafka.consumer import TopicPartitions
+from assignor.strategies.handover import next_step
+from assignor.strategies.registry import STRATEGIES, Strategy
+from assignor.strategies.sticky import strategy as sticky
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """A member as the coordinator shows it to the leader."""
+
+    member_id: str
+    topics: Sequence[str]
+    """Subscribed topics."""
+    user_data: bytes | None
+    """See `user_data`; any bytes at all."""
+    instance_id: str | None = None
+    """group.instance.id, where the client shows it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LeaderDecision:
+    """What the leader hands out, and why."""
+
+    group: Group
+    """The group as its members describe it."""
+    target: Assignment
+    """Where every partition should be in the end."""
+    step: Assignment
+    """What may be handed out now: the target, without what a cooperative member has yet to revoke."""
+    plan_epoch: int | None
+    """Epoch of the plan whose target it is; None where the strategy assigned."""
+    why: str
+    """One sentence for the log."""
+    generation: int
+    """Newest generation, or epoch of KIP-315, of any claim; `NO_GENERATION` without claims."""
+
+
+def decide(
+    *, counts: Mapping[str, int], members: Sequence[Joined], strategy: Strategy, plan: ControlRecord | None
+) -> LeaderDecision:
+    """The plan, if it fits, otherwise the strategy.
+
+    Args:
+        counts: Partitions of every subscribed topic that has metadata.
+        members: In any order.
+        strategy: For when there is no plan or it does not fit. Where it needs equal subscriptions and they
+            differ, `sticky` takes its place: a leader that raised would stop its group.
+        plan: From `ControlState.plan`, so neither expired nor withdrawn nor a dry run.
+
+    Raises:
+        InvalidGroupError: A member id is there twice.
+    """
+    topics = Topics.of(counts)
+    standings = {member.member_id: standing_of(member.user_data) for member in members}
+    group = _group(topics, members, standings)
+    newest = max((one.claims.generation for one in standings.values()), default=NO_GENERATION)
+    problem = "no plan" if plan is None else _misfit(plan, group, newest)
+    if plan is not None and problem is None:
+        target, why, epoch = _target(plan, group), "the plan fits", plan.epoch
+        joins = plan.strategy in STRATEGIES and STRATEGIES[plan.strategy].joins
+    else:
+        target, why = _assign(group, strategy, f"{strategy.name}: {problem}")
+        joins, epoch = strategy.joins, None
+    holding = {name: one for name, one in standings.items() if one.held}
+    step = next_step(_group(topics, members, holding), target, by_number=joins) if holding else target
+    return LeaderDecision(group=group, target=target, step=step, plan_epoch=epoch, why=why, generation=newest)
+
+
+def _group(topics: Topics, members: Sequence[Joined], standings: Mapping[str, Standing]) -> Group:
+    """The group with the claims of those members that have a standing."""
+    return build_group(
+        topics=topics, members=[_member(member, standings.get(member.member_id)) for member in members]
+    )
+
+
+def _member(joined: Joined, standing: Standing | None) -> Member:
+    return Member(
+        member_id=joined.member_id,
+        topics=joined.topics,
+        instance_id=joined.instance_id,
+        owned={} if standing is None else standing.claims.owned,
+        generation=NO_GENERATION if standing is None else standing.claims.generation,
+    )
+
+
+def _assign(group: Group, strategy: Strategy, why: str) -> tuple[Assignment, str]:
+    try:
+        return strategy.assign(group, {}), why
+    except UnequalSubscriptionsError as error:
+        return sticky.assign(group), f"{sticky.NAME}: {error}"
+
+
+def _misfit(plan: ControlRecord, group: Group, newest: int) -> str | None:
+    """Why the plan does not fit, in words; None if it does."""
+    strangers = set(plan.members) ^ set(group.member_ids)
+    if strangers:
+        return f"plan {plan.epoch} is for other members, {len(strangers)} differ"
+    if newest < plan.base_generation:
+        return (
+            f"plan {plan.epoch} is of generation {plan.base_generation}, no member knows one after {newest}"
+        )
+    index = group.topics.index()
+    places = [_pids(group.topics, index, member.target) for member in plan.members.values()]
+    if any((pids < 0).any() for pids in places):
+        return f"plan {plan.epoch} places partitions that are not there"
+    for words, broken in _broken(plan, group, places).items():
+        if broken.any():
+            return f"plan {plan.epoch} {words} {group.topics.name(int(np.argmax(broken)))}"
+    return None
+
+
+def _broken(plan: ControlRecord, group: Group, places: list[Int64s]) -> dict[str, Bools]:
+    """For each rule, the partitions that break it."""
+    holder, target = group.ownership.holder, _owners(group, plan, which="target")
+    base = _owners(group, plan, which="base")
+    left_out = _left_out(plan, group)
+    times = np.bincount(np.concatenate([*places, np.nonzero(left_out)[0]]), minlength=group.n_partitions)
+    allowed = group.subscriptions.allows(group.topics.topic_of, np.maximum(target, 0))
+    return {
+        "does not give exactly one place to": group.readable() & (times != 1),
+        "gives to a member that does not read it": (target >= 0) & ~allowed,
+        "meets two claims of one generation on": group.ownership.contested,
+        "is neither from nor for the owner of": (holder >= 0) & (holder != base) & (holder != target),
+    }
+
+
+def _target(plan: ControlRecord, group: Group) -> Assignment:
+    """The target of a plan that fits."""
+    complete = Assignment.complete(group, _owners(group, plan, which="target"))
+    return Assignment(
+        member=complete.member, why=np.where(group.readable(), _left_out(plan, group), complete.why)
+    )
+
+
+def _owners(group: Group, plan: ControlRecord, *, which: Literal["base", "target"]) -> Int32s:
+    """Member index of each partition in the base or the target of the plan, -1 for none."""
+    owner = np.full(group.n_partitions, -1, np.int32)
+    index = group.topics.index()
+    for rank, member_id in enumerate(group.member_ids):
+        member = plan.members[member_id]
+        pids = _pids(group.topics, index, member.target if which == "target" else member.base)
+        owner[pids[pids >= 0]] = rank
+    return owner
+
+
+_LEFT_OUT = {why.words: why for why in (Unassigned.BEYOND_JOIN, Unassigned.OWNER_DOES_NOT_READ)}
+
+
+def _left_out(plan: ControlRecord, group: Group) -> Int8s:
+    """Why the plan has no member for a partition; 0 where it does not say so, or gives no reason known here."""
+    why = np.zeros(group.n_partitions, np.int8)
+    index = group.topics.index()
+    for words, by_topic in plan.unassigned.items():
+        pids = _pids(group.topics, index, by_topic)
+        why[pids[pids >= 0]] = _LEFT_OUT.get(words, Unassigned.ASSIGNED)
+    return why
+
+
+def _pids(topics: Topics, index: Mapping[str, int], by_topic: TopicPartitions) -> Int64s:
+    """Partition ids, -1 for each that is not there."""
+    lengths = [len(numbers) for numbers in by_topic.values()]
+    topic = np.array([index.get(name, -1) for name in by_topic], np.int32).repeat(lengths)
+    number = np.fromiter(chain.from_iterable(by_topic.values()), np.int64, sum(lengths))
+    return topics.pids(topic, number)

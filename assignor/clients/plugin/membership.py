@@ -1,0 +1,221 @@
+"""One member of a group under an assignor of this package: what it remembers, says, and decides as leader.
+
+It belongs to no client library; an adapter passes bytes and generations in and out::
+
+    user_data ─► JoinGroup ─► lead (the leader only) ─► SyncGroup ─► assigned ─► wants_rejoin ─► rejoin, or not
+                                                                         └────► what to acknowledge, if anything
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from assignor.clients.control import ControlState
+from assignor.clients.plugin.leader import Joined, LeaderDecision, decide
+from assignor.clients.plugin.user_data import (
+    NO_EPOCH,
+    LeaderWord,
+    Outcome,
+    Standing,
+    encode_standing,
+    encode_word,
+    word_of,
+)
+from assignor.errors import AssignorError, UnknownStrategyError
+from assignor.model.by_member import Placed, by_member
+from assignor.model.claims import NO_GENERATION
+from assignor.protocol.acks import AnyAck, Applied, Refused, Void
+from assignor.protocol.control import ControlRecord
+from assignor.protocol.kafka.consumer import TopicPartitions
+from assignor.protocol.kafka.sticky import Claims
+from assignor.strategies.registry import STRATEGIES, Strategy, strategy
+from assignor.strategies.sticky import strategy as sticky
+
+log = logging.getLogger(__name__)
+
+PLAN_ASSIGNOR = "lagwise"
+"""Name of the assignor that applies plans."""
+
+GREATEST_EPOCH = 2**31 - 1
+_MOST_REJOINS = 3
+_LONGEST_WHY = 400
+
+Answer: TypeAlias = tuple[Placed, bytes]
+"""Partitions of a member, and the user data of its assignment."""
+
+
+class NotAttachedError(AssignorError):
+    """An assignor needs its consumer and has none; call `attach` before the consumer joins its group."""
+
+
+class Membership:
+    """What one member of a group remembers from rebalance to rebalance.
+
+    A client calls it from one thread at a time; only `wants_rejoin` may be asked by another.
+
+    Args:
+        strategy: Assigns when there is no plan that fits.
+        control: State of the control topic; None where plans are not followed.
+    """
+
+    __slots__ = (
+        "_applied",
+        "_asked",
+        "_claims",
+        "_considered",
+        "_control",
+        "_leads",
+        "_led",
+        "_strategy",
+        "name",
+    )
+
+    def __init__(self, strategy: Strategy, control: ControlState | None = None) -> None:
+        self.name = PLAN_ASSIGNOR if control is not None else f"{PLAN_ASSIGNOR}-{strategy.name}"
+        self._strategy = strategy
+        self._control = control
+        self._claims = Claims(owned={}, generation=NO_GENERATION)
+        self._considered = NO_EPOCH
+        self._applied = NO_EPOCH
+        self._led: frozenset[str] = frozenset()
+        self._leads: frozenset[str] = frozenset()
+        self._asked: tuple[int, list[int]] = (NO_EPOCH, [])
+
+    @property
+    def generation(self) -> int:
+        """Generation, or epoch of KIP-315, of the last assignment."""
+        return self._claims.generation
+
+    def user_data(self, held: TopicPartitions) -> bytes:
+        """User data to join with.
+
+        Args:
+            held: Partitions that the member goes on reading while it joins, none when eager. A cooperative member
+                that lost its partitions holds nothing, and claims them only as its history.
+        """
+        claims = Claims(owned=held, generation=self._claims.generation) if held else self._claims
+        epoch = self._control.epoch if self._control is not None else NO_EPOCH
+        return encode_standing(Standing(claims=claims, plan_epoch=epoch, held=bool(held)))
+
+    def lead(self, *, counts: Mapping[str, int], members: Sequence[Joined], now_ms: int) -> dict[str, Answer]:
+        """What every member gets; asked of the leader only.
+
+        Args:
+            counts: Partitions of every subscribed topic that has metadata.
+            members: All members, this one among them.
+            now_ms: Time in ms since 1970, for plans that expire.
+        """
+        control = self._control
+        considered = control.epoch if control is not None else NO_EPOCH
+        plan = control.plan(now_ms) if control is not None else None
+        decision = decide(counts=counts, members=members, strategy=self._strategy, plan=plan)
+        log.info("assigned a group", extra={"why": decision.why, "plan_epoch": decision.plan_epoch})
+        # KIP-315: one above all received.
+        joined = max(decision.generation, NO_EPOCH) + 1
+        epoch = joined if self._strategy.joins else considered
+        self._led = frozenset(member.member_id for member in members)
+        placed = by_member(decision.group, decision.step.member)
+        words = _words(decision, placed, epoch, refused=plan is not None and decision.plan_epoch is None)
+        return {member_id: (partitions, words[member_id]) for member_id, partitions in placed.items()}
+
+    def assigned(
+        self,
+        partitions: TopicPartitions,
+        user_data: bytes | None,
+        generation: int,
+        *,
+        member: str,
+        now_ms: int,
+    ) -> AnyAck | None:
+        """Take in the leader's answer; gives what to acknowledge, once in a generation.
+
+        Args:
+            partitions: Of this member.
+            user_data: Of its assignment.
+            generation: Of the group.
+            member: Its member id.
+            now_ms: Time in ms since 1970, for people who read the acknowledgement.
+        """
+        word = word_of(user_data)
+        self._considered = word.epoch
+        # What a leader or member sends is not trusted to leave room in the field it is sent back in.
+        self._claims = Claims(
+            owned=partitions,
+            generation=min(word.epoch, GREATEST_EPOCH) if self._strategy.joins else generation,
+        )
+        self._leads, self._led = self._led, frozenset()
+        return self._ack(word, generation=generation, member=member, at_ms=now_ms)
+
+    def _ack(self, word: LeaderWord, *, generation: int, member: str, at_ms: int) -> AnyAck | None:
+        control = self._control
+        if control is None or word.epoch == NO_EPOCH or word.outcome is Outcome.SILENT:
+            return None
+        head: dict[str, Any] = {
+            "cluster": control.cluster,
+            "group": control.group,
+            "generation": generation,
+            "epoch": word.epoch,
+            "member": member,
+            "at_ms": at_ms,
+        }
+        if word.outcome is Outcome.APPLIED:
+            self._applied = word.epoch
+            return Applied(**head)
+        if word.epoch == self._applied:
+            return Void(**head, why=word.why)
+        return Refused(**head, why=word.why)
+
+    def wants_rejoin(self, now_ms: int) -> bool:
+        """Should the member make the group rejoin now; asked often, it says yes once for each reason.
+
+        Every member says so of a plan that was made for its own generation, so that all join at once and none
+        waits for a heartbeat. The leader says so also later, a few times, of a plan for its members that no leader
+        has taken into account: it may have read it after the others, or its first request may have come while a
+        join was under way, where clients forget it.
+        """
+        plan = self._control.plan(now_ms) if self._control is not None else None
+        if plan is None or plan.epoch <= self._considered or not self._may_ask(plan):
+            return False
+        self._asked[1].append(self.generation)
+        return True
+
+    def _may_ask(self, plan: ControlRecord) -> bool:
+        if self._asked[0] != plan.epoch:
+            self._asked = (plan.epoch, [])
+        asked = self._asked[1]
+        if self.generation in (NO_GENERATION, *asked) or len(asked) >= _MOST_REJOINS:
+            return False
+        is_for_members = self._leads == frozenset(plan.members) and self.generation > plan.base_generation
+        return is_for_members or self.generation == plan.base_generation
+
+
+def _words(
+    decision: LeaderDecision, placed: Mapping[str, Placed], epoch: int, *, refused: bool
+) -> dict[str, bytes]:
+    """User data of every member's assignment."""
+    if refused:
+        word = LeaderWord(epoch=epoch, outcome=Outcome.REFUSED, why=decision.why[:_LONGEST_WHY])
+        return dict.fromkeys(placed, encode_word(word))
+    silent = encode_word(LeaderWord(epoch=epoch))
+    if decision.plan_epoch is None:
+        return dict.fromkeys(placed, silent)
+    applied = encode_word(LeaderWord(epoch=epoch, outcome=Outcome.APPLIED))
+    target = by_member(decision.group, decision.target.member)
+    return {member_id: applied if placed[member_id] == target[member_id] else silent for member_id in placed}
+
+
+def following(control: ControlState) -> Membership:
+    """A member that follows the control topic; without a plan that fits, `sticky` assigns."""
+    return Membership(strategy(sticky.NAME), control)
+
+
+def under_strategy(name: str) -> Membership:
+    """A member of a group under one strategy, without a control topic.
+
+    Raises:
+        UnknownStrategyError: There is no such strategy, or it needs lag, which no leader knows: follow plans.
+    """
+    available = tuple(known for known in STRATEGIES if not STRATEGIES[known].reads_lag)
+    if name not in available:
+        raise UnknownStrategyError(name, available)
+    return Membership(strategy(name))

@@ -1,0 +1,135 @@
+"""User data of the assignors of this package: what a member says when it joins, and what the leader answers.
+
+    subscription   int16 version | claims [topic string | partitions [int32]] | generation int32
+                   | plan epoch int64 | held int8
+    assignment     int16 version | epoch int64 | outcome int8 | why string
+
+A later version only appends, so its tail is ignored. Claims and generation are those of KIP-341. The claims
+stand here and not in the protocol's own field, because an eager member claims what it no longer reads, and
+because aiokafka shows its assignors no other field; `held` tells the two kinds of claims apart. The epoch of the
+answer is that of the newest plan the leader took into account or, with sticky-stream-join, that of KIP-315; the
+outcome is what became of that plan, so that a member can acknowledge it without having read it.
+"""
+
+import enum
+from dataclasses import dataclass
+
+from assignor.errors import DecodeError
+from assignor.model.claims import NO_GENERATION
+from assignor.protocol.kafka.consumer import read_topic_partitions, write_topic_partitions
+from assignor.protocol.kafka.reader import Reader
+from assignor.protocol.kafka.sticky import Claims
+from assignor.protocol.kafka.writer import Writer
+
+VERSION = 0
+NO_EPOCH = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What a member says of itself when it joins. Not checked: the word of a client."""
+
+    claims: Claims
+    """What it had in its last generation, or under KIP-315 in its last epoch."""
+    plan_epoch: int
+    """Newest epoch of a plan that it has read, `NO_EPOCH` for none."""
+    held: bool
+    """Whether it still reads what it claims: a cooperative member."""
+
+
+UNKNOWN = Standing(claims=Claims(owned={}, generation=NO_GENERATION), plan_epoch=NO_EPOCH, held=False)
+"""A member whose user data says nothing."""
+
+
+def encode_standing(standing: Standing) -> bytes:
+    """User data of a subscription.
+
+    Raises:
+        EncodeError: A name or a number that its field cannot hold.
+    """
+    writer = Writer()
+    writer.int16(VERSION)
+    write_topic_partitions(writer, standing.claims.owned)
+    writer.int32(standing.claims.generation)
+    writer.int64(standing.plan_epoch)
+    writer.raw(bytes([standing.held]))
+    return writer.to_bytes()
+
+
+def decode_standing(data: bytes) -> Standing:
+    """The standing in user data of a subscription.
+
+    Raises:
+        DecodeError: Negative version, truncated, null or not UTF-8 topics. Any member can send such bytes.
+    """
+    reader = Reader(data)
+    _read_version(reader)
+    owned = read_topic_partitions(reader)
+    generation = max(reader.int32("generation"), NO_GENERATION)
+    plan_epoch = max(reader.int64("plan epoch"), NO_EPOCH)
+    held = reader.int8("held") != 0
+    return Standing(claims=Claims(owned=owned, generation=generation), plan_epoch=plan_epoch, held=held)
+
+
+def standing_of(user_data: bytes | None) -> Standing:
+    """The standing of a member; bytes that cannot be read are `UNKNOWN`, as sticky user data is for Kafka."""
+    try:
+        return decode_standing(user_data or b"")
+    except DecodeError:
+        return UNKNOWN
+
+
+class Outcome(enum.IntEnum):
+    """What the leader made of the plan, as far as one member is concerned."""
+
+    SILENT = 0
+    """There was none, or the member has yet to revoke or to be given something."""
+    APPLIED = 1
+    """The member has its target."""
+    REFUSED = 2
+    """The plan did not fit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderWord:
+    """What the leader says to one member beside its partitions. Not checked: the word of a client."""
+
+    epoch: int
+    """Of the newest plan that the leader took into account, or of KIP-315; `NO_EPOCH` for neither."""
+    outcome: Outcome = Outcome.SILENT
+    why: str = ""
+    """REFUSED: one sentence."""
+
+
+def encode_word(word: LeaderWord) -> bytes:
+    """User data of an assignment.
+
+    Raises:
+        EncodeError: A number or a text that its field cannot hold.
+    """
+    writer = Writer()
+    writer.int16(VERSION)
+    writer.int64(word.epoch)
+    writer.raw(bytes([word.outcome]))
+    writer.string(word.why)
+    return writer.to_bytes()
+
+
+def word_of(user_data: bytes | None) -> LeaderWord:
+    """The word in user data of an assignment; bytes that cannot be read say nothing."""
+    reader = Reader(user_data or b"")
+    try:
+        _read_version(reader)
+        epoch = max(reader.int64("epoch"), NO_EPOCH)
+        outcome = reader.int8("outcome")
+        why = reader.string("why")
+    except DecodeError:
+        return LeaderWord(epoch=NO_EPOCH)
+    known = outcome in set(Outcome)
+    return LeaderWord(epoch=epoch, outcome=Outcome(outcome) if known else Outcome.SILENT, why=why)
+
+
+def _read_version(reader: Reader) -> None:
+    version = reader.int16("version")
+    if version < 0:
+        raise reader.error(f"negative version {version}")

@@ -1,0 +1,48 @@
+"""Whether counts are as even as subscriptions allow, judged from the assignment alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignor.model.arrays import Bools, Int64s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EveningChain:
+    """A way to more even counts: from somebody with `count` partitions, by hand-overs, to `taker`."""
+
+    count: int
+    taker: int
+
+
+def find_evening_chain(holds: Bools, may_read: Bools, counts: Int64s) -> EveningChain | None:
+    """A chain of hand-overs to a member with at least two partitions fewer; None if counts are most even.
+
+    None proves it. For a count k let B be the members that chains from members with k or more reach, these
+    included, and A the partitions on B. Everybody in B has at least k - 1, and A can be read by nobody
+    outside B, so any assignment has sum(max(load - (k - 1), 0)) >= |A| - (k - 1) |B|; this one has exactly
+    that, since outside B nobody has more than k - 1. As it holds for every k, the loads of every other
+    assignment majorise these: sorted from the largest down, the counts are lexicographically least.
+
+    Args:
+        holds: T x N: does the member have a partition of the topic.
+        may_read: T x N: does the member subscribe to the topic.
+        counts: Partitions of each of N members.
+
+    Complexity: O(T * N).
+
+    Source: Harvey, Ladner, Lovász, Tamir, Semi-matchings for bipartite graphs and load balancing (2006).
+    """
+    members = np.zeros(len(counts), np.bool_)
+    topics = np.zeros(len(holds), np.bool_)
+    for count in np.unique(counts)[::-1].tolist():
+        new = (counts == count) & ~members
+        while new.any():
+            members |= new
+            new_topics = holds[:, new].any(axis=1) & ~topics
+            topics |= new_topics
+            new = may_read[new_topics].any(axis=0) & ~members
+            short = new & (counts < count - 1)
+            if short.any():
+                return EveningChain(count=count, taker=int(np.argmax(short)))
+    return None

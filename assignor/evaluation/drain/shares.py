@@ -1,0 +1,107 @@
+"""The drain time that members with different subscriptions cannot beat however finely work is divided."""
+
+import numpy as np
+
+from assignor.evaluation.drain.time import summed, times_s
+from assignor.evaluation.drain.work import Work
+from assignor.model.arrays import Bools, Floats, Int64s
+
+# Each round starts from the levels of the one before; what they are changes how tight the bound is, not
+# whether it holds.
+_MOST_ROUNDS = 6
+_MOST_SWEEPS = 12
+_SETTLED = 1e-6
+
+
+def shares_bound(work: Work) -> tuple[float, Bools]:
+    """Seconds that a union of subscriber sets needs at least, and which sets; `inf` for never.
+
+    Take any subscriber sets, Q, and let members be those in at least one of them. The partitions of Q lie on
+    these members only. A member is through with what it holds by time T only if L + A*T <= mu*T; added up
+    over the members: T >= L(Q) / (mu(Q) - A(Q)). That holds for every Q, so it needs no proof that the Q
+    chosen is the best one; which Q is best follows from the most even division of the work: pour each set's
+    work at time T over its members, level them until nothing changes, and take the sets that only reach
+    members above some level (the block that Hall's condition binds). T is raised to the bound found and the
+    levelling repeated.
+
+    Returns:
+        The bound, and for each of S sets whether it is in Q.
+    """
+    lag, rate = work.of_sets()
+    sets = work.subscriptions
+    used = (sets.set_sizes() > 0) & (np.bincount(work.set_of, minlength=sets.n_sets) > 0)
+    levels = np.zeros(sets.n_members)
+    bound_s, chosen = _best_union(work, lag, rate, used, levels)
+    if used.sum() <= 1:
+        return bound_s, chosen
+    flow = np.zeros(len(sets.members))
+    for _ in range(_MOST_ROUNDS):
+        if not np.isfinite(bound_s):
+            break
+        at_s = bound_s if bound_s > 0 else 1.0
+        levels = _levelled(work, lag + rate * at_s, used, flow)
+        time_s, union = _best_union(work, lag, rate, used, levels)
+        if time_s <= bound_s * (1 + _SETTLED):
+            break
+        bound_s, chosen = time_s, union
+    return bound_s, chosen
+
+
+def _best_union(work: Work, lag: Floats, rate: Floats, used: Bools, levels: Floats) -> tuple[float, Bools]:
+    """The best of the unions that take sets by the lowest level of their members, the highest first."""
+    sets = work.subscriptions
+    lowest = np.full(sets.n_sets, np.inf)
+    np.minimum.at(lowest, work.set_of_entry(), levels[sets.members])
+    order = np.nonzero(used)[0]
+    order = order[np.argsort(-lowest[order], kind="stable")]
+    times = _union_times(work, lag, rate, order)
+    chosen = np.zeros(sets.n_sets, np.bool_)
+    chosen[order[: int(times.argmax()) + 1]] = True
+    return float(times.max()), chosen
+
+
+def _union_times(work: Work, lag: Floats, rate: Floats, order: Int64s) -> Floats:
+    """The bound of the first set of `order`, of the first two, and so on."""
+    sets = work.subscriptions
+    rank = np.full(sets.n_sets, len(order), np.int32)
+    rank[order] = np.arange(len(order))
+    joins_at = np.full(sets.n_members, len(order), np.int32)
+    np.minimum.at(joins_at, sets.members, rank[work.set_of_entry()])
+    joined = summed(work.capacity, by=joins_at, n=len(order) + 1)[: len(order)]
+    spare: Floats = np.cumsum(joined) - np.cumsum(rate[order])
+    return times_s(np.cumsum(lag[order]), spare)
+
+
+def _levelled(work: Work, weight: Floats, used: Bools, flow: Floats) -> Floats:
+    """Load over capacity of each member once the weight of the sets is poured as evenly as it goes.
+
+    Args:
+        work: Sets and capacities.
+        weight: Of each set.
+        used: Sets to pour.
+        flow: Weight on each entry of the sets' members; the start, and overwritten with the result.
+    """
+    sets, capacity = work.subscriptions, work.capacity
+    load = summed(flow, by=sets.members, n=sets.n_members)
+    rows = [(s, slice(int(sets.offsets[s]), int(sets.offsets[s + 1]))) for s in np.nonzero(used)[0].tolist()]
+    for _ in range(_MOST_SWEEPS):
+        before = load.copy()
+        for s, row in rows:
+            members = sets.members[row]
+            load[members] -= flow[row]
+            flow[row] = poured(load[members], capacity[members], float(weight[s]))
+            load[members] += flow[row]
+        if np.abs(load - before).max() <= _SETTLED * max(float(load.max()), 1e-300):
+            break
+    return np.divide(load, capacity)
+
+
+def poured(load: Floats, capacity: Floats, amount: float) -> Floats:
+    """What each member gets when `amount` raises the lowest loads over capacity to one level."""
+    order = np.argsort(load / capacity, kind="stable")
+    ready, speed = load[order], capacity[order]
+    level = (amount + np.cumsum(ready)) / np.cumsum(speed)
+    # The level with the k lowest members is right where it does not reach the next one.
+    k = int(np.argmax(level <= np.append(ready[1:] / speed[1:], np.inf)))
+    poured: Floats = np.maximum(level[k] * capacity - load, 0.0)
+    return poured

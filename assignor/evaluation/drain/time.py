@@ -1,0 +1,73 @@
+"""How long a group needs to read all it lags behind, and how evenly lag lies on its members.
+
+Lag and arrivals are fluid: a member that drains mu records/s and holds partitions with L records of lag and
+A records/s of arrivals is through after L / (mu - A) seconds, in whatever order it reads them. Times need a
+drain rate for every member; without one there is no time (unknown is never 0), only the imbalance.
+"""
+
+import numpy as np
+
+from assignor.model.arrays import Bools, Floats, Int32s, Int64s
+from assignor.model.group import Group
+
+
+def member_drain_s(group: Group, member: Int32s) -> Floats | None:
+    """Seconds until each member has drained what it holds.
+
+    0 without lag; `inf` when the member never gets there: arrivals are above its capacity, or equal to it
+    with lag left. None when capacities are unknown.
+
+    Args:
+        group: Lag, rates and capacities.
+        member: Member of each partition, -1 for none.
+    """
+    if group.capacity is None:
+        return None
+    held = member >= 0
+    lag = summed(group.lag[held], by=member[held], n=group.n_members)
+    rate = summed(group.rate[held], by=member[held], n=group.n_members)
+    return times_s(lag, group.capacity - rate)
+
+
+def drain_s(group: Group, member: Int32s) -> float | None:
+    """Seconds until the slowest member is through, `inf` for never, None when capacities are unknown.
+
+    What nobody drains (`undrained`) takes for ever.
+    """
+    times = member_drain_s(group, member)
+    if times is None:
+        return None
+    return float(np.inf) if undrained(group, member).any() else float(times.max(initial=0.0))
+
+
+def undrained(group: Group, member: Int32s) -> Bools:
+    """P entries: does the partition lag or receive, and somebody subscribes to it, but nobody holds it.
+
+    Partitions nobody subscribes to are not the group's work and do not count.
+    """
+    work: Bools = (group.lag > 0) | (group.rate > 0)
+    return work & (member < 0) & group.readable()
+
+
+def lag_imbalance(group: Group, member: Int32s) -> float:
+    """(largest - smallest) / total member lag: 0 is even, 1 is all on one member; 0 without lag.
+
+    Members that subscribe to nothing with partitions do not count: they can hold none.
+    """
+    held = member >= 0
+    lag = summed(group.lag[held], by=member[held], n=group.n_members)[group.readers()]
+    total = float(lag.sum())
+    return float(lag.max() - lag.min()) / total if total > 0 else 0.0
+
+
+def summed(values: Int64s | Floats, *, by: Int32s, n: int) -> Floats:
+    """The sum of `values` for each index 0 .. n - 1 in `by`."""
+    return np.bincount(by, weights=values, minlength=n).astype(np.float64)
+
+
+def times_s(lag: Floats, spare: Floats) -> Floats:
+    """Lag over spare capacity: 0 where there is nothing to drain, `inf` where it is never drained."""
+    never = (spare < 0) | ((spare == 0) & (lag > 0))
+    times = np.divide(lag, spare, out=np.zeros(len(lag)), where=spare > 0)
+    times[never] = np.inf
+    return times

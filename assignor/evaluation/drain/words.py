@@ -1,0 +1,130 @@
+"""Why a group cannot be drained, or not sooner, in words for its operator."""
+
+import math
+
+import numpy as np
+
+from assignor.evaluation.drain.bound import BoundCause, LowerBound
+from assignor.evaluation.drain.work import Work
+from assignor.model.arrays import Bools, Floats
+from assignor.model.group import Group
+
+_MOST_NAMED = 3
+_NO_TIME_S = 20.0
+"""A group that is drained so soon needs no advice; what a client commits every 5 s is never drained sooner."""
+_AGES_S = 30 * 86_400.0
+"""A group that takes longer is not too small: its members hardly drain."""
+_HARDLY = 0.1
+"""A member hardly drains if it manages less than this part of its even share of what arrives."""
+_ALL_STUCK = "its members hardly drain, are they stuck?"
+_UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0))
+
+
+def time_in_words(time_s: float) -> str:
+    """Seconds as people say them, to three digits."""
+    if math.isinf(time_s):
+        return "never"
+    for unit, size in _UNITS:
+        if time_s >= 2 * size:
+            return f"{time_s / size:.3g} {unit}"
+    return f"{time_s:.3g} s"
+
+
+def obstacles(group: Group, bound: LowerBound | None) -> tuple[str, ...]:
+    """Why no assignment ever drains the whole group; empty if one may, or if that is not known."""
+    if bound is None or group.capacity is None or math.isfinite(bound.time_s):
+        return ()
+    work = Work.of(group, group.capacity)
+    together = _too_much_together(group, work, bound)
+    # Where nobody drains, every partition is too much, and more partitions help nobody.
+    alone = [] if any(words.endswith(_ALL_STUCK) for words in together) else _too_much_alone(group, work)
+    return (*together, *alone) or (
+        "the busiest partitions cannot be shared out so that no member gets too much: add partitions",
+    )
+
+
+def cause_in_words(group: Group, bound: LowerBound) -> str:
+    """Why no assignment drains the group before a bound that is finite, and what would help if it takes long."""
+    time = time_in_words(bound.time_s)
+    if bound.cause == BoundCause.PARTITION:
+        name = group.topics.name(bound.pid)
+        words = f"partition {name} alone takes {time} on the fastest member that may read it"
+        return words + _advice(bound.time_s, "partitions")
+    if bound.cause == BoundCause.PIECES:
+        words = f"its largest partitions cannot be shared out to take less than {time}"
+        return words + _advice(bound.time_s, "partitions")
+    who, _ = _union(group, bound.sets)
+    return f"{who} would take {time} with all work shared evenly" + _advice(bound.time_s, "members")
+
+
+def _advice(time_s: float, more: str) -> str:
+    if time_s <= _NO_TIME_S:
+        return ""
+    return f": {_ALL_STUCK}" if time_s > _AGES_S else f": add {more}"
+
+
+def _too_much_together(group: Group, work: Work, bound: LowerBound) -> list[str]:
+    """Members that receive more than they can drain, whoever of them has what."""
+    everything = np.zeros(group.subscriptions.n_sets, np.bool_)
+    everything[work.set_of] = True
+    lags, rates = work.of_sets()
+    for sets in (everything, bound.sets) if bound.cause == BoundCause.SHARES else (everything,):
+        lag, rate = float(lags[sets].sum()), float(rates[sets].sum())
+        who, members = _union(group, sets)
+        capacity = work.capacity[members]
+        total = float(capacity.sum())
+        if rate > total or (rate == total and lag > 0):
+            return [f"{who} runs at {_load_in_words(rate / total)}: {_remedy(rate, capacity)}"]
+    return []
+
+
+def _load_in_words(load: float) -> str:
+    return (
+        "more than ten times its capacity"
+        if load > 1 / _HARDLY
+        else f"{math.ceil(100 * load)} % of its capacity"
+    )
+
+
+def _remedy(rate: float, capacity: Floats) -> str:
+    """What helps members that together drain less than arrives."""
+    n = len(capacity)
+    stuck = int((capacity < _HARDLY * rate / n).sum())
+    if stuck == n:
+        return _ALL_STUCK
+    if stuck > 0:
+        return f"{stuck} of its {n} members hardly drain{', are they' if stuck > 1 else 's, is it'} stuck?"
+    missing = math.floor((rate - float(capacity.sum())) / float(np.median(capacity))) + 1
+    return f"add {missing} member{'s' if missing > 1 else ''}"
+
+
+def _union(group: Group, sets: Bools) -> tuple[str, Bools]:
+    """The members of some subscriber sets, in words and as a mask."""
+    subscriptions = group.subscriptions
+    members = np.zeros(group.n_members, np.bool_)
+    members[subscriptions.members[np.repeat(sets, subscriptions.set_sizes())]] = True
+    if np.array_equal(members, group.readers()):
+        return "the group", members
+    topics = np.nonzero(sets[subscriptions.set_of_topic] & (group.topics.counts > 0))[0]
+    names = [group.topics.names[t] for t in topics[:_MOST_NAMED].tolist()]
+    more = f" and {len(topics) - len(names)} more topics" if len(topics) > len(names) else ""
+    return f"the part of the group that reads {', '.join(names)}{more}", members
+
+
+def _too_much_alone(group: Group, work: Work) -> list[str]:
+    """Partitions that receive more than the fastest of their readers can drain."""
+    fastest = work.fastest()
+    hopeless = np.nonzero((work.rate > fastest) | ((work.rate == fastest) & (work.lag > 0)))[0]
+    needs = work.rate[hopeless] / fastest[hopeless]
+    worst = hopeless[np.argsort(-needs, kind="stable")][:_MOST_NAMED]
+    words = [
+        f"partition {group.topics.name(int(work.pid[i]))} alone needs "
+        f"{_members_in_words(work.rate[i] / fastest[i])}: add partitions"
+        for i in worst.tolist()
+    ]
+    more = len(hopeless) - len(words)
+    return [*words, f"so do {more} more partitions"] if more > 0 else words
+
+
+def _members_in_words(needs: float) -> str:
+    return f"{math.ceil(10 * needs) / 10:.1f} members" if needs > 1 else "more than one member"

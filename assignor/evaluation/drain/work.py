@@ -1,0 +1,67 @@
+"""What a group has to read and with what: the part of a group that drain times and their bounds depend on."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from assignor.evaluation.drain.time import summed
+from assignor.model.arrays import Floats, Int32s, Int64s
+from assignor.model.group import Group
+from assignor.model.subscriptions import Subscriptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Work:
+    """The partitions that somebody reads, W of them."""
+
+    pid: Int64s
+    """Which partitions these are, ascending."""
+    lag: Floats
+    """Records of each."""
+    rate: Floats
+    """Records per second that arrive in each."""
+    set_of: Int32s
+    """Subscriber set of each."""
+    subscriptions: Subscriptions
+    capacity: Floats
+    """Records per second of each of N members."""
+
+    @classmethod
+    def of(cls, group: Group, capacity: Floats) -> "Work":
+        """The work of `group`, were its capacities these."""
+        pid = np.nonzero(group.readable())[0]
+        return cls(
+            pid=pid,
+            lag=group.lag[pid].astype(np.float64),
+            rate=group.rate[pid],
+            set_of=group.subscriptions.set_of_topic[group.topics.topic_of[pid]],
+            subscriptions=group.subscriptions,
+            capacity=capacity,
+        )
+
+    def as_of(self, horizon_s: float) -> "Work":
+        """The same with what arrives within the horizon counted as lag, and nothing arriving after."""
+        return replace(self, lag=self.lag + self.rate * horizon_s, rate=np.zeros(len(self.rate)))
+
+    def of_sets(self) -> tuple[Floats, Floats]:
+        """Sum of lag and of rate over the partitions of each subscriber set."""
+        n = self.subscriptions.n_sets
+        return summed(self.lag, by=self.set_of, n=n), summed(self.rate, by=self.set_of, n=n)
+
+    def set_of_entry(self) -> Int32s:
+        """The subscriber set of each entry of `subscriptions.members`."""
+        sets = self.subscriptions
+        return np.repeat(np.arange(sets.n_sets, dtype=np.int32), sets.set_sizes())
+
+    def fastest(self) -> Floats:
+        """Capacity of the fastest member that may read each partition."""
+        best = np.zeros(self.subscriptions.n_sets)
+        np.maximum.at(best, self.set_of_entry(), self.capacity[self.subscriptions.members])
+        return best[self.set_of]
+
+    def taking_part(self) -> Floats:
+        """Capacities of the members that may read any of the partitions, falling."""
+        used = np.zeros(self.subscriptions.n_sets, np.bool_)
+        used[self.set_of] = True
+        members = np.unique(self.subscriptions.members[np.repeat(used, self.subscriptions.set_sizes())])
+        return -np.sort(-self.capacity[members])

@@ -1,0 +1,59 @@
+"""What a strategy answers: a member for every partition, or the reason why there is none."""
+
+import enum
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignor.model.arrays import Bools, Int8s, Int32s
+from assignor.model.group import Group
+
+
+class Unassigned(enum.IntEnum):
+    """Why a partition has no member. The number stands in arrays, the words are for people."""
+
+    ASSIGNED = 0
+    NOBODY_SUBSCRIBES = 1
+    WITHHELD = 2
+    BEYOND_JOIN = 3
+    OWNER_DOES_NOT_READ = 4
+
+    @property
+    def words(self) -> str:
+        """The reason in words."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Unassigned.ASSIGNED: "assigned",
+    Unassigned.NOBODY_SUBSCRIBES: "no member subscribes to the topic",
+    Unassigned.WITHHELD: "withheld until the member that may still hold it has revoked it",
+    Unassigned.BEYOND_JOIN: "the smallest topic of the join has no partition of this number",
+    Unassigned.OWNER_DOES_NOT_READ: "the member of this partition number does not subscribe to the topic",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Assignment:
+    """One entry for each of P partitions."""
+
+    member: Int32s
+    """Member index of each partition, -1 where it has none."""
+    why: Int8s
+    """`Unassigned` code of each partition, 0 exactly where it has a member."""
+    remarks: tuple[str, ...] = ()
+    """What the strategy has to say about it, each in words for an operator."""
+
+    @classmethod
+    def complete(cls, group: Group, member: Int32s, *, remarks: tuple[str, ...] = ()) -> "Assignment":
+        """An assignment that leaves out only what nobody subscribes to."""
+        why = np.where(group.readable(), Unassigned.ASSIGNED, Unassigned.NOBODY_SUBSCRIBES)
+        return cls(member=member, why=why.astype(np.int8), remarks=remarks)
+
+    def without(self, partitions: Bools, *, why: Unassigned) -> "Assignment":
+        """The same assignment with some partitions taken out for one reason."""
+        return Assignment(
+            member=np.where(partitions, np.int32(-1), self.member),
+            why=np.where(partitions, np.int8(why), self.why),
+            remarks=self.remarks,
+        )

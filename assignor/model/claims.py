@@ -1,0 +1,63 @@
+"""Who holds a partition, when members claim more than they can.
+
+A claim is what a member says it owns. After a missed rebalance a member repeats a claim that is no longer
+true, so claims carry the generation in which they were valid (KIP-341).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignor.model.arrays import Bools, Int32s, Int64s
+
+UNCLAIMED = int(np.iinfo(np.int32).min)
+NO_GENERATION = -1
+"""Generation of a claim that came without one: user data v0, or an empty subscription."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Claims:
+    """C claims in any order; the same claim may be there twice."""
+
+    pid: Int64s
+    """Claimed partition, 0 <= pid < P."""
+    member: Int32s
+    """Claiming member, 0 <= member < N."""
+    generation: Int32s
+    """Newest generation in which the claim was valid, `NO_GENERATION` when not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ownership:
+    """The outcome for P partitions."""
+
+    holder: Int32s
+    """Winning claimant of each partition, -1 where nobody claims it or the claim is contested."""
+    contested: Bools
+    """True where two members claim the partition in the same newest generation."""
+    generation: Int32s
+    """Newest generation in which anybody claims the partition, `UNCLAIMED` where nobody does."""
+
+
+def resolve(claims: Claims, *, n_partitions: int) -> Ownership:
+    """One holder per partition: the claimant of the newest generation, or nobody when two share it.
+
+    A claim of an older generation stands as long as no newer one contradicts it, as in Kafka since
+    KAFKA-14639. Two claimants of one generation cannot both be right and no order between them is known, so
+    the partition has no holder; it is contested, because either of the two may still be reading it.
+
+    Complexity: O(C + P).
+
+    Source: KIP-341; Kafka's AbstractStickyAssignor.
+    """
+    newest = np.full(n_partitions, UNCLAIMED, np.int32)
+    np.maximum.at(newest, claims.pid, claims.generation)
+    current = claims.generation == newest[claims.pid]
+    pid, member = claims.pid[current], claims.member[current]
+    last = np.full(n_partitions, -1, np.int32)
+    np.maximum.at(last, pid, member)
+    # Two claimants differ from each other exactly when one of them differs from the greatest.
+    contested = np.zeros(n_partitions, np.bool_)
+    contested[pid[member != last[pid]]] = True
+    last[contested] = -1
+    return Ownership(holder=last, contested=contested, generation=newest)

@@ -1,0 +1,143 @@
+"""A consumer group as flat arrays: what every strategy takes.
+
+Members are indexed in the order that breaks every tie: those with a group.instance.id first, by it, then the
+others by member id, both as Java compares strings. Member ids hold a random part, so only static members have
+ties that survive a restart.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from assignor.errors import InvalidGroupError
+from assignor.model.arrays import Bools, Floats, Int32s, Int64s
+from assignor.model.claims import Ownership
+from assignor.model.racks import Racks
+from assignor.model.subscriptions import Subscriptions
+from assignor.model.topics import Topics
+
+LEAST_CAPACITY = 1e-6
+"""Records per second; one in eleven days. Times at less could not be told from infinity."""
+GREATEST_RATE = 2**62
+"""Records per second, also of a capacity."""
+GREATEST_LAG = 2**62
+"""Records that the partitions may lag together; no real log is that long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IgnoredClaims:
+    """How many claims could not be true, by cause. Members are not trusted, so this is no error."""
+
+    unknown_topic: int = 0
+    """The topic is not, or no longer, there."""
+    out_of_range: int = 0
+    """The partition number is negative or past the last partition."""
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.unknown_topic + self.out_of_range
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Group:
+    """N members over P partitions, with what is known about each.
+
+    Raises:
+        InvalidGroupError: An array has the wrong length, an index is out of range, lag is negative or too
+            large to be summed, a rate is not from 0 to `GREATEST_RATE`, or a capacity is not from
+            `LEAST_CAPACITY` to `GREATEST_RATE`.
+    """
+
+    topics: Topics
+    member_ids: tuple[str, ...]
+    """N member ids, in tie-break order."""
+    subscriptions: Subscriptions
+    ownership: Ownership
+    """Winning claims, also of members that no longer subscribe."""
+    lag: Int64s
+    """Records each partition lags behind, >= 0. What is unknown was settled before, by auto.offset.reset."""
+    rate: Floats
+    """Records per second that arrive in each partition, >= 0."""
+    capacity: Floats | None
+    """Records per second each member can drain; None when that is unknown."""
+    racks: Racks | None = None
+    """Racks of members and replicas; None when no member has one."""
+    ignored_claims: IgnoredClaims = field(default_factory=IgnoredClaims)
+    owner: Int32s = field(init=False)
+    """Holder of each partition as long as it still subscribes, otherwise -1."""
+
+    def __post_init__(self) -> None:
+        self._check_measures()
+        self._check_members()
+        holder = self.ownership.holder
+        owner = holder.copy()
+        held = np.nonzero(holder >= 0)[0]
+        allowed = self.subscriptions.allows(self.topics.topic_of[held], holder[held])
+        owner[held[~allowed]] = -1
+        object.__setattr__(self, "owner", owner)
+
+    def _check_measures(self) -> None:
+        n = self.topics.n_partitions
+        if self.lag.shape != (n,) or self.rate.shape != (n,):
+            raise InvalidGroupError(f"lag and rate need one entry for each of {n} partitions")
+        if self.lag.min(initial=0) < 0:
+            raise InvalidGroupError(f"lag of {self.topics.name(int(self.lag.argmin()))} is negative")
+        if float(self.lag.sum(dtype=np.float64)) > GREATEST_LAG:
+            largest = self.topics.name(int(self.lag.argmax()))
+            raise InvalidGroupError(
+                f"total lag is above {GREATEST_LAG} records, the largest is that of {largest}"
+            )
+        possible = (self.rate >= 0) & (self.rate <= GREATEST_RATE)
+        if not possible.all():
+            raise InvalidGroupError(
+                f"arrival rate of {self.topics.name(int(possible.argmin()))} must be from 0 to {GREATEST_RATE} "
+                "records per second"
+            )
+
+    def _check_members(self) -> None:
+        n = len(self.member_ids)
+        if self.subscriptions.n_members != n or len(self.subscriptions.set_of_topic) != self.topics.n_topics:
+            raise InvalidGroupError("subscriptions are those of other members or topics")
+        holder = self.ownership.holder
+        if holder.shape != self.lag.shape or (holder < -1).any() or (holder >= n).any():
+            raise InvalidGroupError(f"every partition needs a holder from -1 to {n - 1}")
+        capacity = self.capacity
+        if capacity is not None and not (
+            capacity.shape == (n,) and ((capacity >= LEAST_CAPACITY) & (capacity <= GREATEST_RATE)).all()
+        ):
+            raise InvalidGroupError(
+                f"every member needs a capacity from {LEAST_CAPACITY} to {GREATEST_RATE} records per second, "
+                "or none has one"
+            )
+        racks = self.racks
+        if racks is not None and (len(racks.of_member) != n or len(racks.of_partition) != self.n_partitions):
+            raise InvalidGroupError("racks are those of other members or partitions")
+
+    @property
+    def n_members(self) -> int:
+        """N."""
+        return len(self.member_ids)
+
+    @property
+    def n_partitions(self) -> int:
+        """P."""
+        return self.topics.n_partitions
+
+    def readable(self) -> Bools:
+        """P entries: does anybody subscribe to the partition's topic."""
+        return (self.subscriptions.subscriber_counts() > 0)[self.topics.topic_of]
+
+    def readers(self) -> Bools:
+        """N entries: does the member subscribe to any topic that has partitions."""
+        sets = self.subscriptions
+        used = np.zeros(sets.n_sets, np.bool_)
+        used[sets.set_of_topic[self.topics.counts > 0]] = True
+        reads = np.zeros(self.n_members, np.bool_)
+        reads[sets.members[np.repeat(used, sets.set_sizes())]] = True
+        return reads
+
+    def has_equal_subscriptions(self) -> bool:
+        """Does every member subscribe to every topic that has partitions and a subscriber."""
+        readers = self.subscriptions.subscriber_counts()
+        return bool(((readers == self.n_members) | (readers == 0) | (self.topics.counts == 0)).all())

@@ -1,0 +1,134 @@
+"""From members as the consumer protocol knows them to a `Group`."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, repeat
+
+import numpy as np
+
+from assignor.errors import InvalidGroupError
+from assignor.model.arrays import Floats, Int64s
+from assignor.model.claims import NO_GENERATION, Claims, resolve
+from assignor.model.group import Group, IgnoredClaims
+from assignor.model.racks import Racks
+from assignor.model.subscriptions import Subscriptions
+from assignor.model.topics import Topics, java_order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One member of a group: its subscription, its claims, and how fast it is."""
+
+    member_id: str
+    topics: Sequence[str]
+    """Subscribed topics. One named twice counts once; one without metadata counts not at all, as in Kafka."""
+    instance_id: str | None = None
+    """group.instance.id of a static member (KIP-345)."""
+    owned: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Claimed partition numbers by topic. Not trusted: what cannot be is ignored and counted."""
+    rack: str | None = None
+    """client.rack."""
+    generation: int = NO_GENERATION
+    """Generation of the claims; below 0 is not known."""
+    capacity: float | None = None
+    """Records per second the member can drain, > 0; None when unknown."""
+
+
+def member_order(member: Member) -> tuple[bool, bytes, bytes]:
+    """Sort key of the tie-break order: static members by instance id, then the others by member id.
+
+    Source: Kafka's AbstractPartitionAssignor.MemberInfo.
+    """
+    static = member.instance_id is not None
+    name = member.instance_id if member.instance_id is not None else member.member_id
+    return (not static, java_order(name), java_order(member.member_id))
+
+
+def build_group(
+    *,
+    topics: Topics,
+    members: Sequence[Member],
+    lag: Int64s | None = None,
+    rate: Floats | None = None,
+    replica_racks: Sequence[Collection[str]] | None = None,
+) -> Group:
+    """The array form of a group, the same for any order of `members`.
+
+    Args:
+        topics: The topics that have metadata; may hold topics nobody subscribes to.
+        members: In any order.
+        lag: Records by pid, >= 0; without it every lag is 0.
+        rate: Records per second by pid, >= 0; without it nothing arrives.
+        replica_racks: Racks of the replicas by pid; without it, or when no member has a rack, racks play no
+            part.
+
+    Raises:
+        InvalidGroupError: A member id is there twice, or a measure is out of range (see `Group`).
+
+    Complexity: O(P + C + length of the distinct subscriptions), C the claims.
+    """
+    ranked = sorted(members, key=member_order)
+    member_ids = tuple(member.member_id for member in ranked)
+    _refuse_duplicates(member_ids)
+    index = topics.index()
+    claims, ignored = _claims(topics, ranked, index)
+    return Group(
+        topics=topics,
+        member_ids=member_ids,
+        subscriptions=Subscriptions.of([member.topics for member in ranked], index=index),
+        ownership=resolve(claims, n_partitions=topics.n_partitions),
+        lag=np.zeros(topics.n_partitions, np.int64) if lag is None else lag,
+        rate=np.zeros(topics.n_partitions, np.float64) if rate is None else rate,
+        capacity=_capacities(ranked),
+        racks=_racks(topics, ranked, replica_racks),
+        ignored_claims=ignored,
+    )
+
+
+def _refuse_duplicates(member_ids: tuple[str, ...]) -> None:
+    if len(set(member_ids)) < len(member_ids):
+        twice = min((m for m in set(member_ids) if member_ids.count(m) > 1), key=java_order)
+        raise InvalidGroupError(f"member id {twice!r} is there twice")
+
+
+def _claims(
+    topics: Topics, members: Sequence[Member], index: Mapping[str, int]
+) -> tuple[Claims, IgnoredClaims]:
+    """Claims on partitions that exist, and how many were on others."""
+    # One claim can be one entry of one mapping, a million times over: the loops are those of map and chain.
+    owned = [member.owned for member in members]
+    listed = list(chain.from_iterable(claimed.values() for claimed in owned))
+    lengths = np.fromiter(map(len, listed), np.int64, len(listed))
+    number = np.fromiter(chain.from_iterable(listed), np.int64, int(lengths.sum()))
+    named = map(index.get, chain.from_iterable(owned), repeat(-1))
+    topic = np.fromiter(named, np.int32, len(listed)).repeat(lengths)
+    topics_claimed = np.array([len(claimed) for claimed in owned], np.int64)
+    member = np.arange(len(members), dtype=np.int32).repeat(topics_claimed).repeat(lengths)
+    generations = np.array([max(member.generation, NO_GENERATION) for member in members], np.int32)
+    pid = topics.pids(topic, number)
+    real = pid >= 0
+    unknown = int((topic < 0).sum())
+    ignored = IgnoredClaims(unknown_topic=unknown, out_of_range=int((~real).sum()) - unknown)
+    return Claims(pid=pid[real], member=member[real], generation=generations[member[real]]), ignored
+
+
+def _capacities(members: Sequence[Member]) -> Floats | None:
+    """Drain rates, a missing one as the median of the known ones; None when none is known.
+
+    The median, because a member that nothing is known about is most likely one more of the same deployment.
+    """
+    known = [member.capacity for member in members if member.capacity is not None]
+    if not known:
+        return None
+    median = float(np.median(known))
+    return np.array([median if m.capacity is None else m.capacity for m in members], np.float64)
+
+
+def _racks(
+    topics: Topics, members: Sequence[Member], replica_racks: Sequence[Collection[str]] | None
+) -> Racks | None:
+    if replica_racks is None or not any(member.rack for member in members):
+        return None
+    if len(replica_racks) != topics.n_partitions:
+        raise InvalidGroupError(f"racks for {len(replica_racks)} of {topics.n_partitions} partitions")
+    return Racks.of(members=[member.rack for member in members], partitions=replica_racks)

@@ -1,0 +1,139 @@
+"""Strategy `lag-aware`: even counts in every topic, and within them lag dealt largest first (KIP-169).
+
+One topic at a time, partitions by falling lag go to the subscriber with the fewest partitions of that topic,
+then the least lag, then the first in member order. So every subscriber gets one partition before anybody
+gets a second: the rule runs in *rounds*. While a round lasts only members that have not had their turn
+compete and their totals do not change, so a round is one step: the next n partitions by falling lag onto the
+n subscribers by (total lag, member order). That is computed here; it equals the rule partition by partition.
+"""
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from assignor.model.arrays import Int32s, Int64s
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
+
+NAME = "lag-aware"
+Scope: TypeAlias = Literal["topic", "group"]
+
+# Up to here sorting a Python list costs less than the fixed price of numpy's calls.
+_FEW_MEMBERS = 12
+# A round over less than this part of the members is selected; a full one is sorted.
+_SHORT_ROUND = 8
+
+
+def assign(group: Group, *, scope: Scope = "topic") -> Assignment:
+    """Every partition with a subscriber to a member; counts per topic differ by at most one.
+
+    Let a round meet totals l_1 <= ... <= l_n with lags b_1 >= ... >= b_n, a last short round padded with zeros.
+    Afterwards members i < j differ by (b_i - b_j) - (l_j - l_i), which lies between minus the spread before and
+    b_1 - b_n. So no two subscribers of a topic end further apart in its lag than the widest round, and the
+    largest total is at most the mean plus (1 - 1/n) of that: within 2 - 1/n of the best.
+
+    Args:
+        group: Lag counts, owners do not: the strategy is not sticky.
+        scope: "topic" is the proposal: totals start at 0 with every topic, so the heaviest partition of each
+            topic goes to the same first member. "group" carries totals over the topics, which are taken by
+            falling total lag, then name.
+
+    Complexity: O(P log P).
+
+    Source: KIP-169. Its step iii looks at lag only when *all* counts are equal; its prototype, and this,
+    break every tie of counts by lag.
+    """
+    order = _by_falling_lag(group)
+    deal = _deal_topics_apart if scope == "topic" else _deal_topics_together
+    return Assignment.complete(group, deal(group, order))
+
+
+def _by_falling_lag(group: Group) -> Int64s:
+    """All pids: topics in order, inside a topic by falling lag, then partition number."""
+    return np.lexsort((-group.lag, group.topics.topic_of))
+
+
+def _deal_topics_apart(group: Group, order: Int64s) -> Int32s:
+    """Totals of 0 at the start of every topic: round one is in member order, for all topics at once."""
+    subscriptions, offsets, topic = group.subscriptions, group.topics.offsets, group.topics.topic_of
+    readers = subscriptions.subscriber_counts()
+    rank = np.arange(len(order)) - offsets[topic]
+    first = np.nonzero(rank < readers[topic])[0]
+    member = np.full(len(order), -1, np.int32)
+    row = subscriptions.offsets[subscriptions.set_of_topic[topic[first]]]
+    member[order[first]] = subscriptions.members[row + rank[first]]
+    for t in np.nonzero((group.topics.counts > readers) & (readers > 0))[0].tolist():
+        n = int(readers[t])
+        start = int(offsets[t])
+        rest = order[start + n : int(offsets[t + 1])]
+        total = group.lag[order[start : start + n]]
+        member[rest] = subscriptions.of_topic(t)[_deal(group.lag[rest], total)]
+    return member
+
+
+def _deal_topics_together(group: Group, order: Int64s) -> Int32s:
+    """Totals carried from topic to topic, the topics by falling total lag, then name."""
+    offsets = group.topics.offsets
+    summed = np.concatenate((np.zeros(1, np.int64), np.cumsum(group.lag)))
+    by_lag = np.argsort(-(summed[offsets[1:]] - summed[offsets[:-1]]), kind="stable")
+    total = np.zeros(group.n_members, np.int64)
+    member = np.full(len(order), -1, np.int32)
+    for t in by_lag.tolist():
+        readers = group.subscriptions.of_topic(t)
+        if len(readers) > 0:
+            pids = order[int(offsets[t]) : int(offsets[t + 1])]
+            carried = total[readers]
+            member[pids] = readers[_deal(group.lag[pids], carried)]
+            total[readers] = carried
+    return member
+
+
+def _deal(lag: Int64s, total: Int64s) -> Int32s:
+    """Deal falling `lag` in rounds over len(total) members; `total` is brought up to date.
+
+    Returns:
+        Position in `total` of the member of each entry of `lag`.
+    """
+    # A lag of 0 changes no total, so from the first round of zeros on every round is alike.
+    n_rounds = -(-int(np.count_nonzero(lag)) // len(total))
+    lagging = lag[: n_rounds * len(total)]
+    rounds = _rounds_of_few if len(total) <= _FEW_MEMBERS else _rounds
+    dealt = rounds(lagging, total)
+    rest = len(lag) - len(lagging)
+    if rest == 0:
+        return dealt
+    again = np.resize(_least(total, min(rest, len(total))), rest)
+    return np.concatenate((dealt, again.astype(np.int32)))
+
+
+def _least(total: Int64s, k: int) -> Int64s:
+    """Positions of the k least totals, by (total, position)."""
+    if 0 < k <= len(total) // _SHORT_ROUND:
+        candidates = np.nonzero(total <= np.partition(total, k - 1)[k - 1])[0]
+        return candidates[np.argsort(total[candidates], kind="stable")][:k]
+    return np.argsort(total, kind="stable")[:k]
+
+
+def _rounds(lag: Int64s, total: Int64s) -> Int32s:
+    dealt = np.empty(len(lag), np.int32)
+    n = len(total)
+    for start in range(0, len(lag), n):
+        block = lag[start : start + n]
+        turn = _least(total, len(block))
+        dealt[start : start + n] = turn
+        total[turn] += block
+    return dealt
+
+
+def _rounds_of_few(lag: Int64s, total: Int64s) -> Int32s:
+    lags, totals = lag.tolist(), total.tolist()
+    members = range(len(totals))
+    dealt: list[int] = []
+    for start in range(0, len(lags), len(totals)):
+        block = lags[start : start + len(totals)]
+        turn = sorted(members, key=totals.__getitem__)[: len(block)]
+        dealt.extend(turn)
+        for m, records in zip(turn, block, strict=True):
+            totals[m] += records
+    total[:] = totals
+    return np.array(dealt, np.int32)

@@ -1,0 +1,43 @@
+"""Strategy `range`: per topic, consecutive partitions to the subscribers in member order, as in Kafka."""
+
+import numpy as np
+
+from assignor.model.arrays import Int32s
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
+from assignor.strategies.range.racks import prefer_own_rack
+
+NAME = "range"
+
+
+def assign(group: Group) -> Assignment:
+    """Per topic with p partitions and n subscribers, q, s = divmod(p, n): the first s get q + 1, the rest q.
+
+    Topics with equal partition counts and subscribers agree by number. Where members and replicas have racks,
+    a pass before prefers the member's own rack; counts stay q and q + 1 (see `racks`).
+
+    Complexity: O(P) without racks.
+
+    Source: Kafka's RangeAssignor; racks since KIP-881.
+    """
+    member = _ranges(group)
+    if group.racks is not None:
+        prefer_own_rack(group, group.racks, member)
+    return Assignment.complete(group, member)
+
+
+def _ranges(group: Group) -> Int32s:
+    """The ranges of every topic at once: each subscriber that gets something, as often as it gets something."""
+    sets, counts = group.subscriptions, group.topics.counts
+    readers = sets.subscriber_counts()
+    base, extras = np.divmod(counts, np.maximum(readers, 1))
+    takers = np.minimum(readers, counts)
+    topic = np.repeat(np.arange(len(counts)), takers)
+    place = np.arange(len(topic)) - np.repeat(np.cumsum(takers) - takers, takers)
+    share = base[topic] + (place < extras[topic])
+    taken = np.repeat(sets.members[sets.offsets[sets.set_of_topic[topic]] + place], share)
+    if len(taken) == group.n_partitions:
+        return taken
+    member = np.full(group.n_partitions, -1, np.int32)
+    member[group.readable()] = taken
+    return member

@@ -1,0 +1,78 @@
+"""Even counts with as few moves as even counts allow, for members that all subscribe to the same topics.
+
+The linear path of the sticky family. In order: counts differ by at most one; as many partitions as possible
+stay with their owner; topics are spread over the members.
+"""
+
+import numpy as np
+
+from assignor.model.arrays import Bools, Int32s, Int64s, stable_order
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
+
+
+def assign_equal(group: Group) -> Assignment:
+    """The target of a group with equal subscriptions (`Group.has_equal_subscriptions`).
+
+    Every partition with a subscriber has a member, and counts differ by at most one. With f = P // N and
+    r = P mod N, r members get f + 1 partitions: first those that own more than f, then the others, both in
+    member order. A member over its quota keeps its first partitions by (number, topic). Free partitions are
+    dealt in that order, to each member in turn up to f, then one to each still due.
+
+    The partitions kept are sum(min(o_m, f)) + min(r, members with o_m > f), o_m what member m owns, and no
+    assignment with even counts keeps more: a member keeps at most its quota, only members above f gain from a
+    quota of f + 1, and there are r of those quotas.
+
+    Complexity: O(P + N).
+
+    Source: KIP-615, whose text steals one partition per unfilled member where more can be missing (P = 9,
+    N = 4, three members owning 3 each); fixing the quotas first, as Kafka's AbstractStickyAssignor does,
+    needs no stealing.
+    """
+    readable = group.readable()
+    if not readable.any():
+        return Assignment.complete(group, np.full(group.n_partitions, -1, np.int32))
+    return Assignment.complete(group, _even(group, readable))
+
+
+def _even(group: Group, readable: Bools) -> Int32s:
+    owned = np.bincount(group.owner[group.owner >= 0], minlength=group.n_members)
+    floor, extras = divmod(int(readable.sum()), group.n_members)
+    quota = _quotas(owned, floor=floor, extras=extras)
+    member: Int32s = group.owner.copy()
+    member[_over_quota(group, owned, quota)] = -1
+    kept = np.minimum(owned, quota)
+    free = group.topics.spread_order(np.nonzero(readable & (member < 0))[0])
+    member[free] = _takers(kept, quota, floor=floor)
+    return member
+
+
+def _quotas(owned: Int64s, *, floor: int, extras: int) -> Int64s:
+    """Partitions each member ends with: `floor`, and one more for `extras` of them."""
+    first_choice = np.argsort(owned <= floor, kind="stable")
+    quota = np.full(len(owned), floor, np.int64)
+    quota[first_choice[:extras]] += 1
+    return quota
+
+
+def _over_quota(group: Group, owned: Int64s, quota: Int64s) -> Int64s:
+    """Partitions that members above their quota give up: the last ones in spread order."""
+    over = owned > quota
+    if not over.any():
+        return np.zeros(0, np.int64)
+    candidates = np.nonzero((group.owner >= 0) & over[group.owner])[0]
+    candidates = group.topics.spread_order(candidates)
+    by_owner: Int64s = candidates[stable_order(group.owner[candidates], below=group.n_members)]
+    owner = group.owner[by_owner]
+    starts = np.cumsum(np.where(over, owned, 0)) - np.where(over, owned, 0)
+    rank = np.arange(len(by_owner)) - starts[owner]
+    surplus: Int64s = by_owner[rank >= quota[owner]]
+    return surplus
+
+
+def _takers(kept: Int64s, quota: Int64s, *, floor: int) -> Int32s:
+    """Who takes the free partitions, in the order they are dealt."""
+    members = np.arange(len(kept), dtype=np.int32)
+    up_to_floor = np.repeat(members, np.maximum(floor - kept, 0))
+    one_more = members[quota > np.maximum(kept, floor)]
+    return np.concatenate((up_to_floor, one_more))

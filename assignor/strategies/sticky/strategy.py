@@ -1,0 +1,28 @@
+"""Strategy `sticky`: counts as even as the subscriptions allow, then as few moves as can be (KIP-54, KIP-341).
+
+Its rebalance protocol is eager: members give up everything before they join, and say in their user data what
+they had. `protocol.sticky` reads that, `claims` decides between members that contradict one another.
+"""
+
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
+from assignor.strategies.sticky.equal import assign_equal
+from assignor.strategies.sticky.unequal.solver import assign_unequal
+
+NAME = "sticky"
+
+
+def assign(group: Group) -> Assignment:
+    """The target of the group: every partition with a subscriber has a member.
+
+    Balance comes before stickiness. Equal subscriptions take the linear path, see
+    `equal.assign_equal`; what is promised for unequal ones stands at `unequal.solver.assign_unequal`.
+    A partition that two members claim in one generation has no owner: whoever gets it, it counts as a move.
+    Racks play no part.
+
+    Complexity: O(P + N) for equal subscriptions.
+
+    Source: Kafka's StickyAssignor, whose path for unequal subscriptions can end uneven and takes quadratic
+    time; KIP-54; KIP-341.
+    """
+    return assign_equal(group) if group.has_equal_subscriptions() else assign_unequal(group)

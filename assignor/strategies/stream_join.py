@@ -1,0 +1,88 @@
+"""Strategy `sticky-stream-join`: partition i of every topic to one member, so that streams can be joined.
+
+What is assigned are partition *numbers*; a member that gets number i gets i of every topic it reads.
+"""
+
+import numpy as np
+
+from assignor.model.arrays import Int32s
+from assignor.model.assignment import Assignment, Unassigned
+from assignor.model.claims import UNCLAIMED, Ownership
+from assignor.model.group import Group
+from assignor.model.subscriptions import Subscriptions
+from assignor.model.topics import Topics
+from assignor.strategies.sticky.equal import assign_equal
+
+NAME = "sticky-stream-join"
+
+
+def assign(group: Group) -> Assignment:
+    """Numbers 0 .. Q - 1 to members, counts of numbers within one, as many as possible with their owner.
+
+    Q is the partition count of the smallest joined topic. Joined are the topics that have partitions and a
+    subscriber; a topic without metadata is left out, or Q would be 0 and the whole group would stop. Members
+    that read none of them get no number. A number belongs to the member that claims it in the newest
+    generation, in whichever topic; if two do, to nobody. Own numbers are kept first, then unowned ones are
+    dealt, and a number is taken from a member only if it has more than its share.
+
+    Two kinds of partitions come out unassigned by design, each with its reason: those of numbers from Q on,
+    whose join partners do not exist yet, and those of a topic that the owner of the number does not read.
+
+    Complexity: O(P + N).
+
+    Source: KIP-315. Its epoch, the maximum received plus one, starts again when it is lost; the generation of
+    the group does the same without that (KIP-341).
+    """
+    joined = (group.topics.counts > 0) & (group.subscriptions.subscriber_counts() > 0)
+    if not joined.any():
+        return Assignment.complete(group, np.full(group.n_partitions, -1, np.int32))
+    n_numbers = int(group.topics.counts[joined].min())
+    taking = np.nonzero(group.readers())[0].astype(np.int32)
+    numbers = assign_equal(_as_numbers(group, n_numbers, taking)).member
+    return _expand(group, taking[numbers])
+
+
+def _as_numbers(group: Group, n_numbers: int, taking: Int32s) -> Group:
+    """The group of the members that read anything, over one topic whose partitions are the numbers."""
+    holder, generation = _owners(group, n_numbers)
+    rank = np.full(group.n_members + 1, -1, np.int32)  # the last entry is that of index -1, nobody
+    rank[taking] = np.arange(len(taking), dtype=np.int32)
+    return Group(
+        topics=Topics.of({NAME: n_numbers}),
+        member_ids=tuple(group.member_ids[m] for m in taking),
+        subscriptions=Subscriptions.everyone(n_topics=1, n_members=len(taking)),
+        ownership=Ownership(
+            holder=rank[holder], contested=np.zeros(n_numbers, np.bool_), generation=generation
+        ),
+        lag=np.zeros(n_numbers, np.int64),
+        rate=np.zeros(n_numbers),
+        capacity=None,
+    )
+
+
+def _owners(group: Group, n_numbers: int) -> tuple[Int32s, Int32s]:
+    """Owner of each number, -1 for none, and the generation of the claim."""
+    ownership = group.ownership
+    pids = np.nonzero((group.topics.number_of < n_numbers) & (ownership.generation > UNCLAIMED))[0]
+    number = group.topics.number_of[pids]
+    newest = np.full(n_numbers, UNCLAIMED, np.int32)
+    np.maximum.at(newest, number, ownership.generation[pids])
+    current = pids[ownership.generation[pids] == newest[number]]
+    owner = np.full(n_numbers, -1, np.int32)
+    np.maximum.at(owner, group.topics.number_of[current], ownership.holder[current])
+    # Disagreement shows as a claim that is not the greatest; a contested partition has holder -1.
+    differs = ownership.holder[current] != owner[group.topics.number_of[current]]
+    owner[group.topics.number_of[current[differs]]] = -1
+    return owner, newest
+
+
+def _expand(group: Group, owner_of_number: Int32s) -> Assignment:
+    """From the member of each number to that of each partition, with the reasons for none."""
+    beyond = group.topics.number_of >= len(owner_of_number)
+    number = np.minimum(group.topics.number_of, len(owner_of_number) - 1)
+    complete = Assignment.complete(group, owner_of_number[number])
+    unread = complete.why == Unassigned.NOBODY_SUBSCRIBES
+    does_not_read = ~group.subscriptions.allows(group.topics.topic_of, complete.member)
+    assignment = complete.without(does_not_read & ~unread, why=Unassigned.OWNER_DOES_NOT_READ)
+    assignment = assignment.without(beyond & ~unread, why=Unassigned.BEYOND_JOIN)
+    return assignment.without(unread, why=Unassigned.NOBODY_SUBSCRIBES)

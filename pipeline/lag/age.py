@@ -1,0 +1,80 @@
+"""Lag in seconds: how long the next record to be read has been waiting.
+
+It is read off the ring of samples, never computed as lag divided by a rate: a rate says nothing about
+when the oldest unread record was written.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignor.model.arrays import Bools, Floats, Int64s
+from pipeline.lag.bounded_lists import entry
+from pipeline.lag.lag import UNKNOWN
+from pipeline.lag.samples import Samples
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Passage:
+    """When the log end left an offset behind, for P partitions."""
+
+    at_ms: Int64s
+    """``[P]``, ms since the epoch; UNKNOWN for an empty ring."""
+    is_older: Bools
+    """``[P]``, the offset was passed before the oldest sample, whose time (if any) ``at_ms`` is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LagAge:
+    """Lag in seconds of P partitions."""
+
+    seconds: Floats
+    """``[P]``, >= 0, nan where unknown."""
+    is_lower_bound: Bools
+    """``[P]``, the record is older than every sample: it has waited this long or longer."""
+
+
+def lag_age(samples: Samples, *, committed: Int64s, log_start: Int64s, lag: Int64s, now_ms: int) -> LagAge:
+    """Age of the next record to be read, one entry per partition.
+
+    0 where the lag is 0; nan where the lag is UNKNOWN or it is > 0 and the ring is empty. It is not
+    negative when the clock has gone back.
+
+    Args:
+        samples: The rings, this batch's log end included.
+        committed: Committed offset.
+        log_start: First offset still in the log, or UNKNOWN.
+        lag: ``lag.lag`` of the same partitions, records.
+        now_ms: Time of the batch, ms since the epoch.
+    """
+    passage = passage_of(samples, np.maximum(committed, log_start))
+    waited_s = np.maximum(now_ms - passage.at_ms, 0) / 1000.0
+    waiting = (lag > 0) & (passage.at_ms != UNKNOWN)
+    seconds = np.where(waiting, waited_s, np.where(lag == 0, 0.0, np.nan))
+    return LagAge(seconds=seconds, is_lower_bound=waiting & passage.is_older)
+
+
+def passage_of(samples: Samples, offset: Int64s) -> Passage:
+    """The time at which the log end was last at ``offset``, on straight lines between the samples.
+
+    That is the moment from which the record at ``offset`` could arrive, so an age taken from it errs
+    to the high side, by at most the gap between two samples. An offset that the newest sample has not
+    passed gets the time of that sample.
+
+    Args:
+        samples: P rings.
+        offset: ``[P]``, an offset >= 0 or UNKNOWN; for UNKNOWN the answer has no meaning.
+
+    Source: the interpolation table of seglo/kafka-lag-exporter, without its extrapolation.
+    """
+    width = samples.log_end.shape[1]
+    # The empty slots hold UNKNOWN, which no offset is below.
+    reached = np.count_nonzero(samples.log_end <= offset[:, None], axis=1) - (width - samples.count)
+    before = np.maximum(reached - 1, 0)
+    behind = np.minimum(reached, np.maximum(samples.count - 1, 0))
+    first_ms, first_end = entry(samples.observed_at_ms, before), entry(samples.log_end, before)
+    rise = entry(samples.log_end, behind) - first_end
+    fraction = np.where(rise > 0, (offset - first_end) / np.maximum(rise, 1), 0.0)
+    duration_ms = entry(samples.observed_at_ms, behind) - first_ms
+    at_ms = first_ms + (fraction * duration_ms).astype(np.int64)
+    return Passage(at_ms=at_ms, is_older=reached == 0)

@@ -1,0 +1,96 @@
+"""Bounded window of the last commits per partition: what the status is judged by."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from assignor.model.arrays import Bools, Int64s
+from pipeline.lag import bounded_lists
+from pipeline.lag.bounded_lists import rewritten
+from pipeline.lag.lag import UNKNOWN
+
+WINDOW_SIZE: Final = 10
+"""Commits kept, as many as Burrow's default of ``intervals``."""
+
+WINDOW_TYPE: Final = bounded_lists.list_type(
+    required=("committed_offset", "commit_timestamp_ms"), optional=("lag",)
+)
+"""The Arrow form of the windows; a lag that was unknown is null."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CommitWindow:
+    """Windows of P partitions as dense matrices, in the order of commit positions, oldest first."""
+
+    committed_offset: Int64s
+    """``[P, W]``."""
+    commit_timestamp_ms: Int64s
+    """``[P, W]``, the group coordinator's clock; may go back when the coordinator moves."""
+    lag: Int64s
+    """``[P, W]``, records, as it was when the commit was seen; may be UNKNOWN."""
+    count: Int64s
+    """``[P]``, commits in the window."""
+
+
+def empty(partitions: int) -> CommitWindow:
+    """Windows without a commit."""
+    nothing = np.full((partitions, WINDOW_SIZE), UNKNOWN, dtype=np.int64)
+    count = np.zeros(partitions, dtype=np.int64)
+    return CommitWindow(committed_offset=nothing, commit_timestamp_ms=nothing, lag=nothing, count=count)
+
+
+def from_arrow(lists: pa.ListArray) -> CommitWindow:
+    """Windows of a column of ``WINDOW_TYPE``; a null list is an empty window."""
+    (committed, timestamps, lags), count = bounded_lists.from_arrow(lists, WINDOW_TYPE, width=WINDOW_SIZE)
+    return CommitWindow(committed_offset=committed, commit_timestamp_ms=timestamps, lag=lags, count=count)
+
+
+def to_arrow(window: CommitWindow) -> pa.ListArray:
+    """The windows as a column of ``WINDOW_TYPE``, without null lists."""
+    matrices = (window.committed_offset, window.commit_timestamp_ms, window.lag)
+    return bounded_lists.to_arrow(matrices, window.count, WINDOW_TYPE)
+
+
+def emptied(window: CommitWindow, where: Bools) -> CommitWindow:
+    """The windows, without their commits where `where` (``[P]``) holds."""
+    rows = where[:, None]
+    return CommitWindow(
+        committed_offset=np.where(rows, UNKNOWN, window.committed_offset),
+        commit_timestamp_ms=np.where(rows, UNKNOWN, window.commit_timestamp_ms),
+        lag=np.where(rows, UNKNOWN, window.lag),
+        count=np.where(where, 0, window.count),
+    )
+
+
+def append_commit(
+    window: CommitWindow, *, committed: Int64s, commit_timestamp_ms: Int64s, lag: Int64s, is_new: Bools
+) -> CommitWindow:
+    """The windows with each row's newest commit; a full window loses its oldest.
+
+    A row whose offset is UNKNOWN has no commit (any more): its window is emptied, so that what a group
+    did before its offsets were deleted is not held against its new commits.
+
+    Args:
+        window: P windows.
+        committed: ``[P]``, committed offset.
+        commit_timestamp_ms: ``[P]``, time of that commit, ms since the epoch; known where ``committed`` is.
+        lag: ``[P]``, lag now, records; may be UNKNOWN.
+        is_new: ``[P]``, the commit position differs from the one appended last. A commit of the same
+            offset at a new position counts: that is how a stalled consumer looks.
+    """
+    width = window.lag.shape[1]
+    is_gone = committed == UNKNOWN
+    added = is_new & ~is_gone
+    is_full = added & (window.count == width)
+    kept = np.where(is_gone, 0, window.count - is_full)
+    dropped = np.where(is_full, 0, width)
+    write = partial(rewritten, count=window.count, dropped=dropped, kept=kept, added=added)
+    return CommitWindow(
+        committed_offset=write(window.committed_offset, committed),
+        commit_timestamp_ms=write(window.commit_timestamp_ms, commit_timestamp_ms),
+        lag=write(window.lag, lag),
+        count=kept + added,
+    )

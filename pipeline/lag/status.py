@@ -1,0 +1,156 @@
+"""Status of a partition in a group, by rules over its last commits instead of thresholds on lag.
+
+The first rule that holds decides:
+
+1. ``DELETED``        the topic does not exist (any more).
+2. ``NOT_COMMITTED``  there is no commit.
+3. ``UNKNOWN``        the log end is not known.
+4. ``EXPIRED``        the next record to be read is below the log start: it was deleted unread.
+5. ``OK``             the lag is within the allowed lag.
+6. ``STOP``           there has been something to read, and no commit, for longer than the window spans.
+7. ``OK``             the lag was within the allowed lag at one of the commits of the window.
+8. ``REWIND``         a commit of the window went back.
+9. ``STALL``          all commits of the window, two or more, are of one offset.
+10. ``WARN``          the lag, known at two commits of the window or more, never fell between them.
+11. ``OK``
+
+Source: ``calculatePartitionStatus`` of linkedin/Burrow (``core/internal/evaluator/caching.go``): rules 5 to
+11 are its rules in its order. Different on purpose: one commit alone is neither STALL nor WARN; a window
+shorter than ``MIN_SPAN_MS`` counts as that long; where Burrow looks for a recent moment without lag in a few
+broker offsets, rule 6 asks the ring of samples when the lag began. REWIND goes with the commit before the
+one that went back, when that leaves the window, or gives way to STOP when commits cease.
+"""
+
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+
+from assignor.model.arrays import Bools, Int8s, Int64s
+from pipeline.lag.age import passage_of
+from pipeline.lag.bounded_lists import entry
+from pipeline.lag.commit_window import CommitWindow
+from pipeline.lag.lag import UNKNOWN
+from pipeline.lag.samples import Samples
+
+MIN_SPAN_MS: Final = 45_000
+"""Kafka's default session timeout: so long the group itself does not take a silent member for dead."""
+
+
+class Status(IntEnum):
+    """Codes of the statuses; ``STATUS_NAMES[code]`` is the word that tables show."""
+
+    UNKNOWN = 0
+    OK = 1
+    WARN = 2
+    STALL = 3
+    STOP = 4
+    REWIND = 5
+    NOT_COMMITTED = 6
+    EXPIRED = 7
+    DELETED = 8
+
+
+STATUS_NAMES: Final = tuple(status.name for status in Status)
+
+
+def judge(
+    window: CommitWindow,
+    samples: Samples,
+    *,
+    committed: Int64s,
+    log_start: Int64s,
+    log_end: Int64s,
+    topic_exists: Bools,
+    now_ms: int,
+    allowed_lag: int,
+) -> Int8s:
+    """The status code of each partition, int8 ``[P]``, by the rules of this module.
+
+    Args:
+        window: Last commits, the present one included.
+        samples: Rings of the log end, this batch's included.
+        committed: ``[P]``, committed offset or UNKNOWN.
+        log_start: ``[P]``, first offset still in the log or UNKNOWN.
+        log_end: ``[P]``, log end offset or UNKNOWN.
+        topic_exists: ``[P]``.
+        now_ms: Time of the batch, ms since the epoch.
+        allowed_lag: Records of lag that count as caught up. A transaction marker takes an offset that no
+            consumer commits past, so a drained group on a transactional topic keeps a lag of 1.
+    """
+    codes = np.full(len(committed), Status.OK, dtype=np.int8)
+    lagging = np.flatnonzero((committed != UNKNOWN) & (log_end - committed > allowed_lag))
+    codes[lagging] = _judge_lagging(_rows(window, lagging), _ring_rows(samples, lagging), now_ms, allowed_lag)
+    codes[committed < log_start] = Status.EXPIRED
+    codes[log_end == UNKNOWN] = Status.UNKNOWN
+    codes[committed == UNKNOWN] = Status.NOT_COMMITTED
+    codes[~topic_exists] = Status.DELETED
+    return codes
+
+
+def _judge_lagging(window: CommitWindow, samples: Samples, now_ms: int, allowed_lag: int) -> Int8s:
+    """Rules 6 to 11, the last that holds written first."""
+    codes = np.full(len(window.count), Status.OK, dtype=np.int8)
+    codes[_lag_never_fell(window)] = Status.WARN
+    codes[_stands_still(window)] = Status.STALL
+    codes[_went_back(window)] = Status.REWIND
+    codes[_was_caught_up(window, allowed_lag)] = Status.OK
+    codes[_is_stopped(window, samples, now_ms, allowed_lag)] = Status.STOP
+    return codes
+
+
+def _is_stopped(window: CommitWindow, samples: Samples, now_ms: int, allowed_lag: int) -> Bools:
+    timestamps = window.commit_timestamp_ms
+    newest_ms = timestamps.max(axis=1)
+    # A coordinator's clock may go back between two commits, so the first need not be the earliest.
+    earliest_ms = np.where(timestamps != UNKNOWN, timestamps, newest_ms[:, None]).min(axis=1)
+    span_ms = np.maximum(newest_ms - earliest_ms, MIN_SPAN_MS)
+    last = window.count - 1
+    lag_began = passage_of(samples, entry(window.committed_offset, last) + allowed_lag)
+    # After a quiet hour the last commit is old; the consumer is late only from the first new record on.
+    began_ms = np.where(lag_began.is_older, UNKNOWN, lag_began.at_ms)
+    silent_since_ms = np.maximum(entry(window.commit_timestamp_ms, last), began_ms)
+    is_stopped: Bools = (window.count > 0) & (silent_since_ms < now_ms - span_ms)
+    return is_stopped
+
+
+def _was_caught_up(window: CommitWindow, allowed_lag: int) -> Bools:
+    return _any((window.lag != UNKNOWN) & (window.lag <= allowed_lag))
+
+
+def _went_back(window: CommitWindow) -> Bools:
+    before, after = window.committed_offset[:, :-1], window.committed_offset[:, 1:]
+    return _any((after != UNKNOWN) & (after < before))
+
+
+def _stands_still(window: CommitWindow) -> Bools:
+    offsets = window.committed_offset
+    return (window.count > 1) & ~_any((offsets != UNKNOWN) & (offsets != offsets[:, :1]))
+
+
+def _lag_never_fell(window: CommitWindow) -> Bools:
+    # UNKNOWN is the smallest integer, so the running maximum is the last known lag as long as none fell.
+    highest: Int64s = np.maximum.accumulate(window.lag, axis=1)
+    is_known = window.lag != UNKNOWN
+    is_comparable: Bools = np.count_nonzero(is_known, axis=1) > 1
+    return is_comparable & ~_any(is_known & (window.lag < highest))
+
+
+def _any(entries: Bools) -> Bools:
+    has_any: Bools = np.count_nonzero(entries, axis=1) > 0
+    return has_any
+
+
+def _rows(window: CommitWindow, rows: Int64s) -> CommitWindow:
+    return CommitWindow(
+        committed_offset=window.committed_offset[rows],
+        commit_timestamp_ms=window.commit_timestamp_ms[rows],
+        lag=window.lag[rows],
+        count=window.count[rows],
+    )
+
+
+def _ring_rows(samples: Samples, rows: Int64s) -> Samples:
+    return Samples(
+        observed_at_ms=samples.observed_at_ms[rows], log_end=samples.log_end[rows], count=samples.count[rows]
+    )

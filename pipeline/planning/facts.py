@@ -1,0 +1,164 @@
+"""What a decision about one group is made from, and what it says."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from assignor.model.arrays import Bools, Floats, Int64s
+from assignor.protocol.commands import Orders
+from assignor.protocol.migration import Migration
+from pipeline.lag.lag import OffsetReset
+from pipeline.planning.guards import Guards
+from pipeline.planning.state import FRESH, GroupState, PlanState, Ranges
+
+Decided = Literal["publish", "dry_run", "unchanged", "abstain"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberFacts:
+    """A member as the group's record shows it."""
+
+    member_id: str
+    instance_id: str | None = None
+    client_id: str | None = None
+    client_host: str | None = None
+    topics: tuple[str, ...] = ()
+    """Subscribed topics."""
+    assigned: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """What it owns now: what the leader gave it, and what followers have handed over since."""
+    error: str | None = None
+    """Why its subscription could not be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AckFacts:
+    """What a member says of the plan that it was asked to follow."""
+
+    kind: str
+    """accepted, refused, applied or void."""
+    member_id: str
+    epoch: int
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFacts:
+    """A group as its newest record shows it; a group that only commits offsets has none and no members."""
+
+    group_id: str
+    group_type: str | None = None
+    state: str | None = None
+    protocol_type: str | None = None
+    assignor: str | None = None
+    generation: int | None = None
+    members: tuple[MemberFacts, ...] = ()
+    provisional: str | None = None
+    """Why the group's state may be incomplete; None when it is complete."""
+    acks: tuple[AckFacts, ...] = ()
+    orders: Orders | None = None
+    """What an operator has said; None for nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartitionFacts:
+    """Every partition of every topic the group subscribes to, one entry each, sorted by topic and number.
+
+    Topics are sorted as `topics.java_order` does. Unknown integers are `lag.UNKNOWN`, unknown rates nan.
+    """
+
+    topic: list[str]
+    partition: Int64s
+    committed: Int64s
+    log_start: Int64s
+    log_end: Int64s
+    observed_at_ms: Int64s
+    """When the broker last answered for the partition."""
+    arrival_rate: Floats
+    """Records/s."""
+    drain_rate: Floats
+    """Records/s that the group commits."""
+    lag_age_s: Floats
+    """Age of the next record to be read."""
+    incomparable: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
+    """The commit was made in another topic of the same name; empty for none."""
+    unanswered: Sequence[str | None] = ()
+    """Why the newest question about the log offsets had no answer, so that they are earlier ones; empty for none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What the operator wants for the group."""
+
+    cluster: str
+    strategy: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    auto_offset_reset: OffsetReset
+    exclude: bool
+    dry_run: bool
+    max_staleness_ms: int
+    """Log offsets older than this are no ground for a decision."""
+    valid_for_ms: int
+    """How long readers may act on a plan."""
+    max_record_bytes: int
+    """Largest control record."""
+    guards: Guards
+    migration: Migration = "unknown"
+    """Whether the brokers would migrate the group online."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """The newest plan of the group on the control topic."""
+
+    epoch: int
+    target_hash: str
+    base_hash: str
+    valid_until_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A partition that changes its owner; `from_member` is None when nobody had it."""
+
+    topic: str
+    partition: int
+    from_member: str | None
+    to_member: str | None
+    lag: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """One row of `recommendations`."""
+
+    decided: Decided
+    reason: str | None = None
+    strategy: str
+    epoch: int | None = None
+    base_generation: int | None = None
+    base_hash: str | None = None
+    target_hash: str | None = None
+    assignment: Ranges | None = None
+    """Member id -> topic -> ranges of partition numbers."""
+    moves: tuple[Move, ...] = ()
+    gives: Ranges = field(default_factory=dict)
+    """What each member gives away by these moves."""
+    unassigned: Ranges = field(default_factory=dict)
+    """Reason -> topic -> ranges of the partitions that nobody gets."""
+    drain_s_before: float | None = None
+    drain_s_after: float | None = None
+    drain_s_bound: float | None = None
+    """Seconds; None for never and for unknown."""
+    imbalance_before: float | None = None
+    imbalance_after: float | None = None
+    record: str | None = None
+    """The control record's value, when there is something to publish; None in a decision to publish withdraws."""
+    valid_until_ms: int | None = None
+    migration: Migration = "unknown"
+    """As the control record says it."""
+    plan: PlanState | None = None
+    """What became so far of the plan published before this decision."""
+    state: GroupState = FRESH
+    """For the next decision."""
