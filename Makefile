@@ -9,7 +9,7 @@ ARGS ?=
 export PYTHONDONTWRITEBYTECODE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check fault bench soak clean
+.PHONY: help setup run test check shape fault bench soak clean
 
 help: ## show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml deploy/constraints.txt
 	@echo "installing pinned dependencies into $(VENV) (about a minute the first time)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1" -c deploy/constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt --group dev -e ".[stream,demo]"
-	@$(BIN)/python -m pipeline.fetch
+	@$(BIN)/python -m pipeline.operate.fetch
 	@touch $@
 
 run: setup ## run the job on an embedded broker with live, uneven traffic (Ctrl-C ends it)
@@ -38,6 +38,9 @@ check: setup ## formatting, lint, types, import contracts
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+shape: setup ## modules per package, arrows, lines, complexity, comments, unused code
+	@$(BIN)/python -m tests.shape
 
 fault: setup ## kill the driver between every two steps, and followers at every state of a hand-over
 	@$(BIN)/python -m pytest tests/fault -q

@@ -17,13 +17,13 @@ export PYSPARK_PYTHON="${PYSPARK_PYTHON:-$python}"
 export PYSPARK_DRIVER_PYTHON="$python"
 
 jars=$("$python" -c '
-from pipeline.artifacts import resolve_for_spark
-from pipeline.session import PACKAGES
+from pipeline.local.jars import resolve_for_spark
+from pipeline.run.session import PACKAGES
 print(*resolve_for_spark(PACKAGES), sep=",")')
 read -ra more <<<"${SUBMIT_ARGS:-}"
 exec "${SPARK_SUBMIT:-$here/.venv/bin/spark-submit}" \
   --jars "$jars" \
   --driver-memory 2g \
-  --conf spark.driver.extraJavaOptions="-Dlog4j2.configurationFile=$here/pipeline/log4j2.properties" \
+  --conf spark.driver.extraJavaOptions="-Dlog4j2.configurationFile=$here/pipeline/run/log4j2.properties" \
   "${more[@]}" \
-  "$here/pipeline/main.py" "$@"
+  "$here/pipeline/run/main.py" "$@"

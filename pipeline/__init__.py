@@ -1,6 +1,6 @@
-"""The Spark shell of lagwise: one module per step, in the order in which the data flows.
+"""The Spark job of lagwise and its command, one package per step of the data.
 
-    source, log_offsets -> decode -> fold -> measure -> store -> plan -> publish
+kafka -> decode -> fold -> lag -> tables -> planning -> publish
 
-Only `batch` joins the steps. No rule that can be stated without Spark lives here: those are in `assignor`.
+Only `run.batch` joins the steps, and nothing here knows `operate`, the command. Start with `run.batch.steps`.
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.embedded import EmbeddedBroker
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import create_offsets_topic, small_broker
 
 _TESTS = Path(__file__).parent

@@ -12,16 +12,17 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from assignor.protocol.offset_columns import decode_offset_commits, last_per_key
-from pipeline import fold, records
-from pipeline.artifacts import resolve_for_spark
-from pipeline.config_model import SourceConfig
-from pipeline.decode import Decoder, Filters
-from pipeline.decode_talk import TalkTopics
-from pipeline.ends import EndsAsker
-from pipeline.positions import End, Span
-from pipeline.records_consumer import RECORDS
-from pipeline.session import PACKAGES, build_session
+from pipeline.config.model import SourceConfig
+from pipeline.decode import records
+from pipeline.decode.control_messages import TalkTopics
+from pipeline.decode.offset_columns import decode_offset_commits, last_per_key
+from pipeline.decode.step import Decoder, Filters
+from pipeline.fold import step as fold
+from pipeline.kafka.positions import End, Span
+from pipeline.kafka.sources.records.consumer import RECORDS, ReadSettings
+from pipeline.kafka.sources.records.ends import EndsAsker
+from pipeline.local.jars import resolve_for_spark
+from pipeline.run.session import PACKAGES, build_session
 from tests.benchmarks.timing import repeat
 from tests.support.broker import (
     OFFSETS_PARTITIONS,
@@ -109,7 +110,7 @@ def _broker(spark: SparkSession, raw: list[RawRecord], times: int) -> dict[str, 
         create_offsets_topic(broker.bootstrap_servers)
         inject(broker.bootstrap_servers, raw)
         spans = _spans(broker.bootstrap_servers)
-        settings = records.ReadSettings(
+        settings = ReadSettings(
             properties={"bootstrap.servers": broker.bootstrap_servers}, timeout_s=_TIMEOUT_S
         )
 

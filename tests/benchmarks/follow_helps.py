@@ -16,17 +16,17 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from pipeline.artifacts import resolve_for_spark
-from pipeline.config import load
-from pipeline.config_model import Config
-from pipeline.demo.crew import Crew, create_stream_topics
-from pipeline.demo.engine import Engine
-from pipeline.demo.folder import TEMPLATE
-from pipeline.demo.moves import Move, MovesReader
-from pipeline.demo.scene import BESIDE, PHASE_S, TWINS, Group, Scene
-from pipeline.embedded import EmbeddedBroker
-from pipeline.reading import Tables
-from pipeline.session import PACKAGES
+from pipeline.config.load import load
+from pipeline.config.model import Config
+from pipeline.local.embedded.broker import EmbeddedBroker
+from pipeline.local.jars import resolve_for_spark
+from pipeline.operate.demo.engine import Engine
+from pipeline.operate.demo.folder import TEMPLATE
+from pipeline.operate.demo.moves import Move, MovesReader
+from pipeline.operate.demo.processes.launcher import Crew, create_stream_topics
+from pipeline.operate.demo.scenario import BESIDE, PHASE_S, TWINS, Group, Scene
+from pipeline.run.session import PACKAGES
+from pipeline.tables.reading import Tables
 from tests.benchmarks.follow_ruler import BEHIND_S, Measured, Ruler
 
 Say = Callable[[str], None]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from pipeline.demo.scene import Group, Scene
+from pipeline.operate.demo.scenario import Group, Scene
 
 BEHIND_S = 5.0
 """A group is drained when no partition has more unread records than come in so many seconds. Clients commit once a

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
-from pipeline.log_offsets import LogOffsetsReader, LogOffsetsSettings, Slice
+from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Slice
+from pipeline.kafka.sources.log_offsets.source import LogOffsetsReader
 from tests.support.cluster import create_replicated_topics, small_cluster
 from tests.support.mock_cluster import MockCluster
 

@@ -7,9 +7,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pipeline.embedded_config import KAFKA
-from pipeline.java import find_java
-from pipeline.session import PACKAGES
+from pipeline.local.embedded.config import KAFKA
+from pipeline.local.java import find_java
+from pipeline.run.session import PACKAGES
 
 _ROOT = Path(__file__).parents[2]
 _PYTHON_PACKAGES = ("pyspark", "delta-spark", "deltalake", "confluent-kafka", "numpy", "pyarrow")

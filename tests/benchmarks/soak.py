@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from pipeline.config_model import (
+from pipeline.config.model import (
     Config,
     HistoryConfig,
     KafkaConfig,
@@ -22,8 +22,8 @@ from pipeline.config_model import (
     TablesConfig,
     TriggerConfig,
 )
-from pipeline.job import Job
-from pipeline.query import Report
+from pipeline.run.job import Job
+from pipeline.run.query import Report
 from tests.benchmarks import machine, results
 from tests.benchmarks.parts import say
 from tests.benchmarks.soak_sample import Sampler

@@ -8,9 +8,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pipeline.config_model import TablesConfig
-from pipeline.query import Report
-from pipeline.schemas import TABLES
+from pipeline.config.model import TablesConfig
+from pipeline.run.query import Report
+from pipeline.tables.schemas import TABLES
 from tests.benchmarks import processes
 
 _EVERY_S = 30.0

@@ -15,9 +15,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pipeline.config_model import Config, HistoryConfig, KafkaConfig, TablesConfig, TriggerConfig
-from pipeline.job import Job
-from pipeline.query import Report
+from pipeline.config.model import Config, HistoryConfig, KafkaConfig, TablesConfig, TriggerConfig
+from pipeline.run.job import Job
+from pipeline.run.query import Report
 from tests.benchmarks import processes
 from tests.benchmarks.load import Load
 from tests.benchmarks.timing import p

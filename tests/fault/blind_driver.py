@@ -1,6 +1,6 @@
 """A driver that kills itself, and the JVM with it, behind a step: `python tests/fault/blind_driver.py ROOT BROKERS STEP WHEN`.
 
-STEP is a name out of `pipeline.batch.STEPS`, or `none` for a driver that reads what is there and ends.
+STEP is a name out of `pipeline.run.batch.steps.STEPS`, or `none` for a driver that reads what is there and ends.
 WHEN is
 
     first     for its first batch
@@ -14,12 +14,12 @@ import signal
 import sys
 from pathlib import Path
 
-from pipeline.batch import STEPS, Step
-from pipeline.config_model import SourceConfig
-from pipeline.driver import Batch
-from pipeline.job import Job
-from pipeline.logs import configure
-from pipeline.source import OFFSETS_TOPIC
+from pipeline.config.model import SourceConfig
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.run.batch.steps import STEPS, Step
+from pipeline.run.driver import Batch
+from pipeline.run.job import Job
+from pipeline.run.logs import configure
 from tests.fault.driver import config
 from tests.support.waiting import wait_until
 

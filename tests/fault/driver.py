@@ -1,6 +1,6 @@
 """A driver that kills itself, and the JVM with it, behind a step: `python tests/fault/driver.py ROOT BROKER STEP WHEN`.
 
-STEP is a name out of `pipeline.batch.STEPS`, or `none` for a driver that reads what is there, sends what was left
+STEP is a name out of `pipeline.run.batch.steps.STEPS`, or `none` for a driver that reads what is there, sends what was left
 unsent, makes no new plans and ends.
 WHEN is `first` for its first batch, `planning` for the first one behind the start-up gate, which is planned and published.
 """
@@ -9,17 +9,11 @@ import os
 import signal
 import sys
 
-from pipeline.batch import STEPS, Step
-from pipeline.config_model import (
-    Config,
-    HistoryConfig,
-    KafkaConfig,
-    TablesConfig,
-    TriggerConfig,
-)
-from pipeline.driver import Batch
-from pipeline.job import Job
-from pipeline.logs import configure
+from pipeline.config.model import Config, HistoryConfig, KafkaConfig, TablesConfig, TriggerConfig
+from pipeline.run.batch.steps import STEPS, Step
+from pipeline.run.driver import Batch
+from pipeline.run.job import Job
+from pipeline.run.logs import configure
 from tests.support.job import eager_plan
 
 

@@ -1,9 +1,10 @@
-"""A driver as `pipeline/main.py --standby` runs it, that loses patience sooner: `standby.py CONFIG PATIENCE_S`."""
+"""A driver as `pipeline/run/main.py --standby` runs it, that loses patience sooner: `standby.py CONFIG PATIENCE_S`."""
 
 import sys
 from pathlib import Path
 
-from pipeline import main, standby
+from pipeline.run import main
+from pipeline.tables import standby
 
 if __name__ == "__main__":
     standby.PATIENCE_S = float(sys.argv[2])

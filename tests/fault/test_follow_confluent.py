@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from assignor.protocol.acks import Release, Taken, Void
-from pipeline.embedded import EmbeddedBroker
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.follow_crew import Crew
 from tests.support.follow_plans import at_random

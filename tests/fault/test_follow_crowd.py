@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 
-from pipeline.embedded import EmbeddedBroker
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.follow_crowd import SESSION_MS, Crowd, all_moved, few_moved
 
 log = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from confluent_kafka import ConsumerGroupType
 
 from assignor.protocol.acks import Accepted, Applied, Refused
 from assignor.protocol.migration import why_not
-from pipeline.embedded import EmbeddedBroker
-from pipeline.migration import MigrationWatch
+from pipeline.kafka.migration import MigrationWatch
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import admin_client, create_offsets_topic, small_broker
 from tests.support.commits import set_back
 from tests.support.follow_crew import Base, Crew

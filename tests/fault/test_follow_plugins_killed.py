@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from assignor.protocol.acks import Applied
 from assignor.strategies.registry import RebalanceProtocol
-from pipeline.embedded import EmbeddedBroker
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.follow_crew import Crew
 from tests.support.follow_plans import at_random
 from tests.support.waiting import wait_until

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.embedded import EmbeddedBroker
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.follow_crew import Crew
 from tests.support.follow_plans import one_moved
 from tests.support.waiting import wait_until

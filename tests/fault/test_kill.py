@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.batch import STEPS
+from pipeline.run.batch.steps import STEPS
 from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.traffic import Traffic, control_records
 from tests.support.undisturbed import assert_nothing_doubled, assert_one_content_per_epoch, assert_same_state

@@ -12,9 +12,9 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
-from pipeline import heartbeat
-from pipeline.config_model import Config
-from pipeline.embedded import EmbeddedBroker
+from pipeline.config.model import Config
+from pipeline.local.embedded.broker import EmbeddedBroker
+from pipeline.tables import heartbeat
 from tests.support.job import read_table, write_config
 from tests.support.waiting import wait_until
 

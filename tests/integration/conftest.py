@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.embedded import EmbeddedBroker
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import create_offsets_topic
 from tests.support.plugin_stage import Stage
 from tests.support.secured import Secured, secured_broker

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
-from pipeline import cluster
-from pipeline.config_model import ControlConfig
-from pipeline.embedded import EmbeddedBroker
+from pipeline.config.model import ControlConfig
 from pipeline.errors import PublishError
+from pipeline.kafka import cluster
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import admin_client, create_topics, produce
 from tests.support.group_records import lopsided_group
 from tests.support.inject import inject

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.embedded import EmbeddedBroker
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import create_topics
 from tests.support.group_records import lopsided_group
 from tests.support.inject import inject, offsets_partition, open_transaction

@@ -13,8 +13,8 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
 from assignor.protocol.kafka.offsets import encode_group_metadata_key
-from pipeline.config_model import GroupRule
-from pipeline.embedded import EmbeddedBroker
+from pipeline.config.model import GroupRule
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import OFFSETS_TOPIC, create_offsets_topic, create_topics, produce, small_broker
 from tests.support.group_records import group_record, member
 from tests.support.inject import RawRecord, commit_record, inject, offsets_partition

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pipeline.config_model import StartConfig
+from pipeline.config.model import StartConfig
 from tests.support.broker import (
     OFFSETS_PARTITIONS,
     create_offsets_topic,

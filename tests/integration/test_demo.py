@@ -16,8 +16,8 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from assignor.protocol.control import decode, decode_key
-from pipeline.embedded import EmbeddedBroker
-from pipeline.reading import Tables
+from pipeline.local.embedded.broker import EmbeddedBroker
+from pipeline.tables.reading import Tables
 from tests.support.waiting import wait_until
 
 _FOLDER = Path(".lagwise/demo")
@@ -39,7 +39,7 @@ class Ended(NamedTuple):
 @contextmanager
 def _demo(place: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
     with subprocess.Popen(
-        [sys.executable, "-c", "from pipeline.cli import main; main()", "demo", *arguments],
+        [sys.executable, "-c", "from pipeline.operate.cli.app import main; main()", "demo", *arguments],
         cwd=place,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

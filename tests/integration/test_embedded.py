@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupType, KafkaException, TopicPartition
 
-from pipeline import embedded
-from pipeline.embedded import EmbeddedBroker
 from pipeline.errors import BrokerUnavailableError
+from pipeline.local.embedded import broker as embedded
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import (
     SMALL,
     admin_client,

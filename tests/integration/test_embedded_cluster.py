@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import NewTopic, OffsetSpec
 
-from pipeline.embedded_cluster import EmbeddedCluster
 from pipeline.errors import BrokerUnavailableError
+from pipeline.local.embedded.cluster import EmbeddedCluster
 from tests.support.broker import (
     OFFSETS_TOPIC,
     admin_client,

@@ -13,7 +13,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from assignor.clients.kafka_python import COOPERATIVE
 from assignor.protocol.acks import Accepted, Applied, Release
-from pipeline.embedded import EmbeddedBroker
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.flow import Flow
 from tests.support.follow_crew import Base, Crew
 from tests.support.plugin_members import AiokafkaMember, KafkaPythonMember, Members, Place, PluginMember

@@ -15,7 +15,7 @@ from assignor.protocol.acks import Accepted, Applied, Refused, Release, Taken, V
 from assignor.protocol.kafka.group_metadata import decode_group_metadata
 from assignor.protocol.kafka.offsets import group_id_of, record_type_of
 from assignor.protocol.kafka.record_types import RecordType
-from pipeline.embedded import EmbeddedBroker
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC, create_topics
 from tests.support.follow_crew import Crew
 from tests.support.follow_plans import one_moved

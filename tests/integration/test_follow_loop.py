@@ -12,8 +12,8 @@ from confluent_kafka.admin import AclOperation, ResourceType
 from typer.testing import CliRunner
 
 from assignor.protocol.ranges import parse_ranges
-from pipeline.cli import app
-from pipeline.config_model import ControlConfig, KafkaConfig
+from pipeline.config.model import ControlConfig, KafkaConfig
+from pipeline.operate.cli.app import app
 from tests.support.follow_crew import Crew
 from tests.support.job import NO_GUARDS, RunningJob, eager_plan, job_config, running
 from tests.support.secured import Right, Secured

@@ -3,8 +3,8 @@
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from pipeline.embedded import EmbeddedBroker
-from pipeline.ghosts import Brokers
+from pipeline.kafka.ghosts import Brokers
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import admin_client, create_topics
 from tests.support.waiting import wait_until
 

@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
 from assignor.protocol.kafka.offsets import decode_offset_commit_value
-from pipeline.embedded import EmbeddedBroker
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import OFFSETS_TOPIC, create_offsets_topic, create_topics, small_broker
 from tests.support.inject import (
     RawRecord,

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.admin import NewPartitions
 
-from pipeline.embedded import EmbeddedBroker
-from pipeline.log_offsets import LogOffsetsReader, LogOffsetsSettings
+from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
+from pipeline.kafka.sources.log_offsets.source import LogOffsetsReader
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import admin_client, create_topics, produce, small_broker
 
 pytestmark = pytest.mark.broker

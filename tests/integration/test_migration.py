@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from assignor.protocol.acks import Accepted
 from assignor.protocol.migration import why_not
-from pipeline.cli import app
-from pipeline.config_model import ControlConfig
-from pipeline.migration import MigrationWatch
+from pipeline.config.model import ControlConfig
+from pipeline.kafka.migration import MigrationWatch
+from pipeline.operate.cli.app import app
 from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.follow_crew import Crew
 from tests.support.job import eager_plan, job_config, running

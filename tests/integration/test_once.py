@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from pipeline.config_model import Config, StartConfig
-from pipeline.embedded import EmbeddedBroker
+from pipeline.config.model import Config, StartConfig
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import OFFSETS_PARTITIONS, create_topics, produce
 from tests.support.group_records import group_record, member
 from tests.support.inject import commit_record, inject, open_transaction
@@ -17,7 +17,7 @@ from tests.support.job import RunningJob, job_config, read_table, write_config
 
 REPOSITORY = Path(__file__).parents[2]
 COMMANDS = {
-    "command": [sys.executable, "-m", "pipeline.main"],
+    "command": [sys.executable, "-m", "pipeline.run.main"],
     "spark-submit": [str(REPOSITORY / "deploy" / "submit.sh")],
 }
 GROUPS = 12

@@ -14,12 +14,12 @@ from typer.testing import CliRunner, Result
 
 from assignor.protocol import commands
 from assignor.protocol.commands import Orders
-from pipeline.cli import app
-from pipeline.cli.orders_change import pin
-from pipeline.cli.orders_topic import orders_topic
-from pipeline.config import load
-from pipeline.embedded import EmbeddedBroker
+from pipeline.config.load import load
 from pipeline.errors import BrokerUnavailableError
+from pipeline.local.embedded.broker import EmbeddedBroker
+from pipeline.operate.cli.app import app
+from pipeline.operate.cli.orders.change import pin
+from pipeline.operate.cli.orders.topic import orders_topic
 from tests.support.broker import admin_client, create_topics
 from tests.support.waiting import wait_until
 

@@ -8,8 +8,8 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from pipeline.embedded import EmbeddedBroker
-from pipeline.embedded_config import free_port
+from pipeline.local.embedded.broker import EmbeddedBroker
+from pipeline.local.embedded.config import free_port
 from tests.support.broker import SMALL, create_topics, produce
 from tests.support.inject import commit_record, inject
 from tests.support.job import RunningJob, job_config

@@ -5,7 +5,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from pipeline.config_model import ControlConfig
+from pipeline.config.model import ControlConfig
 from tests.support.broker import admin_client, create_topics, produce, small_broker
 from tests.support.group_records import lopsided_group
 from tests.support.inject import commit_record, inject

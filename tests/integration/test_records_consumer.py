@@ -10,11 +10,10 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import NewTopic, OffsetSpec
 
-from pipeline import records_consumer
-from pipeline.embedded import EmbeddedBroker
-from pipeline.positions import TRUNCATED, PartitionKey, Span
-from pipeline.records import ReadSettings
-from pipeline.records_consumer import RECORDS, consume
+from pipeline.kafka.positions import TRUNCATED, PartitionKey, Span
+from pipeline.kafka.sources.records import consumer as records_consumer
+from pipeline.kafka.sources.records.consumer import RECORDS, ReadSettings, consume
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import OFFSETS_TOPIC, admin_client, create_topics, produce, small_broker
 from tests.support.inject import commit_in_transaction, offsets_partition
 from tests.support.waiting import wait_until

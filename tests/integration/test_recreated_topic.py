@@ -9,7 +9,7 @@ from pathlib import Path
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
-from pipeline.embedded import EmbeddedBroker
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import admin_client, create_topics, produce
 from tests.support.group_records import group_record, member
 from tests.support.inject import commit_record, inject

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
-from pipeline.batch import STEPS, Step
-from pipeline.config_model import HistoryConfig
-from pipeline.driver import Batch
+from pipeline.config.model import HistoryConfig
+from pipeline.run.batch.steps import STEPS, Step
+from pipeline.run.driver import Batch
 from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.inject import RawRecord, inject
 from tests.support.job import AMONG_GHOSTS, Row, RunningJob, eager_plan, job_config, read_table

@@ -20,20 +20,19 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from pipeline import cluster
-from pipeline.cli.orders_topic import orders_topic
-from pipeline.config_model import Config, ControlConfig, KafkaConfig
-from pipeline.ends import EndsAsker
+from pipeline.config.model import Config, ControlConfig, KafkaConfig
 from pipeline.errors import AccessRefusedError
-from pipeline.ghosts import Brokers
-from pipeline.log_offsets_leaders import Leaders
-from pipeline.migration import MigrationWatch
-from pipeline.positions import Span
-from pipeline.publish import Publisher
-from pipeline.records import ReadSettings
-from pipeline.records_consumer import consume
-from pipeline.source import OFFSETS_TOPIC
-from pipeline.topics_gone import confirm_gone
+from pipeline.kafka import cluster
+from pipeline.kafka.ghosts import Brokers
+from pipeline.kafka.migration import MigrationWatch
+from pipeline.kafka.positions import Span
+from pipeline.kafka.sources.log_offsets.leaders import Leaders
+from pipeline.kafka.sources.log_offsets.topics_gone import confirm_gone
+from pipeline.kafka.sources.records.consumer import ReadSettings, consume
+from pipeline.kafka.sources.records.ends import EndsAsker
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.operate.cli.orders.topic import orders_topic
+from pipeline.publish.outbox import Publisher
 from tests.support.broker import produce
 from tests.support.secured import Right, Secured
 from tests.support.waiting import wait_until

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from deltalake.exceptions import TableNotFoundError
 
-from pipeline.config_model import Config
-from pipeline.embedded import EmbeddedBroker
-from pipeline.schemas import TABLES
-from pipeline.store import path_of
+from pipeline.config.model import Config
+from pipeline.local.embedded.broker import EmbeddedBroker
+from pipeline.tables.schemas import TABLES
+from pipeline.tables.store import path_of
 from tests.support.inject import commit_record, inject
 from tests.support.job import read_table, running, write_config
 from tests.support.waiting import wait_until
@@ -57,7 +57,7 @@ def _has_written(config: Config) -> bool:
 
 
 def _command(file: Path) -> list[str]:
-    return [sys.executable, "-m", "pipeline.main", "--config", str(file)]
+    return [sys.executable, "-m", "pipeline.run.main", "--config", str(file)]
 
 
 def _terms(table: str) -> list[int]:

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from assignor.clients.confluent import Follower
 from assignor.clients.confluent.config import FollowerConfigError
-from pipeline import cluster
-from pipeline.cli import app
-from pipeline.config_model import ControlConfig, KafkaConfig, SourceConfig
+from pipeline.config.model import ControlConfig, KafkaConfig, SourceConfig
 from pipeline.errors import AccessRefusedError
-from pipeline.migration import MigrationWatch
+from pipeline.kafka import cluster
+from pipeline.kafka.migration import MigrationWatch
+from pipeline.operate.cli.app import app
 from tests.support.broker import create_topics
 from tests.support.job import RunningJob, job_config
 from tests.support.secured import Secured

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pipeline.artifacts import resolve_for_spark
-from pipeline.session import PACKAGES
+from pipeline.local.jars import resolve_for_spark
+from pipeline.run.session import PACKAGES
 
 # A process of its own: the class path of a Java process cannot change, and other tests have theirs.
 PROGRAM = """
 import json, sys
-from pipeline.session import build_session
+from pipeline.run.session import build_session
 table, *jars = json.loads(sys.argv[1])
 spark = build_session({"spark.master": "local[1]"}, jars=tuple(jars))
 rows = spark.range(3)

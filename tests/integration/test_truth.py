@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from pipeline.batch import STEPS
+from pipeline.run.batch.steps import STEPS
 from tests.support import kafka_tools
 from tests.support.broker import old_kafka, small_broker
 from tests.support.groups_zoo import Zoo, zoo

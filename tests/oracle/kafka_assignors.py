@@ -12,10 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias, final
 
-from pipeline.artifacts import resolve
-from pipeline.embedded_config import KAFKA
 from pipeline.errors import MissingDependencyError
-from pipeline.java import find_java
+from pipeline.local.embedded.config import KAFKA
+from pipeline.local.jars import resolve
+from pipeline.local.java import find_java
 
 Document: TypeAlias = dict[str, Any]
 """A JSON case: topics, members, racks, as `assignor.cases.input` reads them."""

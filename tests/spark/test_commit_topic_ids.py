@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.fold import assigned_partitions, fold_commits, newest_commits
-from pipeline.measure import LagSettings, measure_lag
+from pipeline.fold.step import assigned_partitions, fold_commits, newest_commits
+from pipeline.lag.step import LagSettings, measure_lag
 from tests.support.frames import NOW_MS, at, decoded, member, picked, stored_groups, stored_lag, stored_topics
 
 SETTINGS = LagSettings(

@@ -2,10 +2,10 @@
 
 from pyspark.sql import SparkSession
 
-from pipeline.decode import Reached, log_offset_rows, summarise
-from pipeline.log_offsets import SCHEMA
-from pipeline.positions import Position
-from pipeline.source import OFFSETS_TOPIC
+from pipeline.decode.step import Reached, log_offset_rows, summarise
+from pipeline.kafka.positions import Position
+from pipeline.kafka.sources.log_offsets.source import SCHEMA
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from tests.support.frames import decoded, picked
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.fold import assigned_partitions, fold_commits, fold_groups, missing_topics, newest_commits
+from pipeline.fold.step import assigned_partitions, fold_commits, fold_groups, missing_topics, newest_commits
 from tests.support.frames import at, decoded, member, picked, stored_groups, stored_lag, stored_topics
 
 

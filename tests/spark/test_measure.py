@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pipeline.fold import assigned_partitions, fold_commits, fold_topic_offsets, newest_commits
-from pipeline.measure import LagSettings, TopicSettings, measure_lag, measure_topic_offsets
+from pipeline.fold.step import assigned_partitions, fold_commits, fold_topic_offsets, newest_commits
+from pipeline.lag.step import LagSettings, TopicSettings, measure_lag, measure_topic_offsets
 from tests.support.frames import NOW_MS, at, decoded, member, picked, stored_groups, stored_lag, stored_topics
 
 TOPICS = TopicSettings(at_ms=NOW_MS, batch_id=7, listing_error=None, half_life_ms=60_000)

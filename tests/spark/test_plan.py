@@ -5,10 +5,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pipeline.config_model import GroupRule, PlanConfig
-from pipeline.fold_talk import handed_over, talk_of_groups
-from pipeline.plan import PlanSettings, Stored, learn_states, make_plans, rebalanced
+from pipeline.config.model import GroupRule, PlanConfig
+from pipeline.fold.control_messages import handed_over, talk_of_groups
 from pipeline.planning.facts import Published
+from pipeline.planning.step import PlanSettings, Stored, learn_states, make_plans, rebalanced
 from tests.support.frames import NOW_MS, at, member, picked, stored, stored_groups, stored_lag, stored_topics
 from tests.support.job import NO_GUARDS
 

@@ -10,9 +10,9 @@ from confluent_kafka import KafkaError, KafkaException
 from pyspark.sql import DataFrame, SparkSession
 
 from assignor.protocol import control
-from pipeline import publish
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, FencedError, PublishError
-from pipeline.publish import Publisher, decisions_of
+from pipeline.publish import outbox as publish
+from pipeline.publish.outbox import Publisher, decisions_of
 from tests.support.frames import NOW_MS, at, stored
 
 AWAY = KafkaError._TIMED_OUT

@@ -12,12 +12,12 @@ from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pipeline import ownership, upkeep
-from pipeline import store as store_module
-from pipeline.creation import create_tables
 from pipeline.errors import FencedError, StoreError
-from pipeline.schemas import TABLES
-from pipeline.store import Stamp, Store
+from pipeline.tables import maintenance, ownership
+from pipeline.tables import store as store_module
+from pipeline.tables.creation import create_tables
+from pipeline.tables.schemas import TABLES
+from pipeline.tables.store import Stamp, Store
 from tests.support.frames import NOW_MS, picked
 from tests.support.waiting import wait_until
 
@@ -168,7 +168,7 @@ def test_stamp_survives_upkeep_and_tells_batch_and_clock(spark: SparkSession, ro
     store = driver(spark, root, "stamped")
     store.write("quarantine", bad_rows(spark, 3), STAMP)
 
-    upkeep.run(root, at_ms=time.time_ns() // 1_000_000, keep_days=10_000, storage_options={})
+    maintenance.run(root, at_ms=time.time_ns() // 1_000_000, keep_days=10_000, storage_options={})
 
     assert store.stamp("quarantine") == STAMP
     assert STAMP.is_batch("q", 3)
@@ -205,7 +205,7 @@ def test_upkeep_leaves_no_checksum_of_a_file_that_is_gone(spark: SparkSession, t
     for file in [*gone, table / "_delta_log" / f"{0:020}.json"]:
         file.unlink()
 
-    upkeep.run(str(tmp_path), at_ms=NOW_MS, keep_days=10_000, storage_options={})
+    maintenance.run(str(tmp_path), at_ms=NOW_MS, keep_days=10_000, storage_options={})
 
     left = {file.relative_to(table).as_posix() for file in table.rglob("*.crc")}
     assert gone
@@ -225,9 +225,9 @@ def test_upkeep_removes_replaced_files_and_rows_past_their_days_and_spark_reads_
         store.write("quarantine", bad_rows(spark, offset), stamp)
     day_ms = 86_400_000
 
-    upkeep.run(str(tmp_path), at_ms=NOW_MS + 5 * day_ms, keep_days=6, storage_options={})
+    maintenance.run(str(tmp_path), at_ms=NOW_MS + 5 * day_ms, keep_days=6, storage_options={})
     kept = picked(store.read("quarantine"), "offset")
-    upkeep.run(str(tmp_path), at_ms=NOW_MS + 8 * day_ms, keep_days=6, storage_options={})
+    maintenance.run(str(tmp_path), at_ms=NOW_MS + 8 * day_ms, keep_days=6, storage_options={})
 
     assert kept == [(0,), (1,), (2,)]
     assert picked(store.read("quarantine"), "offset") == []

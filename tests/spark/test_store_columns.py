@@ -18,11 +18,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pipeline import ownership
-from pipeline.creation import create_tables
 from pipeline.errors import StoreError
-from pipeline.schemas import TABLES
-from pipeline.store import Stamp, Store
+from pipeline.tables import ownership
+from pipeline.tables.creation import create_tables
+from pipeline.tables.schemas import TABLES
+from pipeline.tables.store import Stamp, Store
 from tests.support.frames import NOW_MS, picked
 
 STAMP = Stamp(query_id="q", batch_id=3, at_ms=NOW_MS, behind=(), reason=None)

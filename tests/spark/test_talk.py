@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.fold import assigned_partitions
-from pipeline.fold_talk import fold_acks, fold_orders, handed_over, held_partitions
+from pipeline.fold.control_messages import fold_acks, fold_orders, handed_over, held_partitions
+from pipeline.fold.step import assigned_partitions
 from tests.support.frames import NOW_MS, at, decoded, member, picked, stored, stored_groups
 
 GROUP: dict[str, Any] = {

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from pipeline.config_model import Config
-from pipeline.decode import Filters
-from pipeline.decode_talk import TalkTopics
-from pipeline.driver import Batch, Driver
-from pipeline.gate import Gate
-from pipeline.source import OFFSETS_TOPIC
-from pipeline.stamp import Stamp
+from pipeline.config.model import Config
+from pipeline.decode.control_messages import TalkTopics
+from pipeline.decode.step import Filters
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.run.driver import Batch, Driver
+from pipeline.run.readiness import Gate
+from pipeline.tables.stamp import Stamp
 
 CONTROL = Config().control
 FILTERS = Filters(

@@ -8,8 +8,8 @@ from unittest.mock import patch
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from pipeline import embedded_node
-from pipeline.embedded import EmbeddedBroker
+from pipeline.local.embedded import node as embedded_node
+from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.waiting import wait_until
 
 OFFSETS_TOPIC = "__consumer_offsets"

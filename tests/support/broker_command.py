@@ -9,7 +9,7 @@ from contextlib import contextmanager
 @contextmanager
 def lagwise_broker(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
     """The command with these arguments; it does not outlive a test that fails."""
-    code = "import typer; from pipeline.cli.broker import broker; typer.run(broker)"
+    code = "import typer; from pipeline.operate.cli.broker import broker; typer.run(broker)"
     with subprocess.Popen(
         [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

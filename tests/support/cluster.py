@@ -8,7 +8,7 @@ from pathlib import Path
 from confluent_kafka import ElectionType, KafkaError, TopicPartition
 from confluent_kafka.admin import NewTopic, PartitionMetadata
 
-from pipeline.embedded_cluster import EmbeddedCluster
+from pipeline.local.embedded.cluster import EmbeddedCluster
 from tests.support.broker import SMALL, admin_client
 from tests.support.proxy import Proxy
 from tests.support.waiting import wait_until

@@ -3,10 +3,10 @@
 from datetime import datetime, timezone
 from typing import Any
 
-from pipeline.demo.course import GroupCourse, Point
-from pipeline.demo.moves import Move
-from pipeline.demo.snapshot import GroupView, Plan, Share, Snapshot
-from pipeline.query import Report
+from pipeline.operate.demo.moves import Move
+from pipeline.operate.demo.report.timeline import GroupCourse, Point
+from pipeline.operate.demo.snapshot import GroupView, Plan, Share, Snapshot
+from pipeline.run.query import Report
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 

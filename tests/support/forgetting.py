@@ -11,7 +11,7 @@ from pathlib import Path
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from pipeline.config_model import ClusterConfig, Config, SourceConfig
+from pipeline.config.model import ClusterConfig, Config, SourceConfig
 from tests.support.broker import (
     OFFSETS_TOPIC,
     admin_client,

@@ -6,8 +6,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
-from pipeline.decode import DECODED
-from pipeline.schemas import CONSUMER_GROUPS, PARTITION_LAG, TABLES, TOPIC_OFFSETS
+from pipeline.decode.step import DECODED
+from pipeline.tables.schemas import CONSUMER_GROUPS, PARTITION_LAG, TABLES, TOPIC_OFFSETS
 
 NOW_MS = 1_700_000_000_000
 QUERY = "query-1"

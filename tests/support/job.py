@@ -12,10 +12,8 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from pipeline import logs
-from pipeline.batch import STEPS, Step, find_ghosts
-from pipeline.config import load
-from pipeline.config_model import (
+from pipeline.config.load import load
+from pipeline.config.model import (
     Config,
     GuardsConfig,
     KafkaConfig,
@@ -24,8 +22,10 @@ from pipeline.config_model import (
     TablesConfig,
     TriggerConfig,
 )
-from pipeline.job import Job
-from pipeline.query import Report
+from pipeline.run import logs
+from pipeline.run.batch.steps import STEPS, Step, find_ghosts
+from pipeline.run.job import Job
+from pipeline.run.query import Report
 from tests.support.waiting import wait_until
 
 Row = dict[str, Any]

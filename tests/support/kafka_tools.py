@@ -9,9 +9,9 @@ import re
 import subprocess
 from dataclasses import dataclass
 
-from pipeline.artifacts import resolve
-from pipeline.embedded_config import KAFKA
-from pipeline.java import find_java
+from pipeline.local.embedded.config import KAFKA
+from pipeline.local.jars import resolve
+from pipeline.local.java import find_java
 
 _TOOLS = "org.apache.kafka:kafka-tools:4.2.0"
 # The tools jar serves Connect and a plugin checker too; the group command needs nothing of theirs.

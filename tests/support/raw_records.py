@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.decode import Decoder, Filters, counted
-from pipeline.records_consumer import RECORDS
-from pipeline.source import OFFSETS_TOPIC
+from pipeline.decode.step import Decoder, Filters, counted
+from pipeline.kafka.sources.records.consumer import RECORDS
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from tests.support.frames import NOW_MS
 
 Pair = tuple[bytes | None, bytes | None]

@@ -19,9 +19,9 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from pipeline.embedded import EmbeddedBroker
-from pipeline.embedded_config import HOST, free_port
-from pipeline.java import find_java
+from pipeline.local.embedded.broker import EmbeddedBroker
+from pipeline.local.embedded.config import HOST, free_port
+from pipeline.local.java import find_java
 from tests.support.broker import SMALL, admin_client
 
 _STORE_PASSWORD = "of-the-key-store"  # noqa: S105 - of a key that is made for one test

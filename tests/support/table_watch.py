@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from deltalake import DeltaTable
 
-from pipeline.config_model import Config
+from pipeline.config.model import Config
 
 _LOOK_EVERY_S = 0.1
 _STOPPED_WITHIN_S = 60.0

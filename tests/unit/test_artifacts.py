@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import artifacts
 from pipeline.errors import MissingDependencyError
+from pipeline.local import jars as artifacts
 
 COORDINATES = ("org.example:thing_2.13:1.2.3",)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import java
 from pipeline.errors import MissingDependencyError
+from pipeline.local import java
 
 
 def install_java(folder: Path, version_line: str, exit_status: int = 0) -> Path:

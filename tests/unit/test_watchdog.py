@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from pipeline import watchdog
+from pipeline.local import watchdog
 from tests.support.broker import is_alive
 from tests.support.waiting import wait_until
 

@@ -19,7 +19,7 @@ from assignor.protocol.kafka.offsets import (
     record_type_of,
 )
 from assignor.protocol.kafka.record_types import KNOWN_TYPES
-from assignor.protocol.offset_columns import Kind, decode_offset_commits, last_per_key
+from pipeline.decode.offset_columns import Kind, decode_offset_commits, last_per_key
 from tests.golden import offsets as golden
 from tests.support.bytes_strategies import damaged, texts
 

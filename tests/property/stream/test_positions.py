@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.positions import (
+from pipeline.kafka.positions import (
     Answer,
     End,
     Intake,

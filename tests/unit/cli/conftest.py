@@ -9,8 +9,8 @@ from deltalake import write_deltalake
 from pyspark.sql.pandas.types import to_arrow_schema
 from typer.testing import CliRunner, Result
 
-from pipeline.cli import app
-from pipeline.schemas import TABLES
+from pipeline.operate.cli.app import app
+from pipeline.tables.schemas import TABLES
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 """Time of the rows, unless they say otherwise."""

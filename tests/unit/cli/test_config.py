@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import load, tomllib
-from pipeline.config_model import Config
+from pipeline.config.load import load, tomllib
+from pipeline.config.model import Config
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from assignor.protocol.control import (
     encode,
     encode_key,
 )
-from pipeline.cli.control_entry import entry
-from pipeline.cli.control_poll import messages
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError
+from pipeline.operate.cli.control.entry import entry
+from pipeline.operate.cli.poll import messages
 
 _KEY = encode_key("c", "billing")
 _PLAN = encode(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from typer import BadParameter
 
-from pipeline.cli.times import parse_time
+from pipeline.operate.cli.times import parse_time
 from tests.unit.cli.conftest import NOON
 
 

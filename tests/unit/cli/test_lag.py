@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.reading import Tables
+from pipeline.tables.reading import Tables
 
 _ROW: dict[str, Any] = {
     "committed_offset": 30,

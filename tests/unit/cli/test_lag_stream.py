@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.heartbeat import FILE_NAME, Heartbeat
-from pipeline.reading import Tables
+from pipeline.tables.heartbeat import FILE_NAME, Heartbeat
+from pipeline.tables.reading import Tables
 
 
 @pytest.fixture(autouse=True)

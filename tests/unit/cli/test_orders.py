@@ -9,9 +9,10 @@ import typer
 
 from assignor.protocol import commands
 from assignor.protocol.commands import ALL, Orders
-from pipeline.cli import orders, orders_change
-from pipeline.cli.orders_change import as_text, parse_pins, row
-from pipeline.cli.orders_topic import collect
+from pipeline.operate.cli.orders import change as orders_change
+from pipeline.operate.cli.orders import commands as orders
+from pipeline.operate.cli.orders.change import as_text, parse_pins, row
+from pipeline.operate.cli.orders.topic import collect
 
 HELD = Orders(
     cluster="c",

@@ -7,7 +7,7 @@ import sys
 import pyarrow as pa
 import pytest
 
-from pipeline.cli.output import Column, show
+from pipeline.operate.output import Column, show
 
 HOSTILE = 'a\x1b[2J\r\n\x9b31m\u202eb"\0,'
 _COLUMNS = (Column(header="GROUP", name="group"), Column(header="TOPICS", name="topics"))

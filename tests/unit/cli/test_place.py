@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.cli.place import find, find_config
 from pipeline.errors import ConfigError
+from pipeline.operate.cli.place import find, find_config
 
 
 @pytest.fixture(autouse=True)

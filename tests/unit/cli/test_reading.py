@@ -6,7 +6,7 @@ import pytest
 from deltalake import write_deltalake
 from deltalake.fs import DeltaStorageHandler
 
-from pipeline.reading import Tables
+from pipeline.tables.reading import Tables
 
 
 def test_tables_on_this_machine_are_read_without_a_file_system_in_python(

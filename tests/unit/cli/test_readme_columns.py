@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.schemas import TABLES
+from pipeline.tables.schemas import TABLES
 
 _README = Path(__file__).parents[3].joinpath("README.md").read_text(encoding="utf-8")
 _QUERIES = re.findall(r"```sql\n(.*?)```", _README, re.DOTALL)

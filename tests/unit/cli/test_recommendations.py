@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.schemas import RECOMMENDATIONS
+from pipeline.tables.schemas import RECOMMENDATIONS
 from tests.unit.cli.conftest import NOON
 
 _PLAN: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""`lagwise run` on a configuration that cannot be used; why it cannot is tested with `config.load`."""
+"""`lagwise run` on a configuration that cannot be used; why it cannot is tested with `load.load`."""
 
 import subprocess
 import sys
@@ -26,7 +26,14 @@ def test_unusable_config_is_one_line_and_status_1(
 ) -> None:
     file = tmp_path / "lagwise.toml"
     make(file)
-    command = [sys.executable, "-c", "from pipeline.cli import main; main()", "run", "--config", str(file)]
+    command = [
+        sys.executable,
+        "-c",
+        "from pipeline.operate.cli.app import main; main()",
+        "run",
+        "--config",
+        str(file),
+    ]
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.cli import COMMANDS, load_command, main
+from pipeline.operate.cli.app import COMMANDS, load_command, main
 
 _PROBE = """
 import sys
-from pipeline.cli import main
+from pipeline.operate.cli.app import main
 try:
     main()
 finally:
@@ -52,7 +52,7 @@ def test_unexpected_error_is_one_line(
     def broken() -> None:
         raise ZeroDivisionError("by\nzero")
 
-    monkeypatch.setattr("pipeline.cli.app", broken)
+    monkeypatch.setattr("pipeline.operate.cli.app.app", broken)
 
     with pytest.raises(SystemExit) as ended:
         main()
@@ -84,6 +84,6 @@ def test_unknown_command_is_exit_status_2(command: Any) -> None:
 
 
 def test_version_is_printed(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.cli.version", lambda name: f"1.2.3 of {name}")
+    monkeypatch.setattr("pipeline.operate.cli.app.version", lambda name: f"1.2.3 of {name}")
 
     assert command("--version").stdout == "lagwise 1.2.3 of lagwise\n"

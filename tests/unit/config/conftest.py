@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import load
-from pipeline.config_model import Config
+from pipeline.config.load import load
+from pipeline.config.model import Config
 from pipeline.errors import ConfigError
 
 Loader = Callable[[str], Config]

@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.config_model import Config, GroupRule, PlanConfig, SourceConfig, TablesConfig
+from pipeline.config.model import Config, GroupRule, PlanConfig, SourceConfig, TablesConfig
 
 _PLAN = PlanConfig(
     groups=(

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.config_advice import warnings
-from pipeline.config_model import Config
+from pipeline.config.advice import warnings
+from pipeline.config.model import Config
 
 _SERVERS = {"bootstrap.servers": "b:1"}
 

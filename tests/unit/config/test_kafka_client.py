@@ -4,8 +4,8 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from pipeline.config_model import Config, KafkaConfig, SourceConfig
-from pipeline.kafka_client import librdkafka_properties, unresolved
+from pipeline.config.model import Config, KafkaConfig, SourceConfig
+from pipeline.kafka.client import librdkafka_properties, unresolved
 from tests.support.mock_cluster import MockCluster
 
 _SERVERS = {"bootstrap.servers": "b:1"}

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.config.secret_values import masked, resolve
 from pipeline.errors import ConfigError
-from pipeline.secret_values import masked, resolve
 
 
 @pytest.mark.parametrize(

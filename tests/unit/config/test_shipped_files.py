@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import load, tomllib
-from pipeline.config_model import Config
-from pipeline.config_names import known_keys
+from pipeline.config.load import load, tomllib
+from pipeline.config.model import Config
+from pipeline.config.names import known_keys
 
 _CONF = Path(__file__).parents[3] / "conf"
 _REFERENCE = (_CONF / "lagwise.toml").read_text(encoding="utf-8")

@@ -1,8 +1,8 @@
 from datetime import timedelta
 
-from pipeline.demo.course import DRAINED_WITHIN_S, Course, Point
-from pipeline.demo.scene import BESIDE, TWINS, Scene
-from pipeline.demo.snapshot import Snapshot
+from pipeline.operate.demo.report.timeline import DRAINED_WITHIN_S, Course, Point
+from pipeline.operate.demo.scenario import BESIDE, TWINS, Scene
+from pipeline.operate.demo.snapshot import Snapshot
 from tests.support.demo_scenes import NOON, group, move, share, snapshot
 
 _SCENE = Scene(topics=TWINS.topics, groups=(*TWINS.groups, *BESIDE.groups))

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import load
-from pipeline.demo.folder import ROOT, occupied
+from pipeline.config.load import load
 from pipeline.errors import ConfigError
+from pipeline.operate.demo.folder import ROOT, occupied
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from pipeline.demo import interruption
+from pipeline.operate.demo import interruption
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
@@ -21,7 +21,7 @@ def test_first_signal_asks_and_handlers_are_as_before_afterwards(number: signal.
 def test_second_signal_ends_the_process_after_tidying_up() -> None:
     script = """
 import os, signal
-from pipeline.demo.interruption import heard
+from pipeline.operate.demo.interruption import heard
 with heard(lambda: os.write(1, b"tidy")):
     signal.raise_signal(signal.SIGINT)
     signal.raise_signal(signal.SIGTERM)

@@ -1,6 +1,6 @@
 from assignor.clients.confluent import config as confluent_config
-from pipeline.demo.members import Pace, properties
-from pipeline.demo.scene import BESIDE, TWINS
+from pipeline.operate.demo.processes.members import Pace, properties
+from pipeline.operate.demo.scenario import BESIDE, TWINS
 
 _GROUPS = {group.group_id: group for group in (*TWINS.groups, *BESIDE.groups)}
 

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import pytest
 
 from assignor.protocol.acks import Accepted, AnyAck, Release, Taken
-from pipeline.demo.moves import Moves, client_of
+from pipeline.operate.demo.moves import Moves, client_of
 from tests.support.demo_scenes import NOON
 
 _AT_MS = int(NOON.timestamp() * 1000)

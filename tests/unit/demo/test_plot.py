@@ -4,8 +4,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from pipeline.demo import plot
-from pipeline.demo.scene import TWINS
+from pipeline.operate.demo.report import plot
+from pipeline.operate.demo.scenario import TWINS
 from tests.support.demo_scenes import course
 
 _PLAIN = course(group_id="billing-plain", follows=False, drained_s=None, moves_at_s=())

@@ -1,8 +1,8 @@
 import pytest
 
-from pipeline.config import load
-from pipeline.demo.folder import TEMPLATE
-from pipeline.demo.scene import BESIDE, CLUSTER, PHASE_S, TWINS, Scene, Topic
+from pipeline.config.load import load
+from pipeline.operate.demo.folder import TEMPLATE
+from pipeline.operate.demo.scenario import BESIDE, CLUSTER, PHASE_S, TWINS, Scene, Topic
 
 _TOPICS = {topic.name: topic for topic in (*TWINS.topics, *BESIDE.topics)}
 _ORDERS = _TOPICS["orders"]

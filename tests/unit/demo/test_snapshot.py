@@ -7,9 +7,9 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipeline.demo.snapshot import Snapshot, as_one, read_snapshot
-from pipeline.reading import Tables
-from pipeline.schemas import TABLES
+from pipeline.operate.demo.snapshot import Snapshot, as_one, read_snapshot
+from pipeline.tables.reading import Tables
+from pipeline.tables.schemas import TABLES
 from tests.support.demo_scenes import NOON, group, share
 
 _SCHEMAS = {table.name: to_arrow_schema(table.schema) for table in TABLES}

@@ -1,9 +1,9 @@
 import json
 from pathlib import Path
 
-from pipeline.demo.course import GroupCourse
-from pipeline.demo.folder import Folder
-from pipeline.demo.summary import Summary, next_commands, summarise
+from pipeline.operate.demo.folder import Folder
+from pipeline.operate.demo.report.summary import Summary, next_commands, summarise
+from pipeline.operate.demo.report.timeline import GroupCourse
 from tests.support.demo_scenes import course, group, plan, share, snapshot
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 _SCRIPT = """
 import os, subprocess, sys
 from pathlib import Path
-from pipeline.demo.terminal import kept_clean
+from pipeline.operate.demo.views.terminal import kept_clean
 print("before")
 with kept_clean(Path(sys.argv[1])) as console:
     console.print("shown")

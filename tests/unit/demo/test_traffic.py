@@ -1,7 +1,7 @@
 import pytest
 
-from pipeline.demo.scene import PHASE_S, Topic
-from pipeline.demo.traffic import send_due, worth_s
+from pipeline.operate.demo.processes.traffic import send_due, worth_s
+from pipeline.operate.demo.scenario import PHASE_S, Topic
 
 
 class _Counting:

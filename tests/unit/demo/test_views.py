@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pipeline.demo.lines import Lines
-from pipeline.demo.live import Screen
-from pipeline.demo.live_tables import lag_table
+from pipeline.operate.demo.views.lines import Lines
+from pipeline.operate.demo.views.live import Screen
+from pipeline.operate.demo.views.live_tables import lag_table
 from tests.support.demo_scenes import group, move, plan, report, share, snapshot
 
 
@@ -87,7 +87,7 @@ def test_screen_shows_the_newest_decision_of_each_group_before_earlier_plans() -
 def test_screen_marks_moves_at_the_members_and_says_them(monkeypatch: pytest.MonkeyPatch) -> None:
     console, text = _console(140, 30)
     now = [100.0]
-    monkeypatch.setattr("pipeline.demo.live.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("pipeline.operate.demo.views.live.time.monotonic", lambda: now[0])
     screen = Screen(console, tables=Path("tables"), log=Path("log"))
     members = group(share("billing-1"), share("billing-2"), share("billing-4"))
 

@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.demo.words import grounds, seconds, verdict
+from pipeline.operate.demo.views.words import grounds, seconds, verdict
 from tests.support.demo_scenes import plan
 
 

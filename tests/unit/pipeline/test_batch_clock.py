@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from pipeline import batch
-from pipeline.batch import begin
-from pipeline.driver import Batch
-from pipeline.positions import Position
-from pipeline.stamp import Stamp
+from pipeline.kafka.positions import Position
+from pipeline.run.batch import steps as batch
+from pipeline.run.batch.steps import begin
+from pipeline.run.driver import Batch
+from pipeline.tables.stamp import Stamp
 from tests.support.batches import batch_of, idle_driver, stamp_of
 
 NOW_MS = 1_700_000_000_000

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from pipeline import batch, fold
-from pipeline.batch import run, store_groups
-from pipeline.decode import Summary
-from pipeline.driver import Batch, Driver
-from pipeline.source import OFFSETS_TOPIC
+from pipeline.decode.step import Summary
+from pipeline.fold import step as fold
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.run.batch import steps as batch
+from pipeline.run.batch.steps import run, store_groups
+from pipeline.run.driver import Batch, Driver
 from tests.support.batches import batch_of, idle_driver, stamp_of
 
 

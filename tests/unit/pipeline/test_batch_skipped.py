@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline.batch import choose_records, run
-from pipeline.driver import Batch, Driver
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError, TopicMissingError
-from pipeline.positions import Answer, PartitionKey
+from pipeline.kafka.positions import Answer, PartitionKey
+from pipeline.run.batch.steps import choose_records, run
+from pipeline.run.driver import Batch, Driver
 from tests.support.batches import batch_of, idle_driver
 
 SAID = "Kafka is away"

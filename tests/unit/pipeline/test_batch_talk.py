@@ -4,11 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from pipeline import batch, fold_talk
-from pipeline.batch import store_talk
-from pipeline.decode import Summary
-from pipeline.driver import Batch
-from pipeline.positions import PartitionKey
+from pipeline.decode.step import Summary
+from pipeline.fold import control_messages as fold_talk
+from pipeline.kafka.positions import PartitionKey
+from pipeline.run.batch import steps as batch
+from pipeline.run.batch.steps import store_talk
+from pipeline.run.driver import Batch
 from tests.support.batches import CONTROL, batch_of, idle_driver, stamp_of
 
 ACKS, COMMANDS = (CONTROL.acks_topic, 0), (CONTROL.commands_topic, 0)

@@ -11,8 +11,8 @@ from assignor.protocol.kafka.offsets import (
     encode_offset_commit_key,
     encode_offset_commit_value,
 )
-from pipeline.decode import Filters
-from pipeline.source import OFFSETS_TOPIC
+from pipeline.decode.step import Filters
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from tests.support.batches import FILTERS
 from tests.support.raw_records import Decoded, Pair, raw
 from tests.support.raw_records import decoded as decoded_by

@@ -7,11 +7,11 @@ import pytest
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient
 
-from pipeline.config_model import Config, KafkaConfig
-from pipeline.ends import EndsAsker
+from pipeline.config.model import Config, KafkaConfig
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, TopicMissingError
-from pipeline.kafka_client import librdkafka_properties
-from pipeline.positions import Answer, End, PartitionKey
+from pipeline.kafka.client import librdkafka_properties
+from pipeline.kafka.positions import Answer, End, PartitionKey
+from pipeline.kafka.sources.records.ends import EndsAsker
 from tests.support.mock_cluster import LIST_OFFSETS, MockCluster
 
 TIMEOUT_S = 1.5

@@ -6,10 +6,10 @@ import pytest
 from confluent_kafka import Consumer, KafkaError
 
 from assignor.protocol.control import encode_key, headers
-from pipeline.config_model import Config, KafkaConfig
+from pipeline.config.model import Config, KafkaConfig
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, TopicMissingError
-from pipeline.kafka_client import librdkafka_properties
-from pipeline.publish import _note_epoch, _read_epochs
+from pipeline.kafka.client import librdkafka_properties
+from pipeline.publish.outbox import _note_epoch, _read_epochs
 from tests.support.mock_cluster import MockCluster
 
 KEY = encode_key("c", "g")

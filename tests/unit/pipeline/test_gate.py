@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.gate import Gate
-from pipeline.positions import Answer, End
+from pipeline.kafka.positions import Answer, End
+from pipeline.run.readiness import Gate
 
 STARTED_MS = 1_000
 TOLERANCE_MS = 90_000

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.ghosts import GhostHunt
+from pipeline.kafka.ghosts import GhostHunt
 
 DAY_MS = 86_400_000
 KEYS = (("t", 0),)

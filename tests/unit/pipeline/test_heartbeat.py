@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import heartbeat
 from pipeline.errors import FencedError, PipelineError, StoreError
-from pipeline.heartbeat import FILE_NAME, Beat, Heartbeat
+from pipeline.tables import heartbeat
+from pipeline.tables.heartbeat import FILE_NAME, Beat, Heartbeat
 from tests.support.waiting import wait_until
 
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from pipeline import intake
-from pipeline.config_model import Config, SourceConfig
-from pipeline.decode import Reached
-from pipeline.driver import Batch, Driver
+from pipeline.config.model import Config, SourceConfig
+from pipeline.decode.step import Reached
 from pipeline.errors import BrokerUnavailableError
-from pipeline.positions import TRUNCATED, Answer, End, Intake, PartitionKey, Position, Span
-from pipeline.source import OFFSETS_TOPIC
-from pipeline.stamp import Stamp
+from pipeline.kafka.positions import TRUNCATED, Answer, End, Intake, PartitionKey, Position, Span
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.run.batch import intake
+from pipeline.run.driver import Batch, Driver
+from pipeline.tables.stamp import Stamp
 from tests.support.batches import CONTROL, FILTERS, KnownConfigs, batch_of, idle_driver, stamp_of
 
 NOW_MS = 1_700_000_000_000

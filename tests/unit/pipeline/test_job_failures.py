@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from pipeline import job as job_module
-from pipeline.config_model import Config
-from pipeline.driver import Batch
+from pipeline.config.model import Config
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, FencedError, TopicMissingError
-from pipeline.job import Job
-from pipeline.query import Runner, _StopRequestedError, watch
+from pipeline.run import job as job_module
+from pipeline.run.driver import Batch
+from pipeline.run.job import Job
+from pipeline.run.query import Runner, _StopRequestedError, watch
 
 
 class ScriptedJob(Job):

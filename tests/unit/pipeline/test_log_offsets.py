@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.log_offsets import LogOffsetsReader, LogOffsetsSettings, slices
+from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, slices
+from pipeline.kafka.sources.log_offsets.source import LogOffsetsReader
 from tests.support.mock_cluster import MockCluster
 
 SETTINGS = LogOffsetsSettings(

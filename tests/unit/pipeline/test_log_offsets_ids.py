@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.log_offsets import LogOffsetsReader, LogOffsetsSettings
+from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
+from pipeline.kafka.sources.log_offsets.source import LogOffsetsReader
 from tests.support.mock_cluster import MockCluster
 
 

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from pipeline.log_offsets_leaders import NO_LEADER, Leaders
+from pipeline.kafka.sources.log_offsets.leaders import NO_LEADER, Leaders
 from tests.support.mock_cluster import METADATA, MockCluster
 
 PARTITIONS = [("orders", number) for number in range(6)]

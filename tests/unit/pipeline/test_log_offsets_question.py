@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka import IsolationLevel, KafkaError
 from confluent_kafka.admin import AdminClient
 
-from pipeline.log_offsets_leaders import Key, Leaders
-from pipeline.log_offsets_question import Answer, Question
+from pipeline.kafka.sources.log_offsets.leaders import Key, Leaders
+from pipeline.kafka.sources.log_offsets.question import Answer, Question
 from tests.support.mock_cluster import LIST_OFFSETS, METADATA, MockCluster
 
 TIMEOUT_S = 1.5

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import main
-from pipeline.job import Job
+from pipeline.run import main
+from pipeline.run.job import Job
 
 
 @pytest.fixture(autouse=True)

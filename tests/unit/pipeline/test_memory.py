@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.memory import Memory, doubt, recall
-from pipeline.positions import Position
-from pipeline.stamp import Stamp
-from pipeline.store import Store
+from pipeline.kafka.positions import Position
+from pipeline.run.memory import Memory, doubt, recall
+from pipeline.tables.stamp import Stamp
+from pipeline.tables.store import Store
 from tests.support.batches import stamp_of
 
 POSITIONS = {("t", 0): Position(7)}

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from assignor.protocol.migration import POLICY, Migration
-from pipeline.migration import Answer, MigrationWatch, answer_of, classified
+from pipeline.kafka.migration import Answer, MigrationWatch, answer_of, classified
 
 OFF, ON, OLD, SILENT = (
     Answer(policy="disabled"),

@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
-from pipeline.config_model import PlanConfig
-from pipeline.plan import PlanSettings, _decide
+from pipeline.config.model import PlanConfig
+from pipeline.planning.step import PlanSettings, _decide
 
 SETTINGS = PlanSettings(
     cluster="local",

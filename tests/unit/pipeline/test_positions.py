@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.positions import (
+from pipeline.kafka.positions import (
     NEVER_READ,
     Answer,
     End,

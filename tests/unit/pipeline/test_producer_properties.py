@@ -3,8 +3,8 @@
 from confluent_kafka import Producer
 
 from assignor.protocol.control import encode_key, headers
-from pipeline.config_model import ControlConfig
-from pipeline.publish import _producer_properties
+from pipeline.config.model import ControlConfig
+from pipeline.publish.outbox import _producer_properties
 
 
 def test_plan_of_the_largest_size_allowed_is_taken_by_the_client() -> None:

@@ -2,8 +2,8 @@
 
 import json
 
-from pipeline.positions import Position, Span
-from pipeline.stamp import Stamp
+from pipeline.kafka.positions import Position, Span
+from pipeline.tables.stamp import Stamp
 
 FULL = Stamp(
     query_id="q",

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pipeline import heartbeat, standby
-from pipeline.config_model import Config, TablesConfig
+from pipeline.config.model import Config, TablesConfig
 from pipeline.errors import StoreError
-from pipeline.heartbeat import Beat, Heartbeat
+from pipeline.tables import heartbeat, standby
+from pipeline.tables.heartbeat import Beat, Heartbeat
 
 HOUR_MS = 3_600_000
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.store import path_of
+from pipeline.tables.store import path_of
 
 
 @pytest.mark.parametrize(

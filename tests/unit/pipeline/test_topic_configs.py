@@ -8,9 +8,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource
 
-from pipeline.config_model import ControlConfig
-from pipeline.source import OFFSETS_TOPIC
-from pipeline.topic_configs import TopicConfigs
+from pipeline.config.model import ControlConfig
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC, TopicConfigs
 
 CONTROL = ControlConfig(topic="control", acks_topic="acks", commands_topic="commands")
 TOPICS = [OFFSETS_TOPIC, "acks", "commands", "control"]

@@ -7,8 +7,8 @@ import pytest
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient
 
-from pipeline.log_offsets_leaders import Leaders
-from pipeline.topics_gone import Found, confirm_gone
+from pipeline.kafka.sources.log_offsets.leaders import Leaders
+from pipeline.kafka.sources.log_offsets.topics_gone import Found, confirm_gone
 from tests.support.mock_cluster import MockCluster
 
 

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError
-from pipeline.trouble import explained, listened_to
+from pipeline.kafka.errors import explained, listened_to
 
 LOST, SLOW, DOWN = KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN
 PASSWORD = KafkaError(KafkaError._AUTHENTICATION, "SASL authentication error: invalid credentials")

@@ -9,8 +9,8 @@ from deltalake import DeltaTable
 from deltalake.schema import Schema
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipeline import upkeep
-from pipeline.schemas import TABLES
+from pipeline.tables import maintenance
+from pipeline.tables.schemas import TABLES
 
 HOUR_S = 3600
 
@@ -37,7 +37,7 @@ def unknown_file(root: Path, *, age_s: float) -> Path:
 def test_old_files_that_the_log_does_not_know_are_removed(root: Path) -> None:
     old, fresh = unknown_file(root, age_s=2 * HOUR_S), unknown_file(root, age_s=0)
 
-    upkeep.run(str(root), at_ms=time.time_ns() // 1_000_000, keep_days=1, storage_options={})
+    maintenance.run(str(root), at_ms=time.time_ns() // 1_000_000, keep_days=1, storage_options={})
 
     assert not old.exists()
     assert fresh.exists()

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assignor.protocol.offset_columns import Kind, OffsetColumns, decode_offset_commits, last_per_key
+from pipeline.decode.offset_columns import Kind, OffsetColumns, decode_offset_commits, last_per_key
 from tests.golden import offsets as golden
 
 
@@ -68,7 +68,7 @@ def test_commits_as_brokers_write_them_need_no_scalar_decoder(
     def refuse(_: bytes) -> None:
         pytest.fail("a usual commit went through the slow path")
 
-    monkeypatch.setattr("assignor.protocol.offset_columns.decode_offset_commit_key", refuse)
+    monkeypatch.setattr("pipeline.decode.offset_columns.decode_offset_commit_key", refuse)
 
     columns = decoded((golden.KEY_COMMIT, value), (golden.KEY_COMMIT, None))
 

@@ -1,0 +1,310 @@
+"""The shape of the configuration: one model per TOML table, with defaults and bounds.
+
+`conf/lagwise.toml` holds every key with its default, its unit and its meaning; a test keeps both the same.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
+
+from assignor.errors import InvalidOptionError
+from assignor.strategies.registry import STRATEGIES
+from pipeline.name_filter import NameFilter
+
+Isolation = Literal["read_uncommitted", "read_committed"]
+OffsetReset = Literal["earliest", "latest"]
+
+Seconds = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1)]
+Duration = Annotated[int, Field(ge=0)]
+"""Seconds; 0 switches off what it limits."""
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"must be a regular expression: {error}") from None
+    return text
+
+
+def _strategy(name: str) -> str:
+    if name not in STRATEGIES:
+        raise ValueError(f"must be one of {', '.join(STRATEGIES)}")
+    return name
+
+
+def _topic_name(name: str) -> str:
+    if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name):
+        raise ValueError("must be a topic name: 1 to 249 letters, digits, dots, underscores and hyphens")
+    return name
+
+
+def _flat(table: object) -> object:
+    """Properties by dotted name, all as text, whether their names were quoted in TOML or not.
+
+    `ssl.ca.location = "x"` without quotes is, to TOML, three nested tables.
+    """
+    if not isinstance(table, Mapping):
+        return table
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            inner = _flat(value)
+            if isinstance(inner, Mapping):
+                flat.update({f"{name}.{rest}": text for rest, text in inner.items()})
+        else:
+            flat[name] = _as_text(value)
+    return flat
+
+
+def _as_text(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+Properties = Annotated[dict[str, str], BeforeValidator(_flat)]
+Pattern = Annotated[str, AfterValidator(_pattern)]
+# TOML has arrays where Python has tuples; nothing else is converted.
+Patterns = Annotated[tuple[Pattern, ...], Field(strict=False)]
+StrategyName = Annotated[str, AfterValidator(_strategy)]
+TopicName = Annotated[str, AfterValidator(_topic_name)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+
+class ClusterConfig(_Section):
+    """Which cluster the rows are about."""
+
+    name: str = ""
+    """Written into every row; empty means Kafka's cluster id."""
+
+
+class KafkaConfig(_Section):
+    """How to reach the cluster. Not in `repr`: properties may hold secrets."""
+
+    properties: Properties = Field(
+        default={"bootstrap.servers": "localhost:9092", "client.id": "lagwise"}, repr=False
+    )
+    """Any librdkafka property."""
+    java: Properties = Field(default={}, repr=False)
+    """Of an earlier version, which read Kafka through Spark's Java client; without effect."""
+
+    @field_validator("properties")
+    @classmethod
+    def _has_bootstrap_servers(cls, properties: dict[str, str]) -> dict[str, str]:
+        if not properties.get("bootstrap.servers"):
+            raise ValueError('"bootstrap.servers" is missing')
+        return properties
+
+
+class SourceConfig(_Section):
+    """What is read from the cluster."""
+
+    topics_include: Patterns = (".*",)
+    topics_exclude: Patterns = ("__.*",)
+    groups_include: Patterns = (".*",)
+    groups_exclude: Patterns = ("lagwise.*", "spark-kafka-.*")
+    isolation: Isolation = "read_uncommitted"
+    max_offsets_per_trigger: Count = 1_000_000
+    request_timeout_s: Seconds = 10
+    log_offset_splits: Count = 2
+
+    def wants_topic(self, topic: str) -> bool:
+        """Whether log offsets of `topic` are kept: some include matches it whole and no exclude does."""
+        return NameFilter(self.topics_include, self.topics_exclude).admits(topic)
+
+    def wants_group(self, group_id: str) -> bool:
+        """Whether rows of `group_id` are kept: some include matches it whole and no exclude does."""
+        return NameFilter(self.groups_include, self.groups_exclude).admits(group_id)
+
+
+class TablesConfig(_Section):
+    """Where the tables are and how long what they replace is kept."""
+
+    root: Annotated[str, Field(min_length=1)] = ".lagwise/tables"
+    checkpoint: str = ""
+    retention_hours: Annotated[float, Field(gt=0)] = 6.0
+    upkeep_every_batches: Count = 60
+    storage_options: Properties = Field(default={}, repr=False)
+    """For the commands that read without Spark, in the object store's own names; may hold secrets."""
+
+    @property
+    def checkpoint_path(self) -> str:
+        """Folder of the stream's checkpoint."""
+        return self.checkpoint or f"{self.root.rstrip('/')}/_checkpoint"
+
+    @property
+    def ticks_path(self) -> str:
+        """Folder in it that the query uses; what lies beside it is an earlier version's, of other sources."""
+        return f"{self.checkpoint_path.rstrip('/')}/ticks"
+
+
+class TriggerConfig(_Section):
+    """When a batch starts."""
+
+    interval_s: Seconds = 30
+
+
+class HistoryConfig(_Section):
+    """How dense and how long `lag_history` is."""
+
+    interval_s: Seconds = 60
+    max_gap_s: Seconds = 900
+    keep_days: Count = 30
+
+    @model_validator(mode="after")
+    def _gap_covers_interval(self) -> "HistoryConfig":
+        if self.max_gap_s < self.interval_s:
+            raise ValueError(f"max_gap_s must be at least interval_s ({self.interval_s})")
+        return self
+
+
+class StartConfig(_Section):
+    """The gate at start."""
+
+    deadline_s: Seconds = 600
+
+
+class StatusConfig(_Section):
+    """How the status is judged."""
+
+    allowed_lag: Annotated[int, Field(ge=0)] = 0
+
+
+class RatesConfig(_Section):
+    """How rates are averaged."""
+
+    half_life_s: Seconds = 120
+
+
+class GuardsConfig(_Section):
+    """What keeps a better target back."""
+
+    min_improvement: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    confirmations: Count = 2
+    settle_s: Duration = 120
+    min_lag: Annotated[int, Field(ge=0)] = 100_000
+    min_lag_age_s: Duration = 900
+    cooldown_s: Duration = 600
+    cooldown_max_s: Duration = 7200
+    moves_share: Annotated[float, Field(gt=0, le=1)] = 0.1
+    partition_rest_s: Duration = 1200
+    partition_moves_per_day: Count = 3
+    pin: Patterns = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSettings:
+    """What applies to one group."""
+
+    strategy: str
+    dry_run: bool
+    auto_offset_reset: OffsetReset
+    guards: GuardsConfig
+    exclude: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class GroupRule(_Section):
+    """One `[[plan.groups]]`: settings of the groups it matches; what it leaves out is taken from `[plan]`."""
+
+    pattern: Pattern
+    strategy: StrategyName | None = None
+    dry_run: bool | None = None
+    auto_offset_reset: OffsetReset | None = None
+    exclude: bool = False
+    options: dict[str, Any] = Field(default={})
+    guards: GuardsConfig = GuardsConfig()
+    """What is not set in it is taken from `[plan.guards]`."""
+
+
+class PlanConfig(_Section):
+    """When plans are made, with which assignor, and for whom."""
+
+    interval_s: Seconds = 60
+    strategy: StrategyName = "lag-sticky"
+    dry_run: bool = True
+    valid_for_s: Seconds = 600
+    max_staleness_s: Seconds = 90
+    auto_offset_reset: OffsetReset = "earliest"
+    guards: GuardsConfig = GuardsConfig()
+    groups: Annotated[tuple[GroupRule, ...], Field(strict=False)] = ()
+
+    @model_validator(mode="after")
+    def _options_fit_strategy(self) -> "PlanConfig":
+        for place, rule in enumerate(self.groups):
+            _check_options(place, rule, default=self.strategy)
+        return self
+
+    def for_group(self, group_id: str) -> GroupSettings:
+        """Settings of `group_id`: the first rule whose pattern matches it whole, else the defaults."""
+        rule = next((r for r in self.groups if NameFilter((r.pattern,)).admits(group_id)), None)
+        if rule is None:
+            return GroupSettings(
+                strategy=self.strategy,
+                dry_run=self.dry_run,
+                auto_offset_reset=self.auto_offset_reset,
+                guards=self.guards,
+            )
+        return GroupSettings(
+            strategy=rule.strategy or self.strategy,
+            dry_run=self.dry_run if rule.dry_run is None else rule.dry_run,
+            auto_offset_reset=rule.auto_offset_reset or self.auto_offset_reset,
+            guards=self.guards_of(rule),
+            exclude=rule.exclude,
+            options=rule.options,
+        )
+
+    def guards_of(self, rule: GroupRule) -> GuardsConfig:
+        """The guards of the groups that `rule` matches: its own, and what it leaves out from `[plan.guards]`."""
+        return self.guards.model_copy(update=rule.guards.model_dump(exclude_unset=True))
+
+
+def _check_options(place: int, rule: GroupRule, *, default: str) -> None:
+    try:
+        STRATEGIES[rule.strategy or default].check_options(rule.options)
+    except InvalidOptionError as error:
+        raise ValueError(f"groups[{place}].options: {error}") from None
+
+
+class ControlConfig(_Section):
+    """The topics by which lagwise and the consumers talk."""
+
+    topic: TopicName = "lagwise.assignments"
+    partitions: Count = 1
+    acks_topic: TopicName = "lagwise.acks"
+    commands_topic: TopicName = "lagwise.commands"
+    max_record_bytes: Count = 1_000_000
+
+
+class Config(_Section):
+    """Everything that can be set."""
+
+    cluster: ClusterConfig = ClusterConfig()
+    kafka: KafkaConfig = KafkaConfig()
+    source: SourceConfig = SourceConfig()
+    tables: TablesConfig = TablesConfig()
+    trigger: TriggerConfig = TriggerConfig()
+    history: HistoryConfig = HistoryConfig()
+    start: StartConfig = StartConfig()
+    status: StatusConfig = StatusConfig()
+    rates: RatesConfig = RatesConfig()
+    plan: PlanConfig = PlanConfig()
+    control: ControlConfig = ControlConfig()
+    spark: Properties = Field(default={}, repr=False)
+    """Properties of the Spark session; may hold secrets."""

@@ -1,0 +1,47 @@
+"""What to write instead of a key that does not exist."""
+
+import difflib
+from collections.abc import Iterator
+from typing import get_args
+
+from pydantic import BaseModel
+
+from pipeline.config.model import Config
+
+_LIKENESS = 0.7
+"""Below this (difflib's ratio) a guess misleads more than it helps."""
+
+
+def known_keys() -> tuple[str, ...]:
+    """Every key as a dotted name, tables before what is in them; in the order of the file."""
+    return tuple(_keys(Config))
+
+
+def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, info in model.model_fields.items():
+        yield f"{prefix}{name}"
+        for kind in (info.annotation, *get_args(info.annotation)):
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                yield from _keys(kind, f"{prefix}{name}.")
+
+
+def advice(location: tuple[int | str, ...]) -> str:
+    """What follows "unknown key; ": the table it belongs to, or the nearest name, or what there is."""
+    *table_parts, leaf = (str(part) for part in location if isinstance(part, str))
+    table = ".".join(table_parts)
+    if table == "kafka":
+        return f'properties of the Kafka client belong to [kafka.properties], as "{leaf}..." = "..."'
+    homes: dict[str, list[str]] = {}
+    for key in known_keys():
+        home, _, name = key.rpartition(".")
+        homes.setdefault(name, []).append(home)
+    if leaf in homes:
+        return f"it belongs to {' or '.join(f'[{home}]' for home in homes[leaf])}"
+    siblings = [name for name in homes if table in homes[name]]
+    near = difflib.get_close_matches(leaf, siblings, n=1, cutoff=_LIKENESS)
+    if near:
+        return f'did you mean "{near[0]}"?'
+    elsewhere = difflib.get_close_matches(leaf, homes, n=1, cutoff=_LIKENESS)
+    if elsewhere:
+        return f'did you mean "{elsewhere[0]}" in [{homes[elsewhere[0]][0]}]?'
+    return f"known here: {', '.join(siblings)}"

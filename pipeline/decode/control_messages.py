@@ -1,0 +1,100 @@
+"""Decode: what consumers and operators say, one record at a time; there are few.
+
+Acknowledgements come from the followers of a plan, orders from `lagwise pause` and its like.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql.types import StructField, StructType
+
+from assignor.errors import DecodeError
+from assignor.protocol import acks, commands
+from pipeline.tables.schemas import ACK_FIELDS, ACKS, ORDER_FIELDS
+
+Row: TypeAlias = dict[str, Any]
+
+TALK_COLUMNS = (
+    StructField("ack", StructType([ACKS["kind"], ACKS["id"], *ACK_FIELDS])),
+    StructField("orders", StructType(list(ORDER_FIELDS))),
+)
+"""Filled in rows of kind 'ack' and 'orders'; null, or null but for the key, where a record took it back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TalkTopics:
+    """Where it is said, and about which cluster."""
+
+    cluster: str
+    acks: str
+    commands: str
+
+
+def talk_rows(
+    records: pa.RecordBatch, topics: TalkTopics, wants_group: Callable[[str], bool]
+) -> tuple[list[Row], list[Row]]:
+    """Rows of kind 'ack' and 'orders', and rows of kind 'bad'; what is about other clusters is left out."""
+    good: list[Row] = []
+    bad: list[Row] = []
+    columns = records.select(["topic", "partition", "offset", "timestamp", "key", "value"])
+    columns = columns.set_column(3, "timestamp", columns["timestamp"].cast(pa.int64()))
+    for record in columns.to_pylist():
+        is_ack = record["topic"] == topics.acks
+        try:
+            cluster, row = (_ack if is_ack else _orders)(record["key"] or b"", record["value"])
+        except DecodeError as error:
+            kind = "ack" if is_ack else "orders"
+            bad.append(record | {"row_kind": "bad", "kind": kind, "reason": str(error)})
+            continue
+        if cluster == topics.cluster and wants_group(row["group_id"]):
+            good.append(row | {"position": record["offset"]})
+    return good, bad
+
+
+def _ack(key: bytes, value: bytes | None) -> tuple[str, Row]:
+    about = acks.decode_key(key)
+    row: Row = {"row_kind": "ack", "group_id": about.group, "ack": {"kind": about.kind, "id": about.id}}
+    if value is None:
+        return about.cluster, row
+    ack = acks.decode(key, value)
+    said = {
+        "generation": ack.generation,
+        "epoch": ack.epoch,
+        "member_id": ack.member,
+        "acked_at": _time(ack.at_ms),
+        **{column: getattr(ack, name, None) for column, name in _BESIDES.items()},
+    }
+    return about.cluster, row | {"ack": row["ack"] | said}
+
+
+_BESIDES = {
+    "to_member_id": "to",
+    "topic": "topic",
+    "partition": "partition",
+    "hop": "hop",
+    "offset": "offset",
+    "why": "why",
+}
+
+
+def _orders(key: bytes, value: bytes | None) -> tuple[str, Row]:
+    orders = commands.decode(key, value)
+    row: Row = {"row_kind": "orders", "group_id": orders.group, "orders": None}
+    if value is None:
+        return orders.cluster, row
+    said = {
+        "paused": orders.paused,
+        "pause_reason": orders.pause_reason,
+        "pinned": [(topic, commands.format_pin(numbers)) for topic, numbers in orders.pinned.items()],
+        "triggered_at": None if orders.triggered_at_ms is None else _time(orders.triggered_at_ms),
+        "ordered_by": orders.by,
+        "ordered_at": _time(orders.at_ms),
+    }
+    return orders.cluster, row | {"orders": said}
+
+
+def _time(at_ms: int) -> datetime:
+    return datetime.fromtimestamp(at_ms / 1000, tz=timezone.utc)

@@ -1,0 +1,167 @@
+"""Decode: group records, one by one, the newest of each group; they come with rebalances, so there are few.
+
+A classic group's record is read whole. Of the other types only the header record counts here: it says that
+the group exists and of which type it is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.types import StructField
+
+from assignor.errors import DecodeError
+from assignor.protocol.kafka.consumer import decode_assignment, decode_subscription
+from assignor.protocol.kafka.group_metadata import GroupMember, GroupMetadata, decode_group_metadata
+from assignor.protocol.kafka.offsets import group_id_of, record_type_of
+from assignor.protocol.kafka.record_types import RecordType, group_type_of
+from assignor.protocol.kafka.sticky import claims_of
+from assignor.strategies.registry import STRATEGIES
+from assignor.strategies.selection import rebalance_protocol
+from pipeline.tables.schemas import CONSUMER_GROUPS, GROUP_STATE
+
+Row = dict[str, Any]
+
+HEADER_TYPES = (
+    RecordType.GROUP_METADATA,
+    RecordType.CONSUMER_GROUP_METADATA,
+    RecordType.SHARE_GROUP_METADATA,
+    RecordType.STREAMS_GROUP_METADATA,
+)
+"""The record of each group type that lives as long as the group does."""
+
+GROUP_COLUMNS = tuple(StructField(name, CONSUMER_GROUPS[name].dataType) for name in GROUP_STATE)
+"""Columns of `schemas.CONSUMER_GROUPS` that a group row fills; all others leave them null."""
+
+CONSUMER_PROTOCOL = "consumer"
+
+
+@dataclass(slots=True)
+class GroupRows:
+    """What the group records of one Arrow batch came to."""
+
+    good: list[Row] = field(default_factory=list)
+    """Of kind 'group' and 'group_tombstone', one of each record key: the newest that can be read."""
+    bad: list[Row] = field(default_factory=list)
+    """Of kind 'bad'."""
+    superseded: int = 0
+    """Records that were not looked into, since a newer one of the same key is among the good."""
+
+
+def group_rows(records: pa.RecordBatch, wants_group: Callable[[str], bool]) -> GroupRows:
+    """Rows of the newest record of each group.
+
+    A group whose own record is whole but whose members sent something unreadable gives a good row and a bad one:
+    the group's row names every such member, the one bad row keeps the bytes.
+    """
+    rows = GroupRows()
+    raw, keys = _raw(records), records["key"].to_pylist()
+    partitions, offsets = (records[name].to_pylist() for name in ("partition", "offset"))
+    done: set[tuple[int, bytes]] = set()
+    # A record of a large group takes a tenth of a second, and each member that comes or goes leaves one.
+    for index in sorted(range(len(keys)), key=lambda i: offsets[i], reverse=True):
+        place = (partitions[index], keys[index])
+        if place in done:
+            rows.superseded += 1
+        elif _add_row(rows, raw.slice(index, 1), wants_group):
+            done.add(place)
+    return rows
+
+
+def _add_row(rows: GroupRows, record_of_one: pa.RecordBatch, wants_group: Callable[[str], bool]) -> bool:
+    """Whether the record says what the group is now, so that older ones of its key no longer matter."""
+    (record,) = record_of_one.to_pylist()
+    try:
+        group_id = group_id_of(record["key"])
+        if not wants_group(group_id):
+            return False
+        row = _row(group_id, record)
+    except DecodeError as error:
+        rows.bad.append(_bad(record, str(error)))
+        return False
+    rows.good.append(row)
+    unreadable = [m for m in row["members"] if m["error"]]
+    if unreadable:
+        rows.bad.append(_bad(record, _why(unreadable)))
+    return True
+
+
+def _raw(records: pa.RecordBatch) -> pa.RecordBatch:
+    columns = records.select(["topic", "partition", "offset", "timestamp", "key", "value"])
+    # As microseconds: a producer may name a time after the year 9999, which no `datetime` can hold.
+    return columns.set_column(3, "timestamp", columns["timestamp"].cast(pa.int64()))
+
+
+def _why(unreadable: list[Row]) -> str:
+    first, others = unreadable[0], len(unreadable) - 1
+    return f"member {first['member_id']}: {first['error']}" + (f" (and {others} more)" if others else "")
+
+
+def _bad(record: Row, reason: str) -> Row:
+    return record | {"row_kind": "bad", "kind": "group_metadata", "reason": reason}
+
+
+def _row(group_id: str, record: Row) -> Row:
+    group_type = group_type_of(RecordType(record_type_of(record["key"])))
+    row = {
+        "row_kind": "group_tombstone" if record["value"] is None else "group",
+        "group_id": group_id,
+        "group_type": group_type.value if group_type else None,
+        "offsets_partition": record["partition"],
+        "position": record["offset"],
+        "members": [],
+    }
+    if record["value"] is None or row["group_type"] != "classic":
+        return row
+    return row | _classic(decode_group_metadata(record["value"]))
+
+
+def _classic(group: GroupMetadata) -> Row:
+    return {
+        # The log holds a group's record from the end of each rebalance only: no state in between shows.
+        "state": "Stable" if group.members else "Empty",
+        "protocol_type": group.protocol_type,
+        "assignor": group.protocol,
+        "rebalance_protocol": _rebalance_protocol(group.protocol),
+        "generation": group.generation,
+        "leader": group.leader,
+        "members": [_member(member, group) for member in group.members],
+    }
+
+
+def _rebalance_protocol(assignor: str | None) -> str | None:
+    """What follows from the selected assignor; None of one that is not known here."""
+    if assignor is None or assignor not in STRATEGIES:
+        return None
+    return rebalance_protocol(assignor, (assignor,), mode="kip").name.lower()
+
+
+def _member(member: GroupMember, group: GroupMetadata) -> Row:
+    row: Row = {
+        "member_id": member.member_id,
+        "group_instance_id": member.group_instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "rack": None,
+        "topics": [],
+        "owned": {},
+        "owned_generation": None,
+        "assigned": {},
+        "error": None,
+    }
+    if group.protocol_type != CONSUMER_PROTOCOL:
+        return row
+    try:
+        subscription = decode_subscription(member.subscription)
+        claims = claims_of(group.protocol, subscription)
+        assigned = decode_assignment(member.assignment).partitions
+    except DecodeError as error:
+        return row | {"error": str(error)}
+    return row | {
+        "rack": subscription.rack,
+        "topics": sorted(set(subscription.topics)),
+        "owned": claims.owned,
+        "owned_generation": claims.generation if claims.generation >= 0 else None,
+        "assigned": assigned,
+    }

@@ -1,0 +1,118 @@
+"""Source: what must be known of the Kafka cluster, and be there, before the stream starts."""
+
+import logging
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from pipeline.config.model import ControlConfig
+from pipeline.errors import BrokerUnavailableError
+from pipeline.kafka.errors import explained, trouble
+from pipeline.kafka.topic_configs import (
+    AROUND_BYTES,
+    LARGEST_RECORD,
+    OFFSETS_TOPIC,
+    TIMESTAMP_TYPE,
+    TopicConfigs,
+)
+
+log = logging.getLogger(__name__)
+
+_COMPACTED = {"cleanup.policy": "compact"}
+# A hand-over holds as long as its generation, which may be months; the records of dead members have to go at last.
+_ACKS = {
+    "cleanup.policy": "compact,delete",
+    "retention.ms": str(90 * 86_400_000),
+    # What a follower with a wrong clock writes expires like everything else.
+    TIMESTAMP_TYPE: "LogAppendTime",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """One cluster, as found when the job started."""
+
+    cluster_id: str
+    topics: tuple[str, ...]
+    """Whose records the stream reads."""
+    configs: TopicConfigs
+    """Of these topics, and of the control topic."""
+
+
+def inspect(admin: AdminClient, control: ControlConfig, *, timeout_s: float) -> Cluster:
+    """Look at the cluster; create the job's own topics, and have the broker create the offsets topic, if absent.
+
+    Raises:
+        KafkaException: No broker answered in time.
+        AccessRefusedError: This user may not do something of this.
+        BrokerUnavailableError: A topic could not be made, or is not there after it was.
+    """
+    listed = admin.list_topics(timeout=timeout_s)
+    _create_missing(admin, control, present=set(listed.topics), timeout_s=timeout_s)
+    read = (OFFSETS_TOPIC, control.acks_topic, control.commands_topic)
+    _wait_for(admin, (*read, control.topic), timeout_s=timeout_s)
+    configs = TopicConfigs(admin, control)
+    configs.ask_first(timeout_s=timeout_s)
+    return Cluster(cluster_id=str(listed.cluster_id), topics=read, configs=configs)
+
+
+def _create_missing(
+    admin: AdminClient, control: ControlConfig, *, present: set[str], timeout_s: float
+) -> None:
+    wanted = [
+        NewTopic(
+            control.topic,
+            num_partitions=control.partitions,
+            config={**_COMPACTED, LARGEST_RECORD: str(control.max_record_bytes + AROUND_BYTES)},
+        ),
+        # One partition: all that is said about a group keeps its order.
+        NewTopic(control.acks_topic, num_partitions=1, config=_ACKS),
+        NewTopic(control.commands_topic, num_partitions=1, config=_COMPACTED),
+    ]
+    missing = [topic for topic in wanted if topic.topic not in present]
+    if missing:
+        for name, future in admin.create_topics(
+            missing, operation_timeout=timeout_s, request_timeout=timeout_s
+        ).items():
+            with explained(f"topic {name} cannot be made"):
+                _created(future, timeout_s)
+            log.info("topic created", extra={"topic": name})
+    if OFFSETS_TOPIC not in present:
+        # Asking for any group's coordinator makes the broker create the topic; the answer does not matter.
+        # It must not be `list_consumer_group_offsets`: librdkafka 2.16 crashes the process when an admin client
+        # gets NOT_COORDINATOR for it (rd_kafka_handle_OffsetFetch wants a consumer group that is not there).
+        for future in admin.describe_consumer_groups(["lagwise-none"], request_timeout=timeout_s).values():
+            future.exception(timeout=timeout_s + 5)
+
+
+def _created(future: "Future[Any]", timeout_s: float) -> None:
+    try:
+        future.result(timeout=timeout_s + 5)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
+
+
+def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) -> None:
+    """Return when the cluster knows the topics. Leaders are not waited for: what has none is marked, and read later."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        listed = admin.list_topics(timeout=timeout_s).topics
+        missing = [topic for topic in topics if topic not in listed or not listed[topic].partitions]
+        if not missing:
+            return
+        if time.monotonic() > deadline:
+            for topic in missing:
+                _refuse_hidden(admin, topic, timeout_s=timeout_s)
+            raise BrokerUnavailableError(f"topics {', '.join(missing)} did not appear within {timeout_s:g} s")
+
+
+def _refuse_hidden(admin: AdminClient, topic: str, *, timeout_s: float) -> None:
+    """Raise if the topic is in no list because this user may not describe it; asked by its name, Kafka says so."""
+    error = admin.list_topics(topic, timeout=timeout_s).topics[topic].error
+    if error is not None and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        raise trouble(f"topic {topic} cannot be used", error)

@@ -1,0 +1,162 @@
+"""Ghosts: groups that stand in the tables though the brokers no longer know them.
+
+A deletion is a tombstone in the offsets topic. Whoever was away while it was written and compacted away never sees it.
+So once a day, and after each full reading, the brokers are asked. A group is dropped only if they have said of it, by
+its name and twice, a batch apart, that it is dead or not there, and that it has no commit. Whatever else they say, or
+do not say, is no reason.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass, field
+
+from confluent_kafka import (
+    OFFSET_INVALID,
+    Consumer,
+    ConsumerGroupState,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
+
+from pipeline.kafka.errors import FORBIDDEN, RIGHTS
+from pipeline.kafka.positions import PartitionKey
+
+log = logging.getLogger(__name__)
+
+_EVERY_MS = 86_400_000
+# Each takes a connection of its own to its coordinator, which takes time that batches do not have.
+_MOST_IN_A_BATCH = 25
+
+Committed = Mapping[str, tuple[PartitionKey, ...]]
+"""By group: the partitions of which a commit is stored."""
+
+
+def _can_be_asked(group: str) -> bool:
+    # librdkafka takes names as C strings: another group than this one would be asked about.
+    return bool(group) and "\0" not in group
+
+
+class Brokers:
+    """What the brokers say of groups."""
+
+    def __init__(
+        self, properties: Mapping[str, str], make_admin: Callable[[], AdminClient], *, timeout_s: float
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            properties: Of librdkafka, secrets resolved.
+            make_admin: A client to ask with.
+            timeout_s: Of each question.
+        """
+        self._properties = dict(properties)
+        self._make_admin = make_admin
+        self._timeout_s = timeout_s
+        self._is_refusal_said = False
+
+    def listed(self) -> frozenset[str] | None:
+        """The groups that the cluster lists; None when some coordinator did not answer."""
+        # A client that nobody holds is gone before the answer comes.
+        admin = self._make_admin()
+        try:
+            asked = admin.list_consumer_groups(request_timeout=self._timeout_s)
+            found = asked.result(self._timeout_s + 5)
+        except (KafkaException, FutureTimeoutError):
+            return None
+        return None if found.errors else frozenset(group.group_id for group in found.valid)
+
+    def are_gone(self, groups: Committed) -> frozenset[str]:
+        """Those of the groups that are dead or not there, and have no commit for any of their partitions."""
+        if not groups:
+            return frozenset()
+        admin = self._make_admin()
+        asked = admin.describe_consumer_groups(list(groups), request_timeout=self._timeout_s)
+        return frozenset(
+            group
+            for group, future in asked.items()
+            if self._is_dead(future) and self._has_no_commit(group, groups[group])
+        )
+
+    def _is_dead(self, future: "Future[ConsumerGroupDescription]") -> bool:
+        try:
+            return bool(future.result(self._timeout_s + 5).state == ConsumerGroupState.DEAD)
+        except FutureTimeoutError:
+            return False
+        except KafkaException as failure:
+            error = failure.args[0]
+            self._say_refused(error)
+            return bool(error.code() == KafkaError.GROUP_ID_NOT_FOUND)
+
+    def _has_no_commit(self, group: str, partitions: Iterable[PartitionKey]) -> bool:
+        wanted = [TopicPartition(*key) for key in partitions]
+        if not wanted:
+            return True
+        # An admin client that asks for a group's offsets crashes librdkafka 2.16 when a coordinator has moved.
+        consumer = Consumer(
+            {**self._properties, "group.id": group, "enable.auto.commit": "false"}, logger=log
+        )
+        try:
+            found = consumer.committed(wanted, timeout=self._timeout_s)
+        except KafkaException as failure:
+            self._say_refused(failure.args[0])
+            return False
+        finally:
+            consumer.close()
+        return all(one.error is None and one.offset == OFFSET_INVALID for one in found)
+
+    def _say_refused(self, error: KafkaError) -> None:
+        if error.code() in FORBIDDEN and not self._is_refusal_said:
+            self._is_refusal_said = True
+            log.warning(
+                "groups that were deleted while lagwise was away may stay in the tables: it may not ask for them",
+                extra={"error": error.str(), "hint": f"allow Describe on all groups ({RIGHTS})"},
+            )
+
+
+@dataclass(slots=True, kw_only=True)
+class GhostHunt:
+    """When the brokers are asked, and about whom."""
+
+    brokers: Brokers
+    _due_ms: int = 0
+    _waiting: dict[str, tuple[PartitionKey, ...]] = field(default_factory=dict)
+    """To be asked for the first time."""
+    _suspects: dict[str, tuple[PartitionKey, ...]] = field(default_factory=dict)
+    """Said to be gone once."""
+
+    def begin_anew(self) -> None:
+        """Ask as soon as all has been read."""
+        self._due_ms = 0
+        self._waiting, self._suspects = {}, {}
+
+    def found(self, stored: Callable[[], Committed], *, now_ms: int) -> tuple[str, ...]:
+        """Groups to be dropped now, after another step of the hunt.
+
+        Args:
+            stored: The classic groups, and groups without a record, that stand in the tables.
+            now_ms: Clock of the batch.
+        """
+        gone = self.brokers.are_gone(self._suspects)
+        self._suspects = {}
+        if now_ms >= self._due_ms:
+            self._due_ms = now_ms + _EVERY_MS
+            listed = self.brokers.listed()
+            self._waiting = (
+                {}
+                if listed is None
+                else {
+                    group: keys
+                    for group, keys in stored().items()
+                    if group not in listed and _can_be_asked(group)
+                }
+            )
+        asked = dict(list(self._waiting.items())[:_MOST_IN_A_BATCH])
+        self._waiting = {group: keys for group, keys in self._waiting.items() if group not in asked}
+        self._suspects = {group: asked[group] for group in self.brokers.are_gone(asked)}
+        if gone:
+            log.info("groups that the brokers no longer know are dropped", extra={"groups": sorted(gone)})
+        return tuple(sorted(gone))

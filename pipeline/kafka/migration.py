@@ -1,0 +1,142 @@
+"""Whether the brokers would migrate a classic group online: `group.consumer.migration.policy` of each (KIP-848).
+
+Any broker can become the coordinator of a group, so all that the cluster lists are asked, and one that would
+migrate is enough. A broker that is down coordinates nothing, and is not listed.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from assignor.protocol.migration import POLICY, Migration
+from pipeline.kafka.errors import RIGHTS
+
+log = logging.getLogger(__name__)
+
+# A broker reads the property when it starts, which takes longer than this; a question takes it 40 ms.
+_EVERY_S = 30.0
+# Soon again, so that one answer that was lost does not cost a group its plan.
+_UNKNOWN_EVERY_S = 5.0
+# A batch waits for it twice at most: for the list of brokers, and for their answers, which are asked for at one time.
+_TIMEOUT_S = 3.0
+_AT_LEAST_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What one broker answers."""
+
+    policy: str | None = None
+    """In small letters; None from a broker that has no such property: it is older than migration."""
+    problem: str | None = None
+    """Why the policy is not known; None when it is."""
+
+
+def classified(answers: Mapping[int, Answer]) -> Migration:
+    """What the answers of all brokers come to.
+
+    Args:
+        answers: By broker id, one for each that the cluster lists; empty when there is no list.
+    """
+    if any(answer.policy not in {None, "disabled"} for answer in answers.values()):
+        return "possible"
+    if not answers or any(answer.problem is not None for answer in answers.values()):
+        return "unknown"
+    return "disabled"
+
+
+def answer_of(properties: Mapping[str, Any]) -> Answer:
+    """The answer in the properties of a broker, by name."""
+    if not properties:
+        return Answer(problem="the broker names no property at all")
+    if POLICY not in properties:
+        return Answer()
+    value = properties[POLICY].value
+    # Kafka takes it in letters of any size.
+    return (
+        Answer(policy=value.strip().lower()) if value else Answer(problem="the broker keeps its value secret")
+    )
+
+
+class MigrationWatch:
+    """Asks now and then, when called, and says what it knows. A call never raises."""
+
+    def __init__(self, admin: AdminClient, clock: Callable[[], float] = time.monotonic) -> None:
+        """Ask nothing yet."""
+        self._admin = admin
+        self._clock = clock
+        self._due_s = -1.0
+        self._answers: Mapping[int, Answer] | None = None
+
+    def __call__(self) -> Migration:
+        """The newest answer, which is at most half a minute old."""
+        if self._answers is None or self._clock() >= self._due_s:
+            answers, problem = self._ask()
+            found = classified(answers)
+            if answers != self._answers:
+                _report(found, answers, problem)
+            self._answers = answers
+            self._due_s = self._clock() + (_UNKNOWN_EVERY_S if found == "unknown" else _EVERY_S)
+        return classified(self._answers)
+
+    def _ask(self) -> tuple[dict[int, Answer], str | None]:
+        """What each broker answers; or no answers, and why there is no list of brokers."""
+        try:
+            nodes = _result(self._admin.describe_cluster(request_timeout=_TIMEOUT_S)).nodes
+            asked = {node.id: self._describe(node.id) for node in nodes}
+        except (KafkaException, FutureTimeoutError) as error:
+            return {}, _in_words(error)
+        return {broker: _answer(future) for broker, future in asked.items()}, None
+
+    def _describe(self, broker: int) -> "Future[Any]":
+        # One call for each: it goes to the broker that it is about.
+        (future,) = self._admin.describe_configs(
+            [ConfigResource(ResourceType.BROKER, str(broker))], request_timeout=_TIMEOUT_S
+        ).values()
+        return future
+
+
+def _answer(future: "Future[Any]") -> Answer:
+    try:
+        return answer_of(_result(future))
+    except (KafkaException, FutureTimeoutError) as error:
+        return Answer(problem=_in_words(error))
+
+
+def _result(future: "Future[Any]") -> Any:
+    # librdkafka keeps the time; this is for one that it would forget.
+    return future.result(timeout=_TIMEOUT_S + _AT_LEAST_S)
+
+
+def _in_words(error: Exception) -> str:
+    if not isinstance(error, KafkaException):
+        return "no answer"
+    said: KafkaError = error.args[0]
+    hint = f" ({RIGHTS})" if said.code() == KafkaError.CLUSTER_AUTHORIZATION_FAILED else ""
+    return f"{said.str()}{hint}"
+
+
+def _report(found: Migration, answers: Mapping[int, Answer], problem: str | None) -> None:
+    if found == "unknown":
+        problems = {broker: answer.problem for broker, answer in answers.items() if answer.problem}
+        log.warning(
+            "migration to KIP-848 is unknown: followers of confluent-kafka refuse plans until it is known",
+            extra={"property": POLICY, "problem": problem or problems},
+        )
+        return
+    policies = {
+        broker: answer.policy or answer.problem or "no such property" for broker, answer in answers.items()
+    }
+    words = {
+        "disabled": "no broker migrates groups to KIP-848: followers of confluent-kafka take plans",
+        "possible": "brokers migrate groups to KIP-848: followers of confluent-kafka refuse plans; to have them "
+        f"taken, set {POLICY}=disabled on every broker",
+    }
+    log.info(words[found], extra={"property": POLICY, "brokers": policies})

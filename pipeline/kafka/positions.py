@@ -1,0 +1,236 @@
+"""Positions: how far each Kafka partition was read, what a batch reads next, and whether a position is still true.
+
+Positions are stored in the same Delta commits as the rows they led to (`stamp.Stamp`), so tables and positions are
+lost, kept and restored together. Pure: what the brokers say comes in, what to read comes out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+PartitionKey: TypeAlias = tuple[str, int]
+"""Topic and partition number."""
+
+UNKNOWN_EPOCH = -1
+NEVER_READ = "it was not read before"
+TRUNCATED = "log truncated"
+"""How the error of a span begins whose position does not hold any more, so that all has to be read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where reading goes on."""
+
+    offset: int
+    """Of the next record to read."""
+    leader_epoch: int = UNKNOWN_EPOCH
+    """Of the last record read: with it Kafka sees whether the log was truncated behind it (KIP-320)."""
+    at_end_ms: int = 0
+    """When it was last at the end of its log, or reading began. Tombstones written since are kept for a while only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """What the leader says of a partition's log."""
+
+    log_start: int
+    stable: int
+    """Last stable offset: `read_committed` ends here."""
+    high: int
+    """High watermark."""
+
+
+Answer: TypeAlias = End | str
+"""Of the leader; a text says why there is none."""
+Positions: TypeAlias = Mapping[PartitionKey, Position]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Records of one partition that a batch reads: from `start` up to, not including, `end`."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    leader_epoch: int = UNKNOWN_EPOCH
+
+    @property
+    def key(self) -> PartitionKey:
+        """Topic and partition number."""
+        return self.topic, self.partition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """What a batch reads."""
+
+    spans: tuple[Span, ...] = ()
+    reread: Mapping[PartitionKey, str] = field(default_factory=dict)
+    """Partitions that are read from their log start, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What bounds a batch's reading, and the trust in a position."""
+
+    most_records: int
+    """Of all spans together; a large backlog is shared out in proportion."""
+    tombstones_kept_ms: Mapping[str, int | None]
+    """`delete.retention.ms` by topic: a reader that was away for longer may have missed a deletion; None is unknown."""
+    tolerated_ms: int
+    """What stands for it where it is unknown, and the partition is not in `followed`."""
+    followed: frozenset[PartitionKey] = frozenset()
+    """Partitions that were read a batch ago, however long that batch took."""
+
+
+def choose(
+    positions: Positions,
+    answers: Mapping[PartitionKey, Answer],
+    *,
+    distrusted: Mapping[PartitionKey, str],
+    limits: Limits,
+    now_ms: int,
+) -> Intake:
+    """The spans to read next, and the partitions whose stored position no longer holds.
+
+    A partition whose leader did not answer is left out: nothing can be said of its position, either.
+
+    Args:
+        positions: How far each partition was read; one that is not in it is new.
+        answers: What the leaders say now.
+        distrusted: Partitions to be read again whatever the answer, and why.
+        limits: See `Limits`.
+        now_ms: Clock of the batch.
+    """
+    reread: dict[PartitionKey, str] = {}
+    wanted: list[Span] = []
+    for key, end in sorted((key, answer) for key, answer in answers.items() if isinstance(answer, End)):
+        position = positions.get(key)
+        why = distrusted.get(key) or _no_longer_holds(key, position, end, limits, now_ms)
+        if why or position is None:
+            reread[key] = why or NEVER_READ
+            position = Position(end.log_start)
+        if position.offset < end.stable:
+            wanted.append(
+                Span(
+                    topic=key[0],
+                    partition=key[1],
+                    start=position.offset,
+                    end=end.stable,
+                    leader_epoch=position.leader_epoch,
+                )
+            )
+    return Intake(spans=_shared_out(wanted, limits.most_records), reread=reread)
+
+
+def advance(
+    positions: Positions,
+    intake: Intake,
+    reached: Positions,
+    answers: Mapping[PartitionKey, Answer],
+    *,
+    now_ms: int,
+) -> dict[PartitionKey, Position]:
+    """The positions after a batch.
+
+    Args:
+        positions: Those before it.
+        intake: What it was to read.
+        reached: Where it stopped in each span.
+        answers: What the leaders said before it.
+        now_ms: Clock of the batch.
+    """
+    after = dict(positions)
+    for key, end in answers.items():
+        if not isinstance(end, End):
+            continue
+        before = Position(end.log_start, at_end_ms=now_ms) if key in intake.reread else positions[key]
+        now = reached.get(key, before)
+        at_end_ms = now_ms if now.offset >= end.stable else before.at_end_ms
+        after[key] = Position(now.offset, now.leader_epoch, at_end_ms)
+    return after
+
+
+def _no_longer_holds(
+    key: PartitionKey, position: Position | None, end: End, limits: Limits, now_ms: int
+) -> str | None:
+    if position is None:
+        return None
+    if position.offset > end.high:
+        return (
+            f"its log ends at offset {end.high}, before offset {position.offset} up to which it was read: "
+            "it was truncated, restored or made again"
+        )
+    if position.offset < end.log_start:
+        return (
+            f"its log starts at offset {end.log_start}, behind offset {position.offset} up to which it was read: "
+            "records were deleted before they were read"
+        )
+    return _missed_deletions(key, now_ms - position.at_end_ms, limits)
+
+
+def _missed_deletions(key: PartitionKey, away_ms: int, limits: Limits) -> str | None:
+    kept_ms = limits.tombstones_kept_ms.get(key[0])
+    if kept_ms is None and key not in limits.followed and away_ms > limits.tolerated_ms:
+        return (
+            f"it was not read to its end for {away_ms / 60_000:.0f} min, and how long its tombstones are kept "
+            "(delete.retention.ms) is not known: deletions may have been missed"
+        )
+    if kept_ms is not None and away_ms > kept_ms:
+        return (
+            f"it was not read to its end for {away_ms / 3_600_000:.1f} h, and its tombstones are kept for "
+            f"{kept_ms / 3_600_000:.1f} h (delete.retention.ms): deletions may have been missed"
+        )
+    return None
+
+
+def _shared_out(wanted: list[Span], most_records: int) -> tuple[Span, ...]:
+    total = sum(span.end - span.start for span in wanted)
+    if total <= most_records:
+        return tuple(wanted)
+    # Rounded up, so that every partition moves on.
+    return tuple(_first(span, -(-(span.end - span.start) * most_records // total)) for span in wanted)
+
+
+def _first(span: Span, records: int) -> Span:
+    return Span(
+        topic=span.topic,
+        partition=span.partition,
+        start=span.start,
+        end=min(span.end, span.start + records),
+        leader_epoch=span.leader_epoch,
+    )
+
+
+def shares(spans: tuple[Span, ...], *, tasks: int, records_a_task: int) -> list[list[Span]]:
+    """The spans in at most `tasks` shares of about equal size; fewer when there is little to read.
+
+    Longest first to the share with least (Graham 1969): at most 4/3 of the best split.
+    """
+    total = sum(span.end - span.start for span in spans)
+    count = max(1, min(tasks, len(spans), -(-total // records_a_task)))
+    found: list[list[Span]] = [[] for _ in range(count)]
+    loads = [0] * count
+    for span in sorted(spans, key=lambda one: (one.start - one.end, one.key)):
+        least = loads.index(min(loads))
+        found[least].append(span)
+        loads[least] += span.end - span.start
+    return found
+
+
+def to_fields(positions: Positions) -> dict[str, dict[str, list[int]]]:
+    """For JSON: the position by partition number by topic."""
+    fields: dict[str, dict[str, list[int]]] = {}
+    for (topic, number), one in sorted(positions.items()):
+        fields.setdefault(topic, {})[str(number)] = [one.offset, one.leader_epoch, one.at_end_ms]
+    return fields
+
+
+def from_fields(fields: Mapping[str, Mapping[str, Any]]) -> dict[PartitionKey, Position]:
+    """The positions that `to_fields` wrote."""
+    return {
+        (topic, int(partition)): Position(*pair)
+        for topic, partitions in fields.items()
+        for partition, pair in partitions.items()
+    }

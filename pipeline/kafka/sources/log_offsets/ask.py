@@ -1,0 +1,76 @@
+"""Source: what a worker of `sources.log_offsets` asks the brokers, as rows."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from confluent_kafka import IsolationLevel, KafkaError
+
+from pipeline.kafka.sources.log_offsets.ids import TopicIds
+from pipeline.kafka.sources.log_offsets.leaders import leaders_of
+from pipeline.kafka.sources.log_offsets.question import Question
+from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Slice, now_ms
+
+Row = dict[str, Any]
+
+_ISOLATION = {
+    "read_uncommitted": IsolationLevel.READ_UNCOMMITTED,
+    "read_committed": IsolationLevel.READ_COMMITTED,
+}
+
+
+_NO_PARTITION: Row = dict.fromkeys(("topic", "topic_id", "partition", "log_start_offset", "log_end_offset"))
+# Ids are asked for before offsets. A broker that owes them must not hold up what is there.
+_IDS_WAIT_S = 0.5
+
+
+def list_topics(settings: LogOffsetsSettings) -> tuple[dict[str, list[int]], str | None]:
+    """Partition numbers of every wanted topic that the cluster knows, and why the list may be incomplete.
+
+    Raises:
+        KafkaException: The cluster did not answer within `request_timeout_s`.
+    """
+    listed = leaders_of(settings.properties).listing(timeout_s=settings.request_timeout_s).topics
+    wanted = {name: topic for name, topic in sorted(listed.items()) if settings.wants(name)}
+    # A topic whose metadata cannot be had just now is not a topic that is gone.
+    unclear = [
+        f"topic {name}: {topic.error.str()}"
+        for name, topic in wanted.items()
+        if topic.error is not None and topic.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART
+    ]
+    known = {name: sorted(topic.partitions) for name, topic in wanted.items() if topic.error is None}
+    return known, unclear[0] if unclear else None
+
+
+def ask(settings: LogOffsetsSettings, share: Slice) -> Iterator[Row]:
+    """Rows for one share; a question that fails becomes a row with its error."""
+    if share.carries_listing:
+        yield {
+            **_NO_PARTITION,
+            "isolation": settings.isolation,
+            "observed_at_ms": now_ms(),
+            "error": share.error,
+        }
+    wanted = [(topic, number) for topic, numbers in share.topics for number in numbers]
+    if not wanted:
+        return
+    leaders, timeout_s = leaders_of(settings.properties), settings.request_timeout_s
+    asked_ids = TopicIds(leaders.admin, [topic for topic, _ in share.topics], timeout_s=timeout_s)
+    question = Question(
+        leaders,
+        isolation=_ISOLATION[settings.isolation],
+        timeout_s=timeout_s,
+    )
+    answers = question.answers(wanted)
+    ids = asked_ids.known(wait_s=_IDS_WAIT_S)
+    for topic, number in wanted:
+        answer = answers[topic, number]
+        yield {
+            "topic": topic,
+            "topic_id": ids.get(topic),
+            "partition": number,
+            "log_start_offset": answer.log_start_offset,
+            "log_end_offset": answer.log_end_offset,
+            "isolation": settings.isolation,
+            "observed_at_ms": answer.observed_at_ms,
+            "error": answer.error,
+        }

@@ -1,0 +1,239 @@
+"""Source: one question for the log start and log end of many partitions, put to all their leaders at once.
+
+A call of librdkafka's ListOffsets takes time quadratic in its partitions, and it reports a leader that failed as
+offset -1001 without an error. So each call goes to one leader and is small, all calls are under way at the same
+time, and a negative offset is no answer. The end of a partition is asked for after its start was answered.
+
+librdkafka 2.16 looks up the leaders of a call in the thread that makes it, while its own thread runs the timer of the
+call's time-out, and both then free the same object: the process crashes. So no call gets a short time-out, and no
+partition is asked for whose leader the client would have to look up.
+"""
+
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple, final
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from pipeline.kafka.sources.log_offsets.leaders import NO_LEADER, Key, Leaders
+
+# Calls of 200 to 1,000 partitions cost the same for each partition; at 4,000 it is half as much again.
+_CALL_PARTITIONS = 500
+# What this client needs for a partition beside the brokers' time: about twice what was measured, and what a machine
+# may take that has other things to do.
+_CLIENT_S_PER_PARTITION = 100e-6
+_BUSY = 5
+# A leader that gave no answer last time gets no more than this, so that it does not hold up every batch.
+_SUSPECT_TIMEOUT_S = 1.0
+# librdkafka's own time-out of a call is never shorter; who waits for the call may give it up earlier.
+_LEAST_TIMEOUT_S = 5.0
+_SETTLED_WITHIN_S = 1.0
+
+_FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
+
+
+class Answer(NamedTuple):
+    """What is known of one partition's log: both offsets, or why not."""
+
+    log_start_offset: int | None
+    log_end_offset: int | None
+    observed_at_ms: int
+    error: str | None
+
+
+class _Failure(NamedTuple):
+    why: str
+    doubts_leader: bool
+    """The leader may be another one by now, or have another epoch."""
+    may_retry: bool
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Call:
+    """One request to one leader."""
+
+    leader: int
+    is_retry: bool
+    timeout_s: float
+    starts: dict[Key, int] | None
+    """Null while log starts are asked for; the answers once log ends are."""
+    asked_at: float = field(default_factory=time.monotonic)
+    futures: dict[Key, "Future[Any]"] = field(default_factory=dict)
+
+    @property
+    def ends_at(self) -> float:
+        """When it is given up."""
+        return self.asked_at + self.timeout_s
+
+
+@final
+class Question:
+    """Asks once; make another for the next time."""
+
+    def __init__(self, leaders: Leaders, *, isolation: IsolationLevel, timeout_s: float) -> None:
+        """Prepare, ask nothing.
+
+        Args:
+            leaders: Client and leaders to ask.
+            isolation: Which end of a log counts.
+            timeout_s: How long the brokers may take for everything.
+        """
+        self._leaders = leaders
+        self._isolation = isolation
+        self._timeout_s = timeout_s
+        self._ends_at = time.monotonic()
+        self._suspects: frozenset[int] = frozenset()
+        self._suspect_timeout_s = timeout_s
+        self._answers: dict[Key, Answer] = {}
+        self._open: set[_Call] = set()
+        self._done: SimpleQueue[tuple[_Call, int]] = SimpleQueue()
+
+    def answers(self, wanted: list[Key]) -> dict[Key, Answer]:
+        """An answer for each of `wanted`, after at most `timeout_s` and the time that the client itself needs.
+
+        A leader that does not answer costs only its own partitions.
+        """
+        client_s = len(wanted) * _CLIENT_S_PER_PARTITION
+        self._ends_at = time.monotonic() + self._timeout_s + _BUSY * client_s
+        self._suspects = frozenset(self._leaders.silent)
+        self._suspect_timeout_s = min(self._timeout_s, _SUSPECT_TIMEOUT_S + client_s)
+        try:
+            self._leaders.prepare(wanted, timeout_s=self._timeout_s)
+        except KafkaException as error:
+            return {key: _unanswered(f"leaders are not known: {error.args[0].str()}") for key in wanted}
+        self._ask(wanted, is_retry=False)
+        while self._open:
+            soonest = min(call.ends_at for call in self._open)
+            try:
+                call, at_ms = self._done.get(timeout=max(0.0, soonest - time.monotonic()))
+            except Empty:
+                self._give_up()
+                continue
+            if call in self._open:
+                self._open.remove(call)
+                self._take(call, at_ms)
+        return self._answers
+
+    def _give_up(self) -> None:
+        """Wait no longer for calls whose time is up; librdkafka ends them later."""
+        now = time.monotonic()
+        for call in [one for one in self._open if one.ends_at <= now]:
+            self._open.remove(call)
+            self._fail(call, dict.fromkeys(call.futures, self._silence(call)))
+
+    def _left_s(self) -> float:
+        return self._ends_at - time.monotonic()
+
+    def _ask(self, keys: list[Key], *, is_retry: bool) -> None:
+        led: dict[int, list[Key]] = {}
+        for key in keys:
+            leader = self._leaders.of(key)
+            if leader is None or leader == NO_LEADER:
+                self._leaders.doubt()
+                why = "no broker names this partition" if leader is None else "the partition has no leader"
+                self._answers[key] = _unanswered(why)
+            else:
+                led.setdefault(leader, []).append(key)
+        for leader, all_of_it in led.items():
+            for begin in range(0, len(all_of_it), _CALL_PARTITIONS):
+                self._send(
+                    all_of_it[begin : begin + _CALL_PARTITIONS], leader, is_retry=is_retry, starts=None
+                )
+
+    def _send(self, keys: list[Key], leader: int, *, is_retry: bool, starts: dict[Key, int] | None) -> None:
+        allowed_s = self._suspect_timeout_s if leader in self._suspects else self._timeout_s
+        call = _Call(
+            leader=leader, is_retry=is_retry, timeout_s=min(allowed_s, self._left_s()), starts=starts
+        )
+        if call.timeout_s <= 0:
+            why = f"time was up before {self._leaders.name(leader)} was asked"
+            self._fail(call, dict.fromkeys(keys, _Failure(why, doubts_leader=False, may_retry=False)))
+            return
+        spec = OffsetSpec.earliest() if starts is None else OffsetSpec.latest()
+        try:
+            futures = self._leaders.admin.list_offsets(
+                {TopicPartition(*key): spec for key in keys},
+                isolation_level=self._isolation,
+                request_timeout=max(call.timeout_s, _LEAST_TIMEOUT_S),
+            )
+        except KafkaException as error:
+            self._fail(call, dict.fromkeys(keys, self._refusal(call, error.args[0])))
+            return
+        call.futures = {(one.topic, one.partition): future for one, future in futures.items()}
+        self._open.add(call)
+        # The client settles the futures of a call together, the last one last.
+        call.futures[keys[-1]].add_done_callback(partial(self._settled, call))
+
+    def _settled(self, call: _Call, _: "Future[Any]") -> None:
+        self._done.put((call, time.time_ns() // 1_000_000))
+
+    def _take(self, call: _Call, at_ms: int) -> None:
+        found: dict[Key, int] = {}
+        failed: dict[Key, _Failure] = {}
+        for key, future in call.futures.items():
+            offset = self._offset(call, future)
+            if isinstance(offset, int):
+                found[key] = offset
+            else:
+                failed[key] = offset
+        if found:
+            self._leaders.silent.discard(call.leader)
+        self._fail(call, failed)
+        if call.starts is not None:
+            self._answers |= {key: _answered(call.starts[key], end, at_ms) for key, end in found.items()}
+        elif found:
+            self._send(list(found), call.leader, is_retry=call.is_retry, starts=found)
+
+    def _offset(self, call: _Call, future: "Future[Any]") -> "int | _Failure":
+        try:
+            offset = int(future.result(timeout=_SETTLED_WITHIN_S).offset)
+        except KafkaException as error:
+            return self._refusal(call, error.args[0])
+        except Exception as error:  # noqa: BLE001 - whatever the client says, the row says it
+            return _Failure(str(error) or type(error).__name__, doubts_leader=True, may_retry=False)
+        return offset if offset >= 0 else self._silence(call)
+
+    def _refusal(self, call: _Call, error: KafkaError) -> _Failure:
+        if error.code() == KafkaError._TIMED_OUT:  # noqa: SLF001 - public constant
+            return self._silence(call)
+        may_change = error.code() not in _FORBIDDEN
+        why = f"{error.str()} ({self._leaders.name(call.leader)})"
+        return _Failure(why, doubts_leader=may_change, may_retry=may_change)
+
+    def _silence(self, call: _Call) -> _Failure:
+        """An offset that nobody gave: the time is up, or the client lost the connection."""
+        who = self._leaders.name(call.leader)
+        if time.monotonic() >= call.ends_at:
+            self._leaders.silent.add(call.leader)
+            return _Failure(
+                f"{who} did not answer within {call.timeout_s:.3g} s", doubts_leader=True, may_retry=False
+            )
+        return _Failure(f"{who} did not answer", doubts_leader=True, may_retry=True)
+
+    def _fail(self, call: _Call, failed: dict[Key, _Failure]) -> None:
+        """Write down what failed; ask again, once, what another leader or another epoch may mend."""
+        if any(failure.doubts_leader for failure in failed.values()):
+            self._leaders.doubt()
+        may_retry = not call.is_retry and self._left_s() > 0
+        again = [key for key, failure in failed.items() if may_retry and failure.may_retry]
+        self._answers |= {key: _unanswered(failure.why) for key, failure in failed.items()}
+        if again:
+            # Calls that were sent before the listing do not need another one.
+            if call.asked_at >= self._leaders.listed_at:
+                self._leaders.renew(timeout_s=self._left_s() / 2)
+            self._ask(again, is_retry=True)
+
+
+def _answered(start: int, end: int, at_ms: int) -> Answer:
+    if start > end:
+        # Asked in this order, only a log that was replaced or cut in between does this.
+        return _unanswered(f"log start {start} lies beyond log end {end}")
+    return Answer(start, end, at_ms, None)
+
+
+def _unanswered(why: str) -> Answer:
+    return Answer(None, None, time.time_ns() // 1_000_000, why)

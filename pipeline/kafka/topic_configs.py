@@ -1,0 +1,197 @@
+"""Source: how the topics of the job are configured, as far as the brokers tell it.
+
+What no broker has answered, or this user may not see, is unknown: no default of Kafka's is taken for it. It is asked
+for again, what was not answered with every batch.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
+from typing import Any, final
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from pipeline.config.model import ControlConfig
+from pipeline.kafka.errors import FORBIDDEN, RIGHTS
+
+OFFSETS_TOPIC = "__consumer_offsets"
+
+
+log = logging.getLogger(__name__)
+
+LARGEST_RECORD = "max.message.bytes"
+TIMESTAMP_TYPE = "message.timestamp.type"
+# Key, headers and what Kafka puts around a record. A group id that takes more is refused by the broker.
+AROUND_BYTES = 4096
+
+_TOMBSTONES_KEPT = "delete.retention.ms"
+_WITHOUT = {
+    _TOMBSTONES_KEPT: "partitions that were not read for a while are read again from their start",
+    TIMESTAMP_TYPE: "a follower with a wrong clock may keep its records from expiring, and nobody is warned",
+    LARGEST_RECORD: "a plan that is too large for the topic shows only when it is refused",
+}
+_FIRST_ATTEMPTS = 3
+# A batch waits for it.
+_AGAIN_TIMEOUT_S = 1.0
+# A right comes by somebody's hand, and each question without it is a line in the broker's log.
+_REFUSED_EVERY_S = 300.0
+_GRACE_S = 5.0
+
+
+@final
+class TopicConfigs:
+    """Asks until it knows, and says once of each topic what is unknown, and why."""
+
+    def __init__(
+        self, admin: AdminClient, control: ControlConfig, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Ask nothing yet."""
+        self._admin = admin
+        self._control = control
+        self._clock = clock
+        self._wanted = {
+            OFFSETS_TOPIC: (_TOMBSTONES_KEPT,),
+            control.acks_topic: (_TOMBSTONES_KEPT, TIMESTAMP_TYPE),
+            control.commands_topic: (_TOMBSTONES_KEPT,),
+            control.topic: (LARGEST_RECORD,),
+        }
+        self._found: dict[str, dict[str, str]] = {}
+        self._refused_until_s: dict[str, float] = {}
+        self._silent: set[str] = set()
+
+    def ask_first(self, *, timeout_s: float) -> None:
+        """Ask for everything, several times where nobody answers."""
+        self._learn(self._wanted, attempts=_FIRST_ATTEMPTS, timeout_s=timeout_s)
+
+    def ask_again(self) -> None:
+        """Ask for what is unknown; a batch may call it, it takes three seconds at most."""
+        now_s = self._clock()
+        due = [
+            topic
+            for topic in self._wanted
+            if topic not in self._found and self._refused_until_s.get(topic, 0.0) <= now_s
+        ]
+        if due:
+            self._look_elsewhere(_AGAIN_TIMEOUT_S)
+            self._learn(due, attempts=1, timeout_s=_AGAIN_TIMEOUT_S)
+
+    def tombstones_kept_ms(self, topic: str) -> int | None:
+        """How long the topic shows that something was deleted; None when it is not known."""
+        kept = self._found.get(topic, {}).get(_TOMBSTONES_KEPT)
+        return None if kept is None else int(kept)
+
+    @property
+    def max_record_bytes(self) -> int:
+        """Of a control record: `control.max_record_bytes`, or what the topic is known to allow if that is less."""
+        wanted = self._control.max_record_bytes
+        largest = self._found.get(self._control.topic, {}).get(LARGEST_RECORD)
+        return wanted if largest is None else min(wanted, int(largest) - AROUND_BYTES)
+
+    def _learn(self, topics: Iterable[str], *, attempts: int, timeout_s: float) -> None:
+        failed = self._ask(topics, timeout_s)
+        for _ in range(attempts - 1):
+            silent = [topic for topic, error in failed.items() if not _is_refusal(error)]
+            if not silent:
+                break
+            self._look_elsewhere(timeout_s)
+            failed = {t: error for t, error in failed.items() if t not in silent} | self._ask(
+                silent, timeout_s
+            )
+        for topic, error in failed.items():
+            self._say_unknown(topic, error)
+
+    def _look_elsewhere(self, timeout_s: float) -> None:
+        # The question goes to the controller, and KRaft names any broker as that, another one with each listing.
+        with suppress(KafkaException):
+            self._admin.list_topics(timeout=timeout_s)
+
+    def _ask(self, topics: Iterable[str], timeout_s: float) -> dict[str, KafkaError]:
+        """Keep what is answered; why the other topics were not."""
+        asked = {
+            topic: self._admin.describe_configs(
+                [ConfigResource(ResourceType.TOPIC, topic)], request_timeout=timeout_s
+            )
+            for topic in topics
+        }
+        failed: dict[str, KafkaError] = {}
+        for topic, futures in asked.items():
+            (future,) = futures.values()
+            try:
+                self._take(topic, _result(future, timeout_s))
+            except KafkaException as failure:
+                failed[topic] = failure.args[0]
+        return failed
+
+    def _take(self, topic: str, entries: Mapping[str, Any]) -> None:
+        values = {name: entries[name].value for name in self._wanted[topic] if name in entries}
+        self._found[topic] = {name: str(value) for name, value in values.items() if value is not None}
+        if topic in self._silent or topic in self._refused_until_s:
+            self._silent.discard(topic)
+            self._refused_until_s.pop(topic, None)
+            log.info("a topic's configuration is known now", extra={"topic": topic, **self._found[topic]})
+        missing = [name for name in self._wanted[topic] if name not in self._found[topic]]
+        if missing:
+            log.warning("the brokers do not name a topic's configuration", extra=_about(topic, missing))
+        self._advise(topic)
+
+    def _say_unknown(self, topic: str, error: KafkaError) -> None:
+        about = {**_about(topic, self._wanted[topic]), "error": error.str()}
+        if _is_refusal(error):
+            self._silent.discard(topic)
+            if topic not in self._refused_until_s:
+                hint = f"allow DescribeConfigs on the topic ({RIGHTS})"
+                log.warning(
+                    "this user may not see a topic's configuration, it is unknown",
+                    extra={**about, "hint": hint},
+                )
+            self._refused_until_s[topic] = self._clock() + _REFUSED_EVERY_S
+            return
+        self._refused_until_s.pop(topic, None)
+        if topic not in self._silent:
+            self._silent.add(topic)
+            hint = "it is asked for again with every batch; look at the brokers if that lasts"
+            log.warning(
+                "a topic's configuration is unknown, the brokers did not answer",
+                extra={**about, "hint": hint},
+            )
+
+    def _advise(self, topic: str) -> None:
+        found, wanted = self._found[topic], self._control.max_record_bytes
+        if found.get(TIMESTAMP_TYPE) == "CreateTime":
+            log.warning(
+                "the acks topic keeps the times that its writers name: a follower with a wrong clock can keep its "
+                "records from expiring; set message.timestamp.type=LogAppendTime on the topic",
+                extra={"topic": topic},
+            )
+        if self.max_record_bytes < wanted and LARGEST_RECORD in found:
+            log.warning(
+                "the control topic takes smaller records than control.max_record_bytes",
+                extra={
+                    "topic": topic,
+                    LARGEST_RECORD: int(found[LARGEST_RECORD]),
+                    "max_record_bytes": wanted,
+                },
+            )
+
+
+def _is_refusal(error: KafkaError) -> bool:
+    return error.code() in FORBIDDEN
+
+
+def _result(future: "Future[Any]", timeout_s: float) -> Any:
+    try:
+        return future.result(timeout=timeout_s + _GRACE_S)
+    except FutureTimeoutError as late:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from late  # noqa: SLF001 - public constant
+
+
+def _about(topic: str, names: Iterable[str]) -> dict[str, str]:
+    return {
+        "topic": topic,
+        "unknown": ", ".join(names),
+        "meanwhile": "; ".join(_WITHOUT[name] for name in names),
+    }

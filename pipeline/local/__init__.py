@@ -1,0 +1,4 @@
+"""What runs on this machine beside Spark: jars, Java, an embedded Kafka, a watchdog.
+
+Imports `errors` only. Start with `jars`; `embedded` is the broker of tests, demo and `lagwise broker`.
+"""

@@ -1,0 +1,114 @@
+"""A real Kafka on loopback: one KRaft node that is broker and controller. Several: `cluster`."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import final
+
+from pipeline.errors import BrokerUnavailableError
+from pipeline.local.embedded.config import HOST, free_port, server_properties
+from pipeline.local.embedded.node import KafkaNode, PortTakenError, new_cluster_id
+from pipeline.local.embedded.probe import BrokerProbe
+
+_PORT_ATTEMPTS = 3
+
+
+@final
+class EmbeddedBroker(KafkaNode):
+    """One Kafka 4.2 broker on loopback; a context manager.
+
+    Attributes:
+        data_dir: Everything the broker writes.
+    """
+
+    def __init__(
+        self,
+        *,
+        data_dir: Path | None = None,
+        port: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        heap_mb: int = 512,
+        report: Callable[[str], None] | None = None,
+    ) -> None:
+        """Prepare, start nothing.
+
+        Args:
+            data_dir: Folder to keep; a broker that was there before goes on with its data. Without it a
+                temporary one is removed on leaving.
+            port: Port of the broker; without it a free one is chosen at the first start and kept.
+            properties: Server properties that go before those of `server_properties`.
+            heap_mb: Largest heap of the Java process.
+            report: Told what is downloaded, the first time ever.
+        """
+        folder = (data_dir or Path(tempfile.mkdtemp(prefix="lagwise-broker-"))).resolve()
+        super().__init__(name="the embedded broker", data_dir=folder, heap_mb=heap_mb, report=report)
+        self._temporary = data_dir is None
+        self._port = port
+        self._properties = dict(properties or {})
+
+    def __enter__(self) -> "EmbeddedBroker":
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`host:port`, the same through restarts.
+
+        Raises:
+            BrokerUnavailableError: No port was chosen yet, since it never started.
+        """
+        if self._port is None:
+            raise BrokerUnavailableError("the embedded broker was not started yet")
+        return f"{HOST}:{self._port}"
+
+    def start(self) -> None:
+        """Start and return when clients can use it; at once when it runs already.
+
+        Raises:
+            BrokerUnavailableError: It ended, or was not ready in time; the message has its last log lines.
+            MissingDependencyError: No Java, or its jars cannot be had.
+        """
+        if self.pid is not None:
+            return
+        self.stop()
+        attempts = _PORT_ATTEMPTS if self._port is None else 1
+        while True:
+            attempts -= 1
+            port = self._port or free_port()
+            try:
+                self._start_on(port)
+            except PortTakenError:
+                if attempts:
+                    continue
+                raise
+            self._port = port
+            return
+
+    def close(self) -> None:
+        """Stop, and remove the folder if it was a temporary one."""
+        self.stop()
+        if self._temporary:
+            shutil.rmtree(self.data_dir, ignore_errors=True)
+
+    def _start_on(self, port: int) -> None:
+        properties = server_properties(
+            data_dir=self.data_dir,
+            port=port,
+            controller_port=free_port(avoid=frozenset({port})),
+            overrides=self._properties,
+        )
+        self._prepare(properties, cluster_id=new_cluster_id())
+        self._launch()
+        probe = BrokerProbe(port)
+        self._wait_until(lambda: bool(probe.broker_ids(self.cluster_id)))

@@ -1,0 +1,123 @@
+"""The command `lagwise`: one module per subcommand, loaded when it is called.
+
+So the help and the reading commands start in a fraction of a second: Spark and the Kafka clients, which take
+seconds, are loaded by the commands that need them.
+"""
+
+import os
+import sys
+from importlib import import_module
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from pipeline.errors import PipelineError
+
+COMMANDS = {
+    "lag": "Lag of every partition of every group, as last written by the stream.",
+    "groups": "Consumer groups: type, state, assignor, generation and members.",
+    "recommendations": "What was decided for each group and why, newest first.",
+    "history": "Lag as it was, oldest first: over a span of time, or at one moment.",
+    "quarantine": "Records that could not be read, with the reason, newest first. Bytes are hexadecimal.",
+    "control": "Read the control topic.",
+    "pause": "Publish no plan for a group until `lagwise resume`.",
+    "resume": "Publish plans for a paused group again.",
+    "trigger": "Let the next plan of a group pass the guards that keep plans rare.",
+    "pin": "Keep partitions of a group where they are: no plan moves them.",
+    "unpin": "Let plans move pinned partitions of a group again; without TOPIC all of them.",
+    "orders": "Standing orders of all groups: what is paused or pinned, when it was triggered, and by whom.",
+    "assign": "Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.",
+    "explain": "Explain an assignment: the cases of `lagwise assign` in, what moves, why, and what it buys out.",
+    "config": "Check a configuration.",
+    "broker": "Run an Apache Kafka broker on this machine until Ctrl-C.",
+    "demo": "The stream on an embedded broker with uneven traffic, shown live, until Ctrl-C.",
+    "run": "Run the stream until it is stopped (Ctrl-C or SIGTERM).",
+}
+"""Each command with the first line of its help; its module holds a function or typer app of its name."""
+
+_MODULES = {
+    **{name: f"tables.{name}" for name in ("lag", "groups", "recommendations", "history", "quarantine")},
+    **dict.fromkeys(("pause", "resume", "trigger", "pin", "unpin", "orders"), "orders.commands"),
+    "control": "control.tail",
+}
+"""Where a command stands whose module is not called as it is."""
+
+
+def load_command(name: str) -> Any:
+    """The command `name`, with its module loaded."""
+    found = getattr(import_module(f"pipeline.operate.cli.{_MODULES.get(name, name)}"), name)
+    if isinstance(found, typer.Typer):
+        return typer.main.get_command(found)
+    alone = typer.Typer(add_completion=False)
+    alone.command(name)(found)
+    return typer.main.get_command(alone)
+
+
+class _LazyCommands(TyperGroup):
+    """Commands that are loaded when called, and expected errors as one line and exit status 1."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:  # noqa: ARG002  # click's signature
+        # The list in `--help` needs names and first lines only.
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, known, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if name and known else None, rest
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PipelineError as error:
+            if _wants_traceback():
+                raise
+            typer.echo(f"lagwise: {error}", err=True)
+            raise typer.Exit(1) from None
+
+
+def _wants_traceback() -> bool:
+    return os.environ.get("LAGWISE_DEBUG") == "1"
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"lagwise {version('lagwise')}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    cls=_LazyCommands,
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Lag of Kafka consumer groups, and the assignment that drains it soonest.
+
+    Exit status of every command: 0 done, 1 nothing found or it failed, 2 wrong usage.
+    LAGWISE_DEBUG=1 shows the traceback of a failure.
+    """
+
+
+def main() -> None:
+    """Run the command; whatever goes wrong ends in one line and exit status 1."""
+    try:
+        app()
+    # The last resort of a command line: a traceback helps who develops it, a line helps who uses it.
+    except Exception as error:
+        if _wants_traceback():
+            raise
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        typer.echo(f"lagwise: {text} (LAGWISE_DEBUG=1 shows where)", err=True)
+        sys.exit(1)

@@ -1,0 +1,90 @@
+"""`lagwise broker`: a Kafka to try things on, of one node or of several."""
+
+import signal
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline.local.embedded.broker import EmbeddedBroker
+from pipeline.local.embedded.cluster import EmbeddedCluster
+from pipeline.local.embedded.cluster_node import ClusterNode
+from pipeline.local.embedded.config import KAFKA
+from pipeline.local.jars import resolve
+
+_LOOK_EVERY_S = 0.5
+_OFFSETS_PARTITIONS = "offsets.topic.num.partitions"
+
+
+def broker(
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65_535, help="Port to listen on; any free one.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(file_okay=False, help="Folder to keep; without it nothing is kept.")
+    ] = None,
+    partitions_of_offsets_topic: Annotated[
+        int, typer.Option(min=1, help="Partitions of __consumer_offsets in a new folder.")
+    ] = 50,
+    nodes: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=100,
+            help="Brokers. One is its own controller; several have controllers apart and internal topics "
+            "replicated up to three times, so that any broker can be killed or frozen.",
+        ),
+    ] = 1,
+    controllers: Annotated[
+        int, typer.Option(min=1, max=9, help="Controllers of several brokers, in processes of their own.")
+    ] = 1,
+) -> None:
+    """Run an Apache Kafka broker on this machine until Ctrl-C."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    properties = {_OFFSETS_PARTITIONS: str(partitions_of_offsets_topic)}
+    try:
+        if nodes == 1:
+            _run_one(data, port, properties)
+        elif port is not None:
+            raise typer.BadParameter("several brokers listen on free ports", param_hint="--port")
+        else:
+            _run_several(
+                EmbeddedCluster(nodes=nodes, controllers=controllers, data_dir=data, properties=properties)
+            )
+    except KeyboardInterrupt:
+        typer.echo("stopped", err=True)
+
+
+def _run_one(data: Path | None, port: int | None, properties: dict[str, str]) -> None:
+    with EmbeddedBroker(data_dir=data, port=port, properties=properties, report=_on_stderr) as running:
+        typer.echo(f"bootstrap servers: {running.bootstrap_servers}")
+        typer.echo(f"data: {running.data_dir}")
+        while running.pid is not None:
+            time.sleep(_LOOK_EVERY_S)
+        typer.echo(f"the broker ended by itself; see {running.data_dir}/server.log", err=True)
+        raise typer.Exit(1)
+
+
+def _run_several(cluster: EmbeddedCluster) -> None:
+    resolve(KAFKA, report=_on_stderr)
+    with cluster:
+        typer.echo(f"bootstrap servers: {cluster.bootstrap_servers}")
+        typer.echo(f"data: {cluster.data_dir}")
+        for node in cluster.nodes:
+            typer.echo(f"{node.role} {node.node_id}: process {node.pid}, port {node.port}, {node.data_dir}")
+        _wait_for_the_last(list(cluster.nodes))
+
+
+def _wait_for_the_last(running: list[ClusterNode]) -> None:
+    """Return never; a node that was killed is not started again, and the others go on without it."""
+    while running:
+        time.sleep(_LOOK_EVERY_S)
+        for node in [node for node in running if node.pid is None]:
+            running.remove(node)
+            typer.echo(f"{node.role} {node.node_id} ended; see {node.data_dir}/server.log", err=True)
+    raise typer.Exit(1)
+
+
+def _on_stderr(line: str) -> None:
+    typer.echo(line, err=True)

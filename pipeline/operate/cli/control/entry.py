@@ -1,0 +1,87 @@
+"""One record of the control topic, as `lagwise control tail` shows it."""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from typing import Any, Protocol
+
+from assignor.errors import DecodeError
+from assignor.protocol.control import decode
+from pipeline.operate.output import plain
+
+
+class Message(Protocol):
+    """What is needed of confluent_kafka's message."""
+
+    def partition(self) -> int | None: ...  # noqa: D102  # as in confluent_kafka
+
+    def offset(self) -> int | None: ...  # noqa: D102
+
+    def timestamp(self) -> tuple[int, int]: ...  # noqa: D102
+
+    def key(self) -> Any: ...  # noqa: D102
+
+    def value(self) -> Any: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A record with what could be made of it."""
+
+    partition: int
+    offset: int
+    written_at: str
+    """Timestamp of the record, ISO 8601 in UTC."""
+    key: str
+    """Undecodable bytes as escapes."""
+    record: dict[str, Any] | None
+    """The plan; null when it was withdrawn or is damaged."""
+    damaged: str | None
+    """Why the value is no plan; null when it is one or a withdrawal."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields under their names."""
+        return asdict(self)
+
+    def as_text(self) -> str:
+        """One line for people."""
+        head = f"{self.written_at}  {self.partition}@{self.offset}"
+        if self.damaged is not None:
+            return f"{head}  {plain(self.key)}  damaged: {plain(self.damaged)}"
+        if self.record is None:
+            return f"{head}  {plain(self.key)}  withdrawn"
+        plan = self.record
+        moves = len(plan.get("moves", ()))
+        mode = "dry run" if plan["dry_run"] else "to be followed"
+        return (
+            f"{head}  {plain(plan['group'])}  epoch {plan['epoch']}  {plain(plan['strategy'])}  "
+            f"{moves} move{'' if moves == 1 else 's'}  {mode} until {plan['valid_until']}"
+        )
+
+
+def entry(message: Message) -> Entry:
+    """What `message` says; a value that is no control record makes a damaged entry, never an error."""
+    value = message.value()
+    record, damaged = (None, None) if value is None else _decoded(value)
+    return Entry(
+        partition=message.partition() or 0,
+        offset=message.offset() or 0,
+        written_at=_iso(message.timestamp()[1]),
+        key=(message.key() or b"").decode("utf-8", "backslashreplace"),
+        record=record,
+        damaged=damaged,
+    )
+
+
+def _decoded(value: bytes) -> tuple[dict[str, Any] | None, str | None]:
+    try:
+        decode(value)
+    except DecodeError as error:
+        return None, str(error)
+    # As published, with the fields that this version does not know.
+    return json.loads(value), None
+
+
+def _iso(timestamp_ms: int) -> str:
+    moment = datetime.fromtimestamp(timestamp_ms / 1000, tz=timezone.utc)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,87 @@
+"""`lagwise control tail`: the control topic as consumers see it."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+from pipeline.config.load import load
+from pipeline.config.model import Config
+from pipeline.kafka.client import librdkafka_properties
+from pipeline.kafka.errors import explained, listened_to, trouble
+from pipeline.operate.cli.control.entry import Entry, entry
+from pipeline.operate.cli.place import StreamConfigOption, find_config
+from pipeline.operate.cli.poll import messages
+from pipeline.operate.output import note, progress
+
+control = typer.Typer(no_args_is_help=True, add_completion=False, help="Read the control topic.")
+
+
+@control.command()
+def tail(
+    follow: Annotated[
+        bool, typer.Option("--follow/--no-follow", help="Wait for more, or stop at the end.")
+    ] = True,
+    output: Annotated[
+        Literal["text", "json"],
+        typer.Option("--output", "-o", help="A line for people, or one JSON object per line."),
+    ] = "text",
+    bootstrap: Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap", metavar="HOST:PORT", help="Instead of a configuration.", show_default=False
+        ),
+    ] = None,
+    topic: Annotated[
+        str | None,
+        typer.Option("--topic", help="Instead of control.topic of the configuration.", show_default=False),
+    ] = None,
+    config: StreamConfigOption = None,
+) -> None:
+    """Plans on the control topic from its beginning, then those that come, until Ctrl-C.
+
+    Example: lagwise control tail --no-follow -o json
+
+    It reads committed records only, joins no group and commits nothing. Damaged records are shown as such.
+    Exit status: 0 it was read, 1 there is no such topic or no broker answers, 2 wrong usage.
+    """
+    settings = _settings(bootstrap, config)
+    properties = librdkafka_properties(settings, **{"group.id": "lagwise-control-tail"})
+    more = {"enable.auto.commit": "false", "enable.partition.eof": "true"}
+    consumer, reason = listened_to(Consumer, properties | more)
+    try:
+        name = topic or settings.control.topic
+        with progress("asking the brokers"), explained("the Kafka cluster cannot be used", reason):
+            partitions = _assign(consumer, name, timeout_s=settings.source.request_timeout_s)
+        for message in messages(consumer, partitions=partitions, follow=follow):
+            _print(entry(message), output=output)
+    except KeyboardInterrupt:
+        note("stopped")
+    finally:
+        consumer.close()
+
+
+@control.callback()
+def _only_group() -> None:
+    """Keep `tail` a subcommand: typer would make a lone command the group itself."""
+
+
+def _settings(bootstrap: str | None, config: Path | None) -> Config:
+    if bootstrap:
+        return Config.model_validate({"kafka": {"properties": {"bootstrap.servers": bootstrap}}})
+    return load(find_config(config))
+
+
+def _assign(consumer: Consumer, topic: str, *, timeout_s: int) -> int:
+    """Start at the beginning of every partition of `topic`; how many there are."""
+    found = consumer.list_topics(topic, timeout=timeout_s).topics[topic]
+    if found.error is not None:
+        raise trouble(f"topic {topic} cannot be read", found.error)
+    consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in found.partitions])
+    return len(found.partitions)
+
+
+def _print(found: Entry, *, output: Literal["text", "json"]) -> None:
+    typer.echo(json.dumps(found.as_json()) if output == "json" else found.as_text())

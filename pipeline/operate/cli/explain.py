@@ -1,0 +1,144 @@
+"""`lagwise explain`: what a strategy does with a case, in words and tables, without any cluster."""
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import pyarrow as pa
+import typer
+
+from assignor.cases.explanation import explain as explained
+from assignor.cases.input import read_document
+from assignor.errors import AssignorError
+from assignor.evaluation.drain.words import time_in_words
+from assignor.strategies.lag_sticky.strategy import NAME as LAG_STICKY
+from assignor.strategies.registry import strategy
+from pipeline.operate.cli.assign import StrategyName
+from pipeline.operate.output import NONE, Column, Row, note, plain, show
+
+_GROUP = "(group)"
+
+
+def _time(name: str) -> Callable[[Row], str]:
+    """A cell with a time; without a capacity it is not known."""
+
+    def cell(row: Row) -> str:
+        if row["capacity"] is None:
+            return NONE
+        return "never" if row[name] is None else time_in_words(row[name])
+
+    return cell
+
+
+def _bound(row: Row) -> str:
+    """A cell with what no assignment can beat; only the group has such a time."""
+    return _time("drain_s_bound")(row) if row["member"] == _GROUP else ""
+
+
+def _record_seconds(row: Row) -> str:
+    saved = row["saves_record_s"]
+    return NONE if saved is None else f"{saved:,.0f}"
+
+
+def _sooner(row: Row) -> str:
+    """A cell with the time that the group is drained sooner for the move."""
+    if row["saves_record_s"] is None:
+        return NONE
+    with_s, without_s = row["drain_s_after"], row["drain_s_without"]
+    if with_s is None:
+        return "never anyway" if without_s is None else "makes it never"
+    if without_s is None:
+        return "never without"
+    sooner_s = without_s - with_s
+    return time_in_words(sooner_s) if sooner_s >= 0 else f"-{time_in_words(-sooner_s)}"
+
+
+def _place(row: Row) -> str:
+    return f"{row['topic']}-{row['partition']}"
+
+
+_MEMBERS = (
+    Column(header="MEMBER", name="member"),
+    Column(header="PARTITIONS", name="partitions_before", is_number=True),
+    Column(header="AFTER", name="partitions_after", is_number=True),
+    Column(header="LAG", name="lag_before", is_number=True),
+    Column(header="AFTER", name="lag_after", is_number=True),
+    Column(header="DRAINED-IN", name="drain_s_before", cell=_time("drain_s_before"), is_number=True),
+    Column(header="AFTER", name="drain_s_after", cell=_time("drain_s_after"), is_number=True),
+    Column(header="BOUND", name="drain_s_bound", cell=_bound, is_number=True),
+)
+_MOVES = (
+    Column(header="MOVE", name="partition", cell=_place),
+    Column(header="FROM", name="from"),
+    Column(header="TO", name="to"),
+    Column(header="LAG", name="lag", is_number=True),
+    Column(header="SOONER-BY", name="drain_s_without", cell=_sooner, is_number=True),
+    Column(header="RECORD-SECONDS-SAVED", name="saves_record_s", cell=_record_seconds, is_number=True),
+)
+
+
+def explain(
+    strategy_name: StrategyName = LAG_STICKY,
+    *,
+    output: Annotated[
+        Literal["table", "json"],
+        typer.Option("--output", "-o", help="Text for people, or json, one line per case, for programs."),
+    ] = "table",
+) -> None:
+    """Explain an assignment: the cases of `lagwise assign` in, what moves, why, and what it buys out.
+
+    Example: lagwise explain < assignor/cases/examples/lag-sticky.json
+
+    The bound is what no assignment can beat; a move's part is what the group would lose without that one move.
+    Exit status: 0 all cases were explained, 1 some could not be (stderr says why), 2 wrong usage.
+    """
+    tell = _tell if output == "table" else _tell_json
+    failed = False
+    for line in sys.stdin:
+        if line.strip():
+            try:
+                tell(explained(read_document(line), strategy(strategy_name)))
+            except AssignorError as error:
+                note(f"lagwise: {error}")
+                failed = True
+    raise typer.Exit(int(failed))
+
+
+def _tell_json(explanation: dict[str, Any]) -> None:
+    typer.echo(json.dumps(explanation, separators=(",", ":"), allow_nan=False))
+
+
+def _tell(explanation: dict[str, Any]) -> None:
+    typer.echo(f"{explanation['strategy']}: {plain(explanation['summary'])}")
+    if explanation["reason"]:
+        typer.echo(f"Why: {plain(explanation['reason'])}")
+    members = [member | {"drain_s_bound": None} for member in explanation["members"]]
+    if members:
+        typer.echo()
+        show(_table([*members, _total(explanation)]), _MEMBERS, output="table")
+    if explanation["moves"]:
+        typer.echo()
+        after = {"drain_s_after": explanation["drain_s_after"]}
+        show(_table([move | after for move in explanation["moves"]]), _MOVES, output="table")
+
+
+def _table(rows: list[Row]) -> pa.Table:
+    """Rows with their names escaped: Arrow takes no lone surrogate, which JSON can carry."""
+    return pa.Table.from_pylist(
+        [
+            {name: plain(value) if isinstance(value, str) else value for name, value in row.items()}
+            for row in rows
+        ]
+    )
+
+
+def _total(explanation: dict[str, Any]) -> dict[str, Any]:
+    """The last row of the members' table: sums, and the times of the group."""
+    members = explanation["members"]
+    sums = {
+        name: sum(member[name] for member in members)
+        for name in ("partitions_before", "partitions_after", "lag_before", "lag_after")
+    }
+    times = {name: explanation[name] for name in ("drain_s_before", "drain_s_after", "drain_s_bound")}
+    return {"member": _GROUP, "capacity": members[0]["capacity"]} | sums | times

@@ -1,0 +1,130 @@
+"""Standing orders of a group changed, one order at a time, and said in words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+import typer
+
+from assignor.errors import DecodeError
+from assignor.protocol.commands import ALL, MAX_PARTITIONS, Orders, format_pin
+from assignor.protocol.ranges import parse_ranges
+from pipeline.operate.output import Row, plain
+
+Pins = Mapping[str, tuple[int, ...]]
+"""Partitions by topic, ascending; an empty tuple is all partitions of the topic."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def parse_pins(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """What `TOPIC` and `TOPIC:0-3,7` name together; ranges may come in any order and overlap.
+
+    Raises:
+        typer.BadParameter: A text without a topic, or ranges that are none.
+    """
+    pins: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        topic, colon, ranges = text.partition(":")
+        if not topic:
+            raise typer.BadParameter(f"{text!r} names no topic; write TOPIC or TOPIC:0-3,7")
+        numbers = _parse_ranges(text, ranges) if colon and ranges != ALL else ()
+        pins[topic] = _both(pins[topic], numbers) if topic in pins else numbers
+    return pins
+
+
+def pause(orders: Orders, *, reason: str) -> Orders:
+    """No plans from now on; a second pause has the newer reason."""
+    return replace(orders, paused=True, pause_reason=reason)
+
+
+def resume(orders: Orders) -> Orders:
+    """Plans again; pins stay."""
+    return replace(orders, paused=False, pause_reason="")
+
+
+def trigger(orders: Orders, *, now_ms: int) -> Orders:
+    """One more trigger, later than any before it, also where the clock that gave the last one was ahead."""
+    before_ms = orders.triggered_at_ms
+    return replace(orders, triggered_at_ms=now_ms if before_ms is None else max(now_ms, before_ms + 1))
+
+
+def pin(orders: Orders, pins: Pins) -> Orders:
+    """`pins` besides those that hold."""
+    held = orders.pinned
+    added = {topic: _both(held[topic], pins[topic]) if topic in held else pins[topic] for topic in pins}
+    return replace(orders, pinned={**held, **added})
+
+
+def unpin(orders: Orders, pins: Pins) -> Orders:
+    """Without `pins`, and without any if it is empty; what is not pinned is no error.
+
+    Raises:
+        typer.BadParameter: Some partitions of a topic that is pinned as a whole: which ones stay is not known.
+    """
+    left = {topic: _without(topic, held, pins) for topic, held in orders.pinned.items()} if pins else {}
+    return replace(orders, pinned={topic: held for topic, held in left.items() if held is not None})
+
+
+def as_text(orders: Orders) -> str:
+    """What holds, in words on one line."""
+    reason = f" ({plain(orders.pause_reason)})" if orders.pause_reason else ""
+    parts = [f"paused{reason}"] if orders.paused else []
+    if orders.pinned:
+        parts.append(f"pinned {pins_text(row(orders)['pinned'])}")
+    if orders.triggered_at_ms is not None:
+        parts.append(f"triggered {plain(_moment(orders.triggered_at_ms))}")
+    return ", ".join(parts) or "no orders"
+
+
+def pins_text(pinned: Mapping[str, str]) -> str:
+    """Pinned partitions, as `row` has them, the way one writes them to pin them; `-` for none."""
+    written = (topic if text == ALL else f"{topic}:{text}" for topic, text in pinned.items())
+    return " ".join(map(plain, written)) or plain(None)
+
+
+def row(orders: Orders) -> Row:
+    """The fields for programs: pins as in the record, times as datetimes in UTC."""
+    triggered_at_ms = orders.triggered_at_ms
+    return {
+        "cluster": orders.cluster,
+        "group": orders.group,
+        "paused": orders.paused,
+        "reason": orders.pause_reason,
+        "pinned": {topic: format_pin(orders.pinned[topic]) for topic in sorted(orders.pinned)},
+        "triggered_at": None if triggered_at_ms is None else _moment(triggered_at_ms),
+        "by": orders.by,
+        "at": _moment(orders.at_ms),
+    }
+
+
+def _parse_ranges(text: str, ranges: str) -> tuple[int, ...]:
+    spans = ranges.split(",")
+    try:
+        numbers = {number for span in spans for number in parse_ranges(span, at_most=MAX_PARTITIONS)}
+    except DecodeError as error:
+        raise typer.BadParameter(f"{text!r}: {error.reason}; write TOPIC or TOPIC:0-3,7") from None
+    if not all(spans):
+        raise typer.BadParameter(f"{text!r}: no partitions where some should be; write TOPIC or TOPIC:0-3,7")
+    return tuple(sorted(numbers))
+
+
+def _both(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    # An empty tuple is the whole topic, which holds any part of it.
+    return tuple(sorted({*one, *other})) if one and other else ()
+
+
+def _without(topic: str, held: tuple[int, ...], pins: Pins) -> tuple[int, ...] | None:
+    """What stays pinned of `topic`; None for nothing."""
+    if topic not in pins:
+        return held
+    gone = pins[topic]
+    if gone and not held:
+        raise typer.BadParameter(
+            f"all of {plain(topic)} is pinned, whatever its partitions: unpin {plain(topic)}, then pin those that stay"
+        )
+    return tuple(number for number in held if number not in set(gone)) or None if gone else None
+
+
+def _moment(at_ms: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=at_ms)

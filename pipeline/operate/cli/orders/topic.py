@@ -1,0 +1,199 @@
+"""The commands topic: standing orders read to its end, and written back whole.
+
+A record replaces all that was ordered for its group, so two operators who change the same group at once could
+undo one another. Therefore a change is one transaction under an id that all share: beginning one makes the
+broker refuse any that began before and is not committed, and it begins before the topic is read.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    ConsumerGroupState,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
+
+from assignor.errors import DecodeError
+from assignor.protocol import commands
+from assignor.protocol.commands import Orders
+from pipeline.config.model import Config
+from pipeline.errors import BrokerUnavailableError
+from pipeline.kafka.client import librdkafka_properties
+from pipeline.kafka.errors import Reason, explained, listened_to, trouble
+from pipeline.operate.cli.poll import messages
+
+Change = Callable[[Orders], Orders]
+
+# What is said about a group must keep its order, also on a topic that somebody made with more partitions.
+_PARTITION = 0
+_FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001  # public constant
+# A command that is killed leaves its transaction open for so long, and readers wait behind it.
+_TRANSACTION_MS = "10000"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What stands in the topic."""
+
+    orders: Mapping[tuple[str, str], Orders]
+    """Newest orders by cluster and group; a group whose orders were deleted is not there."""
+    skipped: tuple[str, ...]
+    """Records that are no orders, each as place and reason."""
+
+
+class OrdersTopic:
+    """The commands topic of one cluster; close it after use.
+
+    Raises:
+        AccessRefusedError: The cluster does not let this user in, or not do it.
+        BrokerUnavailableError: No broker answers, or there is no such topic.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.topic = config.control.commands_topic
+        self._timeout_s = config.source.request_timeout_s
+        self._properties = librdkafka_properties(config, log_level="0")
+        more = {
+            "group.id": "lagwise-orders",
+            "enable.auto.commit": "false",
+            "enable.partition.eof": "true",
+            "isolation.level": "read_committed",
+        }
+        self._consumer, reason = listened_to(Consumer, self._properties | more)
+        try:
+            cluster_id, self._partitions = self._look(reason)
+        except BaseException:
+            self.close()
+            raise
+        self.cluster = config.cluster.name or cluster_id
+        """Name of the cluster as the stream says it."""
+
+    def close(self) -> None:
+        """Leave the broker."""
+        self._consumer.close()
+
+    def read(self) -> Found:
+        """All that stands in the topic now, of all clusters.
+
+        Raises:
+            AccessRefusedError: This user may not.
+            BrokerUnavailableError: It could not be read to its end.
+        """
+        self._consumer.assign(
+            [TopicPartition(self.topic, number, OFFSET_BEGINNING) for number in self._partitions]
+        )
+        found = messages(
+            self._consumer, partitions=len(self._partitions), follow=False, silence_s=self._timeout_s
+        )
+        return collect(found)
+
+    def change(self, group: str, change: Change) -> tuple[Orders, Found]:
+        """Read the group's orders, change them and write them; what was written, and what was read.
+
+        Raises:
+            AccessRefusedError: This user may not.
+            BrokerUnavailableError: They could not be read or written, or somebody else wrote meanwhile.
+        """
+        producer = Producer(
+            self._properties
+            | {
+                "transactional.id": f"lagwise-{self.cluster}:orders",
+                "transaction.timeout.ms": _TRANSACTION_MS,
+                # librdkafka refuses a request that may outlive its transaction.
+                "socket.timeout.ms": _TRANSACTION_MS,
+                "message.timeout.ms": _TRANSACTION_MS,
+            }
+        )
+        with _broker_answers("the order could not be given"):
+            producer.init_transactions(self._timeout_s)
+        found = self.read()
+        orders = change(found.orders.get((self.cluster, group)) or Orders(cluster=self.cluster, group=group))
+        key, value = commands.encode_key(orders), commands.encode(orders)
+        with _broker_answers("the order may not have been written (`lagwise orders` tells)"):
+            producer.begin_transaction()
+            producer.produce(self.topic, key=key, value=value, partition=_PARTITION)
+            producer.commit_transaction(self._timeout_s)
+        return orders, found
+
+    def partitions_of(self, topic: str) -> int | None:
+        """How many partitions `topic` has; None where the cluster does not tell."""
+        try:
+            found = self._consumer.list_topics(topic, timeout=self._timeout_s).topics[topic]
+        except KafkaException:
+            return None
+        return None if found.error is not None else len(found.partitions)
+
+    def knows_group(self, group: str) -> bool:
+        """Whether the cluster has the group; true where it does not tell."""
+        # Held by name: a client that nothing refers to is destroyed, and what it was asked with it.
+        admin = AdminClient({**self._properties})
+        # A listing leaves out what this user may not see, so only an answer about the group itself is a no.
+        asked = admin.describe_consumer_groups([group], request_timeout=self._timeout_s)[group]
+        try:
+            return bool(asked.result(self._timeout_s + 5).state != ConsumerGroupState.DEAD)
+        except KafkaException as failure:
+            return bool(failure.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND)
+
+    def _look(self, reason: Reason) -> tuple[str, tuple[int, ...]]:
+        with explained("the Kafka cluster cannot be used", reason):
+            listed = self._consumer.list_topics(self.topic, timeout=self._timeout_s)
+        found = listed.topics[self.topic]
+        if found.error is not None and found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise BrokerUnavailableError(
+                f"there is no topic {self.topic} yet: start the stream first (lagwise run), which makes it and reads it"
+            )
+        if found.error is not None:
+            raise trouble(f"topic {self.topic} cannot be used", found.error)
+        return str(listed.cluster_id), tuple(sorted(found.partitions))
+
+
+@contextmanager
+def orders_topic(config: Config) -> Iterator[OrdersTopic]:
+    """An `OrdersTopic` for the body."""
+    topic = OrdersTopic(config)
+    try:
+        yield topic
+    finally:
+        topic.close()
+
+
+def collect(records: Iterator[Message]) -> Found:
+    """The newest orders of each group in `records`, which are in the order of the topic.
+
+    A record that cannot be read changes nothing: what stood before it holds, as it does for the stream.
+    """
+    orders: dict[tuple[str, str], Orders] = {}
+    skipped: list[str] = []
+    for record in records:
+        value = record.value()
+        try:
+            newest = commands.decode(record.key() or b"", value)
+        except DecodeError as error:
+            skipped.append(f"{record.partition()}@{record.offset()}: {error}")
+            continue
+        if value is None:
+            orders.pop((newest.cluster, newest.group), None)
+        else:
+            orders[newest.cluster, newest.group] = newest
+    return Found(orders=orders, skipped=tuple(skipped))
+
+
+@contextmanager
+def _broker_answers(otherwise: str) -> Iterator[None]:
+    try:
+        yield
+    except KafkaException as failure:
+        error = failure.args[0]
+        if error.code() in _FENCED:
+            raise BrokerUnavailableError(
+                "somebody else gave an order at the same moment, and this one was not written: give it again"
+            ) from failure
+        raise trouble(otherwise, error) from failure

@@ -1,0 +1,98 @@
+"""Where the tables are: options that all reading commands share."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline.config.load import load
+from pipeline.config.model import Config
+from pipeline.config.secret_values import resolve
+from pipeline.errors import ConfigError
+from pipeline.tables.reading import Tables
+
+DEFAULT_CONFIG = "conf/lagwise.toml"
+DEMO_TABLES = ".lagwise/demo/tables"
+
+TablesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tables",
+        metavar="DIR",
+        help="Folder or URL of the tables; else LAGWISE_TABLES.",
+        show_default=False,
+    ),
+]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help=f"Configuration that names the tables; else LAGWISE_CONFIG, {DEFAULT_CONFIG}, the demo.",
+        show_default=False,
+    ),
+]
+StreamConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help=f"Configuration of the stream; else LAGWISE_CONFIG, {DEFAULT_CONFIG}.",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Tables and the configuration of the stream that writes them (defaults when only a folder is known)."""
+
+    tables: Tables
+    config: Config
+
+
+def find(tables: str | None, config: Path | None) -> Place:
+    """The place that options, environment or working directory name, in this order.
+
+    Raises:
+        ConfigError: None of them names one, or the configuration cannot be used.
+    """
+    root = tables or (None if config else os.environ.get("LAGWISE_TABLES"))
+    file = config or _path_of(os.environ.get("LAGWISE_CONFIG"))
+    if root or file:
+        settings = load(file) if file else Config()
+        return _place(root or settings.tables.root, settings)
+    return next(_in_working_directory(), None) or _nowhere()
+
+
+def find_config(config: Path | None) -> Path:
+    """The configuration that option, environment or working directory name; it may not exist."""
+    return config or _path_of(os.environ.get("LAGWISE_CONFIG")) or Path(DEFAULT_CONFIG)
+
+
+def _path_of(text: str | None) -> Path | None:
+    return Path(text) if text else None
+
+
+def _place(root: str, config: Config) -> Place:
+    return Place(tables=Tables(root, resolve(config.tables.storage_options)), config=config)
+
+
+def _in_working_directory() -> Iterator[Place]:
+    if Path(DEFAULT_CONFIG).is_file():
+        settings = load(DEFAULT_CONFIG)
+        # A clone always has this file; that the stream ran with it shows in the folder it names.
+        if "://" in settings.tables.root or Path(settings.tables.root).is_dir():
+            yield _place(settings.tables.root, settings)
+    if Path(DEMO_TABLES).is_dir():
+        yield _place(DEMO_TABLES, Config())
+
+
+def _nowhere() -> Place:
+    raise ConfigError(
+        "no tables found here: name them with --tables DIR or --config FILE (or LAGWISE_TABLES or "
+        "LAGWISE_CONFIG), or make some with `lagwise demo`"
+    )

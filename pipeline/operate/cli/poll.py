@@ -1,0 +1,43 @@
+"""Messages of an assigned consumer, up to the end or for ever."""
+
+import math
+import time
+from collections.abc import Iterator
+
+from confluent_kafka import Consumer, KafkaError, Message
+
+from pipeline.errors import BrokerUnavailableError
+from pipeline.kafka.errors import trouble
+
+_POLL_S = 0.5
+
+
+def messages(
+    consumer: Consumer, *, partitions: int, follow: bool, silence_s: float = math.inf
+) -> Iterator[Message]:
+    """Messages as they come; unless `follow`, until each of `partitions` partitions was at its end once.
+
+    A broker that goes away is waited for. The consumer must have `enable.partition.eof`.
+
+    Raises:
+        AccessRefusedError: This user may not read it.
+        BrokerUnavailableError: It cannot be read, or the broker says nothing for `silence_s`.
+    """
+    at_end: set[int | None] = set()
+    heard_at_s = time.monotonic()
+    while follow or len(at_end) < partitions:
+        message = consumer.poll(_POLL_S)
+        error = None if message is None else message.error()
+        if message is None or (error is not None and error.retriable()):
+            if time.monotonic() - heard_at_s > silence_s:
+                raise BrokerUnavailableError(
+                    f"the topic could not be read to its end: {silence_s:g} s of silence"
+                )
+            continue
+        heard_at_s = time.monotonic()
+        if error is None:
+            yield message
+        elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # confluent_kafka's name for it
+            at_end.add(message.partition())
+        else:
+            raise trouble("the topic cannot be read", error)

@@ -1,0 +1,93 @@
+"""`lagwise history`: how the lag of a group went, and what it was at a moment."""
+
+from datetime import datetime, timedelta, timezone
+from typing import Annotated
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+
+from pipeline.operate.cli.place import ConfigOption, TablesOption, find
+from pipeline.operate.cli.tables.lag import MEASURES, PARTITION, GroupsOption, TopicsOption
+from pipeline.operate.cli.tables.old_offsets import limit_of, with_is_old
+from pipeline.operate.cli.times import parse_time
+from pipeline.operate.output import Column, FormatOption, WideOption, names, note, progress, show
+from pipeline.tables.reading import all_of, matches
+
+_UPDATED = "updated_at"
+_COLUMNS = (
+    Column(header="UPDATED-AT", name=_UPDATED),
+    *PARTITION,
+    *(column for column in MEASURES if column.name != _UPDATED),
+)
+_KEY = ["group_id", "topic", "partition", "cluster"]
+# Rows are written at least every `history.max_gap_s`, so whatever was alive has one within a day.
+_LOOK_BACK = timedelta(days=1)
+
+
+def history(
+    *,
+    group: GroupsOption = None,
+    topic: TopicsOption = None,
+    partition: Annotated[
+        int | None, typer.Option("--partition", "-p", min=0, help="Only this partition.", show_default=False)
+    ] = None,
+    since: Annotated[
+        str, typer.Option(metavar="TIME", help="From then on: 15m, 1h or 7d ago, or a date or time.")
+    ] = "1h",
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Instead of a span: each partition's newest row in the day up to then.",
+            show_default=False,
+        ),
+    ] = None,
+    wide: WideOption = False,
+    output: FormatOption = "table",
+    tables: TablesOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Lag as it was, oldest first: over a span of time, or at one moment.
+
+    Example: lagwise history --group billing --at 2026-01-31T12:00:00Z
+
+    The marks are those of `lagwise lag`.
+    Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
+    """
+    now = datetime.now(tz=timezone.utc)
+    end = parse_time(at, now=now) if at else now
+    start = end - _LOOK_BACK if at else parse_time(since, now=now)
+    place = find(tables, config)
+    with progress("reading lag_history"):
+        rows = place.tables.read(
+            "lag_history",
+            columns=names(_COLUMNS),
+            where=all_of(
+                _between(start, end),
+                matches("group_id", group or ()),
+                matches("topic", topic or ()),
+                None if partition is None else pc.field("partition") == partition,
+            ),
+        )
+    rows = with_is_old(rows, limit_of(place.config)).sort_by(
+        [(name, "ascending") for name in (_UPDATED, *_KEY)]
+    )
+    rows = _newest(rows) if at else rows
+    show(rows, _COLUMNS, output=output, wide=wide)
+    if not rows.num_rows:
+        note(f"no row between {start:%Y-%m-%dT%H:%M:%SZ} and {end:%Y-%m-%dT%H:%M:%SZ} matches")
+        raise typer.Exit(1)
+
+
+def _between(start: datetime, end: datetime) -> pc.Expression:
+    """From `start` to `end`, said by day as well, since the table's folders are days."""
+    days = (pc.field("date") >= start.date()) & (pc.field("date") <= end.date())
+    return days & (pc.field(_UPDATED) >= start) & (pc.field(_UPDATED) <= end)
+
+
+def _newest(rows: pa.Table) -> pa.Table:
+    """The last row of each partition, by key; `rows` is in the order of time."""
+    numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
+    last = numbered.group_by(_KEY).aggregate([("row", "max")])
+    return rows.take(last.sort_by([(name, "ascending") for name in _KEY])["row_max"])

@@ -1,0 +1,74 @@
+"""Log end offsets that no broker has told for a while: which rows have one, and what to say about them.
+
+While a broker does not answer, the last log end stays in the table with its time. The lag that follows from it is
+at best a lower bound of the true one, so it must not look like a fresh one.
+"""
+
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.config.model import Config
+from pipeline.errors import MissingTableError
+from pipeline.operate.output import Row, plain
+from pipeline.tables.reading import Tables
+
+_MARK = "~"
+_IS_OLD = "is_old"
+_BATCHES_UNTIL_OLD = 3
+
+
+def limit_of(config: Config) -> timedelta:
+    """How much older than its row a log end may be: three triggers, or what plans put up with, whichever is more."""
+    return timedelta(seconds=max(_BATCHES_UNTIL_OLD * config.trigger.interval_s, config.plan.max_staleness_s))
+
+
+def with_is_old(rows: pa.Table, limit: timedelta) -> pa.Table:
+    """Rows of `partition_lag` or `lag_history`, with a column that says whether their log end is older than `limit`.
+
+    The log end of a deleted topic is no longer asked for: it is none of them.
+    """
+    age = pc.subtract(rows["updated_at"], rows["log_observed_at"])
+    is_old = pc.and_(pc.greater(age, pa.scalar(limit, age.type)), pc.not_equal(rows["status"], "DELETED"))
+    return rows.append_column(_IS_OLD, pc.fill_null(is_old, fill_value=False))
+
+
+def log_end_cell(row: Row) -> str:
+    """The log end offset, with `~` before it where it is old; of rows `with_is_old`."""
+    return _marked(row, "log_end_offset")
+
+
+def lag_cell(row: Row) -> str:
+    """The lag, with `~` before it where it follows from an old log end; of rows `with_is_old`."""
+    return _marked(row, "lag")
+
+
+def _marked(row: Row, name: str) -> str:
+    return f"{_MARK if row[_IS_OLD] and row[name] is not None else ''}{plain(row[name])}"
+
+
+def warning(rows: pa.Table, limit: timedelta, tables: Tables) -> str | None:
+    """A line about the old ones among rows `with_is_old` of `partition_lag`; None when there are none."""
+    old = rows.filter(rows[_IS_OLD])
+    if not old.num_rows:
+        return None
+    since: datetime = pc.min(old["log_observed_at"]).as_py()
+    error = _error(old, tables)
+    return (
+        f"{_MARK} {old.num_rows} of {rows.num_rows} rows: no broker told the log end offset for more than "
+        f"{limit.total_seconds():.0f} s, for the oldest since {plain(since)}{f' ({error})' if error else ''}; "
+        "the lag may have grown meanwhile"
+    )
+
+
+def _error(old: pa.Table, tables: Tables) -> str | None:
+    """What was answered for most of the partitions of these rows."""
+    keys = ["topic", "partition"]
+    try:
+        failed = tables.read("topic_offsets", columns=[*keys, "error"], where=pc.field("error").is_valid())
+    except MissingTableError:
+        return None
+    told = failed.join(old.select(keys).group_by(keys).aggregate([]), keys=keys, join_type="inner")
+    counted = told.group_by("error").aggregate([("topic", "count")]).sort_by([("topic_count", "descending")])
+    return plain(counted["error"][0].as_py()) if counted.num_rows else None

@@ -1,0 +1,77 @@
+"""`lagwise quarantine`: records that could not be read."""
+
+from typing import Annotated
+
+import pyarrow.compute as pc
+import typer
+
+from pipeline.operate.cli.place import ConfigOption, TablesOption, find
+from pipeline.operate.output import Column, FormatOption, Row, WideOption, names, note, plain, progress, show
+from pipeline.tables.reading import matches
+
+_BYTES_SHOWN = 24
+_NEWEST_FIRST = [
+    ("updated_at", "descending"),
+    ("topic", "ascending"),
+    ("partition", "ascending"),
+    ("offset", "descending"),
+    ("cluster", "ascending"),
+]
+
+
+def _key(row: Row) -> str:
+    return _cut(row["key"])
+
+
+def _value(row: Row) -> str:
+    return _cut(row["value"])
+
+
+def _cut(data: bytes | None) -> str:
+    if data is None or len(data) <= _BYTES_SHOWN:
+        return plain(data)
+    return f"{data[:_BYTES_SHOWN].hex()}... ({len(data)} bytes)"
+
+
+_COLUMNS = (
+    Column(header="UPDATED-AT", name="updated_at"),
+    Column(header="TOPIC", name="topic"),
+    Column(header="PARTITION", name="partition", is_number=True),
+    Column(header="OFFSET", name="offset", is_number=True),
+    Column(header="KIND", name="kind"),
+    Column(header="REASON", name="reason"),
+    Column(header="KEY", name="key", cell=_key),
+    Column(header="VALUE", name="value", cell=_value),
+    Column(header="TIMESTAMP", name="timestamp", is_wide=True),
+    Column(header="BATCH", name="batch_id", is_number=True, is_wide=True),
+    Column(header="CLUSTER", name="cluster", is_wide=True),
+)
+
+
+def quarantine(
+    *,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", metavar="GLOB", help="Only these kinds; repeatable.", show_default=False),
+    ] = None,
+    last: Annotated[int, typer.Option("--last", "-n", min=1, help="The newest N.")] = 50,
+    wide: WideOption = False,
+    output: FormatOption = "table",
+    tables: TablesOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Records that could not be read, with the reason, newest first. Bytes are hexadecimal.
+
+    Example: lagwise quarantine --last 5 -o json
+
+    Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
+    """
+    with progress("reading quarantine"):
+        rows = find(tables, config).tables.read(
+            "quarantine", columns=names(_COLUMNS), where=matches("kind", kind or ())
+        )
+    newest = rows.take(pc.sort_indices(rows, sort_keys=_NEWEST_FIRST)[:last])
+    show(newest, _COLUMNS, output=output, wide=wide)
+    if not newest.num_rows:
+        note("quarantine holds nothing that matches")
+        raise typer.Exit(1)

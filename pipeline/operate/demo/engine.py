@@ -1,0 +1,78 @@
+"""Spark and the job within the demo: started beside the broker, ended without leaving a JVM."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from subprocess import TimeoutExpired
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from pipeline.config.model import Config
+from pipeline.config.secret_values import resolve
+from pipeline.errors import PipelineError
+from pipeline.operate.demo.background import in_background
+from pipeline.run.job import Job
+from pipeline.run.query import Report, cause_of
+from pipeline.run.session import build_session
+
+_STOPPED_WITHIN_S = 30.0
+_JVM_GONE_WITHIN_S = 5.0
+
+
+class Engine:
+    """A Spark session, and a job in it once the broker is there."""
+
+    def __init__(self, settings: Mapping[str, str], *, jars: tuple[str, ...]) -> None:
+        """Start Spark; `session` is done when it runs."""
+        self.session: Future[SparkSession] = in_background(
+            lambda: build_session(resolve(settings), jars=jars)
+        )
+        self._job: Job | None = None
+        self._running: Future[None] | None = None
+
+    def run(self, config: Config, *, on_batch: Callable[[Report], None]) -> None:
+        """Run the job; pyspark sets a signal handler of its own unless this is not the main thread."""
+        self._job = Job(config, on_batch=on_batch)
+        self._running = in_background(self._job.run)
+
+    def check(self) -> None:
+        """Raise what the job has ended with, if it has ended.
+
+        Raises:
+            PipelineError: It failed; the message is the line that says why.
+        """
+        if self._running and self._running.done():
+            try:
+                self._running.result()
+            except StreamingQueryException as error:
+                raise PipelineError(f"the stream failed: {cause_of(error)}") from error
+
+    def stop(self) -> None:
+        """Let the batch at hand finish and stop the stream."""
+        if self._job and self._running:
+            self._job.stop.set()
+            wait([self._running], timeout=_STOPPED_WITHIN_S)
+
+    def close(self) -> None:
+        """Stop Spark, wherever it is by now, and return when its JVM is gone."""
+        wait([self.session], timeout=_STOPPED_WITHIN_S)
+        if self.session.done() and not self.session.exception():
+            _end(self.session.result())
+
+
+def _end(session: SparkSession) -> None:
+    gateway = session.sparkContext._gateway  # noqa: SLF001 - pyspark has no public way to end its JVM
+    # After a signal to the whole process group the JVM is gone; what py4j says to that has many types.
+    with suppress(Exception):
+        session.stop()
+    if gateway is None:
+        return
+    gateway.shutdown()
+    java = getattr(gateway, "proc", None)
+    if java is not None:
+        java.stdin.close()
+        with suppress(TimeoutExpired):
+            java.wait(_JVM_GONE_WITHIN_S)
+        java.kill()
+        java.wait()

@@ -1,0 +1,121 @@
+"""A scene's topics, and the processes that write to and read from them."""
+
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import final
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from pipeline.config.model import Config
+from pipeline.errors import BrokerUnavailableError, PipelineError
+from pipeline.kafka import cluster
+from pipeline.kafka.errors import explained
+from pipeline.operate.demo.processes import traffic
+from pipeline.operate.demo.scenario import Scene
+
+_TIMEOUT_S = 30.0
+_AGAIN_AFTER_S = 0.5
+_STOPPED_WITHIN_S = 6.0
+# The slowest consumer would fill a disk in the end.
+_TOPIC_CONFIG = {"retention.bytes": str(64 * 1024 * 1024), "segment.bytes": str(8 * 1024 * 1024)}
+
+
+def create_stream_topics(bootstrap: str, config: Config) -> None:
+    """Create the stream's topics before the stream does, as consumers that follow want them to be there.
+
+    Raises:
+        BrokerUnavailableError: The broker did not make them.
+    """
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    deadline_s = time.monotonic() + _TIMEOUT_S
+    while True:
+        try:
+            with explained("the Kafka cluster cannot be used"):
+                cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
+        except BrokerUnavailableError:
+            # A topic that was made a moment ago has no leader yet on a busy machine.
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(_AGAIN_AFTER_S)
+        else:
+            return
+
+
+@final
+class Crew:
+    """The producer and the groups, a process each; a context manager. Their output is this process's."""
+
+    def __init__(self, bootstrap: str, scene: Scene) -> None:
+        """Create the topics of the scene with their first burst, and start all of them.
+
+        Where a group follows, the stream's topics must be there.
+
+        Raises:
+            BrokerUnavailableError: The broker did not make the topics.
+        """
+        _create_topics(bootstrap, scene)
+        # At once, or the stream sees topics that are empty and then a rate of arrival that never was.
+        traffic.burst(bootstrap, scene)
+        self._processes = {
+            "the producer": _start("traffic", bootstrap, scene),
+            **{
+                f"the consumers of {group.group_id}": _start(
+                    "members", bootstrap, replace(scene, groups=(group,))
+                )
+                for group in scene.groups
+            },
+        }
+
+    def __enter__(self) -> "Crew":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def check(self) -> None:
+        """Raise if somebody has gone home early.
+
+        Raises:
+            PipelineError: A process ended by itself.
+        """
+        for name, process in self._processes.items():
+            if process.poll() is not None:
+                raise PipelineError(f"{name} ended with status {process.returncode}")
+
+    def close(self) -> None:
+        """End all of them: first all are told, then each is waited for, and killed if it takes too long."""
+        for process in self._processes.values():
+            if process.stdin:
+                process.stdin.close()
+        deadline = time.monotonic() + _STOPPED_WITHIN_S
+        for process in self._processes.values():
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - time.monotonic()))
+            process.kill()
+            process.wait()
+
+
+def _create_topics(bootstrap: str, scene: Scene) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    wanted = [NewTopic(topic.name, topic.partitions, 1, config=_TOPIC_CONFIG) for topic in scene.topics]
+    try:
+        for future in admin.create_topics(wanted, operation_timeout=_TIMEOUT_S).values():
+            future.result(_TIMEOUT_S)
+    except KafkaException as error:
+        raise BrokerUnavailableError(f"the demo's topics could not be created: {error}") from error
+
+
+def _start(module: str, bootstrap: str, scene: Scene) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-m", f"pipeline.operate.demo.processes.{module}", bootstrap, scene.to_json()],
+        stdin=subprocess.PIPE,
+        # Ctrl-C goes to the whole foreground group; the consumers leave when the demo says so.
+        start_new_session=True,
+    )

@@ -1,0 +1,137 @@
+"""One group's process: `python -m` this module with `BOOTSTRAP SCENE` consumes until its stdin closes.
+
+The members of a group are threads of one process. Each has a client with sockets, heartbeats and a member id
+of its own, and librdkafka runs those outside Python: to the broker, and to other members that follow, they are
+as separate as processes are; a process each would only take the memory of twenty interpreters. Groups are
+processes, so that a stalled one stalls nobody else, and can be stopped by hand to see its lag grow.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Event
+from typing import Any, Protocol
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from assignor.clients.confluent import Follower, NotOwnedError
+from pipeline.operate.demo.processes.child import stop_with_parent
+from pipeline.operate.demo.scenario import CLUSTER, Group, Scene
+
+_ROUND_S = 0.2
+_COMMIT_EVERY_S = 1.0
+_CATCHES_UP_S = 1.0
+
+
+class Member(Protocol):
+    """A consumer that processes as much as it is told, and commits what is processed."""
+
+    def consume(self, num_messages: int, timeout: float, /) -> object:
+        """Process up to so many records that are there."""
+
+    def close(self) -> None:
+        """Leave the group."""
+
+
+class Following:
+    """A member that takes plans over; it commits as often as the others' clients do by themselves."""
+
+    def __init__(self, config: dict[str, Any], topics: tuple[str, ...]) -> None:
+        self._follower = Follower(config, topics, cluster=CLUSTER, on_revoked=self._on_revoked)
+        self._commit_at_s = 0.0
+
+    def consume(self, num_messages: int, timeout: float, /) -> object:
+        """Process up to so many records that are there, and commit now and then."""
+        self._follower.consume(num_messages, timeout)
+        now_s = time.monotonic()
+        if now_s >= self._commit_at_s:
+            self._commit_at_s = now_s + _COMMIT_EVERY_S
+            with suppress(NotOwnedError):
+                self._follower.commit()
+        return None
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._follower.close()
+
+    def _on_revoked(self, _partitions: object) -> None:
+        # Refused if the group has gone on without this member; whoever reads them now starts at the commit before.
+        with suppress(NotOwnedError, KafkaException):
+            self._follower.commit(asynchronous=False)
+
+
+class Pace:
+    """How many records a member of some speed has time for."""
+
+    def __init__(self, speed: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """Of `speed` records/s."""
+        self._speed = speed
+        self._clock = clock
+        self._last_s = clock()
+        self._left = 0.0
+
+    def due(self) -> int:
+        """Records since it was asked before. Time that was not used is gone, but for what a busy machine takes."""
+        now_s = self._clock()
+        due = self._left + self._speed * min(now_s - self._last_s, _CATCHES_UP_S)
+        self._last_s, self._left = now_s, due % 1
+        return int(due)
+
+
+def main(bootstrap: str, scene: str) -> None:
+    """Run all members of the scene's only group."""
+    played = Scene.from_json(scene)
+    (group,) = played.groups
+    stop = stop_with_parent()
+    with ThreadPoolExecutor(len(group.speeds)) as pool:
+        members = [
+            pool.submit(_consume, bootstrap, played, number, stop) for number in range(len(group.speeds))
+        ]
+    for member in members:
+        member.result()
+
+
+def _consume(bootstrap: str, scene: Scene, number: int, stop: Event) -> None:
+    (group,) = scene.groups
+    member = _member(bootstrap, scene, group, number)
+    pace = Pace(group.speeds[number])
+    try:
+        while not stop.wait(_ROUND_S):
+            member.consume(max(1, pace.due()), 0)
+    finally:
+        member.close()
+
+
+def _member(bootstrap: str, scene: Scene, group: Group, number: int) -> Member:
+    config = properties(bootstrap, group, number)
+    if group.follows:
+        return Following(config, group.topics)
+    consumer = Consumer(config)
+    if group.subscribes:
+        consumer.subscribe(list(group.topics))
+    else:
+        taken = [topic for topic in scene.topics if topic.name in group.topics]
+        consumer.assign([TopicPartition(topic.name, p) for topic in taken for p in range(topic.partitions)])
+    return consumer
+
+
+def properties(bootstrap: str, group: Group, number: int) -> dict[str, Any]:
+    """What member `number` of the group makes its client from."""
+    name = f"{group.group_id}-{number + 1}"
+    return {
+        "bootstrap.servers": bootstrap,
+        "group.id": group.group_id,
+        "client.id": name,
+        "auto.offset.reset": "earliest",
+        # What is fetched ahead only takes memory here.
+        "queued.min.messages": 1000,
+        **({"enable.auto.commit": False} if group.follows else {"auto.commit.interval.ms": 1000}),
+        **({"group.instance.id": name} if group.is_static else {}),
+        **group.properties,
+    }
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

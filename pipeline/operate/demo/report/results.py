@@ -1,0 +1,81 @@
+"""What became of each group, with and without following, as figures and as a table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.operate.demo.report.timeline import GroupCourse
+
+HEADINGS = (
+    "GROUP",
+    "FOLLOWS",
+    "LAG AT START",
+    "LAG NOW",
+    "MOST LAG",
+    "DRAINED AFTER",
+    "PARTITIONS MOVED",
+)
+_NAMES = 2
+"""Columns of text, before those of figures."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupResult:
+    """One group; lag in records."""
+
+    group_id: str
+    follows: bool
+    lag_at_start: int
+    """When the stream first saw it."""
+    lag_at_end: int
+    most_lag: int
+    was_behind: bool
+    drained_s: float | None
+    """Seconds until what it was behind was made up for (`timeline.DRAINED_WITHIN_S`); None when it was not."""
+    moves: int
+    """Partitions that changed hands by plans."""
+
+
+def result_of(course: GroupCourse) -> GroupResult:
+    """What the course of a group has come to."""
+    lags = [point.lag for point in course.points]
+    return GroupResult(
+        group_id=course.group_id,
+        follows=course.follows,
+        lag_at_start=lags[0],
+        lag_at_end=lags[-1],
+        most_lag=max(lags),
+        was_behind=course.was_behind,
+        drained_s=None if course.drained_s is None else round(course.drained_s, 1),
+        moves=len(course.moves_at_s),
+    )
+
+
+def cells(result: GroupResult) -> tuple[str, ...]:
+    """A line of the table, under `HEADINGS`."""
+    return (
+        result.group_id,
+        "yes" if result.follows else "no",
+        *(f"{lag:,}" for lag in (result.lag_at_start, result.lag_at_end, result.most_lag)),
+        _drained(result),
+        str(result.moves) if result.follows else "-",
+    )
+
+
+def _drained(result: GroupResult) -> str:
+    if result.drained_s is not None:
+        return f"{result.drained_s:.0f} s"
+    return "not drained" if result.was_behind else "never behind"
+
+
+def results_table(results: Sequence[GroupResult]) -> list[str]:
+    """The table as lines of text."""
+    rows = [HEADINGS, *map(cells, results)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(_aligned(row, widths)) for row in rows]
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    return [
+        cell.ljust(width) if place < _NAMES else cell.rjust(width)
+        for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]

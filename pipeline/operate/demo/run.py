@@ -1,0 +1,196 @@
+"""The demo from beginning to end."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from datetime import datetime, timezone
+from queue import Empty, SimpleQueue
+from threading import Event
+from typing import Protocol
+
+from rich.console import Console
+
+from pipeline.config.load import load
+from pipeline.errors import BrokerUnavailableError
+from pipeline.local.embedded.broker import EmbeddedBroker
+from pipeline.local.embedded.config import KAFKA
+from pipeline.local.jars import resolve, resolve_for_spark
+from pipeline.operate.demo import interruption
+from pipeline.operate.demo.background import in_background
+from pipeline.operate.demo.engine import Engine
+from pipeline.operate.demo.folder import TEMPLATE, Folder
+from pipeline.operate.demo.moves import Move, MovesReader
+from pipeline.operate.demo.processes.launcher import Crew, create_stream_topics
+from pipeline.operate.demo.report import plot
+from pipeline.operate.demo.report.summary import Summary, summarise
+from pipeline.operate.demo.report.timeline import Course
+from pipeline.operate.demo.scenario import BESIDE, TWINS, Scene
+from pipeline.operate.demo.snapshot import Snapshot, read_snapshot
+from pipeline.operate.demo.views.lines import Lines
+from pipeline.operate.demo.views.live import Screen
+from pipeline.run.query import Report
+from pipeline.run.session import PACKAGES
+from pipeline.tables.reading import Tables
+
+_LOOK_EVERY_S = 0.2
+_BROKER = {
+    # A task of each batch reads each of them.
+    "offsets.topic.num.partitions": "4",
+    # Members that come at the same time join one generation instead of one each.
+    "group.initial.rebalance.delay.ms": "1000",
+}
+
+_ALL = Scene(topics=(*TWINS.topics, *BESIDE.topics), groups=(*TWINS.groups, *BESIDE.groups))
+
+
+class View(Protocol):
+    """What shows the demo."""
+
+    def phase(self, text: str) -> AbstractContextManager[None]:
+        """Show that something that takes time is being done, while the body runs."""
+
+    def open(self) -> AbstractContextManager[None]:
+        """Get ready for batches, while the body runs."""
+
+    def show(self, report: Report, snapshot: Snapshot) -> None:
+        """One finished batch."""
+
+    def show_moves(self, moves: Sequence[Move]) -> None:
+        """Partitions that have just changed hands, at least one."""
+
+
+class Show:
+    """One run of the demo in its folder."""
+
+    def __init__(self, folder: Folder, console: Console, *, seconds: float | None) -> None:
+        """Start nothing.
+
+        Args:
+            folder: Where everything goes; empty.
+            console: Where the view is drawn.
+            seconds: How long to go on after the first batch; None is until Ctrl-C.
+        """
+        self._folder = folder
+        self._console = console
+        self._seconds = seconds
+        self._tables = Tables(str(folder.tables))
+        self._bootstrap = ""
+        self._plans_until: datetime | None = None
+        self._batch_seconds: list[float] = []
+        self._course = Course(_ALL, began_at=datetime.now(tz=timezone.utc))
+        self._view: View = (
+            Screen(console, tables=folder.tables, log=folder.log) if console.is_terminal else Lines(console)
+        )
+
+    def run(self) -> Summary:
+        """Start everything, watch, end everything, and sum up.
+
+        Raises:
+            PipelineError: Something could not be started, or ended by itself.
+        """
+        resolve(KAFKA, report=self._console.print)
+        jars = tuple(str(jar) for jar in resolve_for_spark(PACKAGES, report=self._console.print))
+        with interruption.heard(self._console.show_cursor) as asked, ExitStack() as cleanup:
+            broker = EmbeddedBroker(data_dir=self._folder.broker, properties=_BROKER)
+            cleanup.callback(broker.close)
+            engine = Engine(load(TEMPLATE).spark, jars=jars)
+            cleanup.callback(engine.close)
+            if self._has_started(broker, engine, asked):
+                self._play(broker, engine, asked, cleanup)
+            with self._view.phase("ending"):
+                cleanup.close()
+        return self._sum_up()
+
+    def _has_started(self, broker: EmbeddedBroker, engine: Engine, asked: Event) -> bool:
+        """Whether Kafka and Spark run, rather than that the end was asked for meanwhile."""
+        with self._view.phase("starting Kafka and Spark (about 15 s)"):
+            for one in (in_background(broker.start), engine.session):
+                while not one.done() and not asked.wait(_LOOK_EVERY_S):
+                    pass
+                if one.done():
+                    one.result()
+        return not asked.is_set()
+
+    def _play(self, broker: EmbeddedBroker, engine: Engine, asked: Event, cleanup: ExitStack) -> None:
+        with self._view.phase("creating topics, starting producer and consumers"):
+            self._bootstrap = broker.bootstrap_servers
+            self._folder.write_config(self._bootstrap)
+            config = load(self._folder.config)
+            create_stream_topics(self._bootstrap, config)
+            moves = cleanup.enter_context(closing(MovesReader(self._bootstrap, config.control.acks_topic)))
+            stage = cleanup.enter_context(ExitStack())
+            crews = [stage.enter_context(Crew(self._bootstrap, BESIDE))]
+        reports: SimpleQueue[Report] = SimpleQueue()
+
+        def on_batch(report: Report) -> None:
+            # Here, as the batch during which the end comes is never shown.
+            self._batch_seconds.append(report.seconds)
+            reports.put(report)
+
+        engine.run(config, on_batch=on_batch)
+        # Before anybody leaves the stage, so that the tables show them at work.
+        cleanup.callback(engine.stop)
+
+        def meanwhile() -> None:
+            self._show_moves(moves)
+            engine.check()
+            for crew in crews:
+                crew.check()
+            if broker.pid is None:
+                raise BrokerUnavailableError(
+                    f"the broker ended by itself; see {self._folder.broker}/server.log"
+                )
+
+        with self._view.phase("running the first batch (about 20 s)"):
+            report = _next(reports, asked, meanwhile, until_s=math.inf)
+        if report is None:
+            return
+        with self._view.phase("starting groups that follow, and their twins that do not"):
+            crews.append(stage.enter_context(Crew(self._bootstrap, TWINS)))
+            self._course = Course(_ALL, began_at=datetime.now(tz=timezone.utc))
+        until_s = time.monotonic() + (math.inf if self._seconds is None else self._seconds)
+        with self._view.open():
+            while report:
+                self._show(report)
+                report = _next(reports, asked, meanwhile, until_s=until_s)
+
+    def _show_moves(self, reader: MovesReader) -> None:
+        moves = reader.read()
+        if moves:
+            self._course.moved(moves)
+            self._view.show_moves(moves)
+
+    def _show(self, report: Report) -> None:
+        snapshot = read_snapshot(self._tables, plans_after=self._plans_until)
+        self._plans_until = max((plan.created_at for plan in snapshot.plans), default=self._plans_until)
+        self._course.saw(snapshot)
+        self._view.show(report, snapshot)
+
+    def _sum_up(self) -> Summary:
+        final = Snapshot(groups=(), plans=(), seen_at=None)
+        if self._batch_seconds:
+            final = read_snapshot(self._tables, plans_after=None)
+        self._course.saw(final)
+        courses = self._course.groups()
+        if courses:
+            plot.write(self._folder.plot, courses, TWINS)
+        return summarise(
+            self._batch_seconds,
+            final,
+            courses,
+            folder=self._folder,
+            control_topic=load(TEMPLATE).control.topic,
+            bootstrap=self._bootstrap,
+        )
+
+
+def _next(
+    reports: "SimpleQueue[Report]", asked: Event, meanwhile: Callable[[], None], *, until_s: float
+) -> Report | None:
+    """The next batch; None when the end was asked for or the time is up. `meanwhile` is done several times a second."""
+    while not asked.is_set() and time.monotonic() < until_s:
+        meanwhile()
+        with suppress(Empty):
+            return reports.get(timeout=_LOOK_EVERY_S)
+    return None

@@ -1,0 +1,223 @@
+"""What the tables say after a batch, as the views show it; read without Spark, as anyone else would."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow.compute as pc
+
+from pipeline.tables.reading import Tables
+
+Row = Mapping[str, Any]
+
+_LAG = (
+    "group_id",
+    "topic",
+    "partition",
+    "lag",
+    "committed_offset",
+    "log_start_offset",
+    "log_end_offset",
+    "lag_seconds",
+    "lag_seconds_is_lower_bound",
+    "arrival_rate",
+    "drain_rate",
+    "status",
+    "member_id",
+    "client_id",
+    "updated_at",
+)
+_GROUPS = ("group_id", "group_type", "assignor", "members")
+_PLANS = (
+    "group_id",
+    "created_at",
+    "decision",
+    "reason",
+    "epoch",
+    "moves",
+    "drain_s_before",
+    "drain_s_after",
+    "drain_s_bound",
+)
+_WORST_FIRST = ("EXPIRED", "STOP", "STALL", "REWIND", "WARN", "NOT_COMMITTED", "UNKNOWN", "OK")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What one member of a group has to do; partitions without a known owner are a share of their own."""
+
+    client_id: str | None
+    """None where the owner is not known."""
+    partitions: int
+    lag: int
+    """Records, over the partitions whose lag is known."""
+    unread: int
+    """The same, and all of the partitions without a commit: the demo's groups begin where a log begins."""
+    lag_seconds: float | None
+    """Of the partition that is furthest behind; None when that is not known of one that has lag."""
+    arrival_rate: float
+    """Records/s."""
+    drain_rate: float
+    """Records/s."""
+    status: str
+    """The worst of its partitions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupView:
+    """One group."""
+
+    group_id: str
+    group_type: str | None
+    assignor: str | None
+    shares: tuple[Share, ...]
+    """By client id; the share of nobody last."""
+
+    @property
+    def lag(self) -> int:
+        """Records."""
+        return sum(share.lag for share in self.shares)
+
+    @property
+    def unread(self) -> int:
+        """Records."""
+        return sum(share.unread for share in self.shares)
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """Of the partition that is furthest behind; None when that is not known."""
+        behind = [share.lag_seconds for share in self.shares if share.partitions]
+        known = [one for one in behind if one is not None]
+        return max(known) if known and len(known) == len(behind) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One row of `recommendations`."""
+
+    group_id: str
+    created_at: datetime
+    decision: str
+    reason: str | None
+    epoch: int | None
+    moves: int
+    drain_s_before: float | None
+    drain_s_after: float | None
+    drain_s_bound: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All groups, sorted by id, and the plans made since the snapshot before."""
+
+    groups: tuple[GroupView, ...]
+    plans: tuple[Plan, ...]
+    """Oldest first."""
+    seen_at: datetime | None
+    """Time of the batch that wrote it; None before the first."""
+
+    @property
+    def lag(self) -> int:
+        """Records."""
+        return sum(group.lag for group in self.groups)
+
+    @property
+    def partitions(self) -> int:
+        """Counted once for each group that reads them."""
+        return sum(share.partitions for group in self.groups for share in group.shares)
+
+
+def read_snapshot(tables: Tables, *, plans_after: datetime | None) -> Snapshot:
+    """The newest state, with the plans made later than `plans_after` (all when it is None).
+
+    Raises:
+        StoreError: A table cannot be read.
+    """
+    lags = tables.read("partition_lag", columns=_LAG).to_pylist()
+    groups = tables.read("consumer_groups", columns=_GROUPS).to_pylist()
+    later = None if plans_after is None else pc.field("created_at") > plans_after
+    plans = tables.read("recommendations", columns=_PLANS, where=later).to_pylist()
+    seen_at = max((row["updated_at"] for row in lags), default=None)
+    return Snapshot(groups=_groups(groups, lags), plans=_plans(plans), seen_at=seen_at)
+
+
+def as_one(group: GroupView) -> Share:
+    """All shares of a group as one, whose name says how many members there are."""
+    members = sum(share.client_id is not None for share in group.shares)
+    return Share(
+        client_id=f"{members} member{'' if members == 1 else 's'}" if members else None,
+        partitions=sum(share.partitions for share in group.shares),
+        lag=group.lag,
+        unread=group.unread,
+        lag_seconds=group.lag_seconds,
+        arrival_rate=sum(share.arrival_rate for share in group.shares),
+        drain_rate=sum(share.drain_rate for share in group.shares),
+        status=min((share.status for share in group.shares), key=_badness, default="OK"),
+    )
+
+
+def _groups(groups: Sequence[Row], lags: Sequence[Row]) -> tuple[GroupView, ...]:
+    known = {row["group_id"]: row for row in groups}
+    by_group: dict[str, list[Row]] = defaultdict(list)
+    for row in lags:
+        by_group[row["group_id"]].append(row)
+    return tuple(
+        GroupView(
+            group_id=group_id,
+            group_type=known.get(group_id, {}).get("group_type"),
+            assignor=known.get(group_id, {}).get("assignor"),
+            shares=_shares(known.get(group_id, {}).get("members") or (), by_group[group_id]),
+        )
+        for group_id in sorted({*known, *by_group})
+    )
+
+
+def _shares(members: Sequence[Row], lags: Sequence[Row]) -> tuple[Share, ...]:
+    names = {member["member_id"]: member["client_id"] for member in members}
+    names |= {row["member_id"]: row["client_id"] for row in lags}
+    by_member: dict[str | None, list[Row]] = {member_id: [] for member_id in names}
+    for row in lags:
+        by_member[row["member_id"]].append(row)
+    order = sorted(names, key=lambda one: (one is None, names[one] or "", one or ""))
+    return tuple(_share(names[member_id], by_member[member_id]) for member_id in order)
+
+
+def _share(client_id: str | None, rows: Sequence[Row]) -> Share:
+    return Share(
+        client_id=client_id,
+        partitions=len(rows),
+        lag=sum(_known(rows, "lag")),
+        unread=sum(map(_unread, rows)),
+        lag_seconds=_behind(rows),
+        arrival_rate=sum(_known(rows, "arrival_rate")),
+        drain_rate=sum(_known(rows, "drain_rate")),
+        status=min((row["status"] for row in rows), key=_badness, default="OK"),
+    )
+
+
+def _unread(row: Row) -> int:
+    if row["committed_offset"] is None and row["log_end_offset"] is not None:
+        return int(row["log_end_offset"] - (row["log_start_offset"] or 0))
+    return int(row["lag"] or 0)
+
+
+def _behind(rows: Sequence[Row]) -> float | None:
+    """Seconds. A lower bound, as everything has at first that was there before it was looked at, is not known."""
+    if any(row["lag_seconds"] is None or row["lag_seconds_is_lower_bound"] for row in rows):
+        return None
+    return max((row["lag_seconds"] for row in rows), default=0.0)
+
+
+def _known(rows: Iterable[Row], name: str) -> list[Any]:
+    return [row[name] for row in rows if row[name] is not None]
+
+
+def _badness(status: str) -> tuple[int, str]:
+    return (_WORST_FIRST.index(status) if status in _WORST_FIRST else len(_WORST_FIRST), status)
+
+
+def _plans(rows: Sequence[Row]) -> tuple[Plan, ...]:
+    plans = [Plan(**{**row, "moves": len(row["moves"] or ())}) for row in rows]
+    return tuple(sorted(plans, key=lambda plan: (plan.created_at, plan.group_id)))

@@ -1,0 +1,143 @@
+"""The view on a terminal: one screen, redrawn in place."""
+
+import statistics
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from pipeline.operate.demo.moves import Move
+from pipeline.operate.demo.snapshot import Plan, Snapshot
+from pipeline.operate.demo.views.live_tables import (
+    Entry,
+    entry_of_moves,
+    entry_of_plan,
+    entry_table,
+    lag_table,
+)
+from pipeline.run.query import Report
+
+_REDRAWS_PER_S = 4
+_BATCHES_FOR_MEDIAN = 50
+_HEADINGS = 5
+"""Lines beside those of the groups and of the newest plans."""
+_MARKED_S = 30.0
+"""How long a member shows what it was given or gave."""
+
+
+class Screen:
+    """Shows the newest snapshot; phases before the first are lines with a spinner."""
+
+    def __init__(self, console: Console, *, tables: Path, log: Path) -> None:
+        """Draw on `console`."""
+        self._console = console
+        self._tables = tables
+        self._log = log
+        self._report: Report | None = None
+        self._snapshot = Snapshot(groups=(), plans=(), seen_at=None)
+        self._seconds: deque[float] = deque(maxlen=_BATCHES_FOR_MEDIAN)
+        self._published = 0
+        self._newest: dict[str, Entry] = {}
+        self._earlier: deque[Entry] = deque(maxlen=50)
+        self._marks: deque[tuple[float, Move]] = deque(maxlen=500)
+        self._begun_at_s = self._shown_at_s = time.monotonic()
+
+    @contextmanager
+    def phase(self, text: str) -> Iterator[None]:
+        """A spinner while the body runs, then how long it took."""
+        begun = time.monotonic()
+        with self._console.status(f"{text} …"):
+            yield
+        took = time.monotonic() - begun
+        self._console.print(Text.assemble(("✓ ", "green"), text, (f"  {took:.1f} s", "dim")))
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Take the whole screen while the body runs; afterwards the terminal is as it was."""
+        self._begun_at_s = time.monotonic()
+        with Live(
+            console=self._console,
+            get_renderable=self.draw,
+            screen=True,
+            refresh_per_second=_REDRAWS_PER_S,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        ):
+            yield
+
+    def show(self, report: Report, snapshot: Snapshot) -> None:
+        """One finished batch."""
+        self._seconds.append(report.seconds)
+        self._published += report.published
+        for plan in snapshot.plans:
+            self._show_plan(plan)
+        self._report, self._snapshot, self._shown_at_s = report, snapshot, time.monotonic()
+
+    def show_moves(self, moves: Sequence[Move]) -> None:
+        """Partitions that have just changed hands: marked at the members, and one line for each group."""
+        now_s = time.monotonic()
+        self._marks += [(now_s, move) for move in moves]
+        for group_id in dict.fromkeys(move.group_id for move in moves):
+            self._earlier.append(entry_of_moves([move for move in moves if move.group_id == group_id]))
+
+    def _show_plan(self, plan: Plan) -> None:
+        entry = entry_of_plan(plan)
+        self._newest[plan.group_id] = entry
+        if plan.decision in ("publish", "dry_run"):
+            self._earlier.append(entry)
+
+    def draw(self) -> RenderableType:
+        """The screen as of now, for a terminal of the size that the console has now."""
+        if self._report is None:
+            return Text("no batch yet")
+        newest = [self._newest[name] for name in sorted(self._newest)]
+        groups = self._snapshot.groups
+        free = self._console.height - len(newest) - _HEADINGS
+        members = sum(len(group.shares) for group in groups)
+        folded = members > free
+        room = max(0, free - (len(groups) if folded else members) - 2)
+        earlier = [entry for entry in reversed(self._earlier) if entry not in newest][:room]
+        return Group(
+            self._headline(self._report),
+            lag_table(groups, gained=self._gained(), folded=folded),
+            Text(),
+            entry_table(newest, earlier),
+            *self._footer(),
+        )
+
+    def _gained(self) -> Counter[str]:
+        """By client id, how many partitions it has been given lately, less those it gave."""
+        gained: Counter[str] = Counter()
+        for at_s, move in self._marks:
+            if time.monotonic() - at_s < _MARKED_S:
+                gained.update({move.taker: 1})
+                gained.subtract({move.giver: 1})
+        return gained
+
+    def _headline(self, report: Report) -> Text:
+        ran = int(time.monotonic() - self._begun_at_s)
+        return _line(
+            ("lagwise demo ", "bold"),
+            (f"{ran // 60}:{ran % 60:02d}  ", "dim"),
+            f"batch {report.batch_id} took {report.seconds:.1f} s ",
+            (f"(median {statistics.median(self._seconds):.1f})", "dim"),
+            f"  lag {self._snapshot.lag:,}  published {self._published}",
+        )
+
+    def _footer(self) -> tuple[Text, Text]:
+        age = time.monotonic() - self._shown_at_s
+        return (
+            _line(("tables ", "dim"), str(self._tables), ("  log ", "dim"), str(self._log)),
+            _line((f"seen {age:.0f} s ago · Ctrl-C ends · elsewhere try: lagwise lag --top 10", "dim")),
+        )
+
+
+def _line(*parts: str | tuple[str, str]) -> Text:
+    text = Text.assemble(*parts)
+    text.no_wrap, text.overflow = True, "ellipsis"
+    return text

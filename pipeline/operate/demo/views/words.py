@@ -1,0 +1,37 @@
+"""How figures and plans read in the demo."""
+
+from pipeline.operate.demo.moves import Move
+from pipeline.operate.demo.snapshot import Plan
+
+_UNITS = (("h", 3600), ("min", 60))
+
+
+def seconds(value: float | None) -> str:
+    """Seconds in two or three digits; null is never."""
+    if value is None:
+        return "never"
+    for unit, size in _UNITS:
+        if value >= 2 * size:
+            return f"{value / size:.0f} {unit}"
+    return f"{value:.0f} s"
+
+
+def verdict(plan: Plan) -> str:
+    """What was decided, with the epoch where there is one."""
+    return plan.decision if plan.epoch is None else f"{plan.decision} epoch {plan.epoch}"
+
+
+def grounds(plan: Plan) -> str:
+    """Why: the reason, or what the plan promises."""
+    if plan.decision not in ("publish", "dry_run"):
+        return plan.reason or ""
+    moves = "1 move" if plan.moves == 1 else f"{plan.moves} moves"
+    if plan.drain_s_bound is None:
+        return f"{moves}, drain time not known"
+    before, after, bound = map(seconds, (plan.drain_s_before, plan.drain_s_after, plan.drain_s_bound))
+    return f"{moves}, drain {before} → {after} (best {bound})"
+
+
+def handed_over(move: Move) -> str:
+    """Which partition went from whom to whom."""
+    return f"{move.topic}-{move.partition} {move.giver} → {move.taker}"

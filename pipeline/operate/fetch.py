@@ -1,0 +1,27 @@
+"""Fetch every jar that a run will need, so that nothing is downloaded later: `python -m pipeline.operate.fetch`."""
+
+import sys
+
+from pipeline.errors import MissingDependencyError
+from pipeline.local.embedded.config import KAFKA
+from pipeline.local.jars import resolve, resolve_for_spark
+from pipeline.run.session import PACKAGES
+
+
+def main() -> int:
+    """Fetch; the exit status."""
+    try:
+        resolve_for_spark(PACKAGES, report=_say)
+        resolve(KAFKA, report=_say)
+    except MissingDependencyError as error:
+        _say(str(error))
+        return 1
+    return 0
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,253 @@
+"""Plan: each group's partitions and members to one row of `recommendations`, on the executors.
+
+A group is one Arrow table of partitions and one of a single row with everything else; the decision is
+`pipeline.planning.decide.decide`, and this module only brings tables to it and back.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from assignor.protocol.migration import Migration
+from pipeline.config.model import GuardsConfig, PlanConfig
+from pipeline.planning.decide import decide
+from pipeline.planning.facts import Decision, Published, Rules
+from pipeline.planning.guards import Guards
+from pipeline.planning.rows_in import group_facts, partition_facts, published
+from pipeline.planning.rows_out import to_row
+from pipeline.planning.state import from_json
+from pipeline.tables.schemas import RECOMMENDATIONS
+
+_ROW = t.StructType([field for field in RECOMMENDATIONS if field.name != "cluster"])
+_ARROW = to_arrow_schema(_ROW)
+
+_DECIDED = (
+    "group_id string, last_epoch long, last_target string, last_base string, last_valid_ms long, "
+    "last_state string"
+)
+_LATELY = timedelta(hours=1)
+_GROUP = ("group_type", "state", "protocol_type", "assignor", "generation", "members", "offsets_partition")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSettings:
+    """What decisions depend on, beside the tables."""
+
+    cluster: str
+    config: PlanConfig
+    max_record_bytes: int
+    at_ms: int
+    """Clock of the batch."""
+    batch_id: int
+    behind: tuple[int, ...]
+    """Partitions of the offsets topic whose groups are provisional."""
+    provisional_reason: str | None
+    held: str | None = None
+    """Why no group may have a plan now; None when they may."""
+    only: tuple[str, ...] | None = None
+    """Groups to decide about; None for all."""
+    migration: Migration = "unknown"
+    """Whether the brokers would migrate classic groups online."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """This batch's version of the tables that decisions depend on."""
+
+    groups: DataFrame
+    """`schemas.CONSUMER_GROUPS`."""
+    lags: DataFrame
+    """`schemas.PARTITION_LAG`."""
+    topic_offsets: DataFrame
+    """`schemas.TOPIC_OFFSETS`."""
+    talk: DataFrame | None
+    """`fold.control_messages.talk_of_groups`; None when nobody has said anything."""
+
+    def only(self, group_ids: tuple[str, ...]) -> "Stored":
+        """The same tables, less the rows of other groups."""
+        wanted = F.col("group_id").isin(*group_ids)
+        return replace(self, groups=self.groups.where(wanted), lags=self.lags.where(wanted))
+
+
+def make_plans(
+    stored: Stored,
+    settings: PlanSettings,
+    plans: Mapping[str, Published],
+    states: Mapping[str, str],
+) -> DataFrame:
+    """One row of `schemas.RECOMMENDATIONS` for each group that has members or commits.
+
+    Args:
+        stored: The tables.
+        settings: See `PlanSettings`.
+        plans: Newest published plan of each group.
+        states: Column `state` of each group's newest row.
+    """
+    if settings.only is not None:
+        stored = stored.only(settings.only)
+    everything = (
+        stored.lags.groupBy("group_id")
+        .agg(F.min("offsets_partition").alias("commits_partition"))
+        .join(stored.groups.select("group_id", *_GROUP), on="group_id", how="full_outer")
+        .join(_known(stored.groups.sparkSession, plans, states, stored.talk), on="group_id", how="left")
+    )
+    partitions = _partitions(stored.groups, stored.lags, stored.topic_offsets)
+    return (
+        partitions.groupBy("group_id")
+        .cogroup(everything.groupBy("group_id"))
+        .applyInArrow(_planner(settings), schema=_ROW)
+    )
+
+
+def learn_states(recommendations: DataFrame, *, cluster: str, interval_s: int) -> dict[str, str]:
+    """Column `state` of the newest row of each group; for a driver that starts.
+
+    Args:
+        recommendations: The table.
+        cluster: Whose groups.
+        interval_s: Time between two evaluations of all groups.
+    """
+    own = recommendations.where(F.col("cluster") == cluster)
+    newest = own.agg(F.max("created_at")).collect()[0][0]
+    if newest is None:
+        return {}
+    # Every group that is there has a row for every evaluation: to go back some is enough, and a month is much to read.
+    since = newest - max(_LATELY, timedelta(seconds=2 * interval_s))
+    lately = own.where(F.col("created_at") >= since)
+    return states_of(lately.groupBy("group_id").agg(F.max_by("state", "created_at").alias("state")).collect())
+
+
+def states_of(rows: list[Row]) -> dict[str, str]:
+    """Column `state` by group, of rows that have one."""
+    return {row["group_id"]: row["state"] for row in rows if row["state"]}
+
+
+def rebalanced(states: Mapping[str, str], generations: Mapping[str, int | None]) -> tuple[str, ...]:
+    """Groups that have taken a plan and are in another generation than it was made for.
+
+    Args:
+        states: See `make_plans`.
+        generations: By group, of those that have new records.
+    """
+    return tuple(
+        sorted(group for group, generation in generations.items() if _waits(states.get(group), generation))
+    )
+
+
+def _waits(state: str | None, generation: int | None) -> bool:
+    plan = from_json(state).plan
+    return plan is not None and plan.is_restored and generation not in {None, plan.base_generation}
+
+
+def _known(
+    spark: SparkSession, plans: Mapping[str, Published], states: Mapping[str, str], talk: DataFrame | None
+) -> DataFrame:
+    """One row per group with what was decided before, and what its members and operators say."""
+    rows = [
+        (group, *(_fields(plans[group]) if group in plans else (None,) * 4), states.get(group))
+        for group in sorted(plans.keys() | states.keys())
+    ]
+    decided = spark.createDataFrame(rows, _DECIDED)
+    return decided if talk is None else decided.join(talk, on="group_id", how="full_outer")
+
+
+def _fields(plan: Published) -> tuple[int, str, str, int]:
+    return plan.epoch, plan.target_hash, plan.base_hash, plan.valid_until_ms
+
+
+def _partitions(groups: DataFrame, lags: DataFrame, topic_offsets: DataFrame) -> DataFrame:
+    """Each group's subscribed partitions, as far as they exist, with what is known of each."""
+    subscribed = groups.select(
+        "group_id", F.explode(F.array_distinct(F.flatten("members.topics"))).alias("topic")
+    )
+    existing = topic_offsets.where("deleted_at is null").select(
+        "topic", "partition", "log_start_offset", "log_end_offset", "observed_at", "arrival_rate", "error"
+    )
+    commits = lags.select(
+        *("group_id", "topic", "partition", "committed_offset", "drain_rate", "lag_seconds"),
+        # Partitions of topics that are gone are not among the existing ones.
+        F.expr("committed_offset is not null and lag is null").alias("is_incomparable"),
+    )
+    return subscribed.join(existing, on="topic", how="inner").join(
+        commits, on=["group_id", "topic", "partition"], how="left"
+    )
+
+
+def _planner(settings: PlanSettings) -> Any:
+    """The function for `cogroup().applyInArrow`; unhinted, so that Spark takes it for the form with tables."""
+
+    def plan(partitions, group):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - see above
+        row = group.to_pylist()[0]
+        decision = _decide(row, partitions, settings)
+        return pa.Table.from_pylist(
+            [to_row(row["group_id"], decision, at_ms=settings.at_ms, batch_id=settings.batch_id)],
+            schema=_ARROW,
+        )
+
+    return plan
+
+
+def _decide(row: Mapping[str, Any], partitions: pa.Table, settings: PlanSettings) -> Decision:
+    rules = _rules(row["group_id"], settings)
+    try:
+        return decide(
+            group_facts(
+                row,
+                cluster=settings.cluster,
+                behind=settings.behind,
+                provisional_reason=settings.provisional_reason,
+                held=settings.held,
+            ),
+            partition_facts(partitions),
+            rules,
+            published(row),
+            from_json(row["last_state"]),
+            now_ms=settings.at_ms,
+        )
+    except Exception as error:  # noqa: BLE001 - a fault that one group brings to light must not stop all others
+        reason = f"planning failed, please report it: {type(error).__name__}: {error}"
+        return Decision(
+            decided="abstain", reason=reason, strategy=rules.strategy, state=from_json(row.get("last_state"))
+        )
+
+
+def _rules(group_id: str, settings: PlanSettings) -> Rules:
+    config = settings.config
+    own = config.for_group(group_id)
+    return Rules(
+        cluster=settings.cluster,
+        strategy=own.strategy,
+        options=own.options,
+        auto_offset_reset=own.auto_offset_reset,
+        exclude=own.exclude,
+        dry_run=own.dry_run,
+        max_staleness_ms=config.max_staleness_s * 1000,
+        valid_for_ms=config.valid_for_s * 1000,
+        max_record_bytes=settings.max_record_bytes,
+        guards=_limits(own.guards),
+        migration=settings.migration,
+    )
+
+
+def _limits(guards: GuardsConfig) -> Guards:
+    """The guards as a decision takes them, in milliseconds."""
+    return Guards(
+        min_improvement=guards.min_improvement,
+        confirmations=guards.confirmations,
+        settle_ms=guards.settle_s * 1000,
+        min_lag=guards.min_lag,
+        min_lag_age_ms=guards.min_lag_age_s * 1000,
+        cooldown_ms=guards.cooldown_s * 1000,
+        cooldown_max_ms=guards.cooldown_max_s * 1000,
+        moves_share=guards.moves_share,
+        partition_rest_ms=guards.partition_rest_s * 1000,
+        partition_moves_per_day=guards.partition_moves_per_day,
+        pin=guards.pin,
+    )

@@ -1,0 +1,4 @@
+"""The outbox: what a batch wrote into `recommendations`, to the compacted control topic.
+
+Imports `planning` and `kafka.errors`. Start with `outbox`.
+"""

@@ -1,0 +1,294 @@
+"""Publish: what a batch wrote into `recommendations`, read back, to the compacted control topic.
+
+The table is the outbox: a batch that runs again sends the same bytes under the same epoch. The producer is
+transactional under one id per cluster, so the broker itself fences a driver that has been replaced, and
+readers see all plans of a batch or none.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from assignor.errors import DecodeError
+from assignor.protocol import control
+from pipeline.errors import BrokerUnavailableError, FencedError, PublishError, TopicMissingError
+from pipeline.kafka.errors import explained, trouble, unusable
+from pipeline.planning.facts import Published
+
+log = logging.getLogger(__name__)
+
+_FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001 - public constant
+_ATTEMPTS = 3
+_TRY_EVERY_S = 30.0
+# Of the epochs that fit a column there is always a next one. A larger number is not from any lagwise.
+_LARGEST_EPOCH = 2**62
+# It joins no group, and still asks for the coordinator of this one.
+_READER = "lagwise-control-reader"
+
+
+_Record: TypeAlias = tuple[str, int, str | None]
+"""Group, epoch and value of a control record; no value withdraws the plan."""
+
+
+class Publisher:
+    """One transactional producer for the life of the driver, and what is known to be published.
+
+    Where no plan can be sent, because the leader of the control topic or the transaction coordinator is away, the
+    stream goes on without plans; `unavailable` tries again now and then.
+    """
+
+    def __init__(self, properties: Mapping[str, str], *, topic: str, cluster: str, timeout_s: float) -> None:
+        """Nothing is contacted before `unavailable`."""
+        self.topic = topic
+        self.cluster = cluster
+        self.timeout_s = timeout_s
+        self.published: dict[str, Published] = {}
+        """Newest plan of each group."""
+        self._properties = dict(properties)
+        self._producer: Producer | None = None
+        self._why = ""
+        self._tried_at_s = -_TRY_EVERY_S
+
+    def unavailable(self, recommendations: DataFrame) -> str | None:
+        """Why no plan can be published now; None when one can.
+
+        The first call that succeeds fences the producer of an earlier driver, and finds the highest epochs.
+
+        Raises:
+            AccessRefusedError: This user may not use the transactional id, or read the topic.
+            TopicMissingError: The control topic is gone.
+        """
+        if self._producer is not None:
+            return None
+        if time.monotonic() - self._tried_at_s >= _TRY_EVERY_S:
+            self._tried_at_s = time.monotonic()
+            try:
+                self._connect(recommendations)
+            except TopicMissingError:
+                raise
+            except BrokerUnavailableError as error:
+                self._why = str(error)
+                log.warning("plans cannot be published now", extra={"error": self._why})
+        return None if self._producer is not None else f"plans cannot be published now: {self._why}"
+
+    def _connect(self, recommendations: DataFrame) -> None:
+        properties = _producer_properties(self._properties, self.cluster)
+        producer = Producer(properties, logger=log)
+        with explained(f"transactional id {properties['transactional.id']} cannot be used"):
+            producer.init_transactions(self.timeout_s)
+        unsent = self._learn(recommendations)
+        self._producer = producer
+        if unsent:
+            self._send(unsent)
+
+    def _learn(self, recommendations: DataFrame) -> list[_Record]:
+        """Find the highest epoch of each group: in the table and in the control topic, whichever is further.
+
+        Returns:
+            What is written down, still holds, and was never sent: the broker was away when its turn came.
+        """
+        newest = (
+            recommendations.where("decision = 'publish'")
+            .where(F.col("cluster") == self.cluster)
+            .groupBy("group_id")
+            .agg(
+                F.max_by(
+                    F.struct("epoch", "target_hash", "base_hash", "valid_until", "record"), "epoch"
+                ).alias("last")
+            )
+            .select(
+                "group_id",
+                "last.epoch",
+                "last.target_hash",
+                "last.base_hash",
+                F.unix_millis("last.valid_until"),
+                "last.record",
+            )
+        )
+        records: dict[str, str | None] = {}
+        for group_id, *plan, record in newest.collect():
+            self.published[group_id] = _published(*plan)
+            records[group_id] = record
+        sent = self._epochs_in_topic()
+        now_ms = time.time_ns() // 1_000_000
+        unsent: list[_Record] = []
+        for group_id in sorted(sent.keys() | self.published.keys()):
+            known, last = self.published.get(group_id), sent.get(group_id, 0)
+            if known is None or known.epoch < last:
+                # Published by a driver whose tables are gone: what readers hold is not what the table says, so a
+                # new plan is due.
+                self.published[group_id] = _published(last, "", "", 0)
+            elif known.epoch > last and (records[group_id] is None or known.valid_until_ms > now_ms):
+                unsent.append((group_id, known.epoch, records[group_id]))
+            elif known.epoch > last:
+                self.published[group_id] = _published(known.epoch, "", "", 0)
+        return unsent
+
+    def publish(self, decisions: list[Row]) -> int:
+        """Send one batch's plans in one transaction.
+
+        Args:
+            decisions: All of one batch, from `decisions_of`.
+
+        Returns:
+            Number of control records sent.
+
+        Raises:
+            FencedError: Another driver has taken over.
+            AccessRefusedError: This user may not write to the topic.
+            BrokerUnavailableError: The broker did not take the records. What the topic holds is read before the next.
+            PublishError: It never will: one is larger than the topic allows.
+        """
+        plans = [row for row in decisions if row["decision"] == "publish"]
+        if plans and self._producer is None:
+            # A batch that runs again, of a driver that cannot publish yet; a plan is due when it can.
+            raise BrokerUnavailableError(self._why or "the control topic was not read yet")
+        if plans:
+            self._send([(plan["group_id"], plan["epoch"], plan["record"]) for plan in plans])
+        for plan in plans:
+            self.published[plan["group_id"]] = _published(
+                plan["epoch"], plan["target_hash"], plan["base_hash"], plan["valid_until_ms"]
+            )
+        return len(plans)
+
+    def _send(self, records: list[_Record]) -> None:
+        try:
+            self._transact(records)
+        except KafkaException as failure:
+            error = failure.args[0]
+            if error.code() in _FENCED:
+                raise FencedError(
+                    f"another driver publishes for cluster {self.cluster} now: {error.str()}"
+                ) from failure
+            if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+                raise PublishError(
+                    f"control topic {self.topic} takes no record of {_largest(records)} bytes: raise its "
+                    "max.message.bytes, and lower control.max_record_bytes below it, then start again"
+                ) from failure
+            # The next producer begins by aborting what this one has left open.
+            self._producer = None
+            raise trouble(f"plans could not be published on topic {self.topic}", error) from failure
+
+    def _transact(self, records: list[_Record]) -> None:
+        producer = self._producer
+        if producer is None:
+            raise AssertionError("unavailable() comes first")
+        producer.begin_transaction()
+        for group_id, epoch, record in records:
+            producer.produce(
+                self.topic,
+                key=control.encode_key(self.cluster, group_id),
+                # No value withdraws the plan.
+                value=None if record is None else record.encode(),
+                headers=list(control.headers(epoch)),
+            )
+            producer.poll(0)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                producer.commit_transaction(self.timeout_s)
+            except KafkaException as failure:
+                if attempt == _ATTEMPTS or not failure.args[0].retriable():
+                    raise
+                log.warning("publishing again", extra={"attempt": attempt, "error": failure.args[0].str()})
+            else:
+                return
+
+    def _epochs_in_topic(self) -> dict[str, int]:
+        """Highest epoch of each of this cluster's groups in the control topic, read from its start to its end."""
+        reader = Consumer(
+            {
+                **self._properties,
+                "group.id": _READER,
+                "enable.auto.commit": "false",
+                "isolation.level": "read_committed",
+                "enable.partition.eof": "true",
+            },
+            logger=log,
+        )
+        try:
+            with explained(f"control topic {self.topic} could not be read as group {_READER}"):
+                return _read_epochs(reader, self.topic, self.cluster, self.timeout_s)
+        finally:
+            reader.close()
+
+
+def decisions_of(recommendations: DataFrame) -> list[Row]:
+    """What `Publisher.publish` and the next decisions need of one batch's rows, in one reading; sorted by group."""
+    names = ("group_id", "decision", "epoch", "record", "target_hash", "base_hash", "state")
+    rows = recommendations.select(*names, F.unix_millis("valid_until").alias("valid_until_ms")).collect()
+    return sorted(rows, key=lambda row: str(row["group_id"]))
+
+
+def _largest(records: list[_Record]) -> int:
+    return max(len((record or "").encode()) for _, _, record in records)
+
+
+def _producer_properties(properties: Mapping[str, str], cluster: str) -> dict[str, str]:
+    return {
+        **properties,
+        "transactional.id": f"lagwise-{cluster}",
+        # librdkafka refuses a request that may outlive its transaction.
+        "transaction.timeout.ms": str(max(60_000, int(properties.get("socket.timeout.ms", "0")))),
+        # A plan is written down only if it is no larger than control.max_record_bytes. A limit of the client's
+        # own, which counts key and headers too, would refuse it afterwards, and again at every start.
+        "message.max.bytes": "1000000000",
+    }
+
+
+def _published(epoch: int, target_hash: str, base_hash: str, valid_until_ms: int) -> Published:
+    return Published(epoch=epoch, target_hash=target_hash, base_hash=base_hash, valid_until_ms=valid_until_ms)
+
+
+def _read_epochs(reader: Consumer, topic: str, cluster: str, timeout_s: float) -> dict[str, int]:
+    listed = reader.list_topics(topic, timeout=timeout_s).topics[topic]
+    if listed.error is not None:
+        # It has no partitions then, and epochs would begin again.
+        raise unusable(topic, listed.error)
+    numbers = listed.partitions
+    reader.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in numbers])
+    unfinished = set(numbers)
+    epochs: dict[str, int] = {}
+    deadline = time.monotonic() + timeout_s
+    while unfinished:
+        message = reader.poll(0.2)
+        if message is None:
+            if time.monotonic() > deadline:
+                raise BrokerUnavailableError(
+                    f"control topic {topic} could not be read to its end in {timeout_s:g} s"
+                )
+            continue
+        deadline = time.monotonic() + timeout_s
+        error = message.error()
+        if error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - public constant
+            unfinished.discard(message.partition())
+        elif error is not None:
+            raise KafkaException(error)
+        else:
+            _note_epoch(message.key(), message.headers(), cluster, epochs)
+    return epochs
+
+
+def _note_epoch(key: Any, headers: Any, cluster: str, epochs: dict[str, int]) -> None:
+    # The epoch also stands in a header so that it survives in withdrawals and in values from other versions.
+    try:
+        named, group_id = control.decode_key(key or b"")
+        epoch = int(dict(headers or []).get("epoch") or b"0")
+    except (DecodeError, ValueError):
+        epoch = -1
+    if not 0 <= epoch <= _LARGEST_EPOCH:
+        log.warning("control record that is not ours", extra={"key": repr(key)})
+        return
+    if named == cluster:
+        epochs[group_id] = max(epoch, epochs.get(group_id, 0))

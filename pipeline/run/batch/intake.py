@@ -1,0 +1,175 @@
+"""Intake: what a batch reads of the offsets, acks and commands topics, and what is known when it has.
+
+`choose` before the batch reads, `settle` after it. What cannot be read is named and marked, and does not hold up
+the rest: groups whose partition of the offsets topic has no answer are behind (provisional), and while acks or
+commands cannot be read no plan is made at all, since a pause or a refusal may stand there.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pipeline.kafka.positions import (
+    NEVER_READ,
+    TRUNCATED,
+    Answer,
+    End,
+    Intake,
+    Limits,
+    PartitionKey,
+    Position,
+    Span,
+    advance,
+)
+from pipeline.kafka.positions import choose as choose_spans
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.run.driver import Batch, Driver
+from pipeline.tables.stamp import Stamp
+
+log = logging.getLogger(__name__)
+
+
+def choose(batch: Batch) -> None:
+    """Fill in what the batch reads; a replay reads what it read before.
+
+    Raises:
+        BrokerUnavailableError: No broker answers.
+        AccessRefusedError: This user may not read one of the topics.
+    """
+    driver = batch.driver
+    if batch.is_replay:
+        batch.intake = Intake(
+            spans=tuple(span for span in batch.clock.spans if span.start < span.end),
+            reread=dict.fromkeys(batch.clock.reread, "the batch runs again"),
+        )
+        return
+    followed, driver.followed = driver.followed, frozenset()
+    batch.answers = driver.ask_ends()
+    driver.configs.ask_again()
+    batch.intake = choose_spans(
+        driver.positions,
+        batch.answers,
+        distrusted=driver.distrusted,
+        limits=_limits(driver, followed),
+        now_ms=batch.at_ms,
+    )
+    for key in batch.intake.reread:
+        driver.distrusted.pop(key, None)
+    _say_reread(batch.intake.reread)
+
+
+def _limits(driver: Driver, followed: frozenset[PartitionKey]) -> Limits:
+    return Limits(
+        most_records=driver.config.source.max_offsets_per_trigger,
+        tombstones_kept_ms={
+            topic: driver.configs.tombstones_kept_ms(topic)
+            for topic in dict.fromkeys(topic for topic, _ in driver.positions)
+        },
+        tolerated_ms=driver.gate.tolerance_s * 1000,
+        followed=followed,
+    )
+
+
+def _say_reread(reread: Mapping[PartitionKey, str]) -> None:
+    by_reason: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for (topic, number), why in sorted(reread.items()):
+        if why != NEVER_READ:
+            by_reason[topic, why].append(number)
+    for (topic, why), numbers in by_reason.items():
+        log.warning(
+            "a topic is read again from its start; its groups are provisional until that is done",
+            extra={"topic": topic, "partitions": numbers, "reason": why},
+        )
+
+
+def settle(batch: Batch) -> None:
+    """Fill in the batch's stamp, and bring the driver's positions forward."""
+    batch.stamp = _replayed(batch) if batch.is_replay else _settled(batch)
+    batch.driver.positions = dict(batch.clock.positions or {})
+
+
+def _settled(batch: Batch) -> Stamp:
+    driver, now_ms = batch.driver, batch.at_ms
+    positions = advance(
+        driver.positions,
+        batch.intake,
+        {key: one.position for key, one in batch.summary.reached.items()},
+        batch.answers,
+        now_ms=now_ms,
+    )
+    answers = _with_failures(batch)
+    driver.followed = frozenset(key for key, answer in answers.items() if isinstance(answer, End))
+    offsets = {number: one.offset for (topic, number), one in positions.items() if topic == OFFSETS_TOPIC}
+    driver.gate.observe(
+        {number: answer for (topic, number), answer in answers.items() if topic == OFFSETS_TOPIC},
+        offsets,
+        reread=[number for topic, number in batch.intake.reread if topic == OFFSETS_TOPIC],
+        now_ms=now_ms,
+    )
+    behind = driver.gate.behind(offsets, now_ms)
+    return Stamp(
+        query_id=driver.query_id,
+        batch_id=batch.batch_id,
+        at_ms=now_ms,
+        behind=tuple(behind),
+        reason=driver.gate.reason(behind, now_ms),
+        held=_held(answers, positions),
+        cluster_id=driver.cluster_id,
+        filters=driver.filters.identity,
+        positions=positions,
+        spans=_as_read(batch.intake.spans, positions),
+        reread=tuple(sorted(batch.intake.reread)),
+    )
+
+
+def _with_failures(batch: Batch) -> dict[PartitionKey, Answer]:
+    """The answers, and of partitions whose leader fell silent while they were read, that."""
+    answers = dict(batch.answers)
+    for key, one in batch.summary.reached.items():
+        if one.error is None:
+            continue
+        answers[key] = one.error
+        if one.error.startswith(TRUNCATED):
+            batch.driver.distrusted[key] = one.error
+    return answers
+
+
+def _held(answers: Mapping[PartitionKey, Answer], positions: Mapping[PartitionKey, Position]) -> str | None:
+    """Why no plan may be made: something that was said is not read yet."""
+    for key, answer in sorted(answers.items(), key=lambda pair: pair[0]):
+        topic, number = key
+        if topic == OFFSETS_TOPIC:
+            continue
+        if isinstance(answer, str):
+            return f"partition {number} of {topic} cannot be read: {answer}"
+        if isinstance(answer, End) and positions[key].offset < answer.stable:
+            return f"partition {number} of {topic} is not read to its end yet"
+    return None
+
+
+def _as_read(spans: tuple[Span, ...], positions: Mapping[PartitionKey, Position]) -> tuple[Span, ...]:
+    return tuple(replace(span, end=positions[span.key].offset) for span in spans)
+
+
+def _replayed(batch: Batch) -> Stamp:
+    """The stamp of the first run; a span that cannot be read now is read again later."""
+    stamp, reached = batch.clock, batch.summary.reached
+    missing = {
+        span.key: Position(span.start, span.leader_epoch, batch.driver.at_ms)
+        for span in batch.intake.spans
+        if reached[span.key].position.offset < span.end
+    }
+    if not missing:
+        return stamp
+    numbers = sorted(number for topic, number in missing if topic == OFFSETS_TOPIC)
+    what = ", ".join(f"{topic}-{number}" for topic, number in sorted(missing))
+    why = f"what a batch had read before the job stopped cannot be read again yet: {what}"
+    log.warning("a batch runs again without some of its records; they follow", extra={"partitions": what})
+    return replace(
+        stamp,
+        behind=tuple(sorted({*stamp.behind, *numbers})),
+        reason=f"{stamp.reason}; {why}" if stamp.reason else why,
+        held=stamp.held or (why if len(numbers) < len(missing) else None),
+        positions={**(stamp.positions or {}), **missing},
+    )

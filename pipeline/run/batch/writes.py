@@ -1,0 +1,31 @@
+"""Writes of a batch, and readings that several steps share."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pipeline.fold import control_messages as fold_talk
+from pipeline.run.driver import Batch, Driver
+
+
+def handed_over(driver: Driver) -> DataFrame:
+    """`fold.control_messages.handed_over` of the tables as they are."""
+    return fold_talk.handed_over(driver.store.read("acks"), driver.store.read("consumer_groups"))
+
+
+def write(batch: Batch, name: str, rows: DataFrame) -> None:
+    """Write the rows into the table, with the cluster's name and the batch's stamp."""
+    batch.driver.versions.pop(name, None)
+    named = rows.withColumn("cluster", F.lit(batch.driver.cluster))
+    batch.driver.store.write(name, named, batch.clock)
+
+
+def stamped(batch: Batch, rows: DataFrame) -> DataFrame:
+    """The rows with time and number of the batch."""
+    return rows.withColumn("updated_at", timestamp(batch.clock.at_ms)).withColumn(
+        "batch_id", F.lit(batch.batch_id).cast("long")
+    )
+
+
+def timestamp(at_ms: int) -> Column:
+    """A literal of a time in ms since the epoch."""
+    return F.timestamp_millis(F.lit(at_ms))

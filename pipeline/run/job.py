@@ -1,0 +1,264 @@
+"""The job: configuration in, a running stream out; for ever, or until the offsets topic was read (`once`)."""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+
+from confluent_kafka.admin import AdminClient
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from pipeline.config.model import Config
+from pipeline.config.secret_values import resolve
+from pipeline.decode.control_messages import TalkTopics
+from pipeline.decode.step import Filters
+from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError, TopicMissingError
+from pipeline.kafka import client as kafka_client
+from pipeline.kafka import cluster
+from pipeline.kafka.errors import Reason, explained, listened_to
+from pipeline.kafka.ghosts import Brokers, GhostHunt
+from pipeline.kafka.migration import MigrationWatch
+from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
+from pipeline.kafka.sources.records.ends import EndsAsker
+from pipeline.kafka.sources.ticks import read_ticks
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.local.jars import resolve_for_spark
+from pipeline.planning.step import learn_states
+from pipeline.publish.outbox import Publisher
+from pipeline.run import query
+from pipeline.run.batch.steps import STEPS, Step
+from pipeline.run.driver import Driver
+from pipeline.run.memory import recall
+from pipeline.run.readiness import Gate
+from pipeline.run.session import PACKAGES, build_session
+from pipeline.tables import ownership, standby
+from pipeline.tables.creation import create_tables
+from pipeline.tables.heartbeat import Heartbeat
+from pipeline.tables.store import Store
+
+log = logging.getLogger(__name__)
+
+_LONGEST_WAIT_S = 15.0
+_FAILURES_IN_A_ROW = 3
+_LONGEST_ONCE_INTERVAL_S = 5
+_TOLERATED_INTERVALS = 3
+
+
+def _ignore(_report: query.Report) -> None:
+    pass
+
+
+class Job:
+    """One driver. `stop` may be set from any thread or signal handler."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        once: bool = False,
+        is_standby: bool = False,
+        on_batch: Callable[[query.Report], None] = _ignore,
+        steps: tuple[Step, ...] = STEPS,
+    ) -> None:
+        """Nothing is contacted before `run`."""
+        self.config = config
+        self.once = once
+        self.is_standby = is_standby
+        """Wait until the driver that owns the tables is gone, instead of taking over at once."""
+        self.on_batch = on_batch
+        self.steps = steps
+        self.stop = threading.Event()
+        self.is_incomplete = False
+        """`once` gave up: the offsets topic could not be read to its end within the deadline."""
+        self._failures = 0
+        """Of the query, in a row, without a batch in between."""
+        self._refusals = 0
+        """Of this user by the cluster, in a row."""
+        self._waits = 0
+        """For the cluster, in a row, without a batch in between."""
+        self._driver: Driver | None = None
+        self._runner: query.Runner | None = None
+        self._heartbeat = Heartbeat(config.tables.root)
+
+    def run(self) -> None:
+        """Run until `stop` is set; a cluster that is away is waited for, whether at start or later.
+
+        Raises:
+            PipelineError: What waiting does not cure, such as another driver that took over, or a cluster that has
+                refused this user several times in a row.
+            StreamingQueryException: The query failed several times in a row without a batch in between.
+        """
+        with self._heartbeat:
+            if self.is_standby:
+                standby.wait_for_turn(self.config, self._heartbeat, self.stop)
+            if not self.stop.is_set():
+                self._run()
+
+    def _run(self) -> None:
+        create_tables(
+            self._root,
+            retention_hours=self.config.tables.retention_hours,
+            storage_options=resolve(self.config.tables.storage_options),
+        )
+        spark = build_session(resolve(self.config.spark), jars=_jars())
+        while not self.stop.is_set():
+            self._stream_until_it_ends(spark)
+
+    def _stream_until_it_ends(self, spark: SparkSession) -> None:
+        try:
+            self._stream(spark)
+        except TopicMissingError as error:
+            self._refusals = 0
+            self._wait_for_cluster("a topic of the job is gone; the stream starts again", error)
+        except BrokerUnavailableError as error:
+            self._refusals = 0
+            self._wait_for_cluster("Kafka is away", error)
+        except AccessRefusedError as error:
+            self._refusals += 1
+            if self._refusals >= _FAILURES_IN_A_ROW:
+                raise
+            self._wait_for_cluster("Kafka says no", error)
+        except StreamingQueryException as error:
+            self._failures += 1
+            if self._failures >= _FAILURES_IN_A_ROW:
+                raise
+            if self._failures > 1 and self._runner is not None and self._runner.failure is None:
+                # No batch failed: it is Spark that cannot go on. Its checkpoint holds batch numbers only.
+                query.set_checkpoint_aside(
+                    spark, self.config.tables.ticks_path, at_ms=time.time_ns() // 1_000_000
+                )
+            log.error("the query failed and is started again", extra={"cause": query.cause_of(error)})  # noqa: TRY400 - the trace is the JVM's
+
+    def _wait_for_cluster(self, what: str, error: PipelineError) -> None:
+        wait_s = min(_LONGEST_WAIT_S, 2.0**self._waits)
+        self._waits += 1
+        log.warning(
+            what,
+            extra={
+                "bootstrap_servers": self.config.kafka.properties["bootstrap.servers"],
+                "error": str(error),
+                "next_attempt_in_s": wait_s,
+            },
+        )
+        self.stop.wait(wait_s)
+
+    @property
+    def _root(self) -> str:
+        return self.config.tables.root
+
+    def _stream(self, spark: SparkSession) -> None:
+        config = self.config
+        admin, reason = self._admin()
+        with explained("the Kafka cluster cannot be used", reason):
+            found = cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
+        driver = self._driver = self._take_over(spark, found, admin)
+        runner = self._runner = query.Runner(
+            driver, stop=self.stop, on_batch=self._finished, steps=self.steps
+        )
+        interval_s = config.trigger.interval_s
+        if self.once:
+            interval_s = min(interval_s, _LONGEST_ONCE_INTERVAL_S)
+        stream = read_ticks(spark, _log_offsets(config))
+        running = query.start(stream, runner, checkpoint=config.tables.ticks_path, interval_s=interval_s)
+        query.watch(running, runner, interval_s=interval_s)
+
+    def _admin(self) -> tuple[AdminClient, Reason]:
+        return listened_to(AdminClient, kafka_client.librdkafka_properties(self.config))
+
+    def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
+        if self._driver is not None:
+            # Started again: a driver that has come meanwhile is not to be fenced by the one before it.
+            ownership.check(self._driver.store, self._driver.owner)
+        config, now_ms = self.config, time.time_ns() // 1_000_000
+        name = config.cluster.name or found.cluster_id
+        owner = ownership.owner_name(now_ms)
+        filters = _filters(config, name)
+        tables = Store(spark, self._root, term=0, storage_options=resolve(config.tables.storage_options))
+        memory = recall(tables, cluster_id=found.cluster_id, filters=filters.identity)
+        store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=now_ms)
+        self._heartbeat.begin(owner, store.term)
+        memory.keep(store)
+        driver = Driver(
+            config=config,
+            cluster=name,
+            cluster_id=found.cluster_id,
+            is_new_cluster=memory.is_new_cluster,
+            positions=dict(memory.positions),
+            filters=filters,
+            store=store,
+            owner=owner,
+            publisher=Publisher(
+                kafka_client.librdkafka_properties(config),
+                topic=config.control.topic,
+                cluster=name,
+                timeout_s=config.source.request_timeout_s,
+            ),
+            states=learn_states(
+                store.read("recommendations"), cluster=name, interval_s=config.plan.interval_s
+            ),
+            ghosts=GhostHunt(
+                brokers=Brokers(
+                    kafka_client.librdkafka_properties(config, log_level="0"),
+                    lambda: self._admin()[0],
+                    timeout_s=config.source.request_timeout_s,
+                )
+            ),
+            configs=found.configs,
+            once=self.once,
+            migration=MigrationWatch(admin),
+            gate=self._gate(now_ms),
+            ask_ends=EndsAsker(
+                lambda: self._admin()[0], found.topics, timeout_s=config.source.request_timeout_s
+            ),
+        )
+        # Whatever forbids to publish is said at the start, not with the first plan.
+        driver.publisher.unavailable(store.read("recommendations"))
+        return driver
+
+    def _gate(self, now_ms: int) -> Gate:
+        config = self.config
+        return Gate(
+            topic=OFFSETS_TOPIC,
+            started_at_ms=now_ms,
+            deadline_s=config.start.deadline_s,
+            # An end that a batch sees is reached by the next one.
+            tolerance_s=max(config.plan.max_staleness_s, _TOLERATED_INTERVALS * config.trigger.interval_s),
+        )
+
+    def _finished(self, report: query.Report) -> None:
+        self._failures = self._refusals = self._waits = 0
+        self.on_batch(report)
+        if self.once and (report.is_complete or report.is_overdue):
+            self.is_incomplete = not report.is_complete
+            self.stop.set()
+
+
+def _filters(config: Config, cluster_name: str) -> Filters:
+    source, control = config.source, config.control
+    return Filters(
+        topics_include=source.topics_include,
+        topics_exclude=source.topics_exclude,
+        groups_include=source.groups_include,
+        groups_exclude=source.groups_exclude,
+        talk=TalkTopics(cluster=cluster_name, acks=control.acks_topic, commands=control.commands_topic),
+    )
+
+
+def _log_offsets(config: Config) -> LogOffsetsSettings:
+    return LogOffsetsSettings(
+        properties=kafka_client.unresolved(config),
+        topics_include=config.source.topics_include,
+        topics_exclude=config.source.topics_exclude,
+        isolation=config.source.isolation,
+        request_timeout_s=config.source.request_timeout_s,
+        splits=config.source.log_offset_splits,
+    )
+
+
+def _jars() -> tuple[str, ...]:
+    # Under spark-submit the JVM is there already, and its --packages or --jars have brought them.
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return ()
+    return tuple(str(jar) for jar in resolve_for_spark(PACKAGES, report=log.info))

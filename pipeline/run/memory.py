@@ -1,0 +1,82 @@
+"""Memory: up to where Kafka was read, as the tables have it, and whether that is still true.
+
+One question at each start and after each failure of the query. What it cannot see (a log that was truncated, one that
+was away for too long) is seen partition by partition before each batch (`positions.choose`). When the answer is no,
+everything is read again from the start, and rows are provisional until that is done; epochs, orders and history stay,
+and nobody has to delete anything.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pipeline.kafka.positions import PartitionKey, Position
+from pipeline.tables.stamp import Stamp
+from pipeline.tables.store import Store
+
+log = logging.getLogger(__name__)
+
+_TABLE = "partition_lag"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What a driver starts from."""
+
+    stamp: Stamp | None
+    """Of the newest batch; null when there was none."""
+    doubt: str | None
+    """Why its positions do not count."""
+    is_new_cluster: bool
+
+    @property
+    def positions(self) -> Mapping[PartitionKey, Position]:
+        """How far each partition was read; nothing when all has to be read again."""
+        if self.stamp is None or self.doubt is not None:
+            return {}
+        return self.stamp.positions or {}
+
+    def keep(self, store: Store) -> None:
+        """Write the doubt down, so that it outlives a driver that dies before its first batch."""
+        if self.stamp is not None and self.doubt is not None:
+            log.warning(
+                "the offsets topic is read again from its start; rows are provisional until that is done",
+                extra={"reason": self.doubt},
+            )
+            store.restamp(_TABLE, replace(self.stamp, positions={}))
+
+
+def recall(store: Store, *, cluster_id: str, filters: str) -> Memory:
+    """What the tables say, held against the cluster and the filters of today."""
+    stamp = store.stamp(_TABLE)
+    if stamp is None:
+        return Memory(stamp=None, doubt=None, is_new_cluster=False)
+    versions = store.versions(stamp.versions)
+    return Memory(
+        stamp=stamp,
+        doubt=doubt(stamp, cluster_id=cluster_id, filters=filters, versions=versions),
+        is_new_cluster=bool(stamp.cluster_id) and stamp.cluster_id != cluster_id,
+    )
+
+
+def doubt(stamp: Stamp, *, cluster_id: str, filters: str, versions: Mapping[str, int]) -> str | None:
+    """Why the positions of a stamp do not count; None when they do.
+
+    Args:
+        stamp: Of the newest batch.
+        cluster_id: Kafka's id of the cluster.
+        filters: What identifies the patterns of topics and groups.
+        versions: Present versions of the tables that the stamp names.
+    """
+    if stamp.positions is None:
+        return "the tables are an earlier version's, which kept positions in the checkpoint"
+    if not stamp.positions:
+        return "an earlier start found that they cannot be gone on from, and read nothing yet"
+    if stamp.cluster_id != cluster_id:
+        return f"the tables were filled from Kafka cluster {stamp.cluster_id}, and this is {cluster_id}"
+    if stamp.filters != filters:
+        return "source.topics_* or source.groups_* have changed, or the names of cluster or control topics"
+    older = sorted(name for name, version in stamp.versions.items() if versions[name] < version)
+    if older:
+        return f"table {', '.join(older)} is older than partition_lag: it was lost, or restored from a copy"
+    return None

@@ -1,0 +1,216 @@
+"""The streaming query: built, watched, and stopped between two batches."""
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from pipeline.errors import PipelineError
+from pipeline.run.batch.steps import STEPS, Step
+from pipeline.run.batch.steps import run as run_batch
+from pipeline.run.driver import Batch, Driver
+
+log = logging.getLogger(__name__)
+
+_POLL_S = 1
+_SILENT_INTERVALS = 4
+_COMMIT_S = 10
+_COMMIT_POLL_S = 0.05
+_SHOWN_S = 0.01
+_FRAME = re.compile(r"^.* terminated with exception: |^Caused by: | SQLSTATE: \w+$")
+
+
+class _StopRequestedError(Exception):
+    """Raised by a batch that Spark started after the stop was asked for; it will run again next time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One finished batch."""
+
+    batch_id: int
+    seconds: float
+    seconds_by_step: dict[str, float]
+    counts: dict[str, int]
+    """Records by kind."""
+    published: int
+    is_complete: bool
+    """Everything that was in the offsets topic when the job started has been read."""
+    is_overdue: bool
+    """It is not, and the start-up deadline has passed."""
+    reason: str | None
+    """Why it is not."""
+
+
+class Runner:
+    """Calls the steps for each batch of one query; the query's foreachBatch function."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        *,
+        stop: threading.Event,
+        on_batch: Callable[[Report], None],
+        steps: tuple[Step, ...] = STEPS,
+    ) -> None:
+        """Nothing runs before the query calls."""
+        self.driver = driver
+        self.steps = steps
+        self.on_batch = on_batch
+        self.between_batches = threading.Lock()
+        """Held while a batch runs; whoever stops the query waits for it."""
+        self.stop = stop
+        """A batch that begins when it is set gives up before it has done anything."""
+        self.failure: Exception | None = None
+        self.last_batch_at_s = time.monotonic()
+        self.last_batch_id: int | None = None
+        self._known = threading.Event()
+
+    def started(self, query: StreamingQuery) -> None:
+        """Tell the first batch which query it belongs to."""
+        self.driver.query_id = query.id
+        self._known.set()
+
+    def __call__(self, rows: DataFrame, batch_id: int) -> None:
+        """Run one batch; its failure is kept for the main thread, as Spark only passes its text on."""
+        self._known.wait()
+        with self.between_batches:
+            if self.stop.is_set():
+                raise _StopRequestedError
+            try:
+                self._run(rows, batch_id)
+            except Exception as error:
+                self.failure = error
+                raise
+            finally:
+                self.last_batch_at_s = time.monotonic()
+
+    def _run(self, rows: DataFrame, batch_id: int) -> None:
+        begun = time.monotonic()
+        batch = Batch(driver=self.driver, rows=rows, batch_id=batch_id)
+        seconds = run_batch(batch, self.steps)
+        self.last_batch_id = batch_id
+        if batch.is_skipped:
+            return
+        report = Report(
+            batch_id=batch_id,
+            seconds=time.monotonic() - begun,
+            seconds_by_step=seconds,
+            counts=batch.summary.counts,
+            published=batch.published,
+            is_complete=not batch.clock.behind and not batch.is_replay,
+            is_overdue=bool(batch.clock.behind) and self.driver.gate.is_overdue(batch.clock.at_ms),
+            reason=batch.clock.reason,
+        )
+        _log(report)
+        self.on_batch(report)
+
+
+def start(stream: DataFrame, runner: Runner, *, checkpoint: str, interval_s: int) -> StreamingQuery:
+    """Start the query; the first batch runs at once."""
+    query = (
+        stream.writeStream.queryName("lagwise")
+        .foreachBatch(runner)
+        .option("checkpointLocation", checkpoint)
+        .trigger(processingTime=f"{interval_s} seconds")
+        .start()
+    )
+    runner.started(query)
+    return query
+
+
+def set_checkpoint_aside(spark: SparkSession, checkpoint: str, *, at_ms: int) -> None:
+    """Rename a checkpoint that Spark cannot go on with, so that the next start makes a new one.
+
+    Nothing is lost with it: it numbers batches, and what was read stands in the tables.
+    """
+    jvm: Any = spark._jvm  # noqa: SLF001 - Hadoop's file systems have no other door in PySpark
+    path, aside = (jvm.org.apache.hadoop.fs.Path(name) for name in (checkpoint, f"{checkpoint}.{at_ms}"))
+    system = path.getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001 - as above
+    if system.exists(path) and system.rename(path, aside):
+        log.warning(
+            "Spark cannot go on with its checkpoint; a new one is made, and the tables go on",
+            extra={"checkpoint": checkpoint, "set_aside_as": f"{checkpoint}.{at_ms}"},
+        )
+
+
+def watch(query: StreamingQuery, runner: Runner, *, interval_s: int) -> None:
+    """Return when the query was stopped between two batches because `runner.stop` was set.
+
+    Raises:
+        PipelineError: What a batch raised.
+        StreamingQueryException: The query ended for another reason.
+    """
+    warned_at_s = 0.0
+    while not runner.stop.is_set():
+        if _has_ended(query, runner):
+            return
+        now_s = time.monotonic()
+        silent_s = now_s - max(runner.last_batch_at_s, warned_at_s)
+        if silent_s > _SILENT_INTERVALS * interval_s and not runner.between_batches.locked():
+            warned_at_s = now_s
+            log.warning(
+                "no batch has started, though one is due: is the machine overloaded?",
+                extra={"for_s": round(now_s - runner.last_batch_at_s)},
+            )
+    _let_commit(query, runner)
+    # The batch at hand ends first. The lock is free again when Spark stops: a batch that begins now has to come
+    # in to give up, or the stop would wait for it in vain.
+    runner.between_batches.acquire()
+    runner.between_batches.release()
+    query.stop()
+
+
+def _let_commit(query: StreamingQuery, runner: Runner) -> None:
+    """Give Spark the moment it takes to write a finished batch into the checkpoint, or it would run again."""
+    deadline_s = time.monotonic() + _COMMIT_S
+    while query.isActive and time.monotonic() < deadline_s:
+        progress = query.lastProgress
+        if runner.last_batch_id is None or (progress and progress.batchId >= runner.last_batch_id):
+            return
+        threading.Event().wait(_COMMIT_POLL_S)
+
+
+def _has_ended(query: StreamingQuery, runner: Runner) -> bool:
+    try:
+        return bool(query.awaitTermination(_POLL_S))
+    except StreamingQueryException:
+        if runner.stop.is_set() and runner.failure is None:
+            return True
+        if isinstance(runner.failure, PipelineError):
+            raise runner.failure from None
+        raise
+
+
+def cause_of(error: StreamingQueryException) -> str:
+    """The line of a failed query's message that says what happened: it holds plans and traces besides."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    causes = [
+        line for line in lines if "org.apache.kafka" in line or line.endswith("Error") or "Error: " in line
+    ]
+    return _FRAME.sub("", (causes or lines)[-1 if causes else 0])
+
+
+def _log(report: Report) -> None:
+    log.info(
+        "batch",
+        extra={
+            "batch_id": report.batch_id,
+            "seconds": round(report.seconds, 2),
+            "published": report.published,
+            "counts": {name: count for name, count in report.counts.items() if count},
+            "steps": {name: round(s, 2) for name, s in report.seconds_by_step.items() if s >= _SHOWN_S},
+            **({"provisional": report.reason} if report.reason else {}),
+        },
+    )
+    if report.counts.get("bad"):
+        log.warning(
+            "records could not be read, see table quarantine", extra={"records": report.counts["bad"]}
+        )

@@ -1,0 +1,93 @@
+"""Store: makes the tables, or brings them to what this version writes, through delta-rs and before Spark starts."""
+
+import json
+import logging
+from collections.abc import Mapping
+
+from deltalake import DeltaTable, Schema
+from pyspark.sql.types import StructField, StructType
+
+from pipeline.errors import StoreError
+from pipeline.tables.schemas import TABLES, Table
+from pipeline.tables.store import path_of
+
+log = logging.getLogger(__name__)
+
+
+def create_tables(root: str, *, retention_hours: float, storage_options: Mapping[str, str]) -> None:
+    """Create what is missing, tables and columns that may be null, and bring retention up to date.
+
+    Args:
+        root: Folder of the tables.
+        retention_hours: How long replaced files and the table log stay; longer than any reader runs.
+        storage_options: For delta-rs, secrets resolved.
+
+    Raises:
+        StoreError: A table exists whose columns do not fit those that this version writes.
+    """
+    options = dict(storage_options) or None
+    for table in TABLES:
+        path = path_of(root, table.name)
+        properties = _properties(table, retention_hours)
+        if DeltaTable.is_deltatable(path, options):
+            present = DeltaTable(path, storage_options=options)
+            _fit(present, table, path)
+            _alter(present, properties)
+        else:
+            DeltaTable.create(
+                path,
+                schema=Schema.from_json(table.schema.json()),
+                mode="ignore",
+                partition_by=list(table.partition_by),
+                configuration=properties,
+                storage_options=options,
+            )
+
+
+def _properties(table: Table, retention_hours: float) -> dict[str, str]:
+    minutes = max(1, round(retention_hours * 60))
+    common = {
+        "delta.enableDeletionVectors": "false",
+        # Statistics for columns nobody filters by cost time in every batch.
+        "delta.dataSkippingNumIndexedCols": "4",
+        # Replaced files are of use only to a reader that is still at an older version.
+        "delta.deletedFileRetentionDuration": f"interval {minutes} minutes",
+        "delta.logRetentionDuration": f"interval {minutes} minutes",
+    }
+    # A commit every few seconds: a checkpoint at every tenth would be written a thousand times a day.
+    return common | ({"delta.checkpointInterval": "25"} if table.is_latest else {})
+
+
+def _alter(present: DeltaTable, wanted: Mapping[str, str]) -> None:
+    configured = present.metadata().configuration
+    changed = {key: value for key, value in wanted.items() if configured.get(key) != value}
+    if changed:
+        present.alter.set_table_properties(changed)
+
+
+def _fit(stored: DeltaTable, table: Table, path: str) -> None:
+    """Add the columns that later versions have brought; what else differs is an error.
+
+    A column more than this version knows stays, null in rows to come. Writes go by name: the order is free.
+    """
+    schema = StructType.fromJson(json.loads(stored.schema().to_json()))
+    present: dict[str, StructField] = {field.name: field for field in schema}
+    new = [field for field in table.schema if field.name not in present and field.nullable]
+    wrong = [
+        f"{field.name} ({present[field.name].dataType.simpleString() if field.name in present else 'missing'})"
+        for field in table.schema
+        if field not in new and (field.name not in present or present[field.name].dataType != field.dataType)
+    ]
+    unknown = [
+        f"{name} (not null)"
+        for name, field in present.items()
+        if name not in table.schema.fieldNames() and not field.nullable
+    ]
+    if wrong or unknown:
+        raise StoreError(
+            f"table {table.name} at {path} was made by another version of lagwise: {', '.join(wrong + unknown)}. "
+            "Install that version again, point tables.root at an empty folder, or move the old tables away."
+        )
+    if new:
+        stored.alter.add_columns(Schema.from_json(StructType(new).json()).fields)
+        log.info("columns added", extra={"table": table.name, "columns": [field.name for field in new]})

@@ -1,0 +1,70 @@
+"""Store: what keeps the tables small while the stream runs, in the stream's own thread (one writer per table).
+
+It works through delta-rs, not through Spark: `VACUUM` alone starts hundreds of Spark tasks per table, which
+takes longer than a batch may, and Spark's Delta expires its log by whole days only, when a day is thousands of
+commits here.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from pipeline.tables.schemas import TABLES, Table
+from pipeline.tables.store import path_of
+
+log = logging.getLogger(__name__)
+
+_DAY = timedelta(days=1)
+_TIME_COLUMN = {"lag_history": "date", "recommendations": "created_at", "quarantine": "updated_at"}
+
+
+def run(root: str, *, at_ms: int, keep_days: int, storage_options: Mapping[str, str]) -> None:
+    """Compact the append tables, delete rows older than `keep_days`, and remove files no version needs.
+
+    Replaced files and the table log stay as long as each table's own retention properties say.
+    """
+    begun = time.monotonic()
+    now = datetime.fromtimestamp(at_ms / 1000, tz=timezone.utc)
+    removed = 0
+    for table in TABLES:
+        handle = DeltaTable(path_of(root, table.name), storage_options=dict(storage_options) or None)
+        if not table.is_latest:
+            _compact(handle, table, now, keep_days)
+        # Full, by what lies in the folder: a checkpoint forgets which files were replaced when their retention
+        # is over, whether or not they were removed by then, and a killed writer's files were never in the log.
+        removed += len(handle.vacuum(dry_run=False, full=True))
+        handle.create_checkpoint()
+        handle.cleanup_metadata()
+        if "://" not in root:
+            removed += _sweep(Path(path_of(root, table.name)))
+    log.info("upkeep done", extra={"seconds": round(time.monotonic() - begun, 1), "files_removed": removed})
+
+
+def _sweep(table: Path) -> int:
+    """Remove checksums of files that are gone; delta-rs does not know them, and there are five to a commit.
+
+    Hadoop keeps one beside each file of a local disk (`.NAME.crc`), Delta one for each version of its log (`N.crc`).
+    """
+    removed = 0
+    # Backwards, so that Delta's checksum goes before Hadoop's checksum of it.
+    for checksum in sorted(table.rglob("*.crc"), reverse=True):
+        stem = checksum.name.removesuffix(".crc")
+        of = stem[1:] if stem.startswith(".") else f"{stem}.json"
+        if not checksum.with_name(of).exists():
+            checksum.unlink(missing_ok=True)
+            removed += 1
+    return removed
+
+
+def _compact(handle: DeltaTable, table: Table, now: datetime, keep_days: int) -> None:
+    column = _TIME_COLUMN[table.name]
+    oldest = (now - timedelta(days=keep_days)).date().isoformat()
+    kind = "DATE" if column == "date" else "TIMESTAMP"
+    handle.delete(f"{column} < {kind} '{oldest}'")
+    # Yesterday's rows may still be in files that were written after midnight.
+    days = [(now - _DAY).date().isoformat(), now.date().isoformat()]
+    handle.optimize.compact(partition_filters=[(column, "in", days)] if table.partition_by else None)

@@ -1,0 +1,85 @@
+"""Store: which driver owns the tables. The newest one does; the one before it is fenced.
+
+`planner_state` holds one row: owner and term. A driver that starts takes the next term, makes it known to
+every table (`Store.touch`), and from then on every write of an earlier term is skipped by Delta itself. The
+earlier driver learns it from `check`, at the latest with its next batch.
+"""
+
+import logging
+import os
+import socket
+
+from pyspark.sql import functions as F
+
+from pipeline.errors import FencedError, StoreError
+from pipeline.tables.schemas import PLANNER_STATE
+from pipeline.tables.stamp import Stamp
+from pipeline.tables.store import Store
+
+_TABLE = "planner_state"
+
+log = logging.getLogger(__name__)
+
+
+def owner_name(now_ms: int) -> str:
+    """Host, process and start time: different for every driver that ever ran."""
+    return f"{socket.gethostname()}/{os.getpid()}/{now_ms}"
+
+
+def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
+    """Take the next term and fence whoever held the last one.
+
+    Args:
+        tables: Open to read.
+        cluster: Name of the cluster they are about.
+        owner: Name of this driver.
+        now_ms: Time.
+
+    Returns:
+        The tables, open under the new term.
+
+    Raises:
+        FencedError: Another driver took the same term in the same moment, and was first.
+        StoreError: The tables are about another cluster, whose offsets would be mixed with these.
+    """
+    last = _current(tables)
+    if last and last[2] != cluster:
+        raise StoreError(
+            f"the tables under {tables.root} are about cluster {last[2]!r}, this one is {cluster!r}: "
+            "give each cluster a tables.root of its own, or set cluster.name to the name it had"
+        )
+    # Delta skips writes of a term that is not above all that a table has seen, without a word.
+    store = tables.under(max(last[1] if last else 0, tables.highest_term()) + 1)
+    row = store.spark.createDataFrame(
+        [(cluster, owner, store.term, now_ms)], "cluster string, owner string, term long, ms long"
+    )
+    store.write(
+        _TABLE,
+        row.withColumn("acquired_at", F.timestamp_millis("ms")).select(*PLANNER_STATE.fieldNames()),
+        Stamp(query_id="", batch_id=-1, at_ms=now_ms),
+    )
+    check(store, owner)
+    store.touch()
+    if last:
+        log.info("took over", extra={"previous_owner": last[0], "term": store.term})
+    return store
+
+
+def check(store: Store, owner: str) -> None:
+    """Return if `owner` still owns the tables.
+
+    Raises:
+        FencedError: It does not; the message names the driver that does.
+    """
+    present = _current(store)
+    if present is None or present[:2] != (owner, store.term):
+        holder, term, _ = present or ("nobody", 0, "")
+        raise FencedError(
+            f"the tables under {store.root} belong to driver {holder} (term {term}) now; this driver "
+            f"({owner}, term {store.term}) stops. Run one driver per tables.root."
+        )
+
+
+def _current(store: Store) -> tuple[str, int, str] | None:
+    rows = store.rows(_TABLE, ["owner", "term", "cluster"])
+    return (rows[0]["owner"], rows[0]["term"], rows[0]["cluster"]) if rows else None

@@ -1,0 +1,70 @@
+"""Store: what each commit of a table says about the batch that made it.
+
+The stamp of `partition_lag` is also the memory of the stream between two starts: up to where Kafka's topics were
+read, which cluster it was, and under which filters. It is lost, kept and restored together with the rows.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from pipeline.kafka.positions import PartitionKey, Position, Span, from_fields, to_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """Which batch it was, its clock, what it read and what it could not."""
+
+    query_id: str
+    """Id of the checkpoint; batch ids start again with a new one."""
+    batch_id: int
+    at_ms: int
+    """The batch's clock: ms since the epoch, read once, by the batch's first write."""
+    behind: tuple[int, ...] = ()
+    """Partitions of the offsets topic that are not read to their end, or not now: their groups are provisional."""
+    reason: str | None = None
+    """Why they are, in words; null when there are none."""
+    held: str | None = None
+    """Why no plan is made for any group; null when plans are made."""
+    cluster_id: str = ""
+    """Kafka's id of the cluster."""
+    filters: str = ""
+    """What identifies the patterns of topics and groups that were taken."""
+    positions: Mapping[PartitionKey, Position] | None = None
+    """How far each partition was read after the batch; null in tables of a version that did not keep it here."""
+    spans: tuple[Span, ...] = ()
+    """What the batch read."""
+    reread: tuple[PartitionKey, ...] = ()
+    """Partitions that it began to read from their log start."""
+    versions: Mapping[str, int] = field(default_factory=dict)
+    """Of the tables that `partition_lag` goes with, when it was written."""
+
+    def is_batch(self, query_id: str, batch_id: int) -> bool:
+        """Whether the commit belongs to this batch."""
+        return self.query_id == query_id and self.batch_id == batch_id
+
+    def to_json(self) -> str:
+        """One line that `from_json` reads back."""
+        positions = None if self.positions is None else to_fields(self.positions)
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        return json.dumps(
+            plain | {"positions": positions, "spans": [asdict(span) for span in self.spans]},
+            separators=(",", ":"),
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Stamp":
+        """The stamp that `to_json` wrote, or an earlier version; what a later one adds is left out."""
+        known = {one.name for one in fields(cls)}
+        given: dict[str, Any] = {name: value for name, value in json.loads(text).items() if name in known}
+        positions = given.get("positions")
+        return cls(
+            **given
+            | {
+                "behind": tuple(given.get("behind", ())),
+                "positions": None if positions is None else from_fields(positions),
+                "spans": tuple(Span(**span) for span in given.get("spans", ())),
+                "reread": tuple((topic, number) for topic, number in given.get("reread", ())),
+            }
+        )

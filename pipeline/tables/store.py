@@ -1,0 +1,177 @@
+"""Store: the Delta tables, who may write them, and which batch each of them holds.
+
+Every write is one Delta commit that carries two things in the commit itself:
+
+- a transaction `("lagwise", term * 2**32 + batch_id + 2)`: Delta skips the write, inside its own commit
+  protocol, when the table has seen the same or a higher number. A driver whose term is over can therefore not
+  write, whatever it believes, and a batch that runs twice under one term writes once;
+- a stamp in the commit's user metadata (`Stamp`): which batch of which checkpoint it was, and that batch's
+  clock. A restarted driver reads it to see how far the batch that is being replayed had come.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from delta.exceptions import ConcurrentTransactionException
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake.exceptions import CommitFailedError
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+
+from pipeline.tables.schemas import TABLES
+from pipeline.tables.stamp import Stamp
+
+log = logging.getLogger(__name__)
+
+_APP = "lagwise"
+_TERM = 2**32
+_BY_NAME = {table.name: table for table in TABLES}
+
+# A stamp is looked for among so many of a table's newest commits first: reading the whole log takes a second for each
+# thousand. Upkeep and every start add commits without one.
+_STAMP_SEARCH_COMMITS = 50
+
+_ATTEMPTS = 10
+
+
+class Store:
+    """The tables under one root, written by one driver under one term."""
+
+    def __init__(
+        self, spark: SparkSession, root: str, *, term: int, storage_options: Mapping[str, str] | None = None
+    ) -> None:
+        """Open the tables, which exist (`creation.create_tables`).
+
+        Args:
+            spark: Session that reads and writes rows.
+            root: Folder of the tables.
+            term: Of the driver that writes; 0 to read.
+            storage_options: For delta-rs, which reads and writes what is in the logs alone; secrets resolved.
+        """
+        self.spark = spark
+        self.root = root
+        self.term = term
+        self.storage_options = dict(storage_options or {})
+
+    def under(self, term: int) -> "Store":
+        """The same tables, to be written under this term."""
+        return Store(self.spark, self.root, term=term, storage_options=self.storage_options)
+
+    def path(self, name: str) -> str:
+        """Folder of a table."""
+        return path_of(self.root, name)
+
+    def read(self, name: str) -> DataFrame:
+        """The newest version of a table, its columns in the order of its schema.
+
+        A column that only a later version of lagwise knows is left out.
+        """
+        stored = self.spark.read.format("delta").load(self.path(name))
+        return stored.select(*_BY_NAME[name].schema.fieldNames())
+
+    def write(self, name: str, rows: DataFrame, stamp: Stamp) -> None:
+        """Overwrite a latest table, or append to an append table, with `rows` and the batch's stamp.
+
+        Columns are taken by name, in the order of the table's schema. Nothing happens when the table already
+        holds this batch under this term, or when another driver has taken over.
+        """
+        table = _BY_NAME[name]
+        self._save(
+            name,
+            rows.select(*table.schema.fieldNames())
+            .write.mode("overwrite" if table.is_latest else "append")
+            .option("userMetadata", stamp.to_json()),
+            number=stamp.batch_id + 2,
+        )
+
+    def restamp(self, name: str, stamp: Stamp) -> None:
+        """Give a table another stamp, without a row."""
+        rows = self.read(name).limit(0).write.mode("append").option("userMetadata", stamp.to_json())
+        self._save(name, rows, number=1)
+
+    def touch(self) -> None:
+        """Make the term known to every table, so that writes of earlier terms are skipped from now on."""
+        for table in TABLES:
+            self._touch(table.name)
+
+    def _touch(self, name: str) -> None:
+        """A commit without rows. Spark would take a second for all tables where this takes hundredths."""
+        number = self.term * _TERM
+        for attempt in range(1, _ATTEMPTS + 1):
+            handle = self._handle(name)
+            # As Delta does before its own writes: nothing of an earlier term comes after a later one.
+            if (handle.transaction_version(_APP) or 0) >= number:
+                return
+            try:
+                handle.create_write_transaction(
+                    [],
+                    "append",
+                    handle.schema(),
+                    commit_properties=CommitProperties(app_transactions=[Transaction(_APP, number)]),
+                    post_commithook_properties=PostCommitHookProperties(create_checkpoint=False),
+                )
+            except CommitFailedError:
+                # Another driver has committed meanwhile.
+                if attempt == _ATTEMPTS:
+                    raise
+                log.info("another driver writes too", extra={"table": name, "attempt": attempt})
+            else:
+                return
+
+    def _save(self, name: str, writer: DataFrameWriter, *, number: int) -> None:
+        version = str(self.term * _TERM + number)
+        writer = writer.format("delta").option("txnAppId", _APP).option("txnVersion", version)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                writer.save(self.path(name))
+            except ConcurrentTransactionException:
+                # Another driver has committed meanwhile. The next attempt sees that: Delta skips it if the other
+                # term is newer, and it goes through if it is older.
+                if attempt == _ATTEMPTS:
+                    raise
+                log.info("another driver writes too", extra={"table": name, "attempt": attempt})
+            else:
+                return
+
+    def highest_term(self) -> int:
+        """The highest term that any table has seen: `planner_state` itself may be lost, or restored from a copy."""
+        handles = (self._handle(table.name) for table in TABLES)
+        return max((handle.transaction_version(_APP) or 0) // _TERM for handle in handles)
+
+    def stamp(self, name: str) -> Stamp | None:
+        """The newest stamp in a table's log, or null when no batch has written it yet.
+
+        Upkeep cuts the log after its retention, and the stamp with it where nothing was written since.
+        """
+        handle = self._handle(name)
+        found = _newest_metadata(handle.history(_STAMP_SEARCH_COMMITS)) or _newest_metadata(handle.history())
+        return None if found is None else Stamp.from_json(found)
+
+    def versions(self, names: Iterable[str]) -> dict[str, int]:
+        """Version of each of these tables; it never goes down, unless a table is lost or restored."""
+        return {name: self._handle(name).version() for name in names}
+
+    def rows(self, name: str, columns: list[str]) -> list[dict[str, Any]]:
+        """Some columns of the newest version of a small table, without Spark."""
+        rows: list[dict[str, Any]] = self._handle(name).to_pyarrow_table(columns=columns).to_pylist()
+        return rows
+
+    def has_rows(self, name: str) -> bool:
+        """Whether the newest version of a table has any row, without Spark."""
+        return bool(self._handle(name).to_pyarrow_dataset().count_rows())
+
+    def _handle(self, name: str) -> DeltaTable:
+        return DeltaTable(self.path(name), storage_options=self.storage_options or None)
+
+
+def _newest_metadata(history: list[dict[str, Any]]) -> str | None:
+    """Of the commits of a table, newest first."""
+    return next((found for commit in history if (found := commit.get("userMetadata")) is not None), None)
+
+
+def path_of(root: str, name: str) -> str:
+    """Folder of the table `name` under `root`; a relative one starts at the working directory."""
+    # Delta takes a relative location for the name of a table.
+    base = root.rstrip("/") if "://" in root else Path(root).absolute()
+    return f"{base}/{name}"
