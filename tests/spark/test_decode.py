@@ -1,4 +1,4 @@
-"""What Spark does with decoded rows; what is in them: `tests/unit/pipeline/test_decode.py`."""
+"""What Spark does with decoded rows; what is in them: `tests/unit/pipeline/decode/test_step.py`."""
 
 from pyspark.sql import SparkSession
 

@@ -1,0 +1,44 @@
+"""What consumers import, by the names that the documents show; everything else may move."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+_PUBLIC = {
+    "assignor": ("Group", "Member", "STRATEGIES", "build_group", "by_member", "strategy"),
+    "assignor.clients.aiokafka": ("Following", "MemberAssignor", "StrategyAssignor"),
+    "assignor.clients.confluent": (
+        "Follower",
+        "FollowerConfigError",
+        "NotOwnedError",
+        "TransactionsUnsupportedError",
+    ),
+    "assignor.clients.kafka_python": (
+        "COOPERATIVE",
+        "EAGER",
+        "Following",
+        "MemberAssignor",
+        "StrategyAssignor",
+    ),
+    "assignor.protocol.control": ("ControlRecord", "decode"),
+}
+_WITHOUT_CLIENT = ("assignor", "assignor.cases.run", "assignor.clients.control", "assignor.protocol.control")
+_HEAVY = ("pyarrow", "pyspark", "pydantic", "confluent_kafka", "kafka", "aiokafka", "pandas")
+
+
+@pytest.mark.parametrize("module", _PUBLIC)
+def test_public_names_are_there_and_listed(module: str) -> None:
+    found = import_module(module)
+
+    assert [name for name in _PUBLIC[module] if not hasattr(found, name)] == []
+    assert set(_PUBLIC[module]) <= set(getattr(found, "__all__", _PUBLIC[module]))
+
+
+@pytest.mark.parametrize("module", _WITHOUT_CLIENT)
+def test_consumer_without_a_client_needs_numpy_alone(module: str) -> None:
+    # A module that is None cannot be imported.
+    code = f"import sys; sys.modules.update(dict.fromkeys({_HEAVY})); import {module}"
+
+    subprocess.run([sys.executable, "-c", code], check=True)

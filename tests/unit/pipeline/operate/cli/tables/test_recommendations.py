@@ -1,0 +1,119 @@
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pipeline.tables.schemas import RECOMMENDATIONS
+from tests.unit.pipeline.operate.cli.conftest import NOON
+
+_PLAN: dict[str, Any] = {
+    "epoch": 17,
+    "strategy": "lag-aware",
+    "reason": "drains-sooner",
+    "moves": [{"topic": "t", "partition": 9, "from": "m1", "to": "m2", "lag": 500}],
+    "assignment": {"m2": {"t": "9", "a": "0-3"}, "m1": {}},
+    "drain_s_before": 412.0,
+    "drain_s_after": 121.5,
+}
+
+
+def _write_four(world: Any) -> None:
+    decisions = ("publish", "abstain", "unchanged", "dry_run")
+    world.write(
+        "recommendations",
+        *(
+            _PLAN | {"decision": decision, "epoch": age, "created_at": NOON - timedelta(minutes=age)}
+            for age, decision in enumerate(decisions)
+        ),
+    )
+
+
+def test_newest_come_first(world: Any) -> None:
+    _write_four(world)
+
+    assert [line[3] for line in world.lines("recommendations", "--last", "3")] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "epochs"),
+    [
+        (["--decision", "publish"], ["0"]),
+        (["--decision", "dry_run", "--decision", "abstain"], ["1", "3"]),
+        (["--group", "billing", "--decision", "unchanged"], ["2"]),
+        (["--group", "other"], []),
+    ],
+)
+def test_filters_hold_together(world: Any, arguments: list[str], epochs: list[str]) -> None:
+    _write_four(world)
+
+    assert [line[3] for line in world.lines("recommendations", *arguments)] == epochs
+
+
+def test_line_has_figures_and_the_reason(world: Any) -> None:
+    world.write("recommendations", _PLAN)
+
+    assert world.lines("recommendations") == [
+        [
+            "2026-01-31T12:00:00Z",
+            "billing",
+            "publish",
+            "17",
+            "lag-aware",
+            "1",
+            "412.0",
+            "121.5",
+            "-",
+            "drains-sooner",
+        ]
+    ]
+
+
+def test_detail_says_what_became_of_the_plan_before(world: Any) -> None:
+    plan = {"epoch": 16, "status": "partly", "why": "its time was over", "moves": 4, "moves_made": 3}
+    world.write(
+        "recommendations", _PLAN | {"plan": plan | {"predicted_drain_s": 90.0, "realised_drain_s": 104.2}}
+    )
+
+    said = world.run("recommendations", "--detail").stdout
+
+    assert (
+        "plan epoch 16: partly, its time was over; 3 of 4 moves made; drained in 104.2 s (predicted 90.0 s)"
+        in said
+    )
+
+
+def test_detail_tells_moves_and_assignment(world: Any) -> None:
+    world.write("recommendations", _PLAN)
+
+    assert world.run("recommendations", "--detail").stdout.splitlines() == [
+        "billing  publish  epoch 17  2026-01-31T12:00:00Z",
+        "  lag-aware: drains-sooner",
+        "  drained as assigned: 412.0 s, under the target: 121.5 s, at best: never or unknown",
+        "  move t-9: m1 -> m2 (lag 500)",
+        "  m1: nothing",
+        "  m2: a 0-3; t 9",
+    ]
+
+
+def test_decision_without_a_plan_has_a_short_story(world: Any) -> None:
+    world.write("recommendations", {"decision": "abstain", "reason": "stale"})
+
+    lines = world.run("recommendations", "--detail").stdout.splitlines()
+
+    assert lines[0].startswith("billing  abstain  epoch -")
+    assert len(lines) == 3
+
+
+@pytest.mark.parametrize("arguments", [[], ["--detail"]])
+def test_json_holds_moves_and_assignment(world: Any, arguments: list[str]) -> None:
+    world.write("recommendations", _PLAN)
+
+    (row,) = json.loads(world.run("recommendations", "-o", "json", *arguments).stdout)
+
+    assert (row["moves"], row["assignment"]) == (_PLAN["moves"], _PLAN["assignment"])
+    assert row.keys() <= set(RECOMMENDATIONS.fieldNames())
+
+
+def test_unknown_decision_is_exit_status_2(world: Any) -> None:
+    assert world.run("recommendations", "--decision", "nope").exit_code == 2
