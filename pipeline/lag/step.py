@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from assignor.model.arrays import Bools, Int64s
+from assignor.model.arrays import Bools, Floats, Int64s
 from pipeline.lag import commit_window, samples
 from pipeline.lag.age import lag_age
 from pipeline.lag.columns import bools, floats, from_floats, from_int64s, from_millis, int64s, millis
@@ -248,16 +248,6 @@ def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
         now_ms=settings.at_ms,
         allowed_lag=settings.allowed_lag,
     )
-    drained = drain_rate(
-        floats(_field(old, "drain_rate")),
-        np.where(
-            is_apart | bools(_field(old, "provisional")),
-            UNKNOWN,
-            difference(committed, int64s(_field(old, "committed_offset"))),
-        ),
-        difference(np.full(len(committed), settings.at_ms), millis(_field(old, "updated_at"))),
-        settings.half_life_ms,
-    )
     columns = {
         **{name: batch[name] for name in _LAGS.names if name in batch.schema.names},
         **{name: _field(batch["owner"], name) for name in _OWNER},
@@ -271,7 +261,7 @@ def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
         "lag_seconds": from_floats(age.seconds),
         "lag_seconds_is_lower_bound": pa.array(age.is_lower_bound),
         "arrival_rate": _field(log, "arrival_rate"),
-        "drain_rate": from_floats(drained),
+        "drain_rate": from_floats(_drained(old, committed, is_apart, settings)),
         "status": pa.array(STATUS_NAMES).take(pa.array(codes)),
         "assigned": pa.array(_is_set(batch["owner"])),
         "provisional": pa.array(_is_provisional(int64s(batch["offsets_partition"]), settings.behind)),
@@ -281,6 +271,18 @@ def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
         **_of_the_batch(len(committed), settings),
     }
     return _batch(columns, _LAGS_WITH_TURN_ARROW)
+
+
+def _drained(old: pa.StructArray, committed: Int64s, is_apart: Bools, settings: LagSettings) -> Floats:
+    """Records/s that the groups commit, less what says nothing of their speed."""
+    is_silent = is_apart | bools(_field(old, "provisional"))
+    committed_since = difference(committed, int64s(_field(old, "committed_offset")))
+    return drain_rate(
+        floats(_field(old, "drain_rate")),
+        np.where(is_silent, UNKNOWN, committed_since),
+        difference(np.full(len(committed), settings.at_ms), millis(_field(old, "updated_at"))),
+        settings.half_life_ms,
+    )
 
 
 def _is_of_another_topic(batch: pa.RecordBatch) -> Bools:
