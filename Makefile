@@ -30,8 +30,9 @@ run: setup ## run the job on an embedded broker with live, uneven traffic (Ctrl-
 	@$(BIN)/lagwise demo $(ARGS)
 
 test: setup ## unit, property, oracle (Kafka's own code), Spark and broker tests (25 to 35 minutes on 2 cores)
-	@$(BIN)/python -m pytest tests/unit tests/property -q
-	@$(BIN)/python -m pytest tests/oracle tests/spark tests/integration -q
+	@$(BIN)/python -m pytest tests/unit tests/property -q -n 2
+	@$(BIN)/python -m pytest tests/oracle tests/spark tests/integration -q -n 2 --dist loadfile --no-loadscope-reorder \
+	  --durations=10
 
 check: setup ## formatting, lint, types, import contracts
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }
