@@ -14,6 +14,7 @@ from pipeline.kafka.positions import Answer, Intake, PartitionKey, Position
 from pipeline.kafka.topic_configs import TopicConfigs
 from pipeline.publish.outbox import Publisher
 from pipeline.run.readiness import Gate
+from pipeline.run.replay import ReplayContext
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 
@@ -36,11 +37,9 @@ class Driver:
     """Of the topics that the job reads, and of the control topic."""
     cluster_id: str = ""
     """Kafka's own."""
-    is_new_cluster: bool = False
-    """The tables are about another cluster that had the same name."""
     migration: Callable[[], Migration] = lambda: "unknown"
     """Whether the brokers would migrate a classic group online, now or a moment ago."""
-    query_id: str = ""
+    replay: ReplayContext = field(default_factory=ReplayContext)
     positions: dict[PartitionKey, Position] = field(default_factory=dict)
     """How far each partition was read by the last batch."""
     distrusted: dict[PartitionKey, str] = field(default_factory=dict)
@@ -55,21 +54,14 @@ class Driver:
     """What the newest decision about each group has left for the next."""
     plan_at_ms: int = 0
     """Clock of the batch that planned for all groups last."""
-    decided_at_ms: int = 0
-    """Clock of the batch that planned for any group last."""
     has_acks: bool = False
     """Whether there is anything in the table."""
     has_orders: bool = False
     """The same."""
     once: bool = False
     """Plan with the first batch by which the offsets topic has been read, whatever the interval says."""
-    replayed: frozenset[str] = frozenset()
-    """Tables that hold the present batch already; only the first batch after a start can have any."""
-    started: bool = False
     behind: tuple[int, ...] = ()
     """Partitions of the offsets topic that had not been read to their end by the last batch."""
-    at_ms: int = 0
-    """Clock of the last batch."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,8 +80,10 @@ class Batch:
     stamp: Stamp | None = None
     decoded: DataFrame | None = None
     summary: Summary = field(default_factory=Summary)
+    written: set[str] = field(default_factory=set)
+    """Tables that hold the batch: by this run, or by one before it that was cut short."""
     is_replay: bool = False
-    """It ran before, up to some step: what it reads, clock and gate are those of that time."""
+    """It ran before, up to some step: what it reads, its clock and who is behind are those of that time."""
     is_skipped: bool = False
     """No broker answers: nothing is known that the tables do not say already."""
     ghosts: tuple[str, ...] = ()

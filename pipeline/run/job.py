@@ -32,6 +32,7 @@ from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.driver import Driver
 from pipeline.run.memory import recall
 from pipeline.run.readiness import Gate
+from pipeline.run.replay import ReplayContext, Start
 from pipeline.run.session import PACKAGES, build_session
 from pipeline.tables import ownership, standby
 from pipeline.tables.creation import create_tables
@@ -184,7 +185,7 @@ class Job:
             config=config,
             cluster=name,
             cluster_id=found.cluster_id,
-            is_new_cluster=memory.is_new_cluster,
+            replay=ReplayContext(start=Start(is_new_cluster=memory.is_new_cluster)),
             positions=dict(memory.positions),
             filters=filters,
             store=store,

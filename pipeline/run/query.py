@@ -75,7 +75,7 @@ class Runner:
 
     def started(self, query: StreamingQuery) -> None:
         """Tell the first batch which query it belongs to."""
-        self.driver.query_id = query.id
+        self.driver.replay.query_id = query.id
         self._known.set()
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:

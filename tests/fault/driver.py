@@ -46,7 +46,7 @@ def killing(name: str, when: str) -> tuple[Step, ...]:
 def _is_behind_the_gate(batch: Batch) -> bool:
     if batch.stamp is None:
         # It is not settled yet; the batch before it was.
-        return batch.driver.started and not batch.driver.behind
+        return not batch.driver.replay.is_first and not batch.driver.behind
     return not batch.stamp.behind
 
 

@@ -60,7 +60,7 @@ class Bombs:
             if not (self.left and self.left[0] == name):
                 return
             # A batch that was let through resets the job's patience; and before the gate is open nothing is published.
-            is_armed = batch.driver.started and not batch.clock.behind
+            is_armed = not batch.driver.replay.is_first and not batch.clock.behind
             if is_armed and _STEPS[name](batch):
                 self.left.pop(0)
                 raise _BombError

@@ -8,6 +8,7 @@ from pipeline.decode.step import Filters
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.driver import Batch, Driver
 from pipeline.run.readiness import Gate
+from pipeline.run.replay import ReplayContext
 from pipeline.tables.stamp import Stamp
 
 CONTROL = Config().control
@@ -42,6 +43,16 @@ class KnownConfigs:
         return self.kept_ms.get(topic, 86_400_000)
 
 
+def first() -> ReplayContext:
+    """Of a driver that has not run a batch."""
+    return ReplayContext(query_id="query")
+
+
+def later(at_ms: int = 0) -> ReplayContext:
+    """Of a driver whose newest batch had this clock."""
+    return ReplayContext(query_id="query", at_ms=at_ms, start=None)
+
+
 def idle_driver(**fields: Any) -> Driver:
     """A driver that has not run a batch."""
     gate = Gate(topic=OFFSETS_TOPIC, started_at_ms=0, deadline_s=60, tolerance_s=90)
@@ -57,7 +68,7 @@ def idle_driver(**fields: Any) -> Driver:
             "publisher": None,
             "ghosts": None,
             "configs": KnownConfigs(),
-            "query_id": "query",
+            "replay": first(),
             **fields,
         }
     )

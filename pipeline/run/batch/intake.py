@@ -109,7 +109,7 @@ def _settled(batch: Batch) -> Stamp:
     )
     behind = driver.gate.behind(offsets, now_ms)
     return Stamp(
-        query_id=driver.query_id,
+        query_id=driver.replay.query_id,
         batch_id=batch.batch_id,
         at_ms=now_ms,
         behind=tuple(behind),
@@ -156,7 +156,7 @@ def _replayed(batch: Batch) -> Stamp:
     """The stamp of the first run; a span that cannot be read now is read again later."""
     stamp, reached = batch.clock, batch.summary.reached
     missing = {
-        span.key: Position(span.start, span.leader_epoch, batch.driver.at_ms)
+        span.key: Position(span.start, span.leader_epoch, batch.driver.replay.at_ms)
         for span in batch.intake.spans
         if reached[span.key].position.offset < span.end
     }

@@ -23,7 +23,7 @@ def make_plans(batch: Batch) -> None:
     driver = batch.driver
     is_due = _is_plan_due(batch)
     only = None if is_due else _urgent(batch)
-    if "recommendations" in driver.replayed or only == ():
+    if "recommendations" in batch.written or only == ():
         return
     plans = plan.make_plans(
         plan.Stored(
@@ -48,7 +48,6 @@ def make_plans(batch: Batch) -> None:
         driver.states,
     )
     write(batch, "recommendations", plans)
-    driver.decided_at_ms = batch.clock.at_ms
     if is_due:
         driver.plan_at_ms = batch.clock.at_ms
 
@@ -83,7 +82,7 @@ def _is_plan_due(batch: Batch) -> bool:
 def publish_plans(batch: Batch) -> None:
     """Send what this batch wrote into `recommendations`; nothing else is ever published."""
     driver = batch.driver
-    if driver.decided_at_ms == batch.clock.at_ms:
+    if "recommendations" in batch.written:
         rows = driver.store.read("recommendations").where(
             # Delta has statistics of batch_id: files of other batches are not opened.
             (F.col("batch_id") == batch.batch_id) & (F.col("created_at") == timestamp(batch.clock.at_ms))

@@ -30,6 +30,7 @@ from pipeline.run.batch import intake
 from pipeline.run.batch.plans import make_plans, publish_plans
 from pipeline.run.batch.writes import handed_over, stamped, write
 from pipeline.run.driver import Batch, Driver
+from pipeline.run.replay import look_back
 from pipeline.tables import maintenance, ownership
 
 log = logging.getLogger(__name__)
@@ -41,18 +42,21 @@ _BESIDE_LAGS = ("consumer_groups", "acks", "orders")
 
 def begin(batch: Batch) -> None:
     """Make sure that this driver still owns the tables, and settle the batch's clock."""
-    driver = batch.driver
+    driver, replay = batch.driver, batch.driver.replay
     ownership.check(driver.store, driver.owner)
-    if not driver.started:
-        _look_back(driver, batch.batch_id)
-    batch.is_replay = "topic_offsets" in driver.replayed
+    if replay.is_first:
+        past = look_back(driver.store, query_id=replay.query_id, batch_id=batch.batch_id)
+        batch.written |= past.written
+        replay.at_ms = past.at_ms
+        driver.plan_at_ms = past.decided_at_ms
+    batch.is_replay = "topic_offsets" in batch.written
     if batch.is_replay:
         batch.stamp = driver.store.stamp("topic_offsets")
         batch.at_ms = batch.clock.at_ms
     else:
         # Time that goes back would make ages and rates negative; it stands still instead.
-        batch.at_ms = max(time.time_ns() // 1_000_000, driver.at_ms + 1)
-    driver.at_ms = batch.at_ms
+        batch.at_ms = max(time.time_ns() // 1_000_000, replay.at_ms + 1)
+    replay.at_ms = batch.at_ms
 
 
 def choose_records(batch: Batch) -> None:
@@ -63,12 +67,13 @@ def choose_records(batch: Batch) -> None:
         raise
     except BrokerUnavailableError as error:
         batch.is_skipped = True
-        _say_away(batch.driver, error)
+        _say_away(batch, error)
 
 
-def _say_away(driver: Driver, error: BrokerUnavailableError) -> None:
-    if driver.at_ms - driver.away_said_ms >= _AWAY_SAID_EVERY_MS:
-        driver.away_said_ms = driver.at_ms
+def _say_away(batch: Batch, error: BrokerUnavailableError) -> None:
+    driver = batch.driver
+    if batch.at_ms - driver.away_said_ms >= _AWAY_SAID_EVERY_MS:
+        driver.away_said_ms = batch.at_ms
         log.warning(
             "Kafka is away; the tables keep what was known",
             extra={
@@ -77,29 +82,6 @@ def _say_away(driver: Driver, error: BrokerUnavailableError) -> None:
                 "next_attempt_in_s": driver.config.trigger.interval_s,
             },
         )
-
-
-def _look_back(driver: Driver, batch_id: int) -> None:
-    """See which tables hold this batch already."""
-    names = (
-        "topic_offsets",
-        "consumer_groups",
-        "acks",
-        "orders",
-        "partition_lag",
-        "lag_history",
-        "quarantine",
-        "recommendations",
-    )
-    stamps = {name: stamp for name in names if (stamp := driver.store.stamp(name))}
-    lags = stamps.get("partition_lag")
-    # Where all is read again (`memory`), what a batch left half done has read does not count.
-    is_anew = lags is not None and lags.positions == {}
-    done = () if is_anew else stamps.items()
-    driver.replayed = frozenset(n for n, stamp in done if stamp.is_batch(driver.query_id, batch_id))
-    driver.at_ms = max((stamp.at_ms for stamp in stamps.values()), default=0)
-    plans = stamps.get("recommendations")
-    driver.plan_at_ms = driver.decided_at_ms = plans.at_ms if plans else 0
 
 
 def decode_records(batch: Batch) -> None:
@@ -122,7 +104,7 @@ def settle(batch: Batch) -> None:
 def store_topic_offsets(batch: Batch) -> None:
     """The batch's first write: what the brokers said, and when."""
     driver = batch.driver
-    if "topic_offsets" in driver.replayed:
+    if "topic_offsets" in batch.written:
         return
     known, observed = _known_topics(driver), batch.kind("log_offset")
     left = _left_of_missing(batch, known, observed)
@@ -155,10 +137,11 @@ def _left_of_missing(batch: Batch, known: DataFrame, observed: DataFrame) -> top
 def _known_topics(driver: Driver) -> DataFrame:
     """The table, less what is about another cluster or about topics that are no longer wanted."""
     stored = driver.store.read("topic_offsets")
-    if driver.is_new_cluster:
-        return stored.limit(0)
-    if driver.started:
+    start = driver.replay.start
+    if start is None:
         return stored
+    if start.is_new_cluster:
+        return stored.limit(0)
     names = [row["topic"] for row in stored.select("topic").distinct().collect()]
     unwanted = [name for name in names if not driver.config.source.wants_topic(name)]
     return stored.where(~F.col("topic").isin(unwanted)) if unwanted else stored
@@ -194,10 +177,10 @@ def _less_ghosts(batch: Batch, stored: DataFrame) -> DataFrame:
 def store_groups(batch: Batch) -> None:
     """Group records, when the batch has any, or when a partition was read to its end: then its stale ones go."""
     driver = batch.driver
-    if "consumer_groups" in driver.replayed:
+    if "consumer_groups" in batch.written:
         return
     reread = batch.reread(OFFSETS_TOPIC)
-    is_stale = not driver.started or reread or batch.ghosts or batch.clock.behind != driver.behind
+    is_stale = driver.replay.is_first or reread or batch.ghosts or batch.clock.behind != driver.behind
     if not (batch.summary.group_records or (is_stale and driver.store.has_rows("consumer_groups"))):
         return
     folded = fold.fold_groups(
@@ -226,13 +209,13 @@ def store_talk(batch: Batch) -> None:
             _said_before(batch, "orders", control.commands_topic), batch.kind("orders")
         )
         write(batch, "orders", stamped(batch, folded))
-    if summary.acks or summary.orders or not driver.started:
+    if summary.acks or summary.orders or driver.replay.is_first:
         driver.has_acks = driver.store.has_rows("acks")
         driver.has_orders = driver.store.has_rows("orders")
 
 
 def _is_talk_due(batch: Batch, name: str, topic: str, records_read: int) -> bool:
-    if name in batch.driver.replayed:
+    if name in batch.written:
         return False
     return records_read > 0 or (bool(batch.reread(topic)) and batch.driver.store.has_rows(name))
 
@@ -245,7 +228,7 @@ def _said_before(batch: Batch, name: str, topic: str) -> DataFrame:
 
 def store_quarantine(batch: Batch) -> None:
     """What could not be decoded."""
-    if batch.summary.quarantined and "quarantine" not in batch.driver.replayed:
+    if batch.summary.quarantined and "quarantine" not in batch.written:
         key = ["topic", "partition", "offset"]
         # What is read again is not bad again.
         known = batch.driver.store.read("quarantine").select(*key)
@@ -256,7 +239,7 @@ def store_quarantine(batch: Batch) -> None:
 def store_lag(batch: Batch) -> None:
     """The lag of every partition of every group, from what is stored by now."""
     driver = batch.driver
-    if "partition_lag" in driver.replayed:
+    if "partition_lag" in batch.written:
         return
     config, groups = driver.config, driver.store.read("consumer_groups")
     held = fold.assigned_partitions(groups)
@@ -290,7 +273,7 @@ def store_lag(batch: Batch) -> None:
 
 def store_history(batch: Batch) -> None:
     """The rows of `partition_lag` whose turn it is."""
-    if "lag_history" in batch.driver.replayed:
+    if "lag_history" in batch.written:
         return
     due = batch.driver.store.read("partition_lag").where("history_at = updated_at")
     if not due.isEmpty():
@@ -351,6 +334,6 @@ def run(batch: Batch, steps: tuple[Step, ...] = STEPS) -> dict[str, float]:
         if batch.decoded is not None:
             batch.decoded.unpersist()
     driver = batch.driver
-    driver.started, driver.replayed, driver.is_new_cluster = True, frozenset(), False
+    driver.replay.start = None
     driver.behind = batch.clock.behind
     return seconds

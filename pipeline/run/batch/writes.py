@@ -17,6 +17,7 @@ def write(batch: Batch, name: str, rows: DataFrame) -> None:
     batch.driver.versions.pop(name, None)
     named = rows.withColumn("cluster", F.lit(batch.driver.cluster))
     batch.driver.store.write(name, named, batch.clock)
+    batch.written.add(name)
 
 
 def stamped(batch: Batch, rows: DataFrame) -> DataFrame:

@@ -33,9 +33,7 @@ def answered(**others: Answer) -> dict[PartitionKey, Answer]:
 
 
 def driver_at(positions: dict[PartitionKey, Position] = KNOWN, **fields: Any) -> Driver:
-    return idle_driver(
-        positions=dict(positions), cluster_id="c1", query_id="query", **{"ask_ends": answered, **fields}
-    )
+    return idle_driver(positions=dict(positions), cluster_id="c1", **{"ask_ends": answered, **fields})
 
 
 def run(
@@ -274,7 +272,7 @@ def again(stamp: Stamp = FIRST_RUN, **reached: Reached) -> Batch:
         raise AssertionError("a replay does not ask where logs end")
 
     batch = batch_of(driver_at(ask_ends=not_asked), stamp=stamp, is_replay=True, at_ms=stamp.at_ms)
-    batch.driver.at_ms = stamp.at_ms
+    batch.driver.replay.at_ms = stamp.at_ms
     intake.choose(batch)
     return settled(batch, **reached)
 

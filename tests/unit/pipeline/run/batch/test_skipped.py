@@ -6,7 +6,7 @@ from pipeline.errors import AccessRefusedError, BrokerUnavailableError, Pipeline
 from pipeline.kafka.positions import Answer, PartitionKey
 from pipeline.run.batch.steps import choose_records, run
 from pipeline.run.driver import Batch, Driver
-from tests.support.batches import batch_of, idle_driver
+from tests.support.batches import batch_of, idle_driver, later
 
 SAID = "Kafka is away"
 
@@ -15,18 +15,17 @@ def driver_that_hears(error: PipelineError) -> Driver:
     def asked() -> dict[PartitionKey, Answer]:
         raise error
 
-    return idle_driver(ask_ends=asked, started=True, behind=(3,))
+    return idle_driver(ask_ends=asked, replay=later(), behind=(3,))
 
 
 def run_at(driver: Driver, at_s: int) -> list[str]:
     """The steps that ran after the one that asks."""
-    driver.at_ms = at_s * 1000
     later: list[str] = []
 
     def step(batch: Batch) -> None:
         later.append(str(batch.batch_id))
 
-    run(batch_of(driver, at_ms=driver.at_ms), (choose_records, step))
+    run(batch_of(driver, at_ms=at_s * 1000), (choose_records, step))
     return later
 
 
