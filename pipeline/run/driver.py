@@ -12,6 +12,7 @@ from pipeline.decode.step import Filters, Summary
 from pipeline.kafka.ghosts import GhostHunt
 from pipeline.kafka.positions import Answer, Intake, PartitionKey, Position
 from pipeline.kafka.topic_configs import TopicConfigs
+from pipeline.planning.memory import PlanMemory
 from pipeline.publish.outbox import Publisher
 from pipeline.run.readiness import Gate
 from pipeline.run.replay import ReplayContext
@@ -50,10 +51,7 @@ class Driver:
     """Of latest tables, as far as they are known."""
     away_said_ms: int = 0
     """When the log was told last that no broker answers."""
-    states: dict[str, str] = field(default_factory=dict)
-    """What the newest decision about each group has left for the next."""
-    plan_at_ms: int = 0
-    """Clock of the batch that planned for all groups last."""
+    memory: PlanMemory = field(default_factory=PlanMemory)
     has_acks: bool = False
     """Whether there is anything in the table."""
     has_orders: bool = False

@@ -25,9 +25,11 @@ from pipeline.kafka.sources.records.ends import EndsAsker
 from pipeline.kafka.sources.ticks import read_ticks
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.local.jars import resolve_for_spark
-from pipeline.planning.step import learn_states
+from pipeline.planning.memory import PlanMemory
 from pipeline.publish.outbox import Publisher
+from pipeline.publish.read_back import read_states
 from pipeline.run import query
+from pipeline.run.batch.plans import why_unpublishable
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.driver import Driver
 from pipeline.run.memory import recall
@@ -196,8 +198,10 @@ class Job:
                 cluster=name,
                 timeout_s=config.source.request_timeout_s,
             ),
-            states=learn_states(
-                store.read("recommendations"), cluster=name, interval_s=config.plan.interval_s
+            memory=PlanMemory(
+                states=read_states(
+                    store.read("recommendations"), cluster=name, interval_s=config.plan.interval_s
+                )
             ),
             ghosts=GhostHunt(
                 brokers=Brokers(
@@ -215,7 +219,7 @@ class Job:
             ),
         )
         # Whatever forbids to publish is said at the start, not with the first plan.
-        driver.publisher.unavailable(store.read("recommendations"))
+        why_unpublishable(driver)
         return driver
 
     def _gate(self, now_ms: int) -> Gate:

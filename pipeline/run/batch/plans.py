@@ -1,6 +1,9 @@
 """The last steps of a batch: decide about groups, write the decisions down, publish what was written."""
 
 import logging
+import time
+from collections.abc import Mapping
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -8,7 +11,9 @@ from pyspark.sql import functions as F
 from pipeline.errors import BrokerUnavailableError
 from pipeline.fold import control_messages as fold_talk
 from pipeline.planning import step as plan
-from pipeline.publish import outbox as publish
+from pipeline.planning.memory import PlanRecord, WrittenPlan
+from pipeline.publish.outbox import EpochsInTopic
+from pipeline.publish.read_back import read_decisions, read_newest_plans
 from pipeline.run.batch.writes import handed_over, timestamp, write
 from pipeline.run.driver import Batch, Driver
 
@@ -30,7 +35,7 @@ def make_plans(batch: Batch) -> None:
             groups=driver.store.read("consumer_groups"),
             lags=driver.store.read("partition_lag"),
             topic_offsets=driver.store.read("topic_offsets"),
-            talk=_talk(driver),
+            control_messages=_control_messages(driver),
         ),
         plan.PlanSettings(
             cluster=driver.cluster,
@@ -40,19 +45,18 @@ def make_plans(batch: Batch) -> None:
             batch_id=batch.batch_id,
             provisional_reason=batch.clock.reason,
             behind=batch.clock.behind,
-            held=batch.clock.held or driver.publisher.unavailable(driver.store.read("recommendations")),
+            held=batch.clock.held or why_unpublishable(driver),
             only=only,
             migration=driver.migration(),
         ),
-        driver.publisher.published,
-        driver.states,
+        driver.memory,
     )
     write(batch, "recommendations", plans)
     if is_due:
-        driver.plan_at_ms = batch.clock.at_ms
+        driver.memory.evaluated_at_ms = batch.clock.at_ms
 
 
-def _talk(driver: Driver) -> DataFrame | None:
+def _control_messages(driver: Driver) -> DataFrame | None:
     if not (driver.has_acks or driver.has_orders):
         return None
     acks, orders = driver.store.read("acks"), driver.store.read("orders")
@@ -66,9 +70,9 @@ def _urgent(batch: Batch) -> tuple[str, ...]:
         return ()
     if batch.summary.orders:
         urgent |= {row["group_id"] for row in batch.kind("orders").select("group_id").collect()}
-    if batch.summary.group_records and driver.states:
+    if batch.summary.group_records and driver.memory.states:
         seen = batch.kind("group").select("group_id", "generation", "position").orderBy("position").collect()
-        urgent |= set(plan.rebalanced(driver.states, {row["group_id"]: row["generation"] for row in seen}))
+        urgent |= driver.memory.rebalanced({row["group_id"]: row["generation"] for row in seen})
     return tuple(sorted(urgent))
 
 
@@ -76,7 +80,25 @@ def _is_plan_due(batch: Batch) -> bool:
     driver, clock = batch.driver, batch.clock
     if driver.once:
         return not clock.behind and not batch.is_replay
-    return clock.at_ms - driver.plan_at_ms >= driver.config.plan.interval_s * 1000
+    return driver.memory.is_evaluation_due(clock.at_ms, interval_ms=driver.config.plan.interval_s * 1000)
+
+
+def why_unpublishable(driver: Driver) -> str | None:
+    """Why no plan can be published now; None when one can.
+
+    Raises:
+        AccessRefusedError: This user may not use the transactional id, or read the topic.
+        TopicMissingError: The control topic is gone.
+    """
+    return driver.publisher.unavailable(partial(_unsent, driver))
+
+
+def _unsent(driver: Driver, epochs_in_topic: EpochsInTopic) -> list[PlanRecord]:
+    """Bring the memory of published plans up to date; plans that are written down and not on the topic come out."""
+    written = read_newest_plans(driver.store.read("recommendations"), cluster=driver.cluster)
+    # What is in the table counts as published until the topic can be read.
+    driver.memory.on_published(written)
+    return driver.memory.on_connected(epochs_in_topic(), written, now_ms=time.time_ns() // 1_000_000)
 
 
 def publish_plans(batch: Batch) -> None:
@@ -87,13 +109,21 @@ def publish_plans(batch: Batch) -> None:
             # Delta has statistics of batch_id: files of other batches are not opened.
             (F.col("batch_id") == batch.batch_id) & (F.col("created_at") == timestamp(batch.clock.at_ms))
         )
-        decisions = publish.decisions_of(rows)
-        try:
-            batch.published = driver.publisher.publish(decisions)
-        except BrokerUnavailableError as error:
-            # Lag goes on being measured. They are sent as soon as the topic can be written, if they still hold.
-            log.warning(
-                "plans cannot be published now; they are sent later, while they are valid",
-                extra={"error": str(error)},
-            )
-        driver.states |= plan.states_of(decisions)
+        decisions = read_decisions(rows)
+        _publish(batch, decisions.plans)
+        driver.memory.states |= decisions.states
+
+
+def _publish(batch: Batch, plans: Mapping[str, WrittenPlan]) -> None:
+    driver = batch.driver
+    try:
+        driver.publisher.publish([one.record(group_id) for group_id, one in plans.items()])
+    except BrokerUnavailableError as error:
+        # Lag goes on being measured. They are sent as soon as the topic can be written, if they still hold.
+        log.warning(
+            "plans cannot be published now; they are sent later, while they are valid",
+            extra={"error": str(error)},
+        )
+    else:
+        driver.memory.on_published(plans)
+        batch.published = len(plans)

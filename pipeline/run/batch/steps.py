@@ -48,7 +48,7 @@ def begin(batch: Batch) -> None:
         past = look_back(driver.store, query_id=replay.query_id, batch_id=batch.batch_id)
         batch.written |= past.written
         replay.at_ms = past.at_ms
-        driver.plan_at_ms = past.decided_at_ms
+        driver.memory.evaluated_at_ms = past.decided_at_ms
     batch.is_replay = "topic_offsets" in batch.written
     if batch.is_replay:
         batch.stamp = driver.store.stamp("topic_offsets")
