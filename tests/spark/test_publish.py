@@ -15,9 +15,9 @@ from pipeline.publish import outbox
 from pipeline.publish.outbox import Publisher
 from pipeline.publish.read_back import read_decisions, read_states
 from pipeline.run.batch import plans
-from pipeline.run.batch.plans import why_unpublishable
-from pipeline.run.driver import Driver
-from tests.support.batches import idle_driver
+from pipeline.run.batch.plans import publish_plans, why_unpublishable
+from pipeline.run.driver import Batch, Driver
+from tests.support.batches import batch_of, idle_driver, stamp_of
 from tests.support.frames import NOW_MS, at, stored
 
 AWAY = KafkaError._TIMED_OUT
@@ -96,13 +96,15 @@ def driver() -> Driver:
 
 def unavailable(driver: Driver, recommendations: DataFrame) -> str | None:
     """Why no plan can be published by a driver with such a table."""
-    driver.store.read = lambda _name: recommendations
-    return why_unpublishable(driver)
+    driver.services.store.read = lambda _name: recommendations
+    return why_unpublishable(driver.services, driver.memory)
 
 
 def publish(driver: Driver, batch: DataFrame) -> None:
     """Send what the batch has decided."""
-    driver.publisher.publish([one.record(group) for group, one in read_decisions(batch).plans.items()])
+    driver.services.publisher.publish(
+        [one.record(group) for group, one in read_decisions(batch).plans.items()]
+    )
 
 
 @pytest.fixture
@@ -261,6 +263,52 @@ def test_batch_without_a_plan_needs_no_connection(cluster: Cluster, driver: Driv
     assert cluster.producers == 0
 
 
+@pytest.fixture
+def decided(driver: Driver, table: Table) -> Batch:
+    """A batch that has written down a plan and something else, with others' rows beside them."""
+    own = {"batch_id": 5, "created_at": at(0)}
+    rows = table(
+        own | {"epoch": 4, "state": "of g"},
+        own | {"group_id": "h", "decision": "keep", "state": "of h"},
+        {"group_id": "i", "batch_id": 4, "state": "of an earlier batch"},
+        {"group_id": "j", "batch_id": 5, "created_at": at(-60), "state": "of another checkpoint"},
+    )
+    assert unavailable(driver, table()) is None
+    driver.services.store.read = lambda _name: rows
+    return batch_of(driver, stamp=stamp_of(at_ms=NOW_MS), written={"recommendations"})
+
+
+def test_batch_sends_and_remembers_what_it_has_decided_and_nothing_else(
+    cluster: Cluster, decided: Batch
+) -> None:
+    publish_plans(decided)
+
+    memory = decided.driver.memory
+    assert (cluster.sent, decided.published) == ([("g", 4)], 1)
+    assert {group: one.epoch for group, one in memory.published.items()} == {"g": 4}
+    assert memory.states == {"g": "of g", "h": "of h"}
+
+
+def test_batch_that_has_decided_nothing_sends_nothing(cluster: Cluster, decided: Batch) -> None:
+    decided.written.clear()
+
+    publish_plans(decided)
+
+    assert (cluster.sent, decided.driver.memory.states) == ([], {})
+
+
+def test_plan_that_the_broker_does_not_take_is_remembered_as_decided_and_not_as_published(
+    cluster: Cluster, decided: Batch
+) -> None:
+    cluster.commit = failure(AWAY)
+
+    publish_plans(decided)
+
+    memory = decided.driver.memory
+    assert (decided.published, memory.published) == (0, {})
+    assert memory.states == {"g": "of g", "h": "of h"}
+
+
 def test_plans_of_a_batch_are_read_back_by_group(table: Table) -> None:
     rows = table(
         {"group_id": "h", "state": "later"}, {"group_id": "g"}, {"group_id": "i", "decision": "keep"}
@@ -279,12 +327,12 @@ def test_plans_of_a_batch_are_read_back_by_group(table: Table) -> None:
 def test_driver_that_starts_knows_what_was_decided_last_about_every_group(spark: SparkSession) -> None:
     """Plans are made every two hours; a rebalance of one group got it a decision of its own shortly before the next."""
     rows = [
-        decided("g", 0, "first"),
-        decided("g", 7200, "second"),
-        decided("h", 7200, "of both"),
-        decided("g", 14_000, "its own"),
-        decided("gone", -20_000, "long ago"),
-        decided("g", 14_001, "foreign") | {"cluster": "another"},
+        row_of("g", 0, "first"),
+        row_of("g", 7200, "second"),
+        row_of("h", 7200, "of both"),
+        row_of("g", 14_000, "its own"),
+        row_of("gone", -20_000, "long ago"),
+        row_of("g", 14_001, "foreign") | {"cluster": "another"},
     ]
 
     states = read_states(stored(spark, "recommendations", *rows), cluster="local", interval_s=7200)
@@ -292,5 +340,5 @@ def test_driver_that_starts_knows_what_was_decided_last_about_every_group(spark:
     assert states == {"g": "its own", "h": "of both"}
 
 
-def decided(group_id: str, after_s: float, state: str) -> dict[str, Any]:
+def row_of(group_id: str, after_s: float, state: str) -> dict[str, Any]:
     return {"group_id": group_id, "decision": "unchanged", "created_at": at(after_s), "state": state}

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pipeline.decode import records
 from pipeline.decode import step as decode
 from pipeline.errors import BrokerUnavailableError, TopicMissingError
-from pipeline.fold import control_messages as fold_talk
+from pipeline.fold import control_messages as fold_control
 from pipeline.fold import step as fold
 from pipeline.kafka.client import unresolved
 from pipeline.kafka.positions import PartitionKey
@@ -29,29 +29,31 @@ from pipeline.lag import step as measure
 from pipeline.run.batch import intake
 from pipeline.run.batch.plans import make_plans, publish_plans
 from pipeline.run.batch.writes import handed_over, stamped, write
-from pipeline.run.driver import Batch, Driver
-from pipeline.run.replay import look_back
+from pipeline.run.driver import Batch
+from pipeline.run.replay import Start, look_back
+from pipeline.run.services import Services
 from pipeline.tables import maintenance, ownership
+from pipeline.tables.store import Store
 
 log = logging.getLogger(__name__)
 
-_AWAY_SAID_EVERY_MS = 60_000
+_OUTAGE_LOGGED_EVERY_MS = 60_000
 _BESIDE_LAGS = ("consumer_groups", "acks", "orders")
 """Latest tables that hold what records said, as `partition_lag` does."""
 
 
 def begin(batch: Batch) -> None:
     """Make sure that this driver still owns the tables, and settle the batch's clock."""
-    driver, replay = batch.driver, batch.driver.replay
-    ownership.check(driver.store, driver.owner)
+    driver, services, replay = batch.driver, batch.services, batch.driver.replay
+    ownership.check(services.store, services.owner)
     if replay.is_first:
-        past = look_back(driver.store, query_id=replay.query_id, batch_id=batch.batch_id)
+        past = look_back(services.store, query_id=replay.query_id, batch_id=batch.batch_id)
         batch.written |= past.written
         replay.at_ms = past.at_ms
         driver.memory.evaluated_at_ms = past.decided_at_ms
     batch.is_replay = "topic_offsets" in batch.written
     if batch.is_replay:
-        batch.stamp = driver.store.stamp("topic_offsets")
+        batch.stamp = services.store.stamp("topic_offsets")
         batch.at_ms = batch.clock.at_ms
     else:
         # Time that goes back would make ages and rates negative; it stands still instead.
@@ -67,31 +69,29 @@ def choose_records(batch: Batch) -> None:
         raise
     except BrokerUnavailableError as error:
         batch.is_skipped = True
-        _say_away(batch, error)
+        _log_outage(batch, error)
 
 
-def _say_away(batch: Batch, error: BrokerUnavailableError) -> None:
-    driver = batch.driver
-    if batch.at_ms - driver.away_said_ms >= _AWAY_SAID_EVERY_MS:
-        driver.away_said_ms = batch.at_ms
+def _log_outage(batch: Batch, error: BrokerUnavailableError) -> None:
+    progress, config = batch.driver.progress, batch.services.config
+    if batch.at_ms - progress.outage_logged_ms >= _OUTAGE_LOGGED_EVERY_MS:
+        progress.outage_logged_ms = batch.at_ms
         log.warning(
             "Kafka is away; the tables keep what was known",
             extra={
-                "bootstrap_servers": driver.config.kafka.properties["bootstrap.servers"],
+                "bootstrap_servers": config.kafka.properties["bootstrap.servers"],
                 "error": str(error),
-                "next_attempt_in_s": driver.config.trigger.interval_s,
+                "next_attempt_in_s": config.trigger.interval_s,
             },
         )
 
 
 def decode_records(batch: Batch) -> None:
     """Read, decode, keep the result for the steps to come, and say what was in it."""
-    driver = batch.driver
+    config = batch.services.config
     rows = decode.log_offset_rows(batch.rows)
-    settings = ReadSettings(
-        properties=unresolved(driver.config), timeout_s=driver.config.source.request_timeout_s
-    )
-    read = records.read(rows.sparkSession, batch.intake.spans, settings, driver.filters)
+    settings = ReadSettings(properties=unresolved(config), timeout_s=config.source.request_timeout_s)
+    read = records.read(rows.sparkSession, batch.intake.spans, settings, batch.services.filters)
     batch.decoded = (rows if read is None else rows.unionByName(read)).persist()
     batch.summary = decode.summarise(batch.decoded)
 
@@ -103,10 +103,9 @@ def settle(batch: Batch) -> None:
 
 def store_topic_offsets(batch: Batch) -> None:
     """The batch's first write: what the brokers said, and when."""
-    driver = batch.driver
     if "topic_offsets" in batch.written:
         return
-    known, observed = _known_topics(driver), batch.kind("log_offset")
+    known, observed = _known_topics(batch.services, batch.driver.replay.start), batch.kind("log_offset")
     left = _left_of_missing(batch, known, observed)
     measured = measure.measure_topic_offsets(
         fold.fold_topic_offsets(known, observed),
@@ -114,7 +113,7 @@ def store_topic_offsets(batch: Batch) -> None:
             at_ms=batch.clock.at_ms,
             batch_id=batch.batch_id,
             listing_error=batch.summary.listing_error,
-            half_life_ms=driver.config.rates.half_life_s * 1000,
+            half_life_ms=batch.services.config.rates.half_life_s * 1000,
             remaining=left.remaining,
             unconfirmed=left.unconfirmed,
         ),
@@ -126,7 +125,7 @@ def _left_of_missing(batch: Batch, known: DataFrame, observed: DataFrame) -> top
     """What the brokers say of topics that a complete listing did not contain whole."""
     if not batch.summary.is_listed or batch.summary.listing_error is not None:
         return topics_gone.Found()
-    config = batch.driver.config
+    config = batch.services.config
     return topics_gone.confirm_gone(
         leaders_of(unresolved(config)),
         fold.missing_topics(known, observed),
@@ -134,32 +133,31 @@ def _left_of_missing(batch: Batch, known: DataFrame, observed: DataFrame) -> top
     )
 
 
-def _known_topics(driver: Driver) -> DataFrame:
+def _known_topics(services: Services, start: Start | None) -> DataFrame:
     """The table, less what is about another cluster or about topics that are no longer wanted."""
-    stored = driver.store.read("topic_offsets")
-    start = driver.replay.start
+    stored = services.store.read("topic_offsets")
     if start is None:
         return stored
     if start.is_new_cluster:
         return stored.limit(0)
     names = [row["topic"] for row in stored.select("topic").distinct().collect()]
-    unwanted = [name for name in names if not driver.config.source.wants_topic(name)]
+    unwanted = [name for name in names if not services.config.source.wants_topic(name)]
     return stored.where(~F.col("topic").isin(unwanted)) if unwanted else stored
 
 
 def find_ghosts(batch: Batch) -> None:
     """Find groups whose deletion was missed: now and then, while everything is read to its end."""
-    driver = batch.driver
+    services = batch.services
     if batch.reread(OFFSETS_TOPIC):
-        driver.ghosts.begin_anew()
-    if not (batch.is_replay or batch.clock.behind or driver.once):
-        batch.ghosts = driver.ghosts.found(lambda: _stored_groups(driver), now_ms=batch.at_ms)
+        services.ghosts.begin_anew()
+    if not (batch.is_replay or batch.clock.behind or services.is_once):
+        batch.ghosts = services.ghosts.found(lambda: _stored_groups(services.store), now_ms=batch.at_ms)
 
 
-def _stored_groups(driver: Driver) -> Mapping[str, tuple[PartitionKey, ...]]:
+def _stored_groups(store: Store) -> Mapping[str, tuple[PartitionKey, ...]]:
     """Classic groups, and those without a record, with the partitions that they have committed."""
-    groups = driver.store.read("consumer_groups").select("group_id", "group_type")
-    commits = driver.store.read("partition_lag").where("committed_offset is not null")
+    groups = store.read("consumer_groups").select("group_id", "group_type")
+    commits = store.read("partition_lag").where("committed_offset is not null")
     by_group = commits.groupBy("group_id").agg(F.collect_list(F.struct("topic", "partition")).alias("keys"))
     rows = by_group.join(groups, on="group_id", how="full_outer").where(
         "group_type is null or group_type = 'classic'"
@@ -176,15 +174,17 @@ def _less_ghosts(batch: Batch, stored: DataFrame) -> DataFrame:
 
 def store_groups(batch: Batch) -> None:
     """Group records, when the batch has any, or when a partition was read to its end: then its stale ones go."""
-    driver = batch.driver
+    driver, store = batch.driver, batch.services.store
     if "consumer_groups" in batch.written:
         return
     reread = batch.reread(OFFSETS_TOPIC)
-    is_stale = driver.replay.is_first or reread or batch.ghosts or batch.clock.behind != driver.behind
-    if not (batch.summary.group_records or (is_stale and driver.store.has_rows("consumer_groups"))):
+    is_stale = (
+        driver.replay.is_first or reread or batch.ghosts or batch.clock.behind != driver.progress.behind
+    )
+    if not (batch.summary.group_records or (is_stale and store.has_rows("consumer_groups"))):
         return
     folded = fold.fold_groups(
-        _less_ghosts(batch, driver.store.read("consumer_groups")),
+        _less_ghosts(batch, store.read("consumer_groups")),
         batch.kind("group", "group_tombstone"),
         reread=reread,
         behind=batch.clock.behind,
@@ -192,37 +192,37 @@ def store_groups(batch: Batch) -> None:
     write(batch, "consumer_groups", stamped(batch, folded))
 
 
-def store_talk(batch: Batch) -> None:
+def store_control_messages(batch: Batch) -> None:
     """What followers acknowledge and operators order, when the batch has any of it or reads all of it again."""
-    driver, summary = batch.driver, batch.summary
-    control = driver.config.control
-    if _is_talk_due(batch, "acks", control.acks_topic, summary.acks):
-        folded = fold_talk.fold_acks(
-            _said_before(batch, "acks", control.acks_topic),
+    store, summary = batch.services.store, batch.summary
+    control = batch.services.config.control
+    if _has_news(batch, "acks", control.acks_topic, summary.acks):
+        folded = fold_control.fold_acks(
+            _stored_before(batch, "acks", control.acks_topic),
             batch.kind("ack"),
-            driver.store.read("consumer_groups"),
+            store.read("consumer_groups"),
             at_ms=batch.clock.at_ms,
         )
         write(batch, "acks", stamped(batch, folded))
-    if _is_talk_due(batch, "orders", control.commands_topic, summary.orders):
-        folded = fold_talk.fold_orders(
-            _said_before(batch, "orders", control.commands_topic), batch.kind("orders")
+    if _has_news(batch, "orders", control.commands_topic, summary.orders):
+        folded = fold_control.fold_orders(
+            _stored_before(batch, "orders", control.commands_topic), batch.kind("orders")
         )
         write(batch, "orders", stamped(batch, folded))
-    if summary.acks or summary.orders or driver.replay.is_first:
-        driver.has_acks = driver.store.has_rows("acks")
-        driver.has_orders = driver.store.has_rows("orders")
+    if summary.acks or summary.orders or batch.driver.replay.is_first:
+        tables = batch.driver.tables
+        tables.has_acks, tables.has_orders = store.has_rows("acks"), store.has_rows("orders")
 
 
-def _is_talk_due(batch: Batch, name: str, topic: str, records_read: int) -> bool:
+def _has_news(batch: Batch, name: str, topic: str, records_read: int) -> bool:
     if name in batch.written:
         return False
-    return records_read > 0 or (bool(batch.reread(topic)) and batch.driver.store.has_rows(name))
+    return records_read > 0 or (bool(batch.reread(topic)) and batch.services.store.has_rows(name))
 
 
-def _said_before(batch: Batch, name: str, topic: str) -> DataFrame:
-    """The table of what was said in the topic; nothing of it when the topic is read again from its start."""
-    stored = batch.driver.store.read(name)
+def _stored_before(batch: Batch, name: str, topic: str) -> DataFrame:
+    """The table that the topic goes into; nothing of it when the topic is read again from its start."""
+    stored = batch.services.store.read(name)
     return stored.limit(0) if batch.reread(topic) else stored
 
 
@@ -231,22 +231,22 @@ def store_quarantine(batch: Batch) -> None:
     if batch.summary.quarantined and "quarantine" not in batch.written:
         key = ["topic", "partition", "offset"]
         # What is read again is not bad again.
-        known = batch.driver.store.read("quarantine").select(*key)
+        known = batch.services.store.read("quarantine").select(*key)
         bad = batch.kind("bad").join(known, on=key, how="left_anti")
         write(batch, "quarantine", stamped(batch, bad))
 
 
 def store_lag(batch: Batch) -> None:
     """The lag of every partition of every group, from what is stored by now."""
-    driver = batch.driver
     if "partition_lag" in batch.written:
         return
-    config, groups = driver.config, driver.store.read("consumer_groups")
+    config, store, tables = batch.services.config, batch.services.store, batch.driver.tables
+    groups = store.read("consumer_groups")
     held = fold.assigned_partitions(groups)
-    if driver.has_acks:
-        held = fold_talk.held_partitions(held, handed_over(driver), groups)
+    if tables.has_acks:
+        held = fold_control.held_partitions(held, handed_over(store), groups)
     folded = fold.fold_commits(
-        _less_ghosts(batch, driver.store.read("partition_lag")),
+        _less_ghosts(batch, store.read("partition_lag")),
         fold.newest_commits(batch.kind("commit", "tombstone")),
         held,
         reread=batch.reread(OFFSETS_TOPIC),
@@ -254,7 +254,7 @@ def store_lag(batch: Batch) -> None:
     )
     measured = measure.measure_lag(
         folded,
-        driver.store.read("topic_offsets"),
+        store.read("topic_offsets"),
         measure.LagSettings(
             at_ms=batch.clock.at_ms,
             batch_id=batch.batch_id,
@@ -266,8 +266,8 @@ def store_lag(batch: Batch) -> None:
         ),
     )
     # Where reading goes on stands in this commit: by then every table that the records change has been written.
-    driver.versions |= driver.store.versions(name for name in _BESIDE_LAGS if name not in driver.versions)
-    batch.stamp = replace(batch.clock, versions=dict(driver.versions))
+    tables.versions |= store.versions(name for name in _BESIDE_LAGS if name not in tables.versions)
+    batch.stamp = replace(batch.clock, versions=dict(tables.versions))
     write(batch, "partition_lag", measured)
 
 
@@ -275,25 +275,26 @@ def store_history(batch: Batch) -> None:
     """The rows of `partition_lag` whose turn it is."""
     if "lag_history" in batch.written:
         return
-    due = batch.driver.store.read("partition_lag").where("history_at = updated_at")
+    due = batch.services.store.read("partition_lag").where("history_at = updated_at")
     if not due.isEmpty():
         write(batch, "lag_history", due.withColumn("date", F.to_date("updated_at")))
 
 
-def keep_up(batch: Batch) -> None:
+def maintain_tables(batch: Batch) -> None:
     """Compact, expire and clean, now and then."""
-    tables = batch.driver.config.tables
-    if batch.batch_id % tables.upkeep_every_batches == tables.upkeep_every_batches - 1:
+    config, store = batch.services.config, batch.services.store
+    every = config.tables.upkeep_every_batches
+    if batch.batch_id % every == every - 1:
         try:
             maintenance.run(
-                batch.driver.store.root,
+                store.root,
                 at_ms=batch.clock.at_ms,
-                keep_days=batch.driver.config.history.keep_days,
-                storage_options=batch.driver.store.storage_options,
+                keep_days=config.history.keep_days,
+                storage_options=store.storage_options,
             )
         except Exception:
             # The batch is stored and published; what was not cleaned up now is next time.
-            log.exception("upkeep failed", extra={"tables_root": batch.driver.store.root})
+            log.exception("maintenance failed", extra={"tables_root": store.root})
 
 
 Step = Callable[[Batch], None]
@@ -306,13 +307,13 @@ STEPS: tuple[Step, ...] = (
     find_ghosts,
     store_topic_offsets,
     store_groups,
-    store_talk,
+    store_control_messages,
     store_quarantine,
     store_lag,
     store_history,
     make_plans,
     publish_plans,
-    keep_up,
+    maintain_tables,
 )
 
 
@@ -333,7 +334,6 @@ def run(batch: Batch, steps: tuple[Step, ...] = STEPS) -> dict[str, float]:
     finally:
         if batch.decoded is not None:
             batch.decoded.unpersist()
-    driver = batch.driver
-    driver.replay.start = None
-    driver.behind = batch.clock.behind
+    batch.driver.replay.start = None
+    batch.driver.progress.behind = batch.clock.behind
     return seconds

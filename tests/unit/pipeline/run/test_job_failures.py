@@ -176,7 +176,7 @@ def test_job_that_was_replaced_while_it_waited_does_not_take_the_tables_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     job = Job(Config())
-    before: Any = SimpleNamespace(store="tables", owner="me")
+    before: Any = SimpleNamespace(services=SimpleNamespace(store="tables", owner="me"))
     job._driver = before
     taken: list[str] = []
 

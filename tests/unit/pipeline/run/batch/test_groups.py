@@ -70,7 +70,7 @@ def test_groups_are_written_when_they_may_have_changed(
 def test_first_batch_over_an_empty_table_writes_it_only_for_records_of_groups(
     written: list[dict[str, Any]], driver: Driver
 ) -> None:
-    driver.store.has_rows = lambda _name: False
+    driver.services.store.has_rows = lambda _name: False
 
     run_batches(driver, {}, {"reread": (3,)}, {"groups": 1})
 

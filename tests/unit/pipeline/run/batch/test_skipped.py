@@ -33,7 +33,7 @@ def test_batch_without_any_answer_ends_there_and_leaves_the_driver_as_it_was() -
     driver = driver_that_hears(BrokerUnavailableError("no answer"))
 
     assert run_at(driver, 100) == []
-    assert driver.behind == (3,)
+    assert driver.progress.behind == (3,)
 
 
 def test_outage_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
@@ -44,7 +44,9 @@ def test_outage_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
 
     said = [record for record in caplog.records if SAID in record.message]
     assert [record.__dict__["error"] for record in said] == ["no answer"] * 2
-    assert said[0].__dict__["bootstrap_servers"] == driver.config.kafka.properties["bootstrap.servers"]
+    assert (
+        said[0].__dict__["bootstrap_servers"] == driver.services.config.kafka.properties["bootstrap.servers"]
+    )
 
 
 @pytest.mark.parametrize("error", [TopicMissingError("it is gone"), AccessRefusedError("not you")])
