@@ -86,7 +86,7 @@ def _log_reread(reread: Mapping[PartitionKey, str]) -> None:
 
 
 def settle(batch: Batch) -> None:
-    """Fill in the batch's stamp, and bring the positions forward."""
+    """Say how far everything is by now, and whom that leaves behind: the stamp that all writes of the batch carry."""
     batch.stamp = _replayed(batch) if batch.is_replay else _settled(batch)
     batch.driver.progress.positions = dict(batch.clock.positions or {})
 

@@ -13,6 +13,11 @@ def handed_over(store: Store) -> DataFrame:
     return fold_control.handed_over(store.read("acks"), store.read("consumer_groups"))
 
 
+def less_ghosts(batch: Batch, stored: DataFrame) -> DataFrame:
+    """The stored rows without those of groups that the brokers no longer know."""
+    return stored.where(~F.col("group_id").isin(*batch.ghosts)) if batch.ghosts else stored
+
+
 def write(batch: Batch, name: str, rows: DataFrame) -> None:
     """Write the rows into the table, with the cluster's name and the batch's stamp."""
     batch.driver.tables.versions.pop(name, None)

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from pipeline.kafka.positions import Position
-from pipeline.run.batch import steps as batch
-from pipeline.run.batch.steps import begin
+from pipeline.run.batch import opening
+from pipeline.run.batch.opening import begin
 from pipeline.run.driver import Batch
 from pipeline.run.replay import ReplayContext
 from pipeline.tables.stamp import Stamp
@@ -29,8 +29,8 @@ class StampedStore:
 
 @pytest.fixture(autouse=True)
 def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "time", SimpleNamespace(time_ns=lambda: NOW_MS * 1_000_000))
-    monkeypatch.setattr(batch.ownership, "check", lambda _store, _owner: None)
+    monkeypatch.setattr(opening, "time", SimpleNamespace(time_ns=lambda: NOW_MS * 1_000_000))
+    monkeypatch.setattr(opening.ownership, "check", lambda _store, _owner: None)
 
 
 def begun(store: StampedStore, replay: ReplayContext) -> Batch:

@@ -7,8 +7,8 @@ import pytest
 from pipeline.decode.step import Summary
 from pipeline.fold import control_messages as fold_control
 from pipeline.kafka.positions import PartitionKey
-from pipeline.run.batch import steps as batch
-from pipeline.run.batch.steps import store_control_messages
+from pipeline.run.batch import control_messages
+from pipeline.run.batch.control_messages import store_control_messages
 from pipeline.run.driver import Batch
 from tests.support.batches import CONTROL, batch_of, idle_driver, stamp_of
 
@@ -31,8 +31,8 @@ def written(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     sizes: dict[str, int] = {}
     monkeypatch.setattr(fold_control, "fold_acks", lambda stored, *_rows, **_settings: stored)
     monkeypatch.setattr(fold_control, "fold_orders", lambda stored, *_rows: stored)
-    monkeypatch.setattr(batch, "stamped", lambda _batch, rows: rows)
-    monkeypatch.setattr(batch, "write", lambda _batch, name, rows: sizes.update({name: rows.n}))
+    monkeypatch.setattr(control_messages, "stamped", lambda _batch, rows: rows)
+    monkeypatch.setattr(control_messages, "write", lambda _batch, name, rows: sizes.update({name: rows.n}))
     monkeypatch.setattr(Batch, "kind", lambda _self, *_kinds: None)
     return sizes
 

@@ -8,8 +8,9 @@ import pytest
 from pipeline.decode.step import Summary
 from pipeline.fold import step as fold
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.run.batch import steps as batch
-from pipeline.run.batch.steps import run, store_groups
+from pipeline.run.batch import groups
+from pipeline.run.batch.groups import store_groups
+from pipeline.run.batch.steps import run
 from pipeline.run.driver import Batch, Driver
 from tests.support.batches import batch_of, idle_driver, stamp_of
 
@@ -23,8 +24,8 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         return settings
 
     monkeypatch.setattr(fold, "fold_groups", fold_groups)
-    monkeypatch.setattr(batch, "stamped", lambda _batch, rows: rows)
-    monkeypatch.setattr(batch, "write", lambda _batch, _name, settings: told.append(settings))
+    monkeypatch.setattr(groups, "stamped", lambda _batch, rows: rows)
+    monkeypatch.setattr(groups, "write", lambda _batch, _name, settings: told.append(settings))
     monkeypatch.setattr(Batch, "kind", lambda _self, *_kinds: None)
     return told
 

@@ -4,7 +4,8 @@ import pytest
 
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError, TopicMissingError
 from pipeline.kafka.positions import Answer, PartitionKey
-from pipeline.run.batch.steps import choose_records, run
+from pipeline.run.batch.opening import choose_records
+from pipeline.run.batch.steps import run
 from pipeline.run.driver import Batch, Driver
 from tests.support.batches import batch_of, idle_driver, later
 
