@@ -6,11 +6,10 @@ A group is one Arrow table of partitions and one of a single row with everything
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -20,6 +19,7 @@ from pipeline.config.model import GuardsConfig, PlanConfig
 from pipeline.planning.decide import decide
 from pipeline.planning.facts import Decision, Published, Rules
 from pipeline.planning.guards import Guards
+from pipeline.planning.memory import PlanMemory
 from pipeline.planning.rows_in import group_facts, partition_facts, published
 from pipeline.planning.rows_out import to_row
 from pipeline.planning.state import from_json
@@ -32,7 +32,6 @@ _DECIDED = (
     "group_id string, last_epoch long, last_target string, last_base string, last_valid_ms long, "
     "last_state string"
 )
-_LATELY = timedelta(hours=1)
 _GROUP = ("group_type", "state", "protocol_type", "assignor", "generation", "members", "offsets_partition")
 
 
@@ -67,8 +66,8 @@ class Stored:
     """`schemas.PARTITION_LAG`."""
     topic_offsets: DataFrame
     """`schemas.TOPIC_OFFSETS`."""
-    talk: DataFrame | None
-    """`fold.control_messages.talk_of_groups`; None when nobody has said anything."""
+    control_messages: DataFrame | None
+    """`fold.control_messages.talk_of_groups`; None while there are neither acknowledgements nor orders."""
 
     def only(self, group_ids: tuple[str, ...]) -> "Stored":
         """The same tables, less the rows of other groups."""
@@ -79,16 +78,14 @@ class Stored:
 def make_plans(
     stored: Stored,
     settings: PlanSettings,
-    plans: Mapping[str, Published],
-    states: Mapping[str, str],
+    memory: PlanMemory,
 ) -> DataFrame:
     """One row of `schemas.RECOMMENDATIONS` for each group that has members or commits.
 
     Args:
         stored: The tables.
         settings: See `PlanSettings`.
-        plans: Newest published plan of each group.
-        states: Column `state` of each group's newest row.
+        memory: Of the decisions before.
     """
     if settings.only is not None:
         stored = stored.only(settings.only)
@@ -96,7 +93,7 @@ def make_plans(
         stored.lags.groupBy("group_id")
         .agg(F.min("offsets_partition").alias("commits_partition"))
         .join(stored.groups.select("group_id", *_GROUP), on="group_id", how="full_outer")
-        .join(_known(stored.groups.sparkSession, plans, states, stored.talk), on="group_id", how="left")
+        .join(_known(stored.groups.sparkSession, memory, stored.control_messages), on="group_id", how="left")
     )
     partitions = _partitions(stored.groups, stored.lags, stored.topic_offsets)
     return (
@@ -106,56 +103,17 @@ def make_plans(
     )
 
 
-def learn_states(recommendations: DataFrame, *, cluster: str, interval_s: int) -> dict[str, str]:
-    """Column `state` of the newest row of each group; for a driver that starts.
-
-    Args:
-        recommendations: The table.
-        cluster: Whose groups.
-        interval_s: Time between two evaluations of all groups.
-    """
-    own = recommendations.where(F.col("cluster") == cluster)
-    newest = own.agg(F.max("created_at")).collect()[0][0]
-    if newest is None:
-        return {}
-    # Every group that is there has a row for every evaluation: to go back some is enough, and a month is much to read.
-    since = newest - max(_LATELY, timedelta(seconds=2 * interval_s))
-    lately = own.where(F.col("created_at") >= since)
-    return states_of(lately.groupBy("group_id").agg(F.max_by("state", "created_at").alias("state")).collect())
-
-
-def states_of(rows: list[Row]) -> dict[str, str]:
-    """Column `state` by group, of rows that have one."""
-    return {row["group_id"]: row["state"] for row in rows if row["state"]}
-
-
-def rebalanced(states: Mapping[str, str], generations: Mapping[str, int | None]) -> tuple[str, ...]:
-    """Groups that have taken a plan and are in another generation than it was made for.
-
-    Args:
-        states: See `make_plans`.
-        generations: By group, of those that have new records.
-    """
-    return tuple(
-        sorted(group for group, generation in generations.items() if _waits(states.get(group), generation))
-    )
-
-
-def _waits(state: str | None, generation: int | None) -> bool:
-    plan = from_json(state).plan
-    return plan is not None and plan.is_restored and generation not in {None, plan.base_generation}
-
-
-def _known(
-    spark: SparkSession, plans: Mapping[str, Published], states: Mapping[str, str], talk: DataFrame | None
-) -> DataFrame:
+def _known(spark: SparkSession, memory: PlanMemory, control_messages: DataFrame | None) -> DataFrame:
     """One row per group with what was decided before, and what its members and operators say."""
+    plans, states = memory.published, memory.states
     rows = [
         (group, *(_fields(plans[group]) if group in plans else (None,) * 4), states.get(group))
         for group in sorted(plans.keys() | states.keys())
     ]
     decided = spark.createDataFrame(rows, _DECIDED)
-    return decided if talk is None else decided.join(talk, on="group_id", how="full_outer")
+    if control_messages is None:
+        return decided
+    return decided.join(control_messages, on="group_id", how="full_outer")
 
 
 def _fields(plan: Published) -> tuple[int, str, str, int]:

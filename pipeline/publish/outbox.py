@@ -7,7 +7,7 @@ readers see all plans of a batch or none.
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from confluent_kafka import (
@@ -18,14 +18,12 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
 
 from assignor.errors import DecodeError
 from assignor.protocol import control
 from pipeline.errors import BrokerUnavailableError, FencedError, PublishError, TopicMissingError
 from pipeline.kafka.errors import explained, trouble, unusable
-from pipeline.planning.facts import Published
+from pipeline.planning.memory import PlanRecord
 
 log = logging.getLogger(__name__)
 
@@ -38,12 +36,12 @@ _LARGEST_EPOCH = 2**62
 _READER = "lagwise-control-reader"
 
 
-_Record: TypeAlias = tuple[str, int, str | None]
-"""Group, epoch and value of a control record; no value withdraws the plan."""
+EpochsInTopic: TypeAlias = Callable[[], Mapping[str, int]]
+"""Reads the control topic; gives the highest epoch of each group."""
 
 
 class Publisher:
-    """One transactional producer for the life of the driver, and what is known to be published.
+    """One transactional producer for the life of the driver.
 
     Where no plan can be sent, because the leader of the control topic or the transaction coordinator is away, the
     stream goes on without plans; `unavailable` tries again now and then.
@@ -54,17 +52,18 @@ class Publisher:
         self.topic = topic
         self.cluster = cluster
         self.timeout_s = timeout_s
-        self.published: dict[str, Published] = {}
-        """Newest plan of each group."""
         self._properties = dict(properties)
         self._producer: Producer | None = None
         self._why = ""
         self._tried_at_s = -_TRY_EVERY_S
 
-    def unavailable(self, recommendations: DataFrame) -> str | None:
+    def unavailable(self, unsent: Callable[[EpochsInTopic], Sequence[PlanRecord]]) -> str | None:
         """Why no plan can be published now; None when one can.
 
-        The first call that succeeds fences the producer of an earlier driver, and finds the highest epochs.
+        The first call that succeeds fences the producer of an earlier driver, and sends what that one left unsent.
+
+        Args:
+            unsent: Plans that are written down and not on the topic; called when nobody else can write to it.
 
         Raises:
             AccessRefusedError: This user may not use the transactional id, or read the topic.
@@ -75,7 +74,7 @@ class Publisher:
         if time.monotonic() - self._tried_at_s >= _TRY_EVERY_S:
             self._tried_at_s = time.monotonic()
             try:
-                self._connect(recommendations)
+                self._connect(unsent)
             except TopicMissingError:
                 raise
             except BrokerUnavailableError as error:
@@ -83,67 +82,18 @@ class Publisher:
                 log.warning("plans cannot be published now", extra={"error": self._why})
         return None if self._producer is not None else f"plans cannot be published now: {self._why}"
 
-    def _connect(self, recommendations: DataFrame) -> None:
+    def _connect(self, unsent: Callable[[EpochsInTopic], Sequence[PlanRecord]]) -> None:
         properties = _producer_properties(self._properties, self.cluster)
         producer = Producer(properties, logger=log)
         with explained(f"transactional id {properties['transactional.id']} cannot be used"):
             producer.init_transactions(self.timeout_s)
-        unsent = self._learn(recommendations)
+        records = unsent(self._epochs_in_topic)
         self._producer = producer
-        if unsent:
-            self._send(unsent)
+        if records:
+            self._send(records)
 
-    def _learn(self, recommendations: DataFrame) -> list[_Record]:
-        """Find the highest epoch of each group: in the table and in the control topic, whichever is further.
-
-        Returns:
-            What is written down, still holds, and was never sent: the broker was away when its turn came.
-        """
-        newest = (
-            recommendations.where("decision = 'publish'")
-            .where(F.col("cluster") == self.cluster)
-            .groupBy("group_id")
-            .agg(
-                F.max_by(
-                    F.struct("epoch", "target_hash", "base_hash", "valid_until", "record"), "epoch"
-                ).alias("last")
-            )
-            .select(
-                "group_id",
-                "last.epoch",
-                "last.target_hash",
-                "last.base_hash",
-                F.unix_millis("last.valid_until"),
-                "last.record",
-            )
-        )
-        records: dict[str, str | None] = {}
-        for group_id, *plan, record in newest.collect():
-            self.published[group_id] = _published(*plan)
-            records[group_id] = record
-        sent = self._epochs_in_topic()
-        now_ms = time.time_ns() // 1_000_000
-        unsent: list[_Record] = []
-        for group_id in sorted(sent.keys() | self.published.keys()):
-            known, last = self.published.get(group_id), sent.get(group_id, 0)
-            if known is None or known.epoch < last:
-                # Published by a driver whose tables are gone: what readers hold is not what the table says, so a
-                # new plan is due.
-                self.published[group_id] = _published(last, "", "", 0)
-            elif known.epoch > last and (records[group_id] is None or known.valid_until_ms > now_ms):
-                unsent.append((group_id, known.epoch, records[group_id]))
-            elif known.epoch > last:
-                self.published[group_id] = _published(known.epoch, "", "", 0)
-        return unsent
-
-    def publish(self, decisions: list[Row]) -> int:
-        """Send one batch's plans in one transaction.
-
-        Args:
-            decisions: All of one batch, from `decisions_of`.
-
-        Returns:
-            Number of control records sent.
+    def publish(self, records: Sequence[PlanRecord]) -> None:
+        """Send the plans of one batch in one transaction; without any, nothing is needed.
 
         Raises:
             FencedError: Another driver has taken over.
@@ -151,19 +101,14 @@ class Publisher:
             BrokerUnavailableError: The broker did not take the records. What the topic holds is read before the next.
             PublishError: It never will: one is larger than the topic allows.
         """
-        plans = [row for row in decisions if row["decision"] == "publish"]
-        if plans and self._producer is None:
+        if not records:
+            return
+        if self._producer is None:
             # A batch that runs again, of a driver that cannot publish yet; a plan is due when it can.
             raise BrokerUnavailableError(self._why or "the control topic was not read yet")
-        if plans:
-            self._send([(plan["group_id"], plan["epoch"], plan["record"]) for plan in plans])
-        for plan in plans:
-            self.published[plan["group_id"]] = _published(
-                plan["epoch"], plan["target_hash"], plan["base_hash"], plan["valid_until_ms"]
-            )
-        return len(plans)
+        self._send(records)
 
-    def _send(self, records: list[_Record]) -> None:
+    def _send(self, records: Sequence[PlanRecord]) -> None:
         try:
             self._transact(records)
         except KafkaException as failure:
@@ -181,17 +126,17 @@ class Publisher:
             self._producer = None
             raise trouble(f"plans could not be published on topic {self.topic}", error) from failure
 
-    def _transact(self, records: list[_Record]) -> None:
+    def _transact(self, records: Sequence[PlanRecord]) -> None:
         producer = self._producer
         if producer is None:
             raise AssertionError("unavailable() comes first")
         producer.begin_transaction()
-        for group_id, epoch, record in records:
+        for group_id, epoch, value in records:
             producer.produce(
                 self.topic,
                 key=control.encode_key(self.cluster, group_id),
                 # No value withdraws the plan.
-                value=None if record is None else record.encode(),
+                value=None if value is None else value.encode(),
                 headers=list(control.headers(epoch)),
             )
             producer.poll(0)
@@ -224,15 +169,8 @@ class Publisher:
             reader.close()
 
 
-def decisions_of(recommendations: DataFrame) -> list[Row]:
-    """What `Publisher.publish` and the next decisions need of one batch's rows, in one reading; sorted by group."""
-    names = ("group_id", "decision", "epoch", "record", "target_hash", "base_hash", "state")
-    rows = recommendations.select(*names, F.unix_millis("valid_until").alias("valid_until_ms")).collect()
-    return sorted(rows, key=lambda row: str(row["group_id"]))
-
-
-def _largest(records: list[_Record]) -> int:
-    return max(len((record or "").encode()) for _, _, record in records)
+def _largest(records: Sequence[PlanRecord]) -> int:
+    return max(len((record.value or "").encode()) for record in records)
 
 
 def _producer_properties(properties: Mapping[str, str], cluster: str) -> dict[str, str]:
@@ -245,10 +183,6 @@ def _producer_properties(properties: Mapping[str, str], cluster: str) -> dict[st
         # own, which counts key and headers too, would refuse it afterwards, and again at every start.
         "message.max.bytes": "1000000000",
     }
-
-
-def _published(epoch: int, target_hash: str, base_hash: str, valid_until_ms: int) -> Published:
-    return Published(epoch=epoch, target_hash=target_hash, base_hash=base_hash, valid_until_ms=valid_until_ms)
 
 
 def _read_epochs(reader: Consumer, topic: str, cluster: str, timeout_s: float) -> dict[str, int]:

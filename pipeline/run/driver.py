@@ -1,75 +1,41 @@
-"""What the steps of a batch share: the driver, which lasts, and the batch on its way."""
+"""What the steps of a batch share: the parts of the driver, which last, and the batch on its way."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from assignor.protocol.migration import Migration
-from pipeline.config.model import Config
-from pipeline.decode.step import Filters, Summary
-from pipeline.kafka.ghosts import GhostHunt
-from pipeline.kafka.positions import Answer, Intake, PartitionKey, Position
-from pipeline.kafka.topic_configs import TopicConfigs
-from pipeline.publish.outbox import Publisher
-from pipeline.run.readiness import Gate
+from pipeline.decode.step import Summary
+from pipeline.kafka.positions import Answer, Intake, PartitionKey
+from pipeline.planning.memory import PlanMemory
+from pipeline.run.progress import ReadProgress
+from pipeline.run.replay import ReplayContext
+from pipeline.run.services import Services
 from pipeline.tables.stamp import Stamp
-from pipeline.tables.store import Store
 
 
 @dataclass(slots=True, kw_only=True)
-class Driver:
-    """What lasts from batch to batch."""
+class TableFacts:
+    """What is known of the tables without asking them in each batch."""
 
-    config: Config
-    cluster: str
-    store: Store
-    owner: str
-    gate: Gate
-    ask_ends: Callable[[], Mapping[PartitionKey, Answer]]
-    """What the leaders of all partitions that are read say; BrokerUnavailableError when nobody answers."""
-    filters: Filters
-    publisher: Publisher
-    ghosts: GhostHunt
-    configs: TopicConfigs
-    """Of the topics that the job reads, and of the control topic."""
-    cluster_id: str = ""
-    """Kafka's own."""
-    is_new_cluster: bool = False
-    """The tables are about another cluster that had the same name."""
-    migration: Callable[[], Migration] = lambda: "unknown"
-    """Whether the brokers would migrate a classic group online, now or a moment ago."""
-    query_id: str = ""
-    positions: dict[PartitionKey, Position] = field(default_factory=dict)
-    """How far each partition was read by the last batch."""
-    distrusted: dict[PartitionKey, str] = field(default_factory=dict)
-    """Partitions to be read again from their start, and why."""
-    followed: frozenset[PartitionKey] = frozenset()
-    """Partitions whose leader answered the last batch, so that nothing was missed since."""
     versions: dict[str, int] = field(default_factory=dict)
-    """Of latest tables, as far as they are known."""
-    away_said_ms: int = 0
-    """When the log was told last that no broker answers."""
-    states: dict[str, str] = field(default_factory=dict)
-    """What the newest decision about each group has left for the next."""
-    plan_at_ms: int = 0
-    """Clock of the batch that planned for all groups last."""
-    decided_at_ms: int = 0
-    """Clock of the batch that planned for any group last."""
+    """Of latest tables that were not written since they were asked."""
     has_acks: bool = False
-    """Whether there is anything in the table."""
+    """Whether `acks` has rows."""
     has_orders: bool = False
-    """The same."""
-    once: bool = False
-    """Plan with the first batch by which the offsets topic has been read, whatever the interval says."""
-    replayed: frozenset[str] = frozenset()
-    """Tables that hold the present batch already; only the first batch after a start can have any."""
-    started: bool = False
-    behind: tuple[int, ...] = ()
-    """Partitions of the offsets topic that had not been read to their end by the last batch."""
-    at_ms: int = 0
-    """Clock of the last batch."""
+    """Whether `orders` has rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Driver:
+    """What lasts from batch to batch: services, and what one batch leaves for the next."""
+
+    services: Services
+    progress: ReadProgress
+    replay: ReplayContext = field(default_factory=ReplayContext)
+    memory: PlanMemory = field(default_factory=PlanMemory)
+    tables: TableFacts = field(default_factory=TableFacts)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,13 +54,21 @@ class Batch:
     stamp: Stamp | None = None
     decoded: DataFrame | None = None
     summary: Summary = field(default_factory=Summary)
+    written: set[str] = field(default_factory=set)
+    """Tables that hold the batch: by this run, or by one before it that was cut short."""
     is_replay: bool = False
-    """It ran before, up to some step: what it reads, clock and gate are those of that time."""
+    """It ran before, up to some step: what it reads, its clock and who is behind are those of that time."""
     is_skipped: bool = False
     """No broker answers: nothing is known that the tables do not say already."""
     ghosts: tuple[str, ...] = ()
     """Groups that the brokers no longer know."""
     published: int = 0
+    """Control records sent."""
+
+    @property
+    def services(self) -> Services:
+        """The driver's."""
+        return self.driver.services
 
     @property
     def clock(self) -> Stamp:

@@ -12,26 +12,28 @@ from pyspark.sql import SparkSession
 
 from pipeline.config.model import Config
 from pipeline.config.secret_values import resolve
-from pipeline.decode.control_messages import TalkTopics
-from pipeline.decode.step import Filters
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError, TopicMissingError
-from pipeline.kafka import client as kafka_client
 from pipeline.kafka import cluster
-from pipeline.kafka.errors import Reason, explained, listened_to
-from pipeline.kafka.ghosts import Brokers, GhostHunt
-from pipeline.kafka.migration import MigrationWatch
-from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
-from pipeline.kafka.sources.records.ends import EndsAsker
+from pipeline.kafka.errors import explained
 from pipeline.kafka.sources.ticks import read_ticks
-from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.local.jars import resolve_for_spark
-from pipeline.planning.step import learn_states
-from pipeline.publish.outbox import Publisher
+from pipeline.planning.memory import PlanMemory
+from pipeline.publish.read_back import read_states
 from pipeline.run import query
+from pipeline.run.assembly import (
+    admin_client,
+    build_filters,
+    build_readiness,
+    build_services,
+    cluster_name,
+    log_offsets_settings,
+)
+from pipeline.run.batch.plans import why_unpublishable
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.driver import Driver
 from pipeline.run.memory import recall
-from pipeline.run.readiness import Gate
+from pipeline.run.progress import ReadProgress
+from pipeline.run.replay import ReplayContext, Start
 from pipeline.run.session import PACKAGES, build_session
 from pipeline.tables import ownership, standby
 from pipeline.tables.creation import create_tables
@@ -43,7 +45,6 @@ log = logging.getLogger(__name__)
 _LONGEST_WAIT_S = 15.0
 _FAILURES_IN_A_ROW = 3
 _LONGEST_ONCE_INTERVAL_S = 5
-_TOLERATED_INTERVALS = 3
 
 
 def _ignore(_report: query.Report) -> None:
@@ -150,7 +151,7 @@ class Job:
 
     def _stream(self, spark: SparkSession) -> None:
         config = self.config
-        admin, reason = self._admin()
+        admin, reason = admin_client(config)
         with explained("the Kafka cluster cannot be used", reason):
             found = cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
         driver = self._driver = self._take_over(spark, found, admin)
@@ -160,72 +161,34 @@ class Job:
         interval_s = config.trigger.interval_s
         if self.once:
             interval_s = min(interval_s, _LONGEST_ONCE_INTERVAL_S)
-        stream = read_ticks(spark, _log_offsets(config))
+        stream = read_ticks(spark, log_offsets_settings(config))
         running = query.start(stream, runner, checkpoint=config.tables.ticks_path, interval_s=interval_s)
         query.watch(running, runner, interval_s=interval_s)
-
-    def _admin(self) -> tuple[AdminClient, Reason]:
-        return listened_to(AdminClient, kafka_client.librdkafka_properties(self.config))
 
     def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
         if self._driver is not None:
             # Started again: a driver that has come meanwhile is not to be fenced by the one before it.
-            ownership.check(self._driver.store, self._driver.owner)
+            ownership.check(self._driver.services.store, self._driver.services.owner)
         config, now_ms = self.config, time.time_ns() // 1_000_000
-        name = config.cluster.name or found.cluster_id
+        name = cluster_name(config, found)
         owner = ownership.owner_name(now_ms)
-        filters = _filters(config, name)
         tables = Store(spark, self._root, term=0, storage_options=resolve(config.tables.storage_options))
-        memory = recall(tables, cluster_id=found.cluster_id, filters=filters.identity)
+        recalled = recall(tables, cluster_id=found.cluster_id, filters=build_filters(config, name).identity)
         store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=now_ms)
         self._heartbeat.begin(owner, store.term)
-        memory.keep(store)
+        recalled.keep(store)
+        states = read_states(store.read("recommendations"), cluster=name, interval_s=config.plan.interval_s)
         driver = Driver(
-            config=config,
-            cluster=name,
-            cluster_id=found.cluster_id,
-            is_new_cluster=memory.is_new_cluster,
-            positions=dict(memory.positions),
-            filters=filters,
-            store=store,
-            owner=owner,
-            publisher=Publisher(
-                kafka_client.librdkafka_properties(config),
-                topic=config.control.topic,
-                cluster=name,
-                timeout_s=config.source.request_timeout_s,
+            services=build_services(config, found, admin, store=store, owner=owner, is_once=self.once),
+            progress=ReadProgress(
+                readiness=build_readiness(config, started_at_ms=now_ms), positions=dict(recalled.positions)
             ),
-            states=learn_states(
-                store.read("recommendations"), cluster=name, interval_s=config.plan.interval_s
-            ),
-            ghosts=GhostHunt(
-                brokers=Brokers(
-                    kafka_client.librdkafka_properties(config, log_level="0"),
-                    lambda: self._admin()[0],
-                    timeout_s=config.source.request_timeout_s,
-                )
-            ),
-            configs=found.configs,
-            once=self.once,
-            migration=MigrationWatch(admin),
-            gate=self._gate(now_ms),
-            ask_ends=EndsAsker(
-                lambda: self._admin()[0], found.topics, timeout_s=config.source.request_timeout_s
-            ),
+            replay=ReplayContext(start=Start(is_new_cluster=recalled.is_new_cluster)),
+            memory=PlanMemory(states=states),
         )
         # Whatever forbids to publish is said at the start, not with the first plan.
-        driver.publisher.unavailable(store.read("recommendations"))
+        why_unpublishable(driver.services, driver.memory)
         return driver
-
-    def _gate(self, now_ms: int) -> Gate:
-        config = self.config
-        return Gate(
-            topic=OFFSETS_TOPIC,
-            started_at_ms=now_ms,
-            deadline_s=config.start.deadline_s,
-            # An end that a batch sees is reached by the next one.
-            tolerance_s=max(config.plan.max_staleness_s, _TOLERATED_INTERVALS * config.trigger.interval_s),
-        )
 
     def _finished(self, report: query.Report) -> None:
         self._failures = self._refusals = self._waits = 0
@@ -233,28 +196,6 @@ class Job:
         if self.once and (report.is_complete or report.is_overdue):
             self.is_incomplete = not report.is_complete
             self.stop.set()
-
-
-def _filters(config: Config, cluster_name: str) -> Filters:
-    source, control = config.source, config.control
-    return Filters(
-        topics_include=source.topics_include,
-        topics_exclude=source.topics_exclude,
-        groups_include=source.groups_include,
-        groups_exclude=source.groups_exclude,
-        talk=TalkTopics(cluster=cluster_name, acks=control.acks_topic, commands=control.commands_topic),
-    )
-
-
-def _log_offsets(config: Config) -> LogOffsetsSettings:
-    return LogOffsetsSettings(
-        properties=kafka_client.unresolved(config),
-        topics_include=config.source.topics_include,
-        topics_exclude=config.source.topics_exclude,
-        isolation=config.source.isolation,
-        request_timeout_s=config.source.request_timeout_s,
-        splits=config.source.log_offset_splits,
-    )
 
 
 def _jars() -> tuple[str, ...]:

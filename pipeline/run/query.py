@@ -75,7 +75,7 @@ class Runner:
 
     def started(self, query: StreamingQuery) -> None:
         """Tell the first batch which query it belongs to."""
-        self.driver.query_id = query.id
+        self.driver.replay.query_id = query.id
         self._known.set()
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
@@ -106,7 +106,8 @@ class Runner:
             counts=batch.summary.counts,
             published=batch.published,
             is_complete=not batch.clock.behind and not batch.is_replay,
-            is_overdue=bool(batch.clock.behind) and self.driver.gate.is_overdue(batch.clock.at_ms),
+            is_overdue=bool(batch.clock.behind)
+            and self.driver.progress.readiness.is_overdue(batch.clock.at_ms),
             reason=batch.clock.reason,
         )
         _log(report)

@@ -1,4 +1,4 @@
-"""Gate: which groups' rows can be trusted at this moment.
+"""Readiness: which groups' rows can be trusted at this moment.
 
 The offsets topic is compacted, so a state is complete only when every partition was read up to the end it had
 when the job started. Until then the rows of the groups in that partition are provisional, and no plan is made
@@ -29,7 +29,7 @@ class _Target:
 
 
 @dataclass(slots=True, kw_only=True)
-class Gate:
+class Readiness:
     """The end offsets that have to be reached, at start and ever after."""
 
     topic: str

@@ -41,7 +41,9 @@ def run(root: str, *, at_ms: int, keep_days: int, storage_options: Mapping[str, 
         handle.cleanup_metadata()
         if "://" not in root:
             removed += _sweep(Path(path_of(root, table.name)))
-    log.info("upkeep done", extra={"seconds": round(time.monotonic() - begun, 1), "files_removed": removed})
+    log.info(
+        "maintenance done", extra={"seconds": round(time.monotonic() - begun, 1), "files_removed": removed}
+    )
 
 
 def _sweep(table: Path) -> int:

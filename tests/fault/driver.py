@@ -2,7 +2,7 @@
 
 STEP is a name out of `pipeline.run.batch.steps.STEPS`, or `none` for a driver that reads what is there, sends what was left
 unsent, makes no new plans and ends.
-WHEN is `first` for its first batch, `planning` for the first one behind the start-up gate, which is planned and published.
+WHEN is `first` for its first batch, `planning` for the first one behind the start-up, which is planned and published.
 """
 
 import os
@@ -34,7 +34,7 @@ def killing(name: str, when: str) -> tuple[Step, ...]:
     def wrapped(step: Step) -> Step:
         def run(batch: Batch) -> None:
             step(batch)
-            if step.__name__ == name and (when == "first" or _is_behind_the_gate(batch)):
+            if step.__name__ == name and (when == "first" or _is_ready(batch)):
                 os.killpg(0, signal.SIGKILL)
 
         run.__name__ = step.__name__
@@ -43,10 +43,10 @@ def killing(name: str, when: str) -> tuple[Step, ...]:
     return tuple(wrapped(step) for step in STEPS)
 
 
-def _is_behind_the_gate(batch: Batch) -> bool:
+def _is_ready(batch: Batch) -> bool:
     if batch.stamp is None:
         # It is not settled yet; the batch before it was.
-        return batch.driver.started and not batch.driver.behind
+        return not batch.driver.replay.is_first and not batch.driver.progress.behind
     return not batch.stamp.behind
 
 

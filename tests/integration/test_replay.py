@@ -26,7 +26,7 @@ from tests.support.undisturbed import (
 # each in a batch that has something to lose there.
 _STEPS: dict[str, Callable[[Batch], object]] = {
     "store_topic_offsets": lambda batch: batch.decoded,
-    "store_talk": lambda batch: batch.summary.acks and batch.summary.orders,
+    "store_control_messages": lambda batch: batch.summary.acks and batch.summary.orders,
     "make_plans": lambda batch: any(row["batch_id"] == batch.batch_id for row in _plans(batch)),
     "publish_plans": lambda batch: batch.published,
 }
@@ -43,7 +43,9 @@ class _BombError(Exception):
 
 def _plans(batch: Batch) -> list[Row]:
     """Of all batches, those that are to be published."""
-    return [row for row in read_table(batch.driver.config, "recommendations") if row["decision"] == "publish"]
+    return [
+        row for row in read_table(batch.services.config, "recommendations") if row["decision"] == "publish"
+    ]
 
 
 class Bombs:
@@ -59,8 +61,8 @@ class Bombs:
             name = step.__name__
             if not (self.left and self.left[0] == name):
                 return
-            # A batch that was let through resets the job's patience; and before the gate is open nothing is published.
-            is_armed = batch.driver.started and not batch.clock.behind
+            # A batch that was let through resets the job's patience; and before everything is read nothing is published.
+            is_armed = not batch.driver.replay.is_first and not batch.clock.behind
             if is_armed and _STEPS[name](batch):
                 self.left.pop(0)
                 raise _BombError

@@ -32,7 +32,8 @@ from pipeline.kafka.sources.records.consumer import ReadSettings, consume
 from pipeline.kafka.sources.records.ends import EndsAsker
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.operate.cli.orders.topic import orders_topic
-from pipeline.publish.outbox import Publisher
+from pipeline.planning.memory import PlanRecord
+from pipeline.publish.outbox import EpochsInTopic, Publisher
 from tests.support.broker import produce
 from tests.support.secured import Right, Secured
 from tests.support.waiting import wait_until
@@ -188,23 +189,21 @@ def test_without_an_optional_right_its_figure_is_unknown_and_that_is_said_once(
         ),
     ],
 )
-def test_right_that_plans_need_is_named_with_what_it_is_for(
-    guarded: Secured, monkeypatch: pytest.MonkeyPatch, name: str, reason: str
-) -> None:
+def test_right_that_plans_need_is_named_with_what_it_is_for(guarded: Secured, name: str, reason: str) -> None:
     properties = guarded.properties(user_without(name))
     publisher = Publisher(properties, topic=CONTROL.topic, cluster="rights", timeout_s=TIMEOUT_S)
-    # At its start it reads the topic, and a table, which has nothing to do with rights.
-    monkeypatch.setattr(publisher, "_learn", lambda _table: list(publisher._epochs_in_topic().values()))
 
     with pytest.raises(AccessRefusedError, match=f"{reason}.*README lists the rights"):
         _start_and_publish(publisher)
 
 
 def _start_and_publish(publisher: Publisher) -> None:
-    table: Any = None
-    plan: Any = {"decision": "publish", "group_id": "g", "epoch": 1, "record": None}
-    publisher.unavailable(table)
-    publisher.publish([plan])
+    def unsent(epochs_in_topic: EpochsInTopic) -> list[PlanRecord]:
+        epochs_in_topic()
+        return []
+
+    publisher.unavailable(unsent)
+    publisher.publish([PlanRecord("g", 1, None)])
 
 
 @pytest.mark.parametrize(

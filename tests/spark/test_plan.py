@@ -8,7 +8,8 @@ from pyspark.sql import SparkSession
 from pipeline.config.model import GroupRule, PlanConfig
 from pipeline.fold.control_messages import handed_over, talk_of_groups
 from pipeline.planning.facts import Published
-from pipeline.planning.step import PlanSettings, Stored, learn_states, make_plans, rebalanced
+from pipeline.planning.memory import PlanMemory
+from pipeline.planning.step import PlanSettings, Stored, make_plans
 from tests.support.frames import NOW_MS, at, member, picked, stored, stored_groups, stored_lag, stored_topics
 from tests.support.job import NO_GUARDS
 
@@ -48,7 +49,7 @@ def _stored(spark: SparkSession, groups: list[dict[str, Any]], lags: list[dict[s
         groups=stored_groups(spark, *groups),
         lags=stored_lag(spark, *lags),
         topic_offsets=stored_topics(spark, *TOPICS),
-        talk=None,
+        control_messages=None,
     )
 
 
@@ -58,7 +59,7 @@ def plans(
     lags: list[dict[str, Any]],
     published: dict[str, Published] | None = None,
 ) -> list[tuple[Any, ...]]:
-    result = make_plans(_stored(spark, groups, lags), SETTINGS, published or {}, {})
+    result = make_plans(_stored(spark, groups, lags), SETTINGS, PlanMemory(published=published or {}))
     return picked(result, "group_id", "decision", "epoch", "reason", "record")
 
 
@@ -110,7 +111,7 @@ def test_same_rows_in_any_order_and_number_of_tasks_give_the_same_bytes(spark: S
 
 
 def test_group_row_holds_what_an_operator_asks_for(spark: SparkSession) -> None:
-    result = make_plans(_stored(spark, [GROUP], LAGS), SETTINGS, {}, {})
+    result = make_plans(_stored(spark, [GROUP], LAGS), SETTINGS, PlanMemory())
 
     row = result.collect()[0]
 
@@ -131,10 +132,12 @@ def test_partition_that_was_handed_over_is_with_its_taker(spark: SparkSession) -
         for position, (kind, who) in enumerate([("release", "a"), ("taken", "b")])
     ]
     acks, orders = stored(spark, "acks", *words), stored(spark, "orders")
-    talk = talk_of_groups(acks, orders, handed_over(acks, groups))
+    said = talk_of_groups(acks, orders, handed_over(acks, groups))
 
     (row,) = make_plans(
-        replace(_stored(spark, [GROUP], LAGS), talk=talk), replace(SETTINGS, only=("g",)), {}, {}
+        replace(_stored(spark, [GROUP], LAGS), control_messages=said),
+        replace(SETTINGS, only=("g",)),
+        PlanMemory(),
     ).collect()
 
     assert [(m["partition"], m["from"], m["to"]) for m in row.moves] == [(3, "b", "a")]
@@ -147,17 +150,19 @@ def test_group_that_is_paused_abstains(spark: SparkSession) -> None:
         {"paused": True, "pinned": {}, "ordered_by": "eva", "ordered_at": at(0), "position": 1},
     )
     acks = stored(spark, "acks")
-    talk = talk_of_groups(acks, orders, handed_over(acks, stored_groups(spark, GROUP)))
+    said = talk_of_groups(acks, orders, handed_over(acks, stored_groups(spark, GROUP)))
 
-    (row,) = make_plans(replace(_stored(spark, [GROUP], LAGS), talk=talk), SETTINGS, {}, {}).collect()
+    (row,) = make_plans(
+        replace(_stored(spark, [GROUP], LAGS), control_messages=said), SETTINGS, PlanMemory()
+    ).collect()
 
     assert row.decision == "abstain"
     assert row.reason.startswith("paused by eva")
 
 
 def test_plan_and_memory_come_back_with_the_next_row(spark: SparkSession) -> None:
-    first = make_plans(_stored(spark, [GROUP], LAGS), SETTINGS, {}, {}).collect()[0]
-    plans = {
+    first = make_plans(_stored(spark, [GROUP], LAGS), SETTINGS, PlanMemory()).collect()[0]
+    published = {
         "g": Published(
             epoch=1,
             target_hash=first.target_hash,
@@ -166,7 +171,9 @@ def test_plan_and_memory_come_back_with_the_next_row(spark: SparkSession) -> Non
         )
     }
 
-    second = make_plans(_stored(spark, [GROUP], LAGS), SETTINGS, plans, {"g": first.state}).collect()[0]
+    memory = PlanMemory(published=published, states={"g": first.state})
+
+    second = make_plans(_stored(spark, [GROUP], LAGS), SETTINGS, memory).collect()[0]
 
     assert (second.decision, second.plan.epoch, second.plan.status, second.plan.moves) == (
         "unchanged",
@@ -174,27 +181,3 @@ def test_plan_and_memory_come_back_with_the_next_row(spark: SparkSession) -> Non
         "open",
         2,
     )
-    assert rebalanced({"g": second.state}, {"g": 5}) == ()
-    adopted = second.state.replace('"is_adopted":false', '"is_adopted":true')
-    assert rebalanced({"g": adopted, "h": second.state}, {"g": 5, "h": 5}) == ("g",)
-    assert rebalanced({"g": adopted}, {"g": 4}) == ()
-
-
-def test_driver_that_starts_knows_what_was_decided_last_about_every_group(spark: SparkSession) -> None:
-    """Plans are made every two hours; a rebalance of one group got it a decision of its own shortly before the next."""
-    rows = [
-        decided("g", 0, "first"),
-        decided("g", 7200, "second"),
-        decided("h", 7200, "of both"),
-        decided("g", 14_000, "its own"),
-        decided("gone", -20_000, "long ago"),
-        decided("g", 14_001, "foreign") | {"cluster": "another"},
-    ]
-
-    states = learn_states(stored(spark, "recommendations", *rows), cluster="local", interval_s=7200)
-
-    assert states == {"g": "its own", "h": "of both"}
-
-
-def decided(group_id: str, after_s: float, state: str) -> dict[str, Any]:
-    return {"group_id": group_id, "decision": "unchanged", "created_at": at(after_s), "state": state}

@@ -1,13 +1,17 @@
 """Drivers and batches of which a test names only what it is about; nothing in them reaches Spark or Kafka."""
 
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from pipeline.config.model import Config
 from pipeline.decode.control_messages import TalkTopics
 from pipeline.decode.step import Filters
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.run.driver import Batch, Driver
-from pipeline.run.readiness import Gate
+from pipeline.run.driver import Batch, Driver, TableFacts
+from pipeline.run.progress import ReadProgress
+from pipeline.run.readiness import Readiness
+from pipeline.run.replay import ReplayContext
+from pipeline.run.services import Services
 from pipeline.tables.stamp import Stamp
 
 CONTROL = Config().control
@@ -42,25 +46,45 @@ class KnownConfigs:
         return self.kept_ms.get(topic, 86_400_000)
 
 
+def first() -> ReplayContext:
+    """Of a driver that has not run a batch."""
+    return ReplayContext(query_id="query")
+
+
+def later(at_ms: int = 0) -> ReplayContext:
+    """Of a driver whose newest batch had this clock."""
+    return ReplayContext(query_id="query", at_ms=at_ms, start=None)
+
+
 def idle_driver(**fields: Any) -> Driver:
-    """A driver that has not run a batch."""
-    gate = Gate(topic=OFFSETS_TOPIC, started_at_ms=0, deadline_s=60, tolerance_s=90)
-    return Driver(
-        **{
-            "config": Config(),
-            "cluster": "local",
-            "store": None,
-            "owner": "me",
-            "gate": gate,
-            "ask_ends": dict,
-            "filters": FILTERS,
-            "publisher": None,
-            "ghosts": None,
-            "configs": KnownConfigs(),
-            "query_id": "query",
-            **fields,
-        }
-    )
+    """A driver that has not run a batch.
+
+    Args:
+        fields: Parts of `Driver`, or fields of its services, progress or tables, whichever has one of that name.
+    """
+    readiness = Readiness(topic=OFFSETS_TOPIC, started_at_ms=0, deadline_s=60, tolerance_s=90)
+    services = {
+        "config": Config(),
+        "cluster": "local",
+        "store": None,
+        "owner": "me",
+        "ask_ends": dict,
+        "filters": FILTERS,
+        "publisher": None,
+        "ghosts": None,
+        "configs": KnownConfigs(),
+    }
+    parts = {
+        "services": Services(**{**services, **_taken(fields, Services)}),
+        "progress": ReadProgress(**{"readiness": readiness, **_taken(fields, ReadProgress)}),
+        "tables": TableFacts(**_taken(fields, TableFacts)),
+    }
+    return Driver(**{"replay": first(), **parts, **fields})
+
+
+def _taken(given: dict[str, Any], part: type[Any]) -> dict[str, Any]:
+    """The fields of the part, taken out of what is given."""
+    return {one.name: given.pop(one.name) for one in dataclass_fields(part) if one.name in given}
 
 
 def batch_of(driver: Driver, **fields: Any) -> Batch:

@@ -23,7 +23,8 @@ from pipeline.config.model import (
     TriggerConfig,
 )
 from pipeline.run import logs
-from pipeline.run.batch.steps import STEPS, Step, find_ghosts
+from pipeline.run.batch.groups import find_ghosts
+from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.job import Job
 from pipeline.run.query import Report
 from tests.support.waiting import wait_until

@@ -24,7 +24,9 @@ from pipeline.kafka.positions import (
 )
 from pipeline.kafka.positions import choose as choose_spans
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.run.driver import Batch, Driver
+from pipeline.run.driver import Batch
+from pipeline.run.progress import ReadProgress
+from pipeline.run.services import Services
 from pipeline.tables.stamp import Stamp
 
 log = logging.getLogger(__name__)
@@ -37,41 +39,41 @@ def choose(batch: Batch) -> None:
         BrokerUnavailableError: No broker answers.
         AccessRefusedError: This user may not read one of the topics.
     """
-    driver = batch.driver
+    services, progress = batch.services, batch.driver.progress
     if batch.is_replay:
         batch.intake = Intake(
             spans=tuple(span for span in batch.clock.spans if span.start < span.end),
             reread=dict.fromkeys(batch.clock.reread, "the batch runs again"),
         )
         return
-    followed, driver.followed = driver.followed, frozenset()
-    batch.answers = driver.ask_ends()
-    driver.configs.ask_again()
+    followed, progress.followed = progress.followed, frozenset()
+    batch.answers = services.ask_ends()
+    services.configs.ask_again()
     batch.intake = choose_spans(
-        driver.positions,
+        progress.positions,
         batch.answers,
-        distrusted=driver.distrusted,
-        limits=_limits(driver, followed),
+        distrusted=progress.distrusted,
+        limits=_limits(services, progress, followed),
         now_ms=batch.at_ms,
     )
     for key in batch.intake.reread:
-        driver.distrusted.pop(key, None)
-    _say_reread(batch.intake.reread)
+        progress.distrusted.pop(key, None)
+    _log_reread(batch.intake.reread)
 
 
-def _limits(driver: Driver, followed: frozenset[PartitionKey]) -> Limits:
+def _limits(services: Services, progress: ReadProgress, followed: frozenset[PartitionKey]) -> Limits:
     return Limits(
-        most_records=driver.config.source.max_offsets_per_trigger,
+        most_records=services.config.source.max_offsets_per_trigger,
         tombstones_kept_ms={
-            topic: driver.configs.tombstones_kept_ms(topic)
-            for topic in dict.fromkeys(topic for topic, _ in driver.positions)
+            topic: services.configs.tombstones_kept_ms(topic)
+            for topic in dict.fromkeys(topic for topic, _ in progress.positions)
         },
-        tolerated_ms=driver.gate.tolerance_s * 1000,
+        tolerated_ms=progress.readiness.tolerance_s * 1000,
         followed=followed,
     )
 
 
-def _say_reread(reread: Mapping[PartitionKey, str]) -> None:
+def _log_reread(reread: Mapping[PartitionKey, str]) -> None:
     by_reason: dict[tuple[str, str], list[int]] = defaultdict(list)
     for (topic, number), why in sorted(reread.items()):
         if why != NEVER_READ:
@@ -84,39 +86,39 @@ def _say_reread(reread: Mapping[PartitionKey, str]) -> None:
 
 
 def settle(batch: Batch) -> None:
-    """Fill in the batch's stamp, and bring the driver's positions forward."""
+    """Say how far everything is by now, and whom that leaves behind: the stamp that all writes of the batch carry."""
     batch.stamp = _replayed(batch) if batch.is_replay else _settled(batch)
-    batch.driver.positions = dict(batch.clock.positions or {})
+    batch.driver.progress.positions = dict(batch.clock.positions or {})
 
 
 def _settled(batch: Batch) -> Stamp:
-    driver, now_ms = batch.driver, batch.at_ms
+    services, progress, now_ms = batch.services, batch.driver.progress, batch.at_ms
     positions = advance(
-        driver.positions,
+        progress.positions,
         batch.intake,
         {key: one.position for key, one in batch.summary.reached.items()},
         batch.answers,
         now_ms=now_ms,
     )
     answers = _with_failures(batch)
-    driver.followed = frozenset(key for key, answer in answers.items() if isinstance(answer, End))
+    progress.followed = frozenset(key for key, answer in answers.items() if isinstance(answer, End))
     offsets = {number: one.offset for (topic, number), one in positions.items() if topic == OFFSETS_TOPIC}
-    driver.gate.observe(
+    progress.readiness.observe(
         {number: answer for (topic, number), answer in answers.items() if topic == OFFSETS_TOPIC},
         offsets,
         reread=[number for topic, number in batch.intake.reread if topic == OFFSETS_TOPIC],
         now_ms=now_ms,
     )
-    behind = driver.gate.behind(offsets, now_ms)
+    behind = progress.readiness.behind(offsets, now_ms)
     return Stamp(
-        query_id=driver.query_id,
+        query_id=batch.driver.replay.query_id,
         batch_id=batch.batch_id,
         at_ms=now_ms,
         behind=tuple(behind),
-        reason=driver.gate.reason(behind, now_ms),
+        reason=progress.readiness.reason(behind, now_ms),
         held=_held(answers, positions),
-        cluster_id=driver.cluster_id,
-        filters=driver.filters.identity,
+        cluster_id=services.cluster_id,
+        filters=services.filters.identity,
         positions=positions,
         spans=_as_read(batch.intake.spans, positions),
         reread=tuple(sorted(batch.intake.reread)),
@@ -131,12 +133,12 @@ def _with_failures(batch: Batch) -> dict[PartitionKey, Answer]:
             continue
         answers[key] = one.error
         if one.error.startswith(TRUNCATED):
-            batch.driver.distrusted[key] = one.error
+            batch.driver.progress.distrusted[key] = one.error
     return answers
 
 
 def _held(answers: Mapping[PartitionKey, Answer], positions: Mapping[PartitionKey, Position]) -> str | None:
-    """Why no plan may be made: something that was said is not read yet."""
+    """Why no plan may be made: an acknowledgement or an order may not be read yet."""
     for key, answer in sorted(answers.items(), key=lambda pair: pair[0]):
         topic, number = key
         if topic == OFFSETS_TOPIC:
@@ -156,7 +158,7 @@ def _replayed(batch: Batch) -> Stamp:
     """The stamp of the first run; a span that cannot be read now is read again later."""
     stamp, reached = batch.clock, batch.summary.reached
     missing = {
-        span.key: Position(span.start, span.leader_epoch, batch.driver.at_ms)
+        span.key: Position(span.start, span.leader_epoch, batch.driver.replay.at_ms)
         for span in batch.intake.spans
         if reached[span.key].position.offset < span.end
     }

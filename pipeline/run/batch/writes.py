@@ -3,20 +3,27 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.fold import control_messages as fold_talk
-from pipeline.run.driver import Batch, Driver
+from pipeline.fold import control_messages as fold_control
+from pipeline.run.driver import Batch
+from pipeline.tables.store import Store
 
 
-def handed_over(driver: Driver) -> DataFrame:
+def handed_over(store: Store) -> DataFrame:
     """`fold.control_messages.handed_over` of the tables as they are."""
-    return fold_talk.handed_over(driver.store.read("acks"), driver.store.read("consumer_groups"))
+    return fold_control.handed_over(store.read("acks"), store.read("consumer_groups"))
+
+
+def less_ghosts(batch: Batch, stored: DataFrame) -> DataFrame:
+    """The stored rows without those of groups that the brokers no longer know."""
+    return stored.where(~F.col("group_id").isin(*batch.ghosts)) if batch.ghosts else stored
 
 
 def write(batch: Batch, name: str, rows: DataFrame) -> None:
     """Write the rows into the table, with the cluster's name and the batch's stamp."""
-    batch.driver.versions.pop(name, None)
-    named = rows.withColumn("cluster", F.lit(batch.driver.cluster))
-    batch.driver.store.write(name, named, batch.clock)
+    batch.driver.tables.versions.pop(name, None)
+    named = rows.withColumn("cluster", F.lit(batch.services.cluster))
+    batch.services.store.write(name, named, batch.clock)
+    batch.written.add(name)
 
 
 def stamped(batch: Batch, rows: DataFrame) -> DataFrame:

@@ -14,6 +14,7 @@ from pipeline.run import job as job_module
 from pipeline.run.driver import Batch
 from pipeline.run.job import Job
 from pipeline.run.query import Runner, _StopRequestedError, watch
+from tests.support.batches import idle_driver
 
 
 class ScriptedJob(Job):
@@ -175,7 +176,7 @@ def test_job_that_was_replaced_while_it_waited_does_not_take_the_tables_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     job = Job(Config())
-    before: Any = SimpleNamespace(store="tables", owner="me")
+    before: Any = SimpleNamespace(services=SimpleNamespace(store="tables", owner="me"))
     job._driver = before
     taken: list[str] = []
 
@@ -195,9 +196,10 @@ def test_job_that_was_replaced_while_it_waited_does_not_take_the_tables_back(
 def test_batch_that_begins_after_the_stop_does_nothing() -> None:
     stop = threading.Event()
     done: list[Batch] = []
-    nothing: Any = SimpleNamespace(id="query", query_id="")
-    runner = Runner(nothing, stop=stop, on_batch=lambda _report: None, steps=(done.append,))
-    runner.started(nothing)
+    nothing: Any = None
+    query: Any = SimpleNamespace(id="query")
+    runner = Runner(idle_driver(), stop=stop, on_batch=lambda _report: None, steps=(done.append,))
+    runner.started(query)
     stop.set()
 
     with pytest.raises(_StopRequestedError):

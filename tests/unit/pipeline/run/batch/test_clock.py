@@ -5,11 +5,12 @@ from types import SimpleNamespace
 import pytest
 
 from pipeline.kafka.positions import Position
-from pipeline.run.batch import steps as batch
-from pipeline.run.batch.steps import begin
+from pipeline.run.batch import opening
+from pipeline.run.batch.opening import begin
 from pipeline.run.driver import Batch
+from pipeline.run.replay import ReplayContext
 from pipeline.tables.stamp import Stamp
-from tests.support.batches import batch_of, idle_driver, stamp_of
+from tests.support.batches import batch_of, first, idle_driver, later, stamp_of
 
 NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
@@ -28,39 +29,39 @@ class StampedStore:
 
 @pytest.fixture(autouse=True)
 def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "time", SimpleNamespace(time_ns=lambda: NOW_MS * 1_000_000))
-    monkeypatch.setattr(batch.ownership, "check", lambda _store, _owner: None)
+    monkeypatch.setattr(opening, "time", SimpleNamespace(time_ns=lambda: NOW_MS * 1_000_000))
+    monkeypatch.setattr(opening.ownership, "check", lambda _store, _owner: None)
 
 
-def begun(store: StampedStore, *, last_ms: int = 0, started: bool = True) -> Batch:
-    driver = idle_driver(store=store, at_ms=last_ms, started=started)
+def begun(store: StampedStore, replay: ReplayContext) -> Batch:
+    driver = idle_driver(store=store, replay=replay)
     one = batch_of(driver)
     begin(one)
-    assert driver.at_ms == one.at_ms
+    assert replay.at_ms == one.at_ms
     return one
 
 
 def test_batch_takes_the_machines_time() -> None:
-    assert begun(StampedStore(), last_ms=NOW_MS - 1).at_ms == NOW_MS
+    assert begun(StampedStore(), later(NOW_MS - 1)).at_ms == NOW_MS
 
 
 @pytest.mark.parametrize("ahead_ms", [0, 1, HOUR_MS], ids=["same time", "a moment", "an hour"])
 def test_clock_that_went_back_moves_on_by_a_millisecond(ahead_ms: int) -> None:
     last_ms = NOW_MS + ahead_ms
 
-    assert begun(StampedStore(), last_ms=last_ms).at_ms == last_ms + 1
+    assert begun(StampedStore(), later(last_ms)).at_ms == last_ms + 1
 
 
 def test_first_batch_after_a_start_goes_on_after_what_the_tables_say() -> None:
     written = stamp_of(at_ms=NOW_MS + HOUR_MS, batch_id=4)
 
-    assert begun(StampedStore(written), started=False).at_ms == written.at_ms + 1
+    assert begun(StampedStore(written), first()).at_ms == written.at_ms + 1
 
 
 def test_replayed_batch_has_the_stamp_and_the_time_of_its_first_write() -> None:
     written = stamp_of(at_ms=NOW_MS - HOUR_MS)
 
-    again = begun(StampedStore(written), started=False)
+    again = begun(StampedStore(written), first())
 
     assert (again.is_replay, again.clock, again.at_ms) == (True, written, NOW_MS - HOUR_MS)
 
@@ -68,7 +69,7 @@ def test_replayed_batch_has_the_stamp_and_the_time_of_its_first_write() -> None:
 def test_same_batch_number_of_another_checkpoint_is_no_replay() -> None:
     written = stamp_of(at_ms=NOW_MS - HOUR_MS, query_id="earlier")
 
-    new = begun(StampedStore(written), started=False)
+    new = begun(StampedStore(written), first())
 
     assert (new.is_replay, new.at_ms) == (False, NOW_MS)
 
@@ -78,7 +79,7 @@ def test_batch_left_half_done_is_not_gone_on_with_when_all_is_read_again() -> No
     half_done = stamp_of(at_ms=NOW_MS - HOUR_MS, positions={("t", 0): Position(7)})
     doubted = stamp_of(at_ms=NOW_MS - 2 * HOUR_MS, batch_id=4, positions={})
 
-    new = begun(StampedStore(half_done, partition_lag=doubted), started=False)
+    new = begun(StampedStore(half_done, partition_lag=doubted), first())
 
     assert (new.is_replay, new.at_ms) == (False, NOW_MS)
-    assert new.driver.replayed == frozenset()
+    assert new.written == set()

@@ -8,8 +8,9 @@ import pytest
 from pipeline.decode.step import Summary
 from pipeline.fold import step as fold
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.run.batch import steps as batch
-from pipeline.run.batch.steps import run, store_groups
+from pipeline.run.batch import groups
+from pipeline.run.batch.groups import store_groups
+from pipeline.run.batch.steps import run
 from pipeline.run.driver import Batch, Driver
 from tests.support.batches import batch_of, idle_driver, stamp_of
 
@@ -23,8 +24,8 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         return settings
 
     monkeypatch.setattr(fold, "fold_groups", fold_groups)
-    monkeypatch.setattr(batch, "stamped", lambda _batch, rows: rows)
-    monkeypatch.setattr(batch, "write", lambda _batch, _name, settings: told.append(settings))
+    monkeypatch.setattr(groups, "stamped", lambda _batch, rows: rows)
+    monkeypatch.setattr(groups, "write", lambda _batch, _name, settings: told.append(settings))
     monkeypatch.setattr(Batch, "kind", lambda _self, *_kinds: None)
     return told
 
@@ -42,6 +43,7 @@ def run_batches(driver: Driver, *batches: dict[str, Any]) -> None:
             batch_id=batch_id,
             stamp=stamp_of(batch_id=batch_id, behind=given.get("behind", ()), reread=tuple(reread)),
             summary=Summary(counts={"group": given.get("groups", 0)}),
+            written=given.get("written", set()),
         )
         run(one, (store_groups,))
 
@@ -69,7 +71,7 @@ def test_groups_are_written_when_they_may_have_changed(
 def test_first_batch_over_an_empty_table_writes_it_only_for_records_of_groups(
     written: list[dict[str, Any]], driver: Driver
 ) -> None:
-    driver.store.has_rows = lambda _name: False
+    driver.services.store.has_rows = lambda _name: False
 
     run_batches(driver, {}, {"reread": (3,)}, {"groups": 1})
 
@@ -87,8 +89,6 @@ def test_groups_are_told_which_partitions_are_read_again_and_which_are_behind(
 def test_batch_left_half_done_writes_only_the_groups_that_it_has_not_written(
     written: list[dict[str, Any]], driver: Driver
 ) -> None:
-    driver.replayed = frozenset({"topic_offsets", "consumer_groups"})
-
-    run_batches(driver, {"groups": 1})
+    run_batches(driver, {"groups": 1, "written": {"topic_offsets", "consumer_groups"}})
 
     assert written == []

@@ -33,9 +33,7 @@ def answered(**others: Answer) -> dict[PartitionKey, Answer]:
 
 
 def driver_at(positions: dict[PartitionKey, Position] = KNOWN, **fields: Any) -> Driver:
-    return idle_driver(
-        positions=dict(positions), cluster_id="c1", query_id="query", **{"ask_ends": answered, **fields}
-    )
+    return idle_driver(positions=dict(positions), cluster_id="c1", **{"ask_ends": answered, **fields})
 
 
 def run(
@@ -46,8 +44,8 @@ def run(
     **reached: Reached,
 ) -> Batch:
     """A batch from `choose` to `settle`; spans that are not named in `reached` are read whole."""
-    driver.ask_ends = lambda: answers
-    batch = batch_of(driver, at_ms=now_ms)
+    services = replace(driver.services, ask_ends=lambda: answers)
+    batch = batch_of(replace(driver, services=services), at_ms=now_ms)
     intake.choose(batch)
     return settled(batch, **reached)
 
@@ -73,7 +71,7 @@ def test_batch_reads_what_is_new_and_its_stamp_says_so() -> None:
 
     read = Span(topic=OFFSETS_TOPIC, partition=1, start=10, end=30, leader_epoch=2)
     assert batch.intake == Intake(spans=(read,))
-    assert driver.positions == {
+    assert driver.progress.positions == {
         **{key: Position(10, 2, NOW_MS) for key in (O0, ACKS, COMMANDS)},
         O1: Position(30, 3, NOW_MS),
     }
@@ -83,7 +81,7 @@ def test_batch_reads_what_is_new_and_its_stamp_says_so() -> None:
         at_ms=NOW_MS,
         cluster_id="c1",
         filters=FILTERS.identity,
-        positions=driver.positions,
+        positions=driver.progress.positions,
         spans=(read,),
     )
 
@@ -93,7 +91,7 @@ def test_limits_come_from_the_configuration_and_from_each_topic() -> None:
         config=Config(source=SourceConfig(max_offsets_per_trigger=10)),
         configs=KnownConfigs(**{CONTROL.acks_topic: 60_000}),
     )
-    driver.positions |= {key: Position(10, 2, NOW_MS - 60_001) for key in (ACKS, COMMANDS)}
+    driver.progress.positions |= {key: Position(10, 2, NOW_MS - 60_001) for key in (ACKS, COMMANDS)}
 
     batch = run(driver, answered(o1=end(110)))
 
@@ -104,7 +102,7 @@ def test_limits_come_from_the_configuration_and_from_each_topic() -> None:
 
 UNKNOWN_KEPT = {OFFSETS_TOPIC: None}
 AWAY_MS = 91_000
-"""A second longer than the gate tolerates."""
+"""A second longer than readiness tolerates."""
 
 
 def test_what_is_unknown_of_topics_is_asked_for_again_with_each_batch() -> None:
@@ -129,7 +127,7 @@ def test_partition_that_was_away_is_read_again_while_nobody_says_how_long_tombst
 def test_partition_that_is_followed_is_not_read_again_however_long_a_batch_takes() -> None:
     driver = driver_at(configs=KnownConfigs(**UNKNOWN_KEPT))
     # Read from its start, and too large for one batch.
-    driver.distrusted[O1] = "log truncated"
+    driver.progress.distrusted[O1] = "log truncated"
     run(driver, answered(o1=end(30)), o1=stopped(5, None))
 
     batch = run(driver, answered(o1=end(30)), now_ms=NOW_MS + 10 * AWAY_MS)
@@ -159,7 +157,7 @@ def test_no_answer_at_all_reaches_the_caller_and_changes_nothing() -> None:
     with pytest.raises(BrokerUnavailableError):
         intake.choose(batch_of(driver, at_ms=NOW_MS))
 
-    assert driver.positions == KNOWN
+    assert driver.progress.positions == KNOWN
 
 
 def test_leader_that_does_not_answer_leaves_its_partition_behind_and_is_named() -> None:
@@ -169,7 +167,10 @@ def test_leader_that_does_not_answer_leaves_its_partition_behind_and_is_named() 
     assert SILENT in (batch.clock.reason or "")
     assert "partition 1" in (batch.clock.reason or "")
     assert batch.clock.held is None
-    assert (batch.driver.positions[O0].offset, batch.driver.positions[O1]) == (15, KNOWN[O1])
+    assert (batch.driver.progress.positions[O0].offset, batch.driver.progress.positions[O1]) == (
+        15,
+        KNOWN[O1],
+    )
 
 
 def test_leader_that_falls_silent_while_it_is_read_leaves_its_partition_behind_where_it_was_reached() -> None:
@@ -177,9 +178,9 @@ def test_leader_that_falls_silent_while_it_is_read_leaves_its_partition_behind_w
 
     assert batch.clock.behind == (1,)
     assert "its leader does not answer: partition 1" in (batch.clock.reason or "")
-    assert batch.driver.positions[O1] == Position(17, 3, NOW_MS - 1_000)
+    assert batch.driver.progress.positions[O1] == Position(17, 3, NOW_MS - 1_000)
     assert [(span.start, span.end) for span in batch.clock.spans] == [(10, 17)]
-    assert batch.driver.distrusted == {}
+    assert batch.driver.progress.distrusted == {}
 
 
 def test_span_that_ends_early_without_an_error_goes_on_with_the_next_batch() -> None:
@@ -212,7 +213,7 @@ def test_partition_read_again_in_several_batches_is_behind_until_the_end_it_had_
     driver = driver_at(config=Config(source=SourceConfig(max_offsets_per_trigger=10)))
     run(driver, answered())
     # The log was made again, and is longer than it was: only its leader's epoch shows it.
-    driver.distrusted[O1] = "log truncated"
+    driver.progress.distrusted[O1] = "log truncated"
 
     behind = [
         run(driver, answered(o1=end(high)), now_ms=NOW_MS + n).clock.behind
@@ -274,7 +275,7 @@ def again(stamp: Stamp = FIRST_RUN, **reached: Reached) -> Batch:
         raise AssertionError("a replay does not ask where logs end")
 
     batch = batch_of(driver_at(ask_ends=not_asked), stamp=stamp, is_replay=True, at_ms=stamp.at_ms)
-    batch.driver.at_ms = stamp.at_ms
+    batch.driver.replay.at_ms = stamp.at_ms
     intake.choose(batch)
     return settled(batch, **reached)
 
@@ -285,7 +286,7 @@ def test_batch_that_runs_again_reads_the_same_spans_and_has_the_same_stamp() -> 
     assert [(span.key, span.start, span.end) for span in batch.intake.spans] == [(O0, 10, 20), (ACKS, 0, 12)]
     assert batch.clock == FIRST_RUN
     assert batch.reread(CONTROL.acks_topic) == (0,)
-    assert batch.driver.positions == FIRST_RUN.positions
+    assert batch.driver.progress.positions == FIRST_RUN.positions
 
 
 def test_batch_that_runs_again_without_a_span_is_behind_there_and_reads_it_later() -> None:
@@ -294,7 +295,7 @@ def test_batch_that_runs_again_without_a_span_is_behind_there_and_reads_it_later
     assert batch.clock.behind == (0,)
     assert f"{OFFSETS_TOPIC}-0" in (batch.clock.reason or "")
     assert batch.clock.held is None
-    assert batch.driver.positions == {
+    assert batch.driver.progress.positions == {
         **KNOWN,
         O0: Position(10, 2, FIRST_RUN.at_ms),
         ACKS: Position(12, 3, NOW_MS - 500),
@@ -306,7 +307,7 @@ def test_batch_that_runs_again_without_what_was_said_holds_plans() -> None:
 
     assert CONTROL.acks_topic in (batch.clock.held or "")
     assert batch.clock.behind == ()
-    assert batch.driver.positions[ACKS].offset == 0
+    assert batch.driver.progress.positions[ACKS].offset == 0
 
 
 def test_reasons_of_the_first_run_stay() -> None:

@@ -4,9 +4,10 @@ import pytest
 
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError, TopicMissingError
 from pipeline.kafka.positions import Answer, PartitionKey
-from pipeline.run.batch.steps import choose_records, run
+from pipeline.run.batch.opening import choose_records
+from pipeline.run.batch.steps import run
 from pipeline.run.driver import Batch, Driver
-from tests.support.batches import batch_of, idle_driver
+from tests.support.batches import batch_of, idle_driver, later
 
 SAID = "Kafka is away"
 
@@ -15,18 +16,17 @@ def driver_that_hears(error: PipelineError) -> Driver:
     def asked() -> dict[PartitionKey, Answer]:
         raise error
 
-    return idle_driver(ask_ends=asked, started=True, behind=(3,))
+    return idle_driver(ask_ends=asked, replay=later(), behind=(3,))
 
 
 def run_at(driver: Driver, at_s: int) -> list[str]:
     """The steps that ran after the one that asks."""
-    driver.at_ms = at_s * 1000
     later: list[str] = []
 
     def step(batch: Batch) -> None:
         later.append(str(batch.batch_id))
 
-    run(batch_of(driver, at_ms=driver.at_ms), (choose_records, step))
+    run(batch_of(driver, at_ms=at_s * 1000), (choose_records, step))
     return later
 
 
@@ -34,7 +34,7 @@ def test_batch_without_any_answer_ends_there_and_leaves_the_driver_as_it_was() -
     driver = driver_that_hears(BrokerUnavailableError("no answer"))
 
     assert run_at(driver, 100) == []
-    assert driver.behind == (3,)
+    assert driver.progress.behind == (3,)
 
 
 def test_outage_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
@@ -45,7 +45,9 @@ def test_outage_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
 
     said = [record for record in caplog.records if SAID in record.message]
     assert [record.__dict__["error"] for record in said] == ["no answer"] * 2
-    assert said[0].__dict__["bootstrap_servers"] == driver.config.kafka.properties["bootstrap.servers"]
+    assert (
+        said[0].__dict__["bootstrap_servers"] == driver.services.config.kafka.properties["bootstrap.servers"]
+    )
 
 
 @pytest.mark.parametrize("error", [TopicMissingError("it is gone"), AccessRefusedError("not you")])

@@ -1,0 +1,99 @@
+"""Memory: what decisions know of those before them, from batch to batch. Pure: others read tables and topics for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pipeline.planning.facts import Published
+from pipeline.planning.state import from_json
+
+
+class PlanRecord(NamedTuple):
+    """A record of the control topic."""
+
+    group_id: str
+    epoch: int
+    value: str | None
+    """None withdraws the group's plan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenPlan:
+    """A plan as `recommendations` holds it, whether it was sent or not."""
+
+    plan: Published
+    value: str | None
+    """See `PlanRecord`."""
+
+    def record(self, group_id: str) -> PlanRecord:
+        """What is sent to publish it."""
+        return PlanRecord(group_id, self.plan.epoch, self.value)
+
+    def holds(self, now_ms: int) -> bool:
+        """Whether it is still to be sent; a withdrawal always is."""
+        return self.value is None or self.plan.valid_until_ms > now_ms
+
+
+@dataclass(slots=True, kw_only=True)
+class PlanMemory:
+    """The newest decision about each group, and when all groups were decided about."""
+
+    published: dict[str, Published] = field(default_factory=dict)
+    """Newest plan of each group on the control topic."""
+    states: dict[str, str] = field(default_factory=dict)
+    """Column `state` of each group's newest row."""
+    evaluated_at_ms: int = 0
+    """Clock of the batch that decided about all groups last."""
+
+    def is_evaluation_due(self, now_ms: int, *, interval_ms: int) -> bool:
+        """Whether it is time to decide about all groups again."""
+        return now_ms - self.evaluated_at_ms >= interval_ms
+
+    def rebalanced(self, generations: Mapping[str, int | None]) -> set[str]:
+        """Groups that have taken a plan and are in another generation than it was made for.
+
+        Args:
+            generations: By group, of those that have new records.
+        """
+        return {group for group, generation in generations.items() if self._waits(group, generation)}
+
+    def _waits(self, group_id: str, generation: int | None) -> bool:
+        plan = from_json(self.states.get(group_id)).plan
+        return plan is not None and plan.is_restored and generation not in {None, plan.base_generation}
+
+    def on_published(self, plans: Mapping[str, WrittenPlan]) -> None:
+        """Remember plans as the newest of their groups."""
+        self.published |= {group_id: one.plan for group_id, one in plans.items()}
+
+    def on_connected(
+        self, epochs: Mapping[str, int], written: Mapping[str, WrittenPlan], *, now_ms: int
+    ) -> list[PlanRecord]:
+        """Settle the highest epoch of each group: in the table and on the control topic, whichever is further.
+
+        Args:
+            epochs: Highest epoch of each group on the control topic.
+            written: Newest plan of each group in the table.
+            now_ms: Time, ms since the epoch.
+
+        Returns:
+            What is written down, still holds, and was never sent, by group: the broker was away when its turn came.
+        """
+        unsent: list[PlanRecord] = []
+        for group_id in sorted(epochs.keys() | self.published.keys()):
+            known, last = self.published.get(group_id), epochs.get(group_id, 0)
+            if known is None or known.epoch < last:
+                # Published by a driver whose tables are gone: what readers hold is not what the table says, so a
+                # new plan is due.
+                self.published[group_id] = _unknown_plan(last)
+            elif known.epoch > last:
+                plan = written.get(group_id)
+                if plan is not None and plan.holds(now_ms):
+                    unsent.append(plan.record(group_id))
+                else:
+                    self.published[group_id] = _unknown_plan(known.epoch)
+        return unsent
+
+
+def _unknown_plan(epoch: int) -> Published:
+    """A plan of which only the epoch counts: it equals none, and holds no longer."""
+    return Published(epoch=epoch, target_hash="", base_hash="", valid_until_ms=0)

@@ -1,0 +1,113 @@
+"""Assembly: the parts of a driver, from the configuration and the cluster that was found."""
+
+from functools import partial
+
+from confluent_kafka.admin import AdminClient
+
+from pipeline.config.model import Config
+from pipeline.decode.control_messages import TalkTopics
+from pipeline.decode.step import Filters
+from pipeline.kafka.client import librdkafka_properties, unresolved
+from pipeline.kafka.cluster import Cluster
+from pipeline.kafka.errors import Reason, listened_to
+from pipeline.kafka.ghosts import Brokers, GhostHunt
+from pipeline.kafka.migration import MigrationWatch
+from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
+from pipeline.kafka.sources.records.ends import EndsAsker
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.publish.outbox import Publisher
+from pipeline.run.readiness import Readiness
+from pipeline.run.services import Services
+from pipeline.tables.store import Store
+
+_TOLERATED_INTERVALS = 3
+
+
+def admin_client(config: Config) -> tuple[AdminClient, Reason]:
+    """A client of the cluster, and why it cannot reach it, as far as it has said so."""
+    return listened_to(AdminClient, librdkafka_properties(config))
+
+
+def build_services(
+    config: Config, found: Cluster, admin: AdminClient, *, store: Store, owner: str, is_once: bool
+) -> Services:
+    """Everything that steps work with; nothing is contacted before they do.
+
+    Args:
+        config: Of the job.
+        found: The cluster.
+        admin: A client of it, kept for as long as the services are.
+        store: The tables, in the term of this driver.
+        owner: Name of this driver.
+        is_once: See `Services`.
+    """
+    name, timeout_s = cluster_name(config, found), config.source.request_timeout_s
+    client = partial(_client, config)
+    return Services(
+        config=config,
+        is_once=is_once,
+        cluster=name,
+        cluster_id=found.cluster_id,
+        owner=owner,
+        store=store,
+        filters=build_filters(config, name),
+        ask_ends=EndsAsker(client, found.topics, timeout_s=timeout_s),
+        configs=found.configs,
+        migration=MigrationWatch(admin),
+        ghosts=GhostHunt(
+            brokers=Brokers(librdkafka_properties(config, log_level="0"), client, timeout_s=timeout_s)
+        ),
+        publisher=Publisher(
+            librdkafka_properties(config), topic=config.control.topic, cluster=name, timeout_s=timeout_s
+        ),
+    )
+
+
+def _client(config: Config) -> AdminClient:
+    return admin_client(config)[0]
+
+
+def cluster_name(config: Config, found: Cluster) -> str:
+    """The cluster's name in tables and records: the configured one, or Kafka's id."""
+    return config.cluster.name or found.cluster_id
+
+
+def build_filters(config: Config, cluster: str) -> Filters:
+    """Which topics, groups and control messages are taken.
+
+    Args:
+        config: Of the job.
+        cluster: See `cluster_name`.
+    """
+    source, control = config.source, config.control
+    return Filters(
+        topics_include=source.topics_include,
+        topics_exclude=source.topics_exclude,
+        groups_include=source.groups_include,
+        groups_exclude=source.groups_exclude,
+        talk=TalkTopics(cluster=cluster, acks=control.acks_topic, commands=control.commands_topic),
+    )
+
+
+def build_readiness(config: Config, *, started_at_ms: int) -> Readiness:
+    """Readiness of a driver that has read nothing."""
+    return Readiness(
+        topic=OFFSETS_TOPIC,
+        started_at_ms=started_at_ms,
+        deadline_s=config.start.deadline_s,
+        # An end that a batch sees is reached by the next one.
+        tolerance_s=max(config.plan.max_staleness_s, _TOLERATED_INTERVALS * config.trigger.interval_s),
+    )
+
+
+def log_offsets_settings(config: Config) -> LogOffsetsSettings:
+    """What the tick asks the brokers, and how."""
+    source = config.source
+    return LogOffsetsSettings(
+        properties=unresolved(config),
+        topics_include=source.topics_include,
+        topics_exclude=source.topics_exclude,
+        isolation=source.isolation,
+        request_timeout_s=source.request_timeout_s,
+        splits=source.log_offset_splits,
+    )

@@ -1,0 +1,41 @@
+"""The step of control messages: acknowledgements and orders."""
+
+from pyspark.sql import DataFrame
+
+from pipeline.fold import control_messages as fold_control
+from pipeline.run.batch.writes import stamped, write
+from pipeline.run.driver import Batch
+
+
+def store_control_messages(batch: Batch) -> None:
+    """What followers acknowledge and operators order, when the batch has any of it or reads all of it again."""
+    store, summary = batch.services.store, batch.summary
+    control = batch.services.config.control
+    if _has_news(batch, "acks", control.acks_topic, summary.acks):
+        folded = fold_control.fold_acks(
+            _stored_before(batch, "acks", control.acks_topic),
+            batch.kind("ack"),
+            store.read("consumer_groups"),
+            at_ms=batch.clock.at_ms,
+        )
+        write(batch, "acks", stamped(batch, folded))
+    if _has_news(batch, "orders", control.commands_topic, summary.orders):
+        folded = fold_control.fold_orders(
+            _stored_before(batch, "orders", control.commands_topic), batch.kind("orders")
+        )
+        write(batch, "orders", stamped(batch, folded))
+    if summary.acks or summary.orders or batch.driver.replay.is_first:
+        tables = batch.driver.tables
+        tables.has_acks, tables.has_orders = store.has_rows("acks"), store.has_rows("orders")
+
+
+def _has_news(batch: Batch, name: str, topic: str, records_read: int) -> bool:
+    if name in batch.written:
+        return False
+    return records_read > 0 or (bool(batch.reread(topic)) and batch.services.store.has_rows(name))
+
+
+def _stored_before(batch: Batch, name: str, topic: str) -> DataFrame:
+    """The table that the topic goes into; nothing of it when the topic is read again from its start."""
+    stored = batch.services.store.read(name)
+    return stored.limit(0) if batch.reread(topic) else stored

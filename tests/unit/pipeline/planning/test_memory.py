@@ -1,0 +1,82 @@
+"""What decisions remember of those before them, and what is sent late."""
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline.planning.facts import Published
+from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
+from pipeline.planning.state import to_json
+from tests.support.facts import NOW_MS
+from tests.support.plan_walk import HALFWAY, walk
+
+PLAN = Published(epoch=3, target_hash="target", base_hash="base", valid_until_ms=NOW_MS + 60_000)
+EXPIRED = replace(PLAN, valid_until_ms=NOW_MS - 1)
+ONLY_ITS_EPOCH = Published(epoch=3, target_hash="", base_hash="", valid_until_ms=0)
+
+
+def connected(plan: WrittenPlan, *, topic_epoch: int | None) -> tuple[list[PlanRecord], dict[str, Published]]:
+    """What is still to be sent, and what is known, when the table holds the plan and the topic that epoch."""
+    memory, written = PlanMemory(), {"g": plan}
+    memory.on_published(written)
+    epochs = {} if topic_epoch is None else {"g": topic_epoch}
+    return memory.on_connected(epochs, written, now_ms=NOW_MS), memory.published
+
+
+@pytest.mark.parametrize("topic_epoch", [None, 2])
+def test_plan_that_is_not_on_the_topic_is_still_to_be_sent(topic_epoch: int | None) -> None:
+    unsent, known = connected(WrittenPlan(plan=PLAN, value="{}"), topic_epoch=topic_epoch)
+
+    assert unsent == [PlanRecord("g", 3, "{}")]
+    assert known == {"g": PLAN}
+
+
+def test_plan_that_is_on_the_topic_is_not_sent_again() -> None:
+    unsent, known = connected(WrittenPlan(plan=PLAN, value="{}"), topic_epoch=3)
+
+    assert (unsent, known) == ([], {"g": PLAN})
+
+
+def test_plan_that_has_expired_unsent_is_not_sent_and_leaves_its_epoch() -> None:
+    unsent, known = connected(WrittenPlan(plan=EXPIRED, value="{}"), topic_epoch=2)
+
+    assert (unsent, known) == ([], {"g": ONLY_ITS_EPOCH})
+
+
+def test_withdrawal_that_was_not_sent_is_sent_however_late() -> None:
+    unsent, _ = connected(WrittenPlan(plan=EXPIRED, value=None), topic_epoch=2)
+
+    assert unsent == [PlanRecord("g", 3, None)]
+
+
+def test_plan_that_only_the_topic_knows_leaves_its_epoch() -> None:
+    unsent, known = connected(WrittenPlan(plan=PLAN, value="{}"), topic_epoch=9)
+
+    assert (unsent, known) == ([], {"g": replace(ONLY_ITS_EPOCH, epoch=9)})
+
+
+def test_epoch_that_neither_table_nor_topic_has_any_more_is_not_used_again() -> None:
+    memory = PlanMemory(published={"g": PLAN})
+
+    assert memory.on_connected({}, {}, now_ms=NOW_MS) == []
+    assert memory.published == {"g": ONLY_ITS_EPOCH}
+
+
+def test_group_that_took_a_plan_and_is_in_another_generation_does_not_wait_for_its_turn() -> None:
+    group = walk()
+    group.decide()
+    not_taken = to_json(group.state)
+    group.held = HALFWAY
+    group.decide(after_s=60)
+    memory = PlanMemory(states={"took": to_json(group.state), "not": not_taken})
+
+    assert memory.rebalanced({"took": 5, "not": 5, "new": 5}) == {"took"}
+    assert memory.rebalanced({"took": 4, "not": 4}) == set()
+    assert memory.rebalanced({"took": None}) == set()
+
+
+def test_all_groups_are_decided_about_once_per_interval() -> None:
+    memory = PlanMemory(evaluated_at_ms=NOW_MS)
+
+    assert not memory.is_evaluation_due(NOW_MS + 59_999, interval_ms=60_000)
+    assert memory.is_evaluation_due(NOW_MS + 60_000, interval_ms=60_000)
