@@ -20,9 +20,9 @@ from pipeline.errors import BrokerUnavailableError, TopicMissingError
 from pipeline.fold import control_messages as fold_talk
 from pipeline.fold import step as fold
 from pipeline.kafka.client import unresolved
+from pipeline.kafka.list_offsets.leaders import leaders_of
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.sources.log_offsets import topics_gone
-from pipeline.kafka.sources.log_offsets.leaders import leaders_of
 from pipeline.kafka.sources.records.consumer import ReadSettings
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.lag import step as measure

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, TopicDescription
 
-from pipeline.kafka.sources.log_offsets.leaders import Leaders
+from pipeline.kafka.list_offsets.leaders import Leaders
 
 _GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID})
 _GRACE_S = 1.0
