@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeAlias, final
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
+from pipeline import clock
 from pipeline.kafka.errors import FORBIDDEN
 from pipeline.kafka.list_offsets.leaders import Leaders
 from pipeline.kafka.positions import PartitionKey
@@ -69,7 +70,7 @@ class _Call:
     known: dict[PartitionKey, tuple[int, ...]]
     """The offsets that were answered before, as many for each partition."""
     asked_at: float = field(default_factory=time.monotonic)
-    futures: dict[PartitionKey, "Future[Any]"] = field(default_factory=dict)
+    futures: dict[PartitionKey, Future[Any]] = field(default_factory=dict)
 
     @property
     def ends_at(self) -> float:
@@ -172,8 +173,8 @@ class Question:
         # The client settles the futures of a call together, the last one last.
         call.futures[last].add_done_callback(partial(self._settled, call))
 
-    def _settled(self, call: _Call, _: "Future[Any]") -> None:
-        self._done.put((call, time.time_ns() // 1_000_000))
+    def _settled(self, call: _Call, _: Future[Any]) -> None:
+        self._done.put((call, clock.now_ms()))
 
     def _take(self, call: _Call, at_ms: int) -> None:
         found: dict[PartitionKey, tuple[int, ...]] = {}
@@ -192,7 +193,7 @@ class Question:
         if len(done) < len(found):
             self._send(found, call.leader, is_retry=call.is_retry)
 
-    def _offset(self, call: _Call, future: "Future[Any]") -> "int | _Failure":
+    def _offset(self, call: _Call, future: Future[Any]) -> int | _Failure:
         try:
             offset = int(future.result(timeout=_SETTLED_WITHIN_S).offset)
         except KafkaException as error:
@@ -244,4 +245,4 @@ def _answered(offsets: tuple[int, ...], at_ms: int) -> LeaderAnswer:
 
 
 def _unanswered(why: str, refusal: KafkaError | None = None) -> LeaderAnswer:
-    return LeaderAnswer(None, time.time_ns() // 1_000_000, why, refusal)
+    return LeaderAnswer(None, clock.now_ms(), why, refusal)

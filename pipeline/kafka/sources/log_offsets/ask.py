@@ -6,10 +6,11 @@ from typing import Any
 from confluent_kafka import IsolationLevel, KafkaError
 from confluent_kafka.admin import OffsetSpec
 
+from pipeline import clock
 from pipeline.kafka.list_offsets.leaders import leaders_of
 from pipeline.kafka.list_offsets.question import Question
 from pipeline.kafka.sources.log_offsets.ids import TopicIds
-from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Slice, now_ms
+from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Slice
 
 Row = dict[str, Any]
 
@@ -48,7 +49,7 @@ def ask(settings: LogOffsetsSettings, share: Slice) -> Iterator[Row]:
         yield {
             **_NO_PARTITION,
             "isolation": settings.isolation,
-            "observed_at_ms": now_ms(),
+            "observed_at_ms": clock.now_ms(),
             "error": share.error,
         }
     wanted = [(topic, number) for topic, numbers in share.topics for number in numbers]
