@@ -201,6 +201,14 @@ def test_partition_that_no_broker_names_is_not_waited_for(leaders: Leaders) -> N
     assert answers[("gone", 0)].error == "no broker names this partition"
 
 
+def test_offset_below_the_one_that_was_answered_before_it_is_no_answer(leaders: Leaders) -> None:
+    # The end is asked for first here: the start below it looks like a log that was cut in between.
+    answers = Question(leaders, ASKS[::-1], timeout_s=TIMEOUT_S).answers(PARTITIONS)
+
+    assert ends(answers) == [None] * 6
+    assert "offset 7, then 0" in str(answers[("orders", 0)].error)
+
+
 def test_unreachable_cluster_gives_every_partition_a_reason() -> None:
     # Port 9 is discard: nobody listens.
     leaders = Leaders(lambda: AdminClient({"bootstrap.servers": "127.0.0.1:9", "log_level": 0}))
