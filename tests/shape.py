@@ -1,6 +1,7 @@
 """The shape of the two packages in figures: `make shape`. Bounds stand beside them; the worst offenders are named."""
 
 import ast
+import re
 import statistics
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -120,8 +121,14 @@ def _lines(node: _Function) -> int:
 
 def _parameters(node: _Function) -> int:
     every = node.args
-    names = [one.arg for one in (*every.posonlyargs, *every.args, *every.kwonlyargs)]
+    # The parameters of a command of typer are its options.
+    names = [one.arg for one in (*every.posonlyargs, *every.args, *every.kwonlyargs) if not _is_option(one)]
     return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+def _is_option(parameter: ast.arg) -> bool:
+    annotation = parameter.annotation
+    return annotation is not None and re.search(r"(Option|Argument)\b", ast.unparse(annotation)) is not None
 
 
 def _complexity(texts: dict[Path, str]) -> Iterator[Sized]:

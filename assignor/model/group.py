@@ -70,6 +70,7 @@ class Group:
     def __post_init__(self) -> None:
         self._check_measures()
         self._check_members()
+        self._check_capacity()
         holder = self.ownership.holder
         owner = holder.copy()
         held = np.nonzero(holder >= 0)[0]
@@ -102,7 +103,12 @@ class Group:
         holder = self.ownership.holder
         if holder.shape != self.lag.shape or (holder < -1).any() or (holder >= n).any():
             raise InvalidGroupError(f"every partition needs a holder from -1 to {n - 1}")
-        capacity = self.capacity
+        racks = self.racks
+        if racks is not None and (len(racks.of_member) != n or len(racks.of_partition) != self.n_partitions):
+            raise InvalidGroupError("racks are those of other members or partitions")
+
+    def _check_capacity(self) -> None:
+        capacity, n = self.capacity, len(self.member_ids)
         if capacity is not None and not (
             capacity.shape == (n,) and ((capacity >= LEAST_CAPACITY) & (capacity <= GREATEST_RATE)).all()
         ):
@@ -110,9 +116,6 @@ class Group:
                 f"every member needs a capacity from {LEAST_CAPACITY} to {GREATEST_RATE} records per second, "
                 "or none has one"
             )
-        racks = self.racks
-        if racks is not None and (len(racks.of_member) != n or len(racks.of_partition) != self.n_partitions):
-            raise InvalidGroupError("racks are those of other members or partitions")
 
     @property
     def n_members(self) -> int:

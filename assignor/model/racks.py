@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class Racks:
 
         An empty name of a member is no rack, as in Kafka.
         """
-        names = {rack for racks in partitions for rack in racks} | {rack for rack in members if rack}
+        names = {*chain.from_iterable(partitions), *filter(None, members)}
         index = {name: r for r, name in enumerate(sorted(names, key=java_order))}
         of_partition = np.zeros((len(partitions), len(index)), np.bool_)
         pids = np.arange(len(partitions)).repeat(np.array([len(racks) for racks in partitions], np.int64))

@@ -6,6 +6,7 @@ of N members however many topics it has.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -47,19 +48,18 @@ class Subscriptions:
         readers: list[list[int]] = [[] for _ in index]
         groups = list(subscribers.values())
         for group, names in enumerate(subscribers):
-            for name in set(names):
-                if name in index:
-                    readers[index[name]].append(group)
+            for name in index.keys() & names:
+                readers[index[name]].append(group)
         sets: dict[tuple[int, ...], int] = {}
         set_of_topic = [sets.setdefault(tuple(reader), len(sets)) for reader in readers]
-        rows = [sorted(m for group in reader for m in groups[group]) for reader in sets]
+        rows = [sorted(chain.from_iterable(groups[group] for group in reader)) for reader in sets]
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
         return cls(
             n_members=len(subscribed),
             set_of_topic=np.array(set_of_topic, np.int32),
             offsets=offsets,
-            members=np.array([m for row in rows for m in row], np.int32),
+            members=np.array([*chain.from_iterable(rows)], np.int32),
         )
 
     @property

@@ -6,6 +6,7 @@ Every member lists the assignors it has, the best first. The coordinator takes o
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, TypeAlias
 
 from assignor.errors import NoCommonAssignorError
@@ -48,9 +49,7 @@ def select_assignor(lists: Sequence[Sequence[str]]) -> Selection:
     """
     common = set(lists[0]).intersection(*lists[1:]) if lists else set()
     if not common:
-        raise NoCommonAssignorError(
-            tuple(sorted({name for names in lists for name in names}, key=java_order))
-        )
+        raise NoCommonAssignorError(tuple(sorted(set(chain.from_iterable(lists)), key=java_order)))
     votes = Counter(next(name for name in names if name in common) for names in lists)
     rank = {name: sum(names.index(name) for names in lists) for name in common}
     winner = min(common, key=lambda name: (-votes[name], rank[name], java_order(name)))

@@ -3,7 +3,6 @@
 `load` tells every problem at once, one line each, with the file, the key and what to write instead.
 """
 
-import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from pipeline.config.model import Config
 from pipeline.config.names import advice
@@ -21,16 +21,17 @@ tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 # Whatever stands in these tables may be a secret, so a message never quotes a value of theirs.
 _FREE_TABLES = ("kafka", "spark", "storage_options", "options")
-_WORDS = {
-    "a valid dictionary": "a table",
-    "a valid string": "a string",
-    "a valid integer": "a whole number",
-    "a valid boolean": "true or false",
-    "a valid tuple": "an array",
-    "greater than or equal to": "at least",
-    "Field required": "missing",
-    "String should have": "must have",
+_MESSAGES = {
+    "bool_type": "must be true or false",
+    "dict_type": "must be a table",
+    "greater_than_equal": "must be at least {ge:g}",
+    "int_type": "must be a whole number",
+    "missing": "missing",
+    "model_type": "must be a table",
+    "string_type": "must be a string",
+    "tuple_type": "must be an array",
 }
+"""By pydantic's type of error, filled in from its context."""
 
 
 def load(path: str | Path) -> Config:
@@ -64,13 +65,13 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 def _problems(error: ValidationError) -> Iterator[str]:
     # `input` is looked at for its type, and quoted only outside the tables that may hold secrets.
-    for problem in error.errors(include_url=False, include_context=False):
+    for problem in error.errors(include_url=False):
         location = problem["loc"]
         key = _dotted(location)
         if problem["type"] == "extra_forbidden":
             yield f"{key}: unknown key; {advice(location)}"
         else:
-            yield f"{key}: {_sentence(problem['msg'])}{_got(location, problem['input'])}"
+            yield f"{key}: {_sentence(problem)}{_got(location, problem['input'])}"
 
 
 def _dotted(location: tuple[int | str, ...]) -> str:
@@ -79,12 +80,13 @@ def _dotted(location: tuple[int | str, ...]) -> str:
     return key.lstrip(".")
 
 
-def _sentence(message: str) -> str:
-    """Pydantic's message in the words of TOML: `must be ...`."""
-    text = message.removeprefix("Value error, ").replace("Input should be", "must be")
-    for theirs, ours in _WORDS.items():
-        text = text.replace(theirs, ours)
-    return re.sub(r" or instance of \w+", "", text)
+def _sentence(problem: ErrorDetails) -> str:
+    """Our message for the type of error, or pydantic's, of which the key is the subject: `must be ...`."""
+    ours = _MESSAGES.get(problem["type"])
+    if ours is not None:
+        return ours.format(**problem.get("ctx", {}))
+    theirs = problem["msg"].removeprefix("Value error, ")
+    return theirs.replace("Input should be", "must be").replace("String should have", "must have")
 
 
 def _got(location: tuple[int | str, ...], value: object) -> str:

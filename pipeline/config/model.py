@@ -33,7 +33,7 @@ Duration = Annotated[int, Field(ge=0)]
 
 def _pattern(text: str) -> str:
     try:
-        re.compile(text)
+        NameFilter((text,))
     except re.error as error:
         raise ValueError(f"must be a regular expression: {error}") from None
     return text

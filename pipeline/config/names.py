@@ -31,10 +31,7 @@ def advice(location: tuple[int | str, ...]) -> str:
     table = ".".join(table_parts)
     if table == "kafka":
         return f'properties of the Kafka client belong to [kafka.properties], as "{leaf}..." = "..."'
-    homes: dict[str, list[str]] = {}
-    for key in known_keys():
-        home, _, name = key.rpartition(".")
-        homes.setdefault(name, []).append(home)
+    homes = _homes()
     if leaf in homes:
         return f"it belongs to {' or '.join(f'[{home}]' for home in homes[leaf])}"
     siblings = [name for name in homes if table in homes[name]]
@@ -45,3 +42,12 @@ def advice(location: tuple[int | str, ...]) -> str:
     if elsewhere:
         return f'did you mean "{elsewhere[0]}" in [{homes[elsewhere[0]][0]}]?'
     return f"known here: {', '.join(siblings)}"
+
+
+def _homes() -> dict[str, list[str]]:
+    """By name of a key: the tables that have one of that name."""
+    homes: dict[str, list[str]] = {}
+    for key in known_keys():
+        home, _, name = key.rpartition(".")
+        homes.setdefault(name, []).append(home)
+    return homes

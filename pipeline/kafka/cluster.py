@@ -89,7 +89,7 @@ def _create_missing(
             future.exception(timeout=timeout_s + 5)
 
 
-def _created(future: "Future[Any]", timeout_s: float) -> None:
+def _created(future: Future[Any], timeout_s: float) -> None:
     try:
         future.result(timeout=timeout_s + 5)
     except KafkaException as error:

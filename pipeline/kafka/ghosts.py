@@ -81,7 +81,7 @@ class Brokers:
             if self._is_dead(future) and self._has_no_commit(group, groups[group])
         )
 
-    def _is_dead(self, future: "Future[ConsumerGroupDescription]") -> bool:
+    def _is_dead(self, future: Future[ConsumerGroupDescription]) -> bool:
         try:
             return bool(future.result(self._timeout_s + 5).state == ConsumerGroupState.DEAD)
         except FutureTimeoutError:

@@ -95,7 +95,7 @@ class MigrationWatch:
             return {}, _in_words(error)
         return {broker: _answer(future) for broker, future in asked.items()}, None
 
-    def _describe(self, broker: int) -> "Future[Any]":
+    def _describe(self, broker: int) -> Future[Any]:
         # One call for each: it goes to the broker that it is about.
         (future,) = self._admin.describe_configs(
             [ConfigResource(ResourceType.BROKER, str(broker))], request_timeout=_TIMEOUT_S
@@ -103,14 +103,14 @@ class MigrationWatch:
         return future
 
 
-def _answer(future: "Future[Any]") -> Answer:
+def _answer(future: Future[Any]) -> Answer:
     try:
         return answer_of(_result(future))
     except (KafkaException, FutureTimeoutError) as error:
         return Answer(problem=_in_words(error))
 
 
-def _result(future: "Future[Any]") -> Any:
+def _result(future: Future[Any]) -> Any:
     # librdkafka keeps the time; this is for one that it would forget.
     return future.result(timeout=_TIMEOUT_S + _AT_LEAST_S)
 

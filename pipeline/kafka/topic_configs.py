@@ -182,7 +182,7 @@ def _is_refusal(error: KafkaError) -> bool:
     return error.code() in FORBIDDEN
 
 
-def _result(future: "Future[Any]", timeout_s: float) -> Any:
+def _result(future: Future[Any], timeout_s: float) -> Any:
     try:
         return future.result(timeout=timeout_s + _GRACE_S)
     except FutureTimeoutError as late:

@@ -22,7 +22,7 @@ one that went back, when that leaves the window, or gives way to STOP when commi
 """
 
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -54,13 +54,20 @@ class Status(IntEnum):
 STATUS_NAMES: Final = tuple(status.name for status in Status)
 
 
+class Offsets(NamedTuple):
+    """Of each partition, or UNKNOWN."""
+
+    committed: Int64s
+    log_start: Int64s
+    """First one still in the log."""
+    log_end: Int64s
+
+
 def judge(
     window: CommitWindow,
     samples: Samples,
+    offsets: Offsets,
     *,
-    committed: Int64s,
-    log_start: Int64s,
-    log_end: Int64s,
     topic_exists: Bools,
     now_ms: int,
     allowed_lag: int,
@@ -70,14 +77,13 @@ def judge(
     Args:
         window: Last commits, the present one included.
         samples: Rings of the log end, this batch's included.
-        committed: ``[P]``, committed offset or UNKNOWN.
-        log_start: ``[P]``, first offset still in the log or UNKNOWN.
-        log_end: ``[P]``, log end offset or UNKNOWN.
+        offsets: ``[P]`` each.
         topic_exists: ``[P]``.
         now_ms: Time of the batch, ms since the epoch.
         allowed_lag: Records of lag that count as caught up. A transaction marker takes an offset that no
             consumer commits past, so a drained group on a transactional topic keeps a lag of 1.
     """
+    committed, log_start, log_end = offsets
     codes = np.full(len(committed), Status.OK, dtype=np.int8)
     lagging = np.flatnonzero((committed != UNKNOWN) & (log_end - committed > allowed_lag))
     codes[lagging] = _judge_lagging(_rows(window, lagging), _ring_rows(samples, lagging), now_ms, allowed_lag)

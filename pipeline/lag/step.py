@@ -21,7 +21,7 @@ from pipeline.lag.age import lag_age
 from pipeline.lag.columns import bools, floats, from_floats, from_int64s, from_millis, int64s, millis
 from pipeline.lag.lag import UNKNOWN, difference, lag, raw_lag
 from pipeline.lag.rates import arrival_rate, drain_rate
-from pipeline.lag.status import STATUS_NAMES, judge
+from pipeline.lag.status import STATUS_NAMES, Offsets, judge
 from pipeline.tables.schemas import PARTITION_LAG, TOPIC_OFFSETS
 
 # Columns that Spark adds afterwards. Numbers that change with every batch are not among them: Spark writes
@@ -241,9 +241,7 @@ def _lags(batch: pa.RecordBatch, settings: LagSettings) -> pa.RecordBatch:
     codes = judge(
         window,
         ring,
-        committed=committed,
-        log_start=start,
-        log_end=end,
+        Offsets(committed, start, end),
         topic_exists=~is_deleted,
         now_ms=settings.at_ms,
         allowed_lag=settings.allowed_lag,

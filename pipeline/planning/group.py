@@ -1,5 +1,7 @@
 """The array form of a group that is to be decided about."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from assignor.errors import AbstainError
@@ -70,17 +72,7 @@ def _capacity(
     rates: list[float | None] = []
     seen: list[float] = []
     for member in facts.members:
-        pairs = [
-            (index[topic], number)
-            for topic, numbers in member.assigned.items()
-            for number in numbers
-            if topic in index
-        ]
-        pid = topics.pids(
-            np.array([topic for topic, _ in pairs], np.int64),
-            np.array([number for _, number in pairs], np.int64),
-        )
-        pid = pid[pid >= 0]
+        pid = _pids(member.assigned, topics, index)
         rate = float(drained[pid].sum())
         seen.append(rate)
         # The moving average of a member that got stuck halves for ever.
@@ -90,3 +82,13 @@ def _capacity(
         return rates
     likely = float(np.median(shown))
     return [max(likely, least) if rate is None else rate for rate, least in zip(rates, seen, strict=True)]
+
+
+def _pids(assigned: Mapping[str, Sequence[int]], topics: Topics, index: Mapping[str, int]) -> Int64s:
+    """Indices of a member's partitions; those of topics that are not among `topics` are left out."""
+    pairs = [
+        (index[topic], number) for topic, numbers in assigned.items() for number in numbers if topic in index
+    ]
+    topic, number = np.array(pairs, np.int64).reshape(-1, 2).T
+    pid = topics.pids(topic, number)
+    return pid[pid >= 0]

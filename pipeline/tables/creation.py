@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from deltalake import DeltaTable, Schema
 from pyspark.sql.types import StructField, StructType
@@ -73,21 +73,30 @@ def _fit(stored: DeltaTable, table: Table, path: str) -> None:
     schema = StructType.fromJson(json.loads(stored.schema().to_json()))
     present: dict[str, StructField] = {field.name: field for field in schema}
     new = [field for field in table.schema if field.name not in present and field.nullable]
-    wrong = [
-        f"{field.name} ({present[field.name].dataType.simpleString() if field.name in present else 'missing'})"
-        for field in table.schema
-        if field not in new and (field.name not in present or present[field.name].dataType != field.dataType)
-    ]
-    unknown = [
-        f"{name} (not null)"
-        for name, field in present.items()
-        if name not in table.schema.fieldNames() and not field.nullable
-    ]
-    if wrong or unknown:
+    unfit = [*_wrong(present, table.schema), *_unfilled(present, table.schema)]
+    if unfit:
         raise StoreError(
-            f"table {table.name} at {path} was made by another version of lagwise: {', '.join(wrong + unknown)}. "
+            f"table {table.name} at {path} was made by another version of lagwise: {', '.join(unfit)}. "
             "Install that version again, point tables.root at an empty folder, or move the old tables away."
         )
     if new:
         stored.alter.add_columns(Schema.from_json(StructType(new).json()).fields)
         log.info("columns added", extra={"table": table.name, "columns": [field.name for field in new]})
+
+
+def _wrong(present: Mapping[str, StructField], schema: StructType) -> Iterator[str]:
+    """Columns of `schema` that are of another type there, or not there and cannot be null."""
+    for field in schema:
+        stored = present.get(field.name)
+        if stored is None and not field.nullable:
+            yield f"{field.name} (missing)"
+        elif stored is not None and stored.dataType != field.dataType:
+            yield f"{field.name} ({stored.dataType.simpleString()})"
+
+
+def _unfilled(present: Mapping[str, StructField], schema: StructType) -> Iterator[str]:
+    """Columns that `schema` does not have and that cannot be null: rows to come would leave them empty."""
+    known = set(schema.fieldNames())
+    for name, field in present.items():
+        if name not in known and not field.nullable:
+            yield f"{name} (not null)"

@@ -11,13 +11,13 @@ A root that is no folder of this machine (`s3a://…`) has no such file.
 import json
 import logging
 import threading
-import time
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from pipeline import clock
 from pipeline.errors import FencedError, StoreError
 
 log = logging.getLogger(__name__)
@@ -148,7 +148,7 @@ class Heartbeat:
         if self._file is None or self._owner is None:
             return
         owner, term = self._owner
-        beat = Beat(owner=owner, term=term, at_ms=time.time_ns() // 1_000_000, is_stopped=is_stopped)
+        beat = Beat(owner=owner, term=term, at_ms=clock.now_ms(), is_stopped=is_stopped)
         # A name of this driver's own: two of them must not write into one file before they move it.
         unfinished = self._file.with_name(f"{FILE_NAME}.{owner.replace('/', '-')}")
         try:

@@ -11,6 +11,7 @@ from datetime import datetime
 from threading import Event
 from typing import TypeAlias
 
+from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.config.secret_values import resolve
 from pipeline.errors import MissingTableError, StoreError
@@ -90,7 +91,7 @@ def _beat(root: str) -> Beat | None:
 
 
 def _has_claimed(own: Heartbeat, stop: Event) -> bool:
-    own.claim(ownership.owner_name(time.time_ns() // 1_000_000))
+    own.claim(ownership.owner_name(clock.now_ms()))
     stop.wait(_LOOK_EVERY_S)
     return own.is_confirmed()
 

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.admin import NewPartitions
 
+from pipeline.kafka.positions import End
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
 from pipeline.kafka.sources.log_offsets.source import LogOffsetsReader
+from pipeline.kafka.sources.records.ends import EndsAsker
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import admin_client, create_topics, produce, small_broker
 
@@ -61,6 +63,44 @@ def test_log_ends_are_right_with_the_second_trigger_after_a_restart(
     tick(reader)
 
     assert (before, tick(reader)) == (dict.fromkeys(range(3), 5), dict.fromkeys(range(3), 7))
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_ends_of_the_topics_that_are_read_are_right_with_the_second_batch_after_a_restart(
+    own_broker: EmbeddedBroker, how: str
+) -> None:
+    topic = f"read-{how}"
+    create_topics(own_broker.bootstrap_servers, {topic: 3})
+    produce(own_broker.bootstrap_servers, topic, {0: 5, 1: 5, 2: 5})
+    ask = EndsAsker(lambda: admin_client(own_broker.bootstrap_servers), (topic,), timeout_s=10)
+    before = ask()
+
+    getattr(own_broker, how)()
+    own_broker.start()
+    produce(own_broker.bootstrap_servers, topic, {0: 2, 1: 2, 2: 2})
+    ask()
+
+    assert (before, ask()) == (
+        {(topic, number): End(log_start=0, stable=5, high=5) for number in range(3)},
+        {(topic, number): End(log_start=0, stable=7, high=7) for number in range(3)},
+    )
+
+
+def test_topic_that_was_made_again_between_two_batches_is_read_as_it_is_now(
+    own_broker: EmbeddedBroker,
+) -> None:
+    create_topics(own_broker.bootstrap_servers, {"remade": 2})
+    produce(own_broker.bootstrap_servers, "remade", {0: 9, 1: 9})
+    ask = EndsAsker(lambda: admin_client(own_broker.bootstrap_servers), ("remade",), timeout_s=10)
+    before = ask()
+
+    admin = admin_client(own_broker.bootstrap_servers)
+    admin.delete_topics(["remade"])["remade"].result()
+    create_topics(own_broker.bootstrap_servers, {"remade": 2})
+    produce(own_broker.bootstrap_servers, "remade", {0: 1, 1: 1})
+    ask()
+
+    assert ({end.high for end in before.values()}, {end.high for end in ask().values()}) == ({9}, {1})
 
 
 def test_added_partitions_have_a_log_end_within_two_triggers(own_broker: EmbeddedBroker) -> None:

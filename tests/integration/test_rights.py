@@ -24,9 +24,9 @@ from pipeline.config.model import Config, ControlConfig, KafkaConfig
 from pipeline.errors import AccessRefusedError
 from pipeline.kafka import cluster
 from pipeline.kafka.ghosts import Brokers
+from pipeline.kafka.list_offsets.leaders import Leaders
 from pipeline.kafka.migration import MigrationWatch
 from pipeline.kafka.positions import Span
-from pipeline.kafka.sources.log_offsets.leaders import Leaders
 from pipeline.kafka.sources.log_offsets.topics_gone import confirm_gone
 from pipeline.kafka.sources.records.consumer import ReadSettings, consume
 from pipeline.kafka.sources.records.ends import EndsAsker

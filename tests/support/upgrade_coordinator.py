@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from assignor.errors import NoCommonAssignorError
 from assignor.strategies.selection import select_assignor
-from assignor.strategies.upgrade import Partition
+from tests.support.upgrade_member import Partition
 
 Shares: TypeAlias = Mapping[str, frozenset[Partition]]
 

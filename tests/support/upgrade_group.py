@@ -16,9 +16,9 @@ from assignor.model.group import Group
 from assignor.strategies.handover import next_step
 from assignor.strategies.registry import RebalanceProtocol, strategy
 from assignor.strategies.selection import Mode
-from assignor.strategies.upgrade import Partition, Phase, RebalancingMember
 from tests.support.groups import group, member
 from tests.support.upgrade_coordinator import Coordinator, Fault, Joined, Joining, Shares, Synced
+from tests.support.upgrade_member import Partition, Phase, RebalancingMember
 
 TOPICS = {"a": 3, "b": 2}
 PARTITIONS = frozenset((topic, number) for topic, count in TOPICS.items() for number in range(count))

@@ -38,10 +38,9 @@ def read_acks(state: FollowerState, now: Instant) -> Step:
         if ack.generation == state.generation and ack.member != state.member:
             state, more = _read(state, ack, now)
             actions += more
-    offered = {place: state.tokens[place].release for place in sorted(state.marked(Mark.CHECK))}
+    offered = _offered(state)
     if offered:
-        offsets = {place: release.offset for place, release in offered.items() if release}
-        actions.append(Commit(offsets=offsets))
+        actions.append(Commit(offsets={place: release.offset for place, release in offered.items()}))
     return state, tuple(actions)
 
 
@@ -61,13 +60,18 @@ def released(state: FollowerState, offsets: Mapping[Place, int], now: Instant) -
 
 def taken(state: FollowerState, now: Instant) -> Step:
     """The commits of what was released to this member are accepted: read it, and say so."""
-    checked = {place: state.tokens[place].release for place in sorted(state.marked(Mark.CHECK))}
-    releases = {place: release for place, release in checked.items() if release}
+    releases = _offered(state)
     held = {place: Token(mark=Mark.HELD, hop=release.hop) for place, release in releases.items()}
     state = replace(state, tokens={**state.tokens, **held})
     assign = Assign(places=state.held, offsets={place: release.offset for place, release in releases.items()})
     said = tuple(_taken(state, release, now) for release in releases.values())
     return state, (assign, *said, Tell(change=Change.GAINED, places=frozenset(releases)))
+
+
+def _offered(state: FollowerState) -> dict[Place, Release]:
+    """What was released to this member and is not taken yet."""
+    checked = {place: state.tokens[place].release for place in sorted(state.marked(Mark.CHECK))}
+    return {place: release for place, release in checked.items() if release}
 
 
 def _read(state: FollowerState, ack: AnyAck, now: Instant) -> Step:

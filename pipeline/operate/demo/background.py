@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def in_background(work: Callable[[], T]) -> "Future[T]":
+def in_background(work: Callable[[], T]) -> Future[T]:
     """What `work` comes to. An executor would wait for its threads at exit, also after a second Ctrl-C."""
     future: Future[T] = Future()
 

@@ -5,8 +5,8 @@ from pyspark.sql import functions as F
 
 from pipeline.fold import step as fold
 from pipeline.kafka.client import unresolved
+from pipeline.kafka.list_offsets.leaders import leaders_of
 from pipeline.kafka.sources.log_offsets import topics_gone
-from pipeline.kafka.sources.log_offsets.leaders import leaders_of
 from pipeline.lag import step as measure
 from pipeline.run.batch.writes import write
 from pipeline.run.driver import Batch

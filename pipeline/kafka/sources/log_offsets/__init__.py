@@ -1,5 +1,5 @@
 """Log start and log end of every wanted partition, asked at every trigger by Spark's tasks.
 
-Imports the Kafka client of its worker. Start with `source`; `ask` is what a task does, `question` puts it to all
-leaders at once, `topics_gone` asks again by name.
+Imports the Kafka client of its worker. Start with `source`; `ask` is what a task does (with `kafka.list_offsets`),
+`topics_gone` asks again by name.
 """

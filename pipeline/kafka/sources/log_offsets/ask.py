@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaError
+from confluent_kafka.admin import OffsetSpec
 
+from pipeline import clock
+from pipeline.kafka.list_offsets.leaders import leaders_of
+from pipeline.kafka.list_offsets.question import Question
 from pipeline.kafka.sources.log_offsets.ids import TopicIds
-from pipeline.kafka.sources.log_offsets.leaders import leaders_of
-from pipeline.kafka.sources.log_offsets.question import Question
-from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Slice, now_ms
+from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Slice
 
 Row = dict[str, Any]
 
@@ -47,29 +49,27 @@ def ask(settings: LogOffsetsSettings, share: Slice) -> Iterator[Row]:
         yield {
             **_NO_PARTITION,
             "isolation": settings.isolation,
-            "observed_at_ms": now_ms(),
+            "observed_at_ms": clock.now_ms(),
             "error": share.error,
         }
     wanted = [(topic, number) for topic, numbers in share.topics for number in numbers]
     if not wanted:
         return
     leaders, timeout_s = leaders_of(settings.properties), settings.request_timeout_s
+    isolation = _ISOLATION[settings.isolation]
     asked_ids = TopicIds(leaders.admin, [topic for topic, _ in share.topics], timeout_s=timeout_s)
-    question = Question(
-        leaders,
-        isolation=_ISOLATION[settings.isolation],
-        timeout_s=timeout_s,
-    )
-    answers = question.answers(wanted)
+    asks = (OffsetSpec.earliest(), isolation), (OffsetSpec.latest(), isolation)
+    answers = Question(leaders, asks, timeout_s=timeout_s).answers(wanted)
     ids = asked_ids.known(wait_s=_IDS_WAIT_S)
     for topic, number in wanted:
         answer = answers[topic, number]
+        log_start, log_end = answer.offsets or (None, None)
         yield {
             "topic": topic,
             "topic_id": ids.get(topic),
             "partition": number,
-            "log_start_offset": answer.log_start_offset,
-            "log_end_offset": answer.log_end_offset,
+            "log_start_offset": log_start,
+            "log_end_offset": log_end,
             "isolation": settings.isolation,
             "observed_at_ms": answer.observed_at_ms,
             "error": answer.error,

@@ -1,7 +1,6 @@
 """Source: what a tick asks the brokers for, and how the tasks of a tick share it."""
 
 import json
-import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -48,11 +47,6 @@ class Slice(InputPartition):
     topics: list[tuple[str, list[int]]]
     error: str | None = None
     carries_listing: bool = False
-
-
-def now_ms() -> int:
-    """The present time, ms since the epoch."""
-    return time.time_ns() // 1_000_000
 
 
 def slices(topics: dict[str, list[int]], count: int) -> list[Slice]:

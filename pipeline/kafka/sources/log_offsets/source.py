@@ -19,8 +19,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
+from pipeline import clock
 from pipeline.kafka.sources.log_offsets.ask import ask, list_topics
-from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Slice, now_ms, slices
+from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Slice, slices
 
 NAME = "lagwise_log_offsets"
 
@@ -75,7 +76,7 @@ class LogOffsetsReader(DataSourceStreamReader):
 
     def latestOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
         """The present time: every trigger is new, and nothing here can fail."""
-        return {"tick": now_ms()}
+        return {"tick": clock.now_ms()}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Slice]:  # noqa: ARG002 - Spark's signature
         """The wanted partitions in shares of equal size, as many as are worth it and at most `splits`."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, TopicDescription
 
-from pipeline.kafka.sources.log_offsets.leaders import Leaders
+from pipeline.kafka.list_offsets.leaders import Leaders
 
 _GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID})
 _GRACE_S = 1.0
@@ -39,7 +39,7 @@ def confirm_gone(leaders: Leaders, topics: Sequence[str], *, timeout_s: float) -
     if not topics:
         return Found()
 
-    def described(admin: AdminClient, left_s: float) -> "dict[str, Future[TopicDescription]]":
+    def described(admin: AdminClient, left_s: float) -> dict[str, Future[TopicDescription]]:
         asked = admin.describe_topics(TopicCollection(list(topics)), request_timeout=left_s)
         for future in asked.values():
             # A question that failed as a whole has failed for each topic: another broker is asked.
@@ -59,7 +59,7 @@ def confirm_gone(leaders: Leaders, topics: Sequence[str], *, timeout_s: float) -
     )
 
 
-def _unanswered(future: "Future[TopicDescription]", timeout_s: float) -> bool:
+def _unanswered(future: Future[TopicDescription], timeout_s: float) -> bool:
     try:
         future.result(timeout=timeout_s)
     except FutureTimeoutError:
@@ -69,7 +69,7 @@ def _unanswered(future: "Future[TopicDescription]", timeout_s: float) -> bool:
     return False
 
 
-def _left(future: "Future[TopicDescription]") -> int | str:
+def _left(future: Future[TopicDescription]) -> int | str:
     try:
         return len(future.result(timeout=_GRACE_S).partitions)
     except KafkaException as failure:

@@ -117,24 +117,30 @@ def _records(
         begun = time.monotonic()
         messages = consumer.consume(_AT_A_TIME, timeout=_POLL_S)
         waited_s = time.monotonic() - begun
-        taken: list[Message] = []
-        heard: set[PartitionKey] = set()
-        for message in messages:
-            # An error that is about no partition is told again by the silence of some.
-            key = (message.topic() or "", _int(message.partition()))
-            if key not in progress or progress[key].is_over:
-                continue
-            heard.add(key)
-            if _take(progress[key], message):
-                taken.append(message)
-            if progress[key].is_over:
-                consumer.pause([TopicPartition(*key)])
+        taken, heard = _taken(messages, progress)
+        consumer.pause([TopicPartition(*key) for key in heard if progress[key].is_over])
         if taken:
             yield _batch(taken)
         for key, one in progress.items():
             silent_s[key] = 0.0 if key in heard else silent_s[key] + waited_s
             if not one.is_over and silent_s[key] > timeout_s:
                 one.end_at(one.offset, f"its leader does not answer: no record within {timeout_s:g} s")
+
+
+def _taken(
+    messages: list[Message], progress: Mapping[PartitionKey, _Progress]
+) -> tuple[list[Message], set[PartitionKey]]:
+    """The records of the spans that were not over, and the partitions of which anything was heard."""
+    taken: list[Message] = []
+    heard: set[PartitionKey] = set()
+    for message in messages:
+        # An error that is about no partition is told again by the silence of some.
+        key = (message.topic() or "", _int(message.partition()))
+        if key in progress and not progress[key].is_over:
+            heard.add(key)
+            if _take(progress[key], message):
+                taken.append(message)
+    return taken, heard
 
 
 def _take(one: _Progress, message: Message) -> bool:

@@ -8,7 +8,6 @@ import getpass
 import json
 import os
 import socket
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ import typer
 
 from assignor.errors import EncodeError
 from assignor.protocol.commands import Orders
+from pipeline import clock
 from pipeline.config.load import load
 from pipeline.operate.cli.orders import change as orders_change
 from pipeline.operate.cli.orders.change import Pins, as_text, parse_pins, pins_text, row
@@ -139,7 +139,7 @@ def trigger(
     """
     written = _give(
         group,
-        lambda held: orders_change.trigger(held, now_ms=_now_ms()),
+        lambda held: orders_change.trigger(held, now_ms=clock.now_ms()),
         then="with that the group is evaluated at once, and no guard holds its plan back",
         config=config,
         output=output,
@@ -217,7 +217,7 @@ def _give(
     with progress("asking the brokers"), orders_topic(settings) as topic:
         try:
             written, found = topic.change(
-                group, lambda held: replace(change(held), by=_who(), at_ms=_now_ms())
+                group, lambda held: replace(change(held), by=_who(), at_ms=clock.now_ms())
             )
         except EncodeError as error:
             raise typer.BadParameter(str(error)) from None
@@ -263,7 +263,3 @@ def _who() -> str:
         # A container may run under a number that has no name.
         user = str(os.getuid())
     return f"{user}@{socket.gethostname()}"
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

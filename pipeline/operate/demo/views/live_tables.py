@@ -30,15 +30,7 @@ def lag_table(
         gained: By client id, how many partitions it was given by others lately; negative if it gave some.
         folded: A row for each group instead.
     """
-    table = Table(box=None, pad_edge=False, expand=True, header_style="dim", padding=(0, 1, 0, 0))
-    for header in ("GROUP", "ASSIGNOR", "MEMBER"):
-        table.add_column(header, no_wrap=True, overflow="ellipsis")
-    table.add_column("PARTS", justify="right", no_wrap=True)
-    table.add_column("LAG", justify="right", no_wrap=True)
-    table.add_column("", ratio=1, min_width=8)
-    for header in ("IN/S", "OUT/S"):
-        table.add_column(header, justify="right", no_wrap=True)
-    table.add_column("STATUS", no_wrap=True)
+    table = _lag_headers()
     shown = [(group, (as_one(group),) if folded else group.shares) for group in groups]
     longest = max([_BAR_FROM_RECORDS, *(share.lag for _, shares in shown for share in shares)])
     for group, shares in shown:
@@ -47,6 +39,23 @@ def lag_table(
             cells = _cells(share, longest, gained.get(share.client_id or "", 0))
             table.add_row(*(names if place == 0 else ("", "")), *cells)
     return table
+
+
+def _lag_headers() -> Table:
+    table = _empty_table()
+    for header in ("GROUP", "ASSIGNOR", "MEMBER"):
+        table.add_column(header, no_wrap=True, overflow="ellipsis")
+    table.add_column("PARTS", justify="right", no_wrap=True)
+    table.add_column("LAG", justify="right", no_wrap=True)
+    table.add_column("", ratio=1, min_width=8)
+    for header in ("IN/S", "OUT/S"):
+        table.add_column(header, justify="right", no_wrap=True)
+    table.add_column("STATUS", no_wrap=True)
+    return table
+
+
+def _empty_table() -> Table:
+    return Table(box=None, pad_edge=False, expand=True, header_style="dim", padding=(0, 1, 0, 0))
 
 
 def _cells(share: Share, longest: int, gained: int) -> tuple[RenderableType, ...]:
@@ -101,7 +110,7 @@ def entry_of_moves(moves: Sequence[Move]) -> Entry:
 
 def entry_table(newest: Sequence[Entry], earlier: Sequence[Entry]) -> Table:
     """The newest decision on each group, then what was made of plans, newest first."""
-    table = Table(box=None, pad_edge=False, expand=True, header_style="dim", padding=(0, 1, 0, 0))
+    table = _empty_table()
     for header in ("AT", "GROUP", "DECISION"):
         table.add_column(header, no_wrap=True)
     table.add_column("WHY", ratio=1, no_wrap=True, overflow="ellipsis")

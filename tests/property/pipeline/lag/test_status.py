@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from pipeline.lag import commit_window
 from pipeline.lag.commit_window import WINDOW_SIZE, append_commit
-from pipeline.lag.status import STATUS_NAMES, judge
+from pipeline.lag.status import STATUS_NAMES, Offsets, judge
 from tests.property.pipeline.lag import oracles
 from tests.support.measures import Commit, Sample, ints, rings, window_rows, windows
 
@@ -38,9 +38,11 @@ def test_status_equals_the_first_rule_that_holds(rows: list[Row], now: int, allo
     codes = judge(
         windows(*window),
         rings(*ring),
-        committed=ints(commits[-1][0] if commits else None for commits in window),
-        log_start=ints(log_start),
-        log_end=ints(log_end),
+        Offsets(
+            committed=ints(commits[-1][0] if commits else None for commits in window),
+            log_start=ints(log_start),
+            log_end=ints(log_end),
+        ),
         topic_exists=np.array(topic_exists),
         now_ms=15_000 * now,
         allowed_lag=allowed_lag,

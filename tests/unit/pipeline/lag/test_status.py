@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from pipeline.lag.status import MIN_SPAN_MS, STATUS_NAMES, Status, judge
+from pipeline.lag.status import MIN_SPAN_MS, STATUS_NAMES, Offsets, Status, judge
 from tests.support.measures import Commit, Sample, ints, rings, windows
 
 S = 1000
@@ -28,9 +28,11 @@ def status(
     codes = judge(
         windows(window),
         rings(ring or []),
-        committed=ints([window[-1][0] if window else None]),
-        log_start=ints([log_start]),
-        log_end=ints([log_end]),
+        Offsets(
+            committed=ints([window[-1][0] if window else None]),
+            log_start=ints([log_start]),
+            log_end=ints([log_end]),
+        ),
         topic_exists=np.array([topic_exists]),
         now_ms=now_s * S,
         allowed_lag=allowed_lag,
@@ -167,9 +169,11 @@ def test_partition_without_window_is_ok_for_lack_of_evidence() -> None:
     codes = judge(
         windows([]),
         rings([]),
-        committed=ints([5]),
-        log_start=ints([0]),
-        log_end=ints([9]),
+        Offsets(
+            committed=ints([5]),
+            log_start=ints([0]),
+            log_end=ints([9]),
+        ),
         topic_exists=np.array([True]),
         now_ms=10**12,
         allowed_lag=0,

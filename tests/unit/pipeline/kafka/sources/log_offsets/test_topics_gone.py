@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient
 
-from pipeline.kafka.sources.log_offsets.leaders import Leaders
+from pipeline.kafka.list_offsets.leaders import Leaders
 from pipeline.kafka.sources.log_offsets.topics_gone import Found, confirm_gone
 from tests.support.mock_cluster import MockCluster
 

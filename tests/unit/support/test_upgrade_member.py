@@ -4,8 +4,8 @@ import pytest
 
 from assignor.strategies.registry import RebalanceProtocol
 from assignor.strategies.selection import DEFAULT_ASSIGNORS, Mode
-from assignor.strategies.upgrade import Phase, RebalancingMember
 from tests.support.upgrade_group import SimulatedGroup
+from tests.support.upgrade_member import Phase, RebalancingMember
 
 BOTH = DEFAULT_ASSIGNORS["kip"]
 OLD = ("range",)

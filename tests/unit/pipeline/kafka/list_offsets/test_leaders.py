@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from pipeline.kafka.sources.log_offsets.leaders import NO_LEADER, Leaders
+from pipeline.kafka.list_offsets.leaders import Leaders
 from tests.support.mock_cluster import METADATA, MockCluster
 
 PARTITIONS = [("orders", number) for number in range(6)]
@@ -50,7 +50,7 @@ def test_leaders_in_doubt_are_renewed(cluster: MockCluster) -> None:
     leaders.doubt()
     leaders.prepare(PARTITIONS, timeout_s=5)
 
-    assert [leaders.of(key) for key in PARTITIONS[:3]] == [3, NO_LEADER, 3]
+    assert [leaders.of(key) for key in PARTITIONS[:3]] == [3, "the partition has no leader", 3]
 
 
 def test_partition_that_is_not_known_yet_makes_leaders_be_renewed(cluster: MockCluster) -> None:
@@ -59,7 +59,7 @@ def test_partition_that_is_not_known_yet_makes_leaders_be_renewed(cluster: MockC
 
     leaders.prepare([("payments", 0)], timeout_s=5)
 
-    assert leaders.of(("payments", 0)) is not None
+    assert leaders.of(("payments", 0)) in {1, 2, 3}
 
 
 def test_leaders_stay_when_nobody_answers_and_are_renewed_later(cluster: MockCluster) -> None:

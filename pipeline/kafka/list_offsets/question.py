@@ -1,8 +1,8 @@
-"""Source: one question for the log start and log end of many partitions, put to all their leaders at once.
+"""One question for offsets of many partitions (log start, log end), put to all their leaders at once.
 
 A call of librdkafka's ListOffsets takes time quadratic in its partitions, and it reports a leader that failed as
 offset -1001 without an error. So each call goes to one leader and is small, all calls are under way at the same
-time, and a negative offset is no answer. The end of a partition is asked for after its start was answered.
+time, and a negative offset is no answer. What is asked for second is asked for after the first was answered.
 
 librdkafka 2.16 looks up the leaders of a call in the thread that makes it, while its own thread runs the timer of the
 call's time-out, and both then free the same object: the process crashes. So no call gets a short time-out, and no
@@ -10,16 +10,21 @@ partition is asked for whose leader the client would have to look up.
 """
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from pipeline.kafka.sources.log_offsets.leaders import NO_LEADER, Key, Leaders
+from pipeline import clock
+from pipeline.kafka.errors import FORBIDDEN
+from pipeline.kafka.list_offsets.leaders import Leaders
+from pipeline.kafka.positions import PartitionKey
 
 # Calls of 200 to 1,000 partitions cost the same for each partition; at 4,000 it is half as much again.
 _CALL_PARTITIONS = 500
@@ -33,16 +38,18 @@ _SUSPECT_TIMEOUT_S = 1.0
 _LEAST_TIMEOUT_S = 5.0
 _SETTLED_WITHIN_S = 1.0
 
-_FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
+Ask: TypeAlias = tuple[OffsetSpec, IsolationLevel]
 
 
-class Answer(NamedTuple):
-    """What is known of one partition's log: both offsets, or why not."""
+class LeaderAnswer(NamedTuple):
+    """What is known of one partition's log: every offset that was asked for, or why not."""
 
-    log_start_offset: int | None
-    log_end_offset: int | None
+    offsets: tuple[int, ...] | None
+    """In the order in which they were asked for, which is ascending."""
     observed_at_ms: int
-    error: str | None
+    error: str | None = None
+    refusal: KafkaError | None = None
+    """The error, if it is a right that this user does not have."""
 
 
 class _Failure(NamedTuple):
@@ -50,6 +57,7 @@ class _Failure(NamedTuple):
     doubts_leader: bool
     """The leader may be another one by now, or have another epoch."""
     may_retry: bool
+    refusal: KafkaError | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -59,10 +67,10 @@ class _Call:
     leader: int
     is_retry: bool
     timeout_s: float
-    starts: dict[Key, int] | None
-    """Null while log starts are asked for; the answers once log ends are."""
+    known: dict[PartitionKey, tuple[int, ...]]
+    """The offsets that were answered before, as many for each partition."""
     asked_at: float = field(default_factory=time.monotonic)
-    futures: dict[Key, "Future[Any]"] = field(default_factory=dict)
+    futures: dict[PartitionKey, Future[Any]] = field(default_factory=dict)
 
     @property
     def ends_at(self) -> float:
@@ -74,25 +82,25 @@ class _Call:
 class Question:
     """Asks once; make another for the next time."""
 
-    def __init__(self, leaders: Leaders, *, isolation: IsolationLevel, timeout_s: float) -> None:
+    def __init__(self, leaders: Leaders, asks: Sequence[Ask], *, timeout_s: float) -> None:
         """Prepare, ask nothing.
 
         Args:
             leaders: Client and leaders to ask.
-            isolation: Which end of a log counts.
+            asks: The offsets wanted of each partition, none lower than the one before it.
             timeout_s: How long the brokers may take for everything.
         """
         self._leaders = leaders
-        self._isolation = isolation
+        self._asks = tuple(asks)
         self._timeout_s = timeout_s
         self._ends_at = time.monotonic()
         self._suspects: frozenset[int] = frozenset()
         self._suspect_timeout_s = timeout_s
-        self._answers: dict[Key, Answer] = {}
+        self._answers: dict[PartitionKey, LeaderAnswer] = {}
         self._open: set[_Call] = set()
         self._done: SimpleQueue[tuple[_Call, int]] = SimpleQueue()
 
-    def answers(self, wanted: list[Key]) -> dict[Key, Answer]:
+    def answers(self, wanted: list[PartitionKey]) -> dict[PartitionKey, LeaderAnswer]:
         """An answer for each of `wanted`, after at most `timeout_s` and the time that the client itself needs.
 
         A leader that does not answer costs only its own partitions.
@@ -128,67 +136,64 @@ class Question:
     def _left_s(self) -> float:
         return self._ends_at - time.monotonic()
 
-    def _ask(self, keys: list[Key], *, is_retry: bool) -> None:
-        led: dict[int, list[Key]] = {}
+    def _ask(self, keys: list[PartitionKey], *, is_retry: bool) -> None:
+        led: dict[int, list[PartitionKey]] = {}
         for key in keys:
             leader = self._leaders.of(key)
-            if leader is None or leader == NO_LEADER:
+            if isinstance(leader, str):
                 self._leaders.doubt()
-                why = "no broker names this partition" if leader is None else "the partition has no leader"
-                self._answers[key] = _unanswered(why)
+                self._answers[key] = _unanswered(leader)
             else:
                 led.setdefault(leader, []).append(key)
         for leader, all_of_it in led.items():
             for begin in range(0, len(all_of_it), _CALL_PARTITIONS):
-                self._send(
-                    all_of_it[begin : begin + _CALL_PARTITIONS], leader, is_retry=is_retry, starts=None
-                )
+                share = all_of_it[begin : begin + _CALL_PARTITIONS]
+                self._send(dict.fromkeys(share, ()), leader, is_retry=is_retry)
 
-    def _send(self, keys: list[Key], leader: int, *, is_retry: bool, starts: dict[Key, int] | None) -> None:
+    def _send(self, known: dict[PartitionKey, tuple[int, ...]], leader: int, *, is_retry: bool) -> None:
         allowed_s = self._suspect_timeout_s if leader in self._suspects else self._timeout_s
-        call = _Call(
-            leader=leader, is_retry=is_retry, timeout_s=min(allowed_s, self._left_s()), starts=starts
-        )
+        call = _Call(leader=leader, is_retry=is_retry, timeout_s=min(allowed_s, self._left_s()), known=known)
         if call.timeout_s <= 0:
             why = f"time was up before {self._leaders.name(leader)} was asked"
-            self._fail(call, dict.fromkeys(keys, _Failure(why, doubts_leader=False, may_retry=False)))
+            self._fail(call, dict.fromkeys(known, _Failure(why, doubts_leader=False, may_retry=False)))
             return
-        spec = OffsetSpec.earliest() if starts is None else OffsetSpec.latest()
+        last = next(reversed(known))
+        spec, isolation = self._asks[len(known[last])]
         try:
             futures = self._leaders.admin.list_offsets(
-                {TopicPartition(*key): spec for key in keys},
-                isolation_level=self._isolation,
+                {TopicPartition(*key): spec for key in known},
+                isolation_level=isolation,
                 request_timeout=max(call.timeout_s, _LEAST_TIMEOUT_S),
             )
         except KafkaException as error:
-            self._fail(call, dict.fromkeys(keys, self._refusal(call, error.args[0])))
+            self._fail(call, dict.fromkeys(known, self._refusal(call, error.args[0])))
             return
         call.futures = {(one.topic, one.partition): future for one, future in futures.items()}
         self._open.add(call)
         # The client settles the futures of a call together, the last one last.
-        call.futures[keys[-1]].add_done_callback(partial(self._settled, call))
+        call.futures[last].add_done_callback(partial(self._settled, call))
 
-    def _settled(self, call: _Call, _: "Future[Any]") -> None:
-        self._done.put((call, time.time_ns() // 1_000_000))
+    def _settled(self, call: _Call, _: Future[Any]) -> None:
+        self._done.put((call, clock.now_ms()))
 
     def _take(self, call: _Call, at_ms: int) -> None:
-        found: dict[Key, int] = {}
-        failed: dict[Key, _Failure] = {}
+        found: dict[PartitionKey, tuple[int, ...]] = {}
+        failed: dict[PartitionKey, _Failure] = {}
         for key, future in call.futures.items():
             offset = self._offset(call, future)
             if isinstance(offset, int):
-                found[key] = offset
+                found[key] = (*call.known[key], offset)
             else:
                 failed[key] = offset
         if found:
             self._leaders.silent.discard(call.leader)
         self._fail(call, failed)
-        if call.starts is not None:
-            self._answers |= {key: _answered(call.starts[key], end, at_ms) for key, end in found.items()}
-        elif found:
-            self._send(list(found), call.leader, is_retry=call.is_retry, starts=found)
+        done = {key: offsets for key, offsets in found.items() if len(offsets) == len(self._asks)}
+        self._answers |= {key: _answered(offsets, at_ms) for key, offsets in done.items()}
+        if len(done) < len(found):
+            self._send(found, call.leader, is_retry=call.is_retry)
 
-    def _offset(self, call: _Call, future: "Future[Any]") -> "int | _Failure":
+    def _offset(self, call: _Call, future: Future[Any]) -> int | _Failure:
         try:
             offset = int(future.result(timeout=_SETTLED_WITHIN_S).offset)
         except KafkaException as error:
@@ -198,29 +203,31 @@ class Question:
         return offset if offset >= 0 else self._silence(call)
 
     def _refusal(self, call: _Call, error: KafkaError) -> _Failure:
-        if error.code() == KafkaError._TIMED_OUT:  # noqa: SLF001 - public constant
+        if error.code() in {KafkaError._TIMED_OUT, KafkaError._TRANSPORT}:  # noqa: SLF001 - public constants
             return self._silence(call)
-        may_change = error.code() not in _FORBIDDEN
-        why = f"{error.str()} ({self._leaders.name(call.leader)})"
-        return _Failure(why, doubts_leader=may_change, may_retry=may_change)
+        is_refusal = error.code() in FORBIDDEN
+        return _Failure(
+            f"{error.str()} ({self._leaders.name(call.leader)})",
+            doubts_leader=not is_refusal,
+            may_retry=not is_refusal,
+            refusal=error if is_refusal else None,
+        )
 
     def _silence(self, call: _Call) -> _Failure:
         """An offset that nobody gave: the time is up, or the client lost the connection."""
-        who = self._leaders.name(call.leader)
-        if time.monotonic() >= call.ends_at:
+        is_late = time.monotonic() >= call.ends_at
+        if is_late:
             self._leaders.silent.add(call.leader)
-            return _Failure(
-                f"{who} did not answer within {call.timeout_s:.3g} s", doubts_leader=True, may_retry=False
-            )
-        return _Failure(f"{who} did not answer", doubts_leader=True, may_retry=True)
+        why = f"{self._leaders.name(call.leader)} does not answer"
+        return _Failure(why, doubts_leader=True, may_retry=not is_late)
 
-    def _fail(self, call: _Call, failed: dict[Key, _Failure]) -> None:
+    def _fail(self, call: _Call, failed: dict[PartitionKey, _Failure]) -> None:
         """Write down what failed; ask again, once, what another leader or another epoch may mend."""
         if any(failure.doubts_leader for failure in failed.values()):
             self._leaders.doubt()
         may_retry = not call.is_retry and self._left_s() > 0
         again = [key for key, failure in failed.items() if may_retry and failure.may_retry]
-        self._answers |= {key: _unanswered(failure.why) for key, failure in failed.items()}
+        self._answers |= {key: _unanswered(failure.why, failure.refusal) for key, failure in failed.items()}
         if again:
             # Calls that were sent before the listing do not need another one.
             if call.asked_at >= self._leaders.listed_at:
@@ -228,12 +235,14 @@ class Question:
             self._ask(again, is_retry=True)
 
 
-def _answered(start: int, end: int, at_ms: int) -> Answer:
-    if start > end:
-        # Asked in this order, only a log that was replaced or cut in between does this.
-        return _unanswered(f"log start {start} lies beyond log end {end}")
-    return Answer(start, end, at_ms, None)
+def _answered(offsets: tuple[int, ...], at_ms: int) -> LeaderAnswer:
+    for before, after in pairwise(offsets):
+        if before > after:
+            return _unanswered(
+                f"its log was truncated or made again while it was asked for: offset {before}, then {after}"
+            )
+    return LeaderAnswer(offsets, at_ms)
 
 
-def _unanswered(why: str) -> Answer:
-    return Answer(None, None, time.time_ns() // 1_000_000, why)
+def _unanswered(why: str, refusal: KafkaError | None = None) -> LeaderAnswer:
+    return LeaderAnswer(None, clock.now_ms(), why, refusal)

@@ -1,4 +1,4 @@
-"""Source: one Kafka client per worker process, and which broker it believes to lead each partition.
+"""One Kafka client, and which broker it believes to lead each partition.
 
 librdkafka asks for metadata of its own accord only every 15 minutes (`metadata.max.age.ms`). Until then a restarted
 broker answers FENCED_LEADER_EPOCH and an added partition is unknown. A full listing on the same client renews
@@ -6,18 +6,14 @@ leaders and their epochs, so one is made whenever an answer suggests that they a
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, final
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from pipeline.kafka.client import resolve
-
-Key = tuple[str, int]
-"""Topic and partition index."""
-
-NO_LEADER = -1
+from pipeline.kafka.positions import PartitionKey
 
 T = TypeVar("T")
 
@@ -42,6 +38,7 @@ class Leaders:
     def __init__(
         self,
         make: Callable[[], AdminClient],
+        topics: Sequence[str] = (),
         *,
         renew_after_s: float = _MAX_AGE_MS / 1000 / _RENEWALS_WITHIN_AGE,
     ) -> None:
@@ -49,28 +46,37 @@ class Leaders:
 
         Args:
             make: Makes one.
+            topics: All that will be asked for; none for those of the whole cluster.
             renew_after_s: Age at which leaders are renewed in any case.
         """
         self._make = make
+        self._topics = tuple(topics)
         self._renew_after_s = renew_after_s
         self._retired: list[tuple[float, AdminClient]] = []
         self.admin = make()
         self.listed_at = float("-inf")
         self._answered_at = float("-inf")
-        self._leaders: dict[Key, int] = {}
+        self._leaders: dict[PartitionKey, int] = {}
+        self._live: frozenset[int] = frozenset()
         self._addresses: dict[int, str] = {}
         self._is_doubted = True
         self.silent: set[int] = set()
 
     def listing(self, *, timeout_s: float) -> ClusterMetadata:
-        """Metadata of all topics.
+        """Metadata of the topics.
 
         Raises:
             KafkaException: No broker answered within `timeout_s`.
         """
-        return self.of_any_broker(
-            lambda admin, left_s: admin.list_topics(timeout=left_s), timeout_s=timeout_s
-        )
+        return self.of_any_broker(self._listing, timeout_s=timeout_s)
+
+    def _listing(self, admin: AdminClient, timeout_s: float) -> ClusterMetadata:
+        # By its name, a topic that is gone or refused is listed with the reason.
+        found, *others = [admin.list_topics(topic, timeout=timeout_s) for topic in self._topics or (None,)]
+        for other in others:
+            found.topics |= other.topics
+            found.brokers |= other.brokers
+        return found
 
     def of_any_broker(self, ask: Callable[[AdminClient, float], T], *, timeout_s: float) -> T:
         """What `ask` returns; a broker that does not answer costs half of the time, then another one is asked.
@@ -102,7 +108,7 @@ class Leaders:
         """An answer suggests that leaders have changed: renew them before they are used again."""
         self._is_doubted = True
 
-    def prepare(self, wanted: list[Key], *, timeout_s: float) -> None:
+    def prepare(self, wanted: list[PartitionKey], *, timeout_s: float) -> None:
         """Renew what is doubted, old, or does not name a partition that is wanted.
 
         Raises:
@@ -112,7 +118,7 @@ class Leaders:
         if not (self._is_doubted or is_old or any(key not in self._leaders for key in wanted)):
             return
         if not self._leaders:
-            self._renew(timeout_s)
+            self.relisted(timeout_s=timeout_s)
             return
         # Known leaders that answer must not lose their time to a broker that does not.
         self.renew(timeout_s=timeout_s / 2)
@@ -120,20 +126,35 @@ class Leaders:
     def renew(self, *, timeout_s: float) -> None:
         """Ask for leaders; without an answer those known before stay, and stay in doubt."""
         try:
-            self._renew(timeout_s)
+            self.relisted(timeout_s=timeout_s)
         except KafkaException:
             self._is_doubted = True
 
-    def of(self, key: Key) -> int | None:
-        """Broker id of the leader, `NO_LEADER`, or None for a partition that no broker has named."""
-        return self._leaders.get(key)
+    def of(self, key: PartitionKey) -> int | str:
+        """Broker id of the leader, or why there is none to ask."""
+        leader = self._leaders.get(key)
+        if leader is None:
+            return "no broker names this partition"
+        if leader < 0:
+            return "the partition has no leader"
+        # One that was lost a moment ago.
+        return (
+            leader
+            if leader in self._live
+            else f"its leader, {self.name(leader)}, is not among the live brokers"
+        )
 
     def name(self, broker: int) -> str:
         """`broker 2 (host:port)`."""
         address = self._addresses.get(broker)
         return f"broker {broker} ({address})" if address else f"broker {broker}"
 
-    def _renew(self, timeout_s: float) -> None:
+    def relisted(self, *, timeout_s: float) -> ClusterMetadata:
+        """Metadata of the topics; leaders are as it says from now on.
+
+        Raises:
+            KafkaException: No broker answered within `timeout_s`; leaders stay as they were.
+        """
         try:
             metadata = self.listing(timeout_s=timeout_s)
         finally:
@@ -142,12 +163,13 @@ class Leaders:
         self._is_doubted = False
         # A broker that is down is not listed; its address is what an operator looks for.
         self._addresses |= {one.id: f"{one.host}:{one.port}" for one in metadata.brokers.values()}
+        self._live = frozenset(metadata.brokers)
         self._leaders = {
-            # A leader that is not among the brokers is one that was lost a moment ago.
-            (name, number): partition.leader if partition.leader in metadata.brokers else NO_LEADER
+            (name, number): partition.leader
             for name, topic in metadata.topics.items()
             for number, partition in topic.partitions.items()
         }
+        return metadata
 
 
 # Workers are reused from batch to batch: a client for each would leave connections and threads behind.
