@@ -27,7 +27,7 @@ def grounds(plan: Plan) -> str:
         return plan.reason or ""
     moves = "1 move" if plan.moves == 1 else f"{plan.moves} moves"
     if plan.drain_s_bound is None:
-        return f"{moves}, drain time not known"
+        return f"{moves}, drain time unknown"
     before, after, bound = map(seconds, (plan.drain_s_before, plan.drain_s_after, plan.drain_s_bound))
     return f"{moves}, drain {before} → {after} (best {bound})"
 
