@@ -85,8 +85,8 @@ def _fit(stored: DeltaTable, table: Table, path: str) -> None:
     ]
     if wrong or unknown:
         raise StoreError(
-            f"table {table.name} at {path} was made by another version of lagwise: {', '.join(wrong + unknown)}. "
-            "Install that version again, point tables.root at an empty folder, or move the old tables away."
+            f"table {table.name} at {path} was made by another version of lagwise: {', '.join(wrong + unknown)}; "
+            "install that version again, point tables.root at an empty folder, or move the old tables away"
         )
     if new:
         stored.alter.add_columns(Schema.from_json(StructType(new).json()).fields)

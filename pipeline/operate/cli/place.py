@@ -22,7 +22,7 @@ TablesOption = Annotated[
     typer.Option(
         "--tables",
         metavar="DIR",
-        help="Folder or URL of the tables; else LAGWISE_TABLES.",
+        help="Folder or URL of the tables; default LAGWISE_TABLES.",
         show_default=False,
     ),
 ]
@@ -31,7 +31,7 @@ ConfigOption = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help=f"Configuration that names the tables; else LAGWISE_CONFIG, {DEFAULT_CONFIG}, the demo.",
+        help=f"Configuration that names the tables; default LAGWISE_CONFIG, else {DEFAULT_CONFIG}, else the demo's.",
         show_default=False,
     ),
 ]
@@ -40,7 +40,7 @@ StreamConfigOption = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help=f"Configuration of the stream; else LAGWISE_CONFIG, {DEFAULT_CONFIG}.",
+        help=f"Configuration of the stream; default LAGWISE_CONFIG, else {DEFAULT_CONFIG}.",
         show_default=False,
     ),
 ]
@@ -93,6 +93,6 @@ def _in_working_directory() -> Iterator[Place]:
 
 def _nowhere() -> Place:
     raise ConfigError(
-        "no tables found here: name them with --tables DIR or --config FILE (or LAGWISE_TABLES or "
-        "LAGWISE_CONFIG), or make some with `lagwise demo`"
+        "no tables found: name their folder with --tables DIR or --config FILE (or LAGWISE_TABLES or "
+        "LAGWISE_CONFIG), or create some with `lagwise demo`"
     )

@@ -139,7 +139,7 @@ class Show:
                 crew.check()
             if broker.pid is None:
                 raise BrokerUnavailableError(
-                    f"the broker ended by itself; see {self._folder.broker}/server.log"
+                    f"the broker stopped unexpectedly; see {self._folder.broker}/server.log"
                 )
 
         with self._view.phase("running the first batch (about 20 s)"):

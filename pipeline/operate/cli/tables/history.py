@@ -33,13 +33,13 @@ def history(
         int | None, typer.Option("--partition", "-p", min=0, help="Only this partition.", show_default=False)
     ] = None,
     since: Annotated[
-        str, typer.Option(metavar="TIME", help="From then on: 15m, 1h or 7d ago, or a date or time.")
+        str, typer.Option(metavar="TIME", help="Start: 15m, 1h or 7d ago, or a date or time.")
     ] = "1h",
     at: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Instead of a span: each partition's newest row in the day up to then.",
+            help="One moment instead: each partition's newest row of the 24 hours before it.",
             show_default=False,
         ),
     ] = None,
@@ -52,7 +52,7 @@ def history(
 
     Example: lagwise history --group billing --at 2026-01-31T12:00:00Z
 
-    The marks are those of `lagwise lag`.
+    The marks *, ~ and > mean the same as in `lagwise lag`.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     now = datetime.now(tz=timezone.utc)

@@ -1,4 +1,4 @@
-"""`lagwise lag`: the columns of kafka-consumer-groups, and what it cannot say."""
+"""`lagwise lag`: the columns of kafka-consumer-groups, and more."""
 
 from datetime import datetime, timedelta, timezone
 from typing import Annotated, Literal
@@ -88,7 +88,7 @@ def lag(
         typer.Option(
             "--sort",
             "-s",
-            help="Order, numbers largest first and unknown last; group, or lag with --top.",
+            help="Sort key; largest numbers first, unknown ones last. Default: group, or lag with --top.",
             show_default=False,
         ),
     ] = None,
@@ -96,7 +96,8 @@ def lag(
         int | None, typer.Option("--top", "-n", min=1, help="Only the first N.", show_default=False)
     ] = None,
     total: Annotated[
-        TotalBy | None, typer.Option("--total", help="Sums instead of partitions.", show_default=False)
+        TotalBy | None,
+        typer.Option("--total", help="Sums, instead of one row per partition.", show_default=False),
     ] = None,
     wide: WideOption = False,
     output: FormatOption = "table",
@@ -107,8 +108,8 @@ def lag(
 
     Example: lagwise lag --group 'billing-*' --top 20
 
-    A status with * is provisional. LAG with ~ follows from an old log end: no broker has told it anew.
-    LAG-SECONDS with > is a lower bound. - is unknown or none.
+    A status with * is provisional. LAG with ~ rests on an old log end offset, which no broker has reported since.
+    LAG-SECONDS with > is a lower bound. - means unknown or none.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     place = find(tables, config)
@@ -145,8 +146,8 @@ def _warn(place: Place, rows: pa.Table, limit: timedelta) -> None:
     provisional = pc.sum(rows["provisional"]).as_py() or 0
     if provisional:
         note(
-            f"* {provisional} of {rows.num_rows} rows are provisional: since the stream started, the offsets "
-            "topic has not been read to its end"
+            f"* {provisional} of {rows.num_rows} rows are provisional: the stream has not read the offsets "
+            "topic to its end since it started"
         )
     old = warning(rows, limit, place.tables)
     if old:
@@ -154,7 +155,7 @@ def _warn(place: Place, rows: pa.Table, limit: timedelta) -> None:
 
 
 def _stream_words(root: str, age_s: float, now: datetime) -> str:
-    """Why the newest rows are so old, as far as the driver's sign of life tells."""
+    """Why the newest rows are old, as far as the driver's heartbeat shows."""
     try:
         beat = heartbeat.read(root)
     except StoreError:

@@ -73,5 +73,5 @@ def quarantine(
     newest = rows.take(pc.sort_indices(rows, sort_keys=_NEWEST_FIRST)[:last])
     show(newest, _COLUMNS, output=output, wide=wide)
     if not newest.num_rows:
-        note("quarantine holds nothing that matches")
+        note("no quarantined record matches")
         raise typer.Exit(1)

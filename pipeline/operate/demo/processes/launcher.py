@@ -87,7 +87,7 @@ class Crew:
         """
         for name, process in self._processes.items():
             if process.poll() is not None:
-                raise PipelineError(f"{name} ended with status {process.returncode}")
+                raise PipelineError(f"the demo's process {name} ended with status {process.returncode}")
 
     def close(self) -> None:
         """End all of them: first all are told, then each is waited for, and killed if it takes too long."""

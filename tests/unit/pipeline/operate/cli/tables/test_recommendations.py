@@ -89,7 +89,7 @@ def test_detail_tells_moves_and_assignment(world: Any) -> None:
     assert world.run("recommendations", "--detail").stdout.splitlines() == [
         "billing  publish  epoch 17  2026-01-31T12:00:00Z",
         "  lag-aware: drains-sooner",
-        "  drained as assigned: 412.0 s, under the target: 121.5 s, at best: never or unknown",
+        "  time to drain: 412.0 s as assigned, 121.5 s under the plan, never or unknown at best",
         "  move t-9: m1 -> m2 (lag 500)",
         "  m1: nothing",
         "  m2: a 0-3; t 9",
