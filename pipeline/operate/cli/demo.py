@@ -9,7 +9,7 @@ import typer
 from pipeline.errors import PipelineError
 from pipeline.operate.demo.folder import Folder, occupied
 from pipeline.operate.demo.report.summary import Summary, next_commands
-from pipeline.operate.demo.run import Show
+from pipeline.operate.demo.run import DemoRun
 from pipeline.operate.demo.views.terminal import kept_clean
 from pipeline.operate.output import note
 from pipeline.run import logs
@@ -55,7 +55,7 @@ def _run(folder: Folder, *, seconds: float | None) -> Summary:
     with kept_clean(folder.log) as console:
         logs.configure()
         try:
-            return Show(folder, console, seconds=seconds).run()
+            return DemoRun(folder, console, seconds=seconds).run()
         except PipelineError:
             raise
         except Exception as error:
