@@ -1,8 +1,9 @@
 """Following helps: the demo's two scenarios on a real broker, under the real stream, with and without following.
 
 Each run has fresh topics and groups: traffic of 40 s is there when the consumers start, and goes on; one member is
-buried, since it has the hot partitions, and in the other scenario one is slow. Pairs of groups, which differ in nothing but that
-one follows, run side by side. Beside all runs an even group is watched, for which nothing should be published.
+buried, since it has the hot partitions, and in the other scenario one is slow. Pairs of groups that differ only in
+that one of them follows run side by side. Beside all runs an even group is watched, for which nothing should be
+published.
 """
 
 import statistics

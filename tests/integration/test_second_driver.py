@@ -40,7 +40,7 @@ def test_newer_driver_takes_the_tables_and_the_command_of_the_older_one_says_so(
     assert older.returncode == 4, said
     last = said.splitlines()[-1]
     assert f"belong to driver {after['owner']} (term 2)" in last
-    assert "Run one driver" in last
+    assert "run one driver" in last
     assert after["owner"] != before["owner"]
     assert (before["term"], after["term"]) == (1, 2)
     for table in TABLES:

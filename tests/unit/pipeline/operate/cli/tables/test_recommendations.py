@@ -70,7 +70,13 @@ def test_line_has_figures_and_the_reason(world: Any) -> None:
 
 
 def test_detail_says_what_became_of_the_plan_before(world: Any) -> None:
-    plan = {"epoch": 16, "status": "partly", "why": "its time was over", "moves": 4, "moves_made": 3}
+    plan = {
+        "epoch": 16,
+        "status": "partly",
+        "why": "the plan expired (plan.valid_for_s)",
+        "moves": 4,
+        "moves_made": 3,
+    }
     world.write(
         "recommendations", _PLAN | {"plan": plan | {"predicted_drain_s": 90.0, "realised_drain_s": 104.2}}
     )
@@ -78,7 +84,7 @@ def test_detail_says_what_became_of_the_plan_before(world: Any) -> None:
     said = world.run("recommendations", "--detail").stdout
 
     assert (
-        "plan epoch 16: partly, its time was over; 3 of 4 moves made; drained in 104.2 s (predicted 90.0 s)"
+        "plan epoch 16: partly, the plan expired (plan.valid_for_s); 3 of 4 moves made; drained in 104.2 s (predicted 90.0 s)"
         in said
     )
 
