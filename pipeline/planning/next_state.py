@@ -8,7 +8,7 @@ from pipeline.planning.facts import Decision, Move
 from pipeline.planning.frozen import DAY_MS
 from pipeline.planning.guards import Guards
 from pipeline.planning.outcome import helped
-from pipeline.planning.state import GroupState, PlanState, place
+from pipeline.planning.state import GroupState, PlanState, partition_key
 
 _NOT_MADE = ("refused", "superseded", "expired")
 
@@ -27,7 +27,7 @@ def on_outcome(state: GroupState, plan: PlanState, *, left: Collection[str] = ()
     Args:
         state: Before the outcome.
         plan: The state's plan, with the outcome.
-        left: Partitions (`state.place`) that are still with the member that the plan revokes them from.
+        left: Partitions (`state.partition_key`) that are still with the member that the plan revokes them from.
     """
     if state.plan is None or plan.status not in (*_NOT_MADE, "partly"):
         return replace(state, plan=plan)
@@ -109,6 +109,6 @@ def _moved(state: GroupState, moves: tuple[Move, ...], *, now_ms: int) -> dict[s
     for move in moves:
         # A partition without an owner was revoked from nobody: it need not cool down.
         if move.from_member is not None:
-            name = place(move.topic, move.partition)
+            name = partition_key(move.topic, move.partition)
             moved[name] = (*moved.get(name, ()), now_ms)
     return {name: times for name, times in moved.items() if times}

@@ -15,7 +15,7 @@ from assignor.model.arrays import Bools, Int32s, Int64s
 from assignor.model.assignment import Assignment, Unassigned
 from assignor.model.group import Group
 from assignor.protocol.ranges import parse_ranges
-from pipeline.planning.state import PlanState, Ranges, place
+from pipeline.planning.state import PlanState, Ranges, partition_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,7 +32,7 @@ class PlanProgress:
     is_between: bool
     """Some partition has no owner now: it is handed over from one member to another."""
     left: frozenset[str]
-    """Partitions (`state.place`) that are still with the member that the plan revokes them from."""
+    """Partitions (`state.partition_key`) that are still with the member that the plan revokes them from."""
 
     @property
     def is_there(self) -> bool:
@@ -77,7 +77,7 @@ def _target(group: Group, plan: PlanState) -> Assignment:
     index, why = group.topics.index(), whole.why
     for reason in Unassigned:
         for topic, ranges in plan.unassigned.get(reason.words, {}).items():
-            why[_pids(group, index.get(topic, -1), ranges)] = reason
+            why[_partition_indices(group, index.get(topic, -1), ranges)] = reason
     target = Assignment(member=whole.member, why=why)
     check(group, target)
     return target
@@ -93,24 +93,24 @@ def _members(group: Group, placed: Ranges) -> Int32s:
     index = group.topics.index()
     for number, member_id in enumerate(group.member_ids):
         for topic, ranges in placed.get(member_id, {}).items():
-            member[_pids(group, index.get(topic, -1), ranges)] = number
+            member[_partition_indices(group, index.get(topic, -1), ranges)] = number
     return member
 
 
 def _places(group: Group, chosen: Bools) -> Iterator[str]:
     topics = group.topics
-    for pid in np.flatnonzero(chosen).tolist():
-        yield place(topics.names[topics.topic_of[pid]], int(topics.number_of[pid]))
+    for index in np.flatnonzero(chosen).tolist():
+        yield partition_key(topics.names[topics.topic_of[index]], int(topics.number_of[index]))
 
 
-def _pids(group: Group, topic: int, ranges: str) -> Int64s:
+def _partition_indices(group: Group, topic: int, ranges: str) -> Int64s:
     """The partitions of a topic, -1 for an unknown one, that the ranges name.
 
     Raises:
         AssignorError: One of them does not exist.
     """
     partitions = np.array(parse_ranges(ranges, at_most=group.n_partitions), np.int64)
-    pids = group.topics.pids(np.full(len(partitions), topic, np.int64), partitions)
-    if (pids < 0).any():
+    indices = group.topics.pids(np.full(len(partitions), topic, np.int64), partitions)
+    if (indices < 0).any():
         raise AbstainError("the plan names partitions that do not exist")
-    return pids
+    return indices

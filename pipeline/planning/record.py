@@ -34,13 +34,13 @@ def group_moves(group: Group, target: Assignment) -> tuple[Move, ...]:
     holder = group.ownership.holder
     return tuple(
         Move(
-            topic=group.topics.names[group.topics.topic_of[pid]],
-            partition=int(group.topics.number_of[pid]),
-            from_member=names[holder[pid]],
-            to_member=names[target.member[pid]],
-            lag=int(group.lag[pid]),
+            topic=group.topics.names[group.topics.topic_of[index]],
+            partition=int(group.topics.number_of[index]),
+            from_member=names[holder[index]],
+            to_member=names[target.member[index]],
+            lag=int(group.lag[index]),
         )
-        for pid in np.flatnonzero(holder != target.member).tolist()
+        for index in np.flatnonzero(holder != target.member).tolist()
     )
 
 

@@ -93,8 +93,8 @@ FRESH = GroupState()
 """Of a group that was never decided about."""
 
 
-def place(topic: str, partition: int) -> str:
-    """How a partition is named in the state; no topic's name has a colon."""
+def partition_key(topic: str, partition: int) -> str:
+    """Key of a partition in the state; no topic's name has a colon."""
     return f"{topic}:{partition}"
 
 

@@ -10,7 +10,7 @@ import typer
 from pipeline.config.advice import warnings
 from pipeline.config.load import load
 from pipeline.config.secret_values import masked
-from pipeline.operate.cli.place import find_config
+from pipeline.operate.cli.locations import find_config
 from pipeline.operate.output import note
 
 config = typer.Typer(no_args_is_help=True, add_completion=False, help="Check a configuration.")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.operate.cli.place import StreamConfigOption, find_config
+from pipeline.operate.cli.locations import StreamConfigOption, find_config
 from pipeline.run import main
 
 

@@ -12,7 +12,7 @@ from pipeline.config.model import Config
 from pipeline.kafka.client import librdkafka_properties
 from pipeline.kafka.errors import explained, listened_to, trouble
 from pipeline.operate.cli.control.entry import Entry, entry
-from pipeline.operate.cli.place import StreamConfigOption, find_config
+from pipeline.operate.cli.locations import StreamConfigOption, find_config
 from pipeline.operate.cli.poll import messages
 from pipeline.operate.output import note, progress
 

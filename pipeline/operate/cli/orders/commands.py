@@ -20,10 +20,10 @@ import typer
 from assignor.errors import EncodeError
 from assignor.protocol.commands import Orders
 from pipeline.config.load import load
+from pipeline.operate.cli.locations import StreamConfigOption, find_config
 from pipeline.operate.cli.orders import change as orders_change
 from pipeline.operate.cli.orders.change import Pins, as_text, parse_pins, pins_text, row
 from pipeline.operate.cli.orders.topic import Found, OrdersTopic, orders_topic
-from pipeline.operate.cli.place import StreamConfigOption, find_config
 from pipeline.operate.output import Column, FormatOption, Row, json_value, note, plain, progress, show
 
 GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", show_default=False)]

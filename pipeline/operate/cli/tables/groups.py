@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import typer
 
 from pipeline.errors import MissingTableError
-from pipeline.operate.cli.place import ConfigOption, TablesOption, find
+from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption
 from pipeline.operate.output import (
     NONE,

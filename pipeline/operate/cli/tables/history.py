@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-from pipeline.operate.cli.place import ConfigOption, TablesOption, find
+from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import MEASURES, PARTITION, GroupsOption, TopicsOption
 from pipeline.operate.cli.tables.old_offsets import limit_of, with_is_old
 from pipeline.operate.cli.times import parse_time
@@ -58,9 +58,9 @@ def history(
     now = datetime.now(tz=timezone.utc)
     end = parse_time(at, now=now) if at else now
     start = end - _LOOK_BACK if at else parse_time(since, now=now)
-    place = find(tables, config)
+    source = find(tables, config)
     with progress("reading lag_history"):
-        rows = place.tables.read(
+        rows = source.tables.read(
             "lag_history",
             columns=names(_COLUMNS),
             where=all_of(
@@ -70,7 +70,7 @@ def history(
                 None if partition is None else pc.field("partition") == partition,
             ),
         )
-    rows = with_is_old(rows, limit_of(place.config)).sort_by(
+    rows = with_is_old(rows, limit_of(source.config)).sort_by(
         [(name, "ascending") for name in (_UPDATED, *_KEY)]
     )
     rows = _newest(rows) if at else rows

@@ -5,7 +5,7 @@ from typing import Annotated
 import pyarrow.compute as pc
 import typer
 
-from pipeline.operate.cli.place import ConfigOption, TablesOption, find
+from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.output import Column, FormatOption, Row, WideOption, names, note, plain, progress, show
 from pipeline.tables.reading import matches
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-from pipeline.operate.cli.place import ConfigOption, TablesOption, find
+from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption
 from pipeline.operate.output import (
     Column,
