@@ -1,4 +1,4 @@
-"""What is allowed in a configuration and yet worth a second look."""
+"""Warnings: settings that are allowed and yet risky."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from pipeline.config.secret_values import is_plain_secret
 
 
 def warnings(config: Config) -> tuple[str, ...]:
-    """One sentence per risk, each beginning with the key it is about; never a value that may be a secret."""
+    """One line per risk, each beginning with its key; never a value that may be a secret."""
     return (*_secrets(config), *_connection(config), *_timing(config), *_plans(config))
 
 
@@ -21,7 +21,7 @@ def _secrets(config: Config) -> Iterator[str]:
         for name, value in settings.items():
             if is_plain_secret(name, value):
                 yield (
-                    f'{table}."{name}": a secret in plain text travels to the executors; '
+                    f'{table}."{name}": a secret in plain text is sent to the executors; '
                     'write "env:NAME" or "file:/path"'
                 )
 
@@ -29,10 +29,10 @@ def _secrets(config: Config) -> Iterator[str]:
 def _connection(config: Config) -> Iterator[str]:
     given = config.kafka.properties
     if given.get("security.protocol", "").upper() == "SASL_PLAINTEXT":
-        yield 'kafka.properties."security.protocol": SASL_PLAINTEXT sends the password unencrypted'
+        yield 'kafka.properties."security.protocol": SASL_PLAINTEXT sends the password unencrypted; use SASL_SSL'
     if given.get("enable.ssl.certificate.verification") == "false":
         yield (
-            'kafka.properties."enable.ssl.certificate.verification": false lets anybody answer for the brokers; '
+            'kafka.properties."enable.ssl.certificate.verification": false lets anybody pose as a broker; '
             'name the certificate in "ssl.ca.location"'
         )
     if config.kafka.java:
@@ -44,21 +44,27 @@ def _timing(config: Config) -> Iterator[str]:
     if plan.max_staleness_s < 2 * trigger:
         yield (
             f"plan.max_staleness_s: {plan.max_staleness_s} is less than two triggers ({2 * trigger}), so one "
-            "late batch makes every plan abstain"
+            "late batch makes lagwise abstain from every plan; raise it"
         )
     if plan.valid_for_s < 2 * plan.interval_s:
         yield (
             f"plan.valid_for_s: {plan.valid_for_s} is less than two planning intervals "
-            f"({2 * plan.interval_s}), so plans run out before they are renewed"
+            f"({2 * plan.interval_s}), so plans expire before they are renewed; raise it"
         )
     if config.history.interval_s < trigger:
-        yield f"history.interval_s: {config.history.interval_s} is less than a trigger ({trigger}): no gain"
+        given = config.history.interval_s
+        yield f"history.interval_s: {given} is less than trigger.interval_s, so {trigger} has the same effect"
 
 
 def _plans(config: Config) -> Iterator[str]:
     plan = config.plan
     if not plan.dry_run:
-        yield "plan.dry_run: false publishes plans for every group, except where [[plan.groups]] says true"
+        yield (
+            "plan.dry_run: false publishes plans for every group, except where [[plan.groups]] sets dry_run = true"
+        )
     for earlier, rule in enumerate(plan.groups[:-1]):
         if rule.pattern in {".*", "^.*$"}:
-            yield f"plan.groups[{earlier}].pattern: {rule.pattern!r} matches all; later entries never apply"
+            yield (
+                f"plan.groups[{earlier}].pattern: {rule.pattern!r} matches every group, so later entries never "
+                "apply; put it last"
+            )

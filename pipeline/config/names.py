@@ -41,7 +41,7 @@ def advice(location: tuple[int | str, ...]) -> str:
     elsewhere = difflib.get_close_matches(leaf, homes, n=1, cutoff=_LIKENESS)
     if elsewhere:
         return f'did you mean "{elsewhere[0]}" in [{homes[elsewhere[0]][0]}]?'
-    return f"known here: {', '.join(siblings)}"
+    return f"the keys here are {', '.join(siblings)}"
 
 
 def _homes() -> dict[str, list[str]]:

@@ -56,7 +56,9 @@ def _resolved(name: str, value: str) -> str:
     kind, _, target = value.partition(":")
     if kind == "env":
         if target not in os.environ:
-            raise ConfigError(f"{name}: environment variable {target} is not set on this machine")
+            raise ConfigError(
+                f"{name}: environment variable {target} is not set on this machine; set it, or correct the reference"
+            )
         return os.environ[target]
     try:
         return Path(target).read_text(encoding="utf-8").rstrip("\r\n")

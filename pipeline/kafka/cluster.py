@@ -78,7 +78,7 @@ def _create_missing(
         for name, future in admin.create_topics(
             missing, operation_timeout=timeout_s, request_timeout=timeout_s
         ).items():
-            with explained(f"topic {name} cannot be made"):
+            with explained(f"topic {name} cannot be created"):
                 _created(future, timeout_s)
             log.info("topic created", extra={"topic": name})
     if OFFSETS_TOPIC not in present:
@@ -108,7 +108,9 @@ def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) 
         if time.monotonic() > deadline:
             for topic in missing:
                 _refuse_hidden(admin, topic, timeout_s=timeout_s)
-            raise BrokerUnavailableError(f"topics {', '.join(missing)} did not appear within {timeout_s:g} s")
+            raise BrokerUnavailableError(
+                f"the cluster did not list topics {', '.join(missing)} within {timeout_s:g} s; check its controller"
+            )
 
 
 def _refuse_hidden(admin: AdminClient, topic: str, *, timeout_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Why a call to Kafka failed: the cluster is away, or it is there and says no.
+"""Why a call to Kafka failed: the cluster does not answer, or it answers with a refusal.
 
 A call that gets no answer only says so. The reason (a wrong password, a certificate that nobody trusts, a listener
 that speaks another protocol) librdkafka tells `error_cb` when the client is polled.
@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, ConfigError, TopicMissingError
 
-RIGHTS = "README lists the rights that it takes"
+RIGHTS = "README lists the rights that lagwise needs"
 _NO_ENTRY = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED})  # noqa: SLF001 - public constant
 # librdkafka calls that failed authentication, too: a connection that broke off, a token server that is away.
 _NO_VERDICT = ("Local: ", "Failed to acquire SASL OAUTHBEARER token")
@@ -27,7 +27,7 @@ FORBIDDEN = frozenset(
 )
 """Codes of a right that this user does not have."""
 _UNANSWERED = frozenset({KafkaError._TRANSPORT, KafkaError._TIMED_OUT})  # noqa: SLF001 - public constants
-_UNKNOWN = "(no reason was heard: a firewall, or another security.protocol?)"
+_UNKNOWN = "(the client gives no reason; is it a firewall, or another security.protocol?)"
 
 
 class _Client(Protocol):
@@ -36,23 +36,23 @@ class _Client(Protocol):
 
 ClientT = TypeVar("ClientT", bound=_Client)
 Reason: TypeAlias = Callable[[], KafkaError | None]
-"""Asks a client what it has to say of its brokers; None for nothing."""
+"""Asks a client for the newest error about its brokers; None for none."""
 
 
-class _Heard:
-    """What a client says beside its answers."""
+class _BrokerErrors:
+    """Errors that a client reports beside the answers to its calls."""
 
     def __init__(self) -> None:
         self._last: KafkaError | None = None
 
-    def of_brokers(self, error: KafkaError) -> None:
-        """Keep it: the client's `error_cb`."""
-        # That all are down follows upon every other error, and what one broker refuses another one cannot mend.
+    def keep(self, error: KafkaError) -> None:
+        """Keep `error` if it says more than the one before: the client's `error_cb`."""
+        # "All brokers down" follows every other error, and a refusal by one broker outweighs errors of others.
         is_less = error.code() == KafkaError._ALL_BROKERS_DOWN or _is_no_entry(self._last)  # noqa: SLF001 - public constant
         if not is_less:
             self._last = error
 
-    def asked(self, client: _Client) -> KafkaError | None:
+    def newest(self, client: _Client) -> KafkaError | None:
         self._last = None
         client.poll(0)
         return self._last
@@ -61,7 +61,7 @@ class _Heard:
 def listened_to(
     make: Callable[[dict[str, Any]], ClientT], properties: Mapping[str, str]
 ) -> tuple[ClientT, Reason]:
-    """A client, and how to ask it why a call got no answer.
+    """A client, and a function that asks it why a call got no answer.
 
     Args:
         make: Its class.
@@ -70,20 +70,20 @@ def listened_to(
     Raises:
         ConfigError: librdkafka cannot use the properties.
     """
-    heard = _Heard()
+    errors = _BrokerErrors()
     try:
-        client = make({**properties, "error_cb": heard.of_brokers})
+        client = make({**properties, "error_cb": errors.keep})
     except KafkaException as failure:
         raise ConfigError(f"kafka.properties: {failure.args[0].str()}") from failure
-    return client, partial(heard.asked, client)
+    return client, partial(errors.newest, client)
 
 
 @contextmanager
 def explained(doing: str, reason: Reason | None = None) -> Iterator[None]:
-    """Raise what the body's calls to Kafka fail with as an error that says why.
+    """Turn a failed call to Kafka in the body into an error that names the cause.
 
     Args:
-        doing: What has failed if one does, in words.
+        doing: Clause that names what has failed.
         reason: Asked when a call got no answer.
 
     Raises:
@@ -99,11 +99,11 @@ def explained(doing: str, reason: Reason | None = None) -> Iterator[None]:
 def trouble(
     doing: str, error: KafkaError, reason: Reason | None = None
 ) -> AccessRefusedError | BrokerUnavailableError:
-    """The error to raise for what a call said; see `explained`."""
+    """The error to raise for the answer of a call; see `explained`."""
     hint = ""
     if reason is not None and error.code() in _UNANSWERED:
-        heard = reason()
-        error, hint = (heard, "") if heard is not None else (error, f" {_UNKNOWN}")
+        cause = reason()
+        error, hint = (cause, "") if cause is not None else (error, f" {_UNKNOWN}")
     if _is_no_entry(error):
         return AccessRefusedError(f"{doing}: {error.str()}")
     if error.code() in FORBIDDEN:
@@ -112,9 +112,9 @@ def trouble(
 
 
 def unusable(topic: str, error: KafkaError) -> AccessRefusedError | BrokerUnavailableError:
-    """The error to raise for what brokers say of a topic that was there when the job started."""
+    """The error to raise for a topic that existed when the job started and cannot be used now."""
     if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-        return TopicMissingError(f"topic {topic} is gone; the job makes it again")
+        return TopicMissingError(f"topic {topic} was deleted; the job creates it again")
     return trouble(f"topic {topic} cannot be used", error)
 
 

@@ -20,21 +20,28 @@ from assignor.model.arrays import Bools
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from assignor.strategies.registry import strategy
-from pipeline.planning.eligibility import pause_in_words, refuse_data, refuse_group
+from pipeline.planning import reasons
+from pipeline.planning.eligibility import paused_reason, require_fresh_offsets, require_plannable_group
 from pipeline.planning.facts import Decision, GroupFacts, PartitionFacts, Published, Rules
-from pipeline.planning.frozen import kept, pinned, resting
+from pipeline.planning.frozen import cooling_down, pinned, with_frozen
 from pipeline.planning.group import to_group
-from pipeline.planning.guards import held_back
-from pipeline.planning.next_state import continued, counted, judged, started
-from pipeline.planning.outcome import expired, is_refused_for_migration, progress, superseded
-from pipeline.planning.record import given_ranges, group_moves, ranges_by_member, to_record, unassigned_ranges
+from pipeline.planning.guards import guard_against
+from pipeline.planning.next_state import on_confirmed, on_outcome, on_published, on_republished
+from pipeline.planning.outcome import expired, is_refused_for_migration, outcome_of, superseded
+from pipeline.planning.progress import PlanProgress, progress_of
+from pipeline.planning.record import (
+    group_moves,
+    ranges_by_member,
+    revoked_ranges,
+    to_record,
+    unassigned_ranges,
+)
 from pipeline.planning.state import GroupState, PlanState
-from pipeline.planning.target import Way, way_of
 
 _TRIGGER_LIVES_MS = 600_000
-"""A manual trigger that is older was meant for a driver that is gone."""
+"""An older trigger was meant for a driver that has ended since."""
 _FOLLOWED_WITHIN = frozenset({"range", "roundrobin"})
-"""Assignors of groups that may follow within a generation; those of other groups do not ask for migration."""
+"""Assignors of groups that may follow within a generation; the members of other groups do not look at migration."""
 
 
 def decide(
@@ -46,30 +53,30 @@ def decide(
     *,
     now_ms: int,
 ) -> Decision:
-    """What to do about the group now.
+    """Decide what to do about the group now.
 
-    A plan that members have begun to apply is finished: its target stands until the group is there, its time is
-    over, or other members make it void, and it is published again for each new generation, at once. Otherwise a
-    plan is published when its target or the base it starts from is another than that of the newest published
-    plan, unless a guard holds it back, and again before that one expires. A group that has its target already,
-    with no other plan out, is left alone. A plan that is out when the group is paused, or when a partition is pinned
-    that it would move, is withdrawn: that is published as a decision without a record.
+    A plan that members have begun to apply is finished: its target stands until the group has reached it, the plan
+    expires, or the group's members change, and it is republished at once for each new generation. Otherwise a plan
+    is published when its target or its base differs from those of the newest published plan, unless a guard holds
+    it back, and again before that one expires. A group that has its target already, with no other plan published,
+    is left alone. A published plan is withdrawn when the group is paused or a partition that it moves is pinned:
+    that is a decision to publish without a record.
 
     Args:
-        facts: The group's newest record, and what its members and operators say.
+        facts: The group's newest record, with acknowledgements and orders.
         partitions: Every partition of the topics it subscribes to.
-        rules: What the configuration wants.
+        rules: From the configuration.
         published: The newest plan of the group on the control topic, if there is one.
-        state: What the decision before this one left.
+        state: What the decision before this one remembered.
         now_ms: Time of the decision, ms since the epoch.
     """
     state = state.seen(facts.generation, now_ms)
-    paused = pause_in_words(facts)
+    paused = paused_reason(facts)
     if paused is not None and published is not None and now_ms < published.valid_until_ms:
         return _withdrawn(facts, rules, published, state, why=paused, now_ms=now_ms)
     try:
-        refuse_group(facts, rules)
-        refuse_data(facts, partitions, rules, now_ms=now_ms)
+        require_plannable_group(facts, rules)
+        require_fresh_offsets(facts, partitions, rules, now_ms=now_ms)
         group = to_group(facts, partitions, rules)
         case = _Case(
             facts=facts,
@@ -80,10 +87,10 @@ def decide(
             published=published,
             now_ms=now_ms,
         )
-        state, way = _followed(case, state)
-        if _is_against_pin(case, state, way):
-            return _ended_by_pin(case, state, left=way.left if way is not None else ())
-        return _continue(case, state, way)
+        state, progress = _with_outcome(case, state)
+        if _is_against_pin(case, state, progress):
+            return _ended_by_pin(case, state, left=progress.left if progress is not None else ())
+        return _continue(case, state, progress)
     except AssignorError as error:
         plan = expired(state.plan, facts, now_ms=now_ms) if state.plan else None
         return Decision(
@@ -99,17 +106,17 @@ def decide(
 def _withdrawn(
     facts: GroupFacts, rules: Rules, published: Published, state: GroupState, *, why: str, now_ms: int
 ) -> Decision:
-    """The decision to take back what is out; members stay where they are."""
-    why = f"withdrawn: {why}"
+    """The decision to withdraw the published plan; members stay where they are."""
+    why = reasons.withdrawn(why)
     if state.plan is not None:
-        state = judged(state, superseded(state.plan, why, now_ms=now_ms))
+        state = on_outcome(state, superseded(state.plan, why, now_ms=now_ms))
     return Decision(
         decided="publish",
         reason=why,
         strategy=rules.strategy,
         epoch=published.epoch + 1,
         base_generation=facts.generation,
-        # Of no group: whatever comes after it is another plan.
+        # The hash of no group: whatever is published next is a different plan.
         base_hash="",
         target_hash="",
         valid_until_ms=now_ms,
@@ -120,7 +127,7 @@ def _withdrawn(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Case:
-    """One group that can be planned, and all that is known of it."""
+    """One group that can be planned, and everything that its decision depends on."""
 
     facts: GroupFacts
     rules: Rules
@@ -128,13 +135,13 @@ class _Case:
     pinned: Bools
     """P entries: see `frozen.pinned`."""
     lag_age_s: float
-    """Age of the oldest record that waits; nan if not known."""
+    """Age of the oldest unread record; nan if unknown."""
     published: Published | None
     now_ms: int
 
     @property
     def valid_until_ms(self) -> int:
-        """Of what is published now."""
+        """When a record that is published now expires."""
         return self.now_ms + self.rules.valid_for_ms
 
 
@@ -143,118 +150,117 @@ def _oldest(partitions: PartitionFacts) -> float:
     return float(known.max()) if len(known) else math.nan
 
 
-def _followed(case: _Case, state: GroupState) -> tuple[GroupState, Way | None]:
-    """The state with what became of the newest plan, and where the group is on its way to that target."""
+def _with_outcome(case: _Case, state: GroupState) -> tuple[GroupState, PlanProgress | None]:
+    """The state with the outcome of the newest plan, and the group's progress towards its target."""
     plan = state.plan
     if plan is None:
         return state, None
-    # Without a hash it was decided, and never sent.
+    # A plan without a hash was decided, and never sent.
     if case.published is None or case.published.epoch != plan.epoch or not case.published.target_hash:
-        why = "the control topic holds another plan"
-        return judged(state, superseded(plan, why, now_ms=case.now_ms)), None
-    way = way_of(case.group, plan)
-    plan = progress(plan, way, case.group, case.facts, now_ms=case.now_ms)
-    return judged(state, plan, left=way.left if way is not None else ()), way
+        return on_outcome(state, superseded(plan, reasons.OTHER_PLAN_PUBLISHED, now_ms=case.now_ms)), None
+    progress = progress_of(case.group, plan)
+    plan = outcome_of(plan, progress, case.group, case.facts, now_ms=case.now_ms)
+    return on_outcome(state, plan, left=progress.left if progress is not None else ()), progress
 
 
-def _is_against_pin(case: _Case, state: GroupState, way: Way | None) -> bool:
-    """Whether the newest plan moves a partition that is pinned, or may do so once its members are alone again."""
-    if way is not None:
-        return bool((case.pinned & (way.target.member != case.group.owner)).any())
+def _is_against_pin(case: _Case, state: GroupState, progress: PlanProgress | None) -> bool:
+    """Whether the newest plan moves a pinned partition, or may do so once its own members are the group again."""
+    if progress is not None:
+        return bool((case.pinned & (progress.target.member != case.group.owner)).any())
     orders = case.facts.orders
     return orders is not None and bool(orders.pinned) and _is_put_off(case, state)
 
 
 def _ended_by_pin(case: _Case, state: GroupState, *, left: Collection[str]) -> Decision:
-    """Take back the plan that is out, or plan anew where it is out no more."""
-    why, now_ms = "partitions that it moves were pinned since", case.now_ms
+    """Withdraw the published plan, or plan again if it is not valid any more."""
+    why, now_ms = reasons.NOW_PINNED, case.now_ms
     if state.plan is not None:
-        # Without the pin it would not come back either: it was made for lag that is gone by then.
+        # Unpinning does not bring it back either: it was made for lag that is gone by then.
         plan = replace(superseded(state.plan, why, now_ms=now_ms), is_left=True)
-        state = judged(state, plan, left=left)
+        state = on_outcome(state, plan, left=left)
     if case.published is not None and now_ms < case.published.valid_until_ms:
         return _withdrawn(case.facts, case.rules, case.published, state, why=why, now_ms=now_ms)
-    return _anew(case, state)
+    return _replan(case, state)
 
 
-def _continue(case: _Case, state: GroupState, way: Way | None) -> Decision:
-    """Finish the plan that is under way, or make another."""
+def _continue(case: _Case, state: GroupState, progress: PlanProgress | None) -> Decision:
+    """Finish the plan that is under way, or plan again."""
     plan = state.plan
-    if plan is None or way is None or case.rules.dry_run:
-        return _anew(case, state)
-    is_rebalanced = case.facts.generation != plan.base_generation and not way.is_between
-    is_undone = is_rebalanced and plan.is_restored and not way.is_there
-    if is_undone or _is_news_of_migration(case, plan, way):
-        return _again(case, state, plan, way)
-    if way.is_there or plan.status != "open":
-        return _anew(case, state)
+    if plan is None or progress is None or case.rules.dry_run:
+        return _replan(case, state)
+    is_rebalanced = case.facts.generation != plan.base_generation and not progress.is_between
+    is_undone = is_rebalanced and plan.is_restored and not progress.is_there
+    if is_undone or _is_news_of_migration(case, plan, progress):
+        return _republish(case, state, plan, progress)
+    if progress.is_there or plan.status != "open":
+        return _replan(case, state)
     # Half of its life before a plan expires there is still time for the next one to be missed.
     is_old = 2 * (plan.valid_until_ms - case.now_ms) <= case.rules.valid_for_ms
     if is_old and not plan.is_adopted:
-        return _anew(case, state)
+        return _replan(case, state)
     # While a partition is between two members, no follower has what a publication would start from.
-    if is_old and plan.done > plan.done_then and not way.is_between:
-        return _again(case, state, plan, way)
+    if is_old and plan.done > plan.done_then and not progress.is_between:
+        return _republish(case, state, plan, progress)
     if plan.is_adopted:
-        reason = f"plan epoch {plan.epoch} is under way: {max(way.done, 0)} of {way.moves} moves are made"
+        reason = reasons.under_way(plan.epoch, max(progress.done, 0), progress.moves)
     else:
-        reason = f"plan epoch {plan.epoch} still says so: no member has taken it yet"
-    return replace(_figures(case, way.target), reason=reason, plan=plan, state=state)
+        reason = reasons.not_accepted_yet(plan.epoch)
+    return replace(_figures(case, progress.target), reason=reason, plan=plan, state=state)
 
 
-def _is_news_of_migration(case: _Case, plan: PlanState, way: Way) -> bool:
-    """Whether members have to hear that migration is no longer what the plan's newest publication says.
+def _is_news_of_migration(case: _Case, plan: PlanState, progress: PlanProgress) -> bool:
+    """Whether members have to learn that `migration` differs from the plan's newest publication.
 
-    Of a plan that they have applied only that it has become possible: what was handed over must then go back.
+    An applied plan is republished only when migration has become possible: hand-overs must then be undone.
     """
     now = case.rules.migration
     is_ours = case.facts.assignor in _FOLLOWED_WITHIN
-    if now == plan.migration or not is_ours or way.is_between:
+    if now == plan.migration or not is_ours or progress.is_between:
         return False
     return plan.status == "open" or (now == "possible" and plan.is_restored)
 
 
-def _again(case: _Case, state: GroupState, plan: PlanState, way: Way) -> Decision:
-    """The same target under the next epoch, from where the group is now."""
-    decision = _published(case, _figures(case, way.target), way.target)
+def _republish(case: _Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:
+    """Publish the same target under the next epoch, based on the group as it is now."""
+    decision = _published(case, _figures(case, progress.target), progress.target)
     has_moved = plan.status == "applied" or plan.done > plan.done_then
     until_ms = case.valid_until_ms if has_moved else plan.valid_until_ms
-    state = continued(state, plan, decision, done=max(way.done, 0), valid_until_ms=until_ms)
+    state = on_republished(state, plan, decision, done=max(progress.done, 0), valid_until_ms=until_ms)
     return replace(decision, plan=plan, state=state)
 
 
-def _anew(case: _Case, state: GroupState) -> Decision:
-    """Ask the strategy, and publish what it says unless something speaks against it."""
+def _replan(case: _Case, state: GroupState) -> Decision:
+    """Ask the strategy for a target, and publish it unless something speaks against it."""
     target = _target(case, state)
     decision = _figures(case, target)
     reason = _why_unchanged(case, state, decision)
     if reason is not None:
-        state = counted(state, None)
+        state = on_confirmed(state, None)
     else:
-        state = counted(state, decision.base_hash)
+        state = on_confirmed(state, decision.base_hash)
         reason, state = _why_held_back(case, state, decision, target)
     decision = replace(decision, plan=state.plan, state=state)
     if reason is not None:
         return replace(decision, reason="; ".join((reason, *target.remarks)))
     if case.rules.dry_run:
-        return replace(decision, decided="dry_run", reason="plan.dry_run is on: nothing is published")
+        return replace(decision, decided="dry_run", reason=reasons.DRY_RUN)
     decision = _published(case, decision, target)
     plan = state.plan
     if plan is not None and _is_out(case, state, decision):
-        state = continued(state, plan, decision, done=plan.done, valid_until_ms=case.valid_until_ms)
+        state = on_republished(state, plan, decision, done=plan.done, valid_until_ms=case.valid_until_ms)
         return replace(decision, state=state)
     if plan is not None:
-        plan = superseded(plan, f"epoch {decision.epoch} takes its place", now_ms=case.now_ms)
+        plan = superseded(plan, reasons.replaced_by(decision.epoch), now_ms=case.now_ms)
     state = replace(state, plan=plan)
     if decision.moves:
-        state = started(state, decision, case.group, case.rules.guards, now_ms=case.now_ms)
+        state = on_published(state, decision, case.group, case.rules.guards, now_ms=case.now_ms)
     return replace(decision, plan=plan, state=state)
 
 
 def _why_held_back(
     case: _Case, state: GroupState, decision: Decision, target: Assignment
 ) -> tuple[str | None, GroupState]:
-    """What guard speaks against a plan; none does against one that is out already, or asked for by hand."""
+    """The guard that holds the plan back; none holds back one that is published already, or triggered."""
     if not decision.moves or _is_out(case, state, decision):
         return None, state
     triggered_ms = _trigger(case, state)
@@ -263,18 +269,18 @@ def _why_held_back(
     plan, migration = state.plan, case.rules.migration
     if plan is not None and is_refused_for_migration(plan, case.group, case.facts):
         if migration != "disabled":
-            return f"held back by migration: it is {migration}, and members refuse such plans", state
-        # It had passed the guards, and what it was refused for is gone.
+            return reasons.held_back(reasons.guard_migration(migration)), state
+        # It had passed the guards, and migration, for which members refused it, is disabled now.
         if case.now_ms < plan.valid_until_ms:
             return None, state
-    held = held_back(
+    guard = guard_against(
         case.group, target, case.rules.guards, state, lag_age_s=case.lag_age_s, now_ms=case.now_ms
     )
-    return (f"held back by {held}" if held else None), state
+    return (reasons.held_back(guard) if guard else None), state
 
 
 def _trigger(case: _Case, state: GroupState) -> int | None:
-    """Time of a manual trigger that is still to be obeyed."""
+    """Time of a trigger that no plan has used yet."""
     orders = case.facts.orders
     at_ms = orders.triggered_at_ms if orders is not None else None
     is_new = at_ms is not None and at_ms > state.triggered_at_ms and case.now_ms - at_ms < _TRIGGER_LIVES_MS
@@ -282,7 +288,7 @@ def _trigger(case: _Case, state: GroupState) -> int | None:
 
 
 def _target(case: _Case, state: GroupState) -> Assignment:
-    """The strategy's answer, less the moves of partitions that have to stay."""
+    """The strategy's answer without the moves of frozen partitions."""
     group, rules = case.group, case.rules
     chosen = strategy(rules.strategy)
     options = dict(rules.options)
@@ -290,12 +296,12 @@ def _target(case: _Case, state: GroupState) -> Assignment:
         options.setdefault("max_moves", rules.guards.most_moves(group.n_partitions))
     target = chosen.assign(group, options)
     check(group, target)
-    stays = case.pinned | resting(group, rules.guards, state, now_ms=case.now_ms)
-    return kept(group, target, stays, by_number=chosen.joins)
+    frozen = case.pinned | cooling_down(group, rules.guards, state, now_ms=case.now_ms)
+    return with_frozen(group, target, frozen, by_number=chosen.joins)
 
 
 def _figures(case: _Case, target: Assignment) -> Decision:
-    """The figures of a target, before anything is decided about it."""
+    """A target with its figures; nothing is decided about it yet."""
     facts, rules, group = case.facts, case.rules, case.group
     base = ranges_by_member(group, group.ownership.holder)
     wanted, unassigned = ranges_by_member(group, target.member), unassigned_ranges(group, target)
@@ -308,9 +314,9 @@ def _figures(case: _Case, target: Assignment) -> Decision:
         target_hash=_hash([rules.strategy, wanted, unassigned]),
         assignment=wanted,
         moves=group_moves(group, target),
-        gives=given_ranges(group, target),
+        revoked=revoked_ranges(group, target),
         unassigned=unassigned,
-        # What a member holds and does not subscribe to, its consumer drops: nobody drains it.
+        # A consumer drops partitions of topics that it does not subscribe to: nobody drains them.
         drain_s_before=_finite(drain_s(group, group.owner)),
         drain_s_after=_finite(drain_s(group, target.member)),
         drain_s_bound=_finite(lower_bound_s(group)),
@@ -334,34 +340,33 @@ def _published(case: _Case, decision: Decision, target: Assignment) -> Decision:
 
 
 def _is_out(case: _Case, state: GroupState, decision: Decision) -> bool:
-    """Whether the newest plan on the control topic says the same, and members may still take it."""
+    """Whether the newest plan on the control topic is the same, and members may still accept it."""
     is_over = state.plan is not None and state.plan.status in {"refused", "partly", "expired"}
-    return case.published is not None and _says(case.published) == _says(decision) and not is_over
+    return case.published is not None and _hashes(case.published) == _hashes(decision) and not is_over
 
 
 def _why_unchanged(case: _Case, state: GroupState, decision: Decision) -> str | None:
-    """Why nothing is to be published; None when something is."""
+    """Why there is nothing to publish; None when there is."""
     published, now_ms = case.published, case.now_ms
-    there = "the group has its target assignment"
     if published is None:
-        return None if decision.moves else there
+        return None if decision.moves else reasons.AT_TARGET
     if not decision.moves and (
         published.valid_until_ms <= now_ms or published.target_hash == decision.target_hash
     ):
-        return there
+        return reasons.AT_TARGET
     if not decision.moves and _is_put_off(case, state):
-        return f"{there}; plan epoch {published.epoch} is kept for the members that have taken it"
-    # Any other target that is still out must not be followed: it is replaced, also where nothing is to move.
+        return reasons.kept_for_other_members(published.epoch)
+    # A different target that is still valid must not be followed: it is replaced, even when nothing has to move.
     # Half of its life before a plan expires there is still time for the next one to be missed.
     is_young = published.valid_until_ms - now_ms > case.rules.valid_for_ms // 2
     has_news = state.plan is not None and state.plan.migration != case.rules.migration
-    if _says(published) == _says(decision) and is_young and not has_news:
-        return f"plan epoch {published.epoch} still says so"
+    if _hashes(published) == _hashes(decision) and is_young and not has_news:
+        return reasons.still_current(published.epoch)
     return None
 
 
 def _is_put_off(case: _Case, state: GroupState) -> bool:
-    """Whether what is out is a plan that other members have taken, and get again when they are alone."""
+    """Whether the published plan was accepted by other members, for whom it is republished when they return."""
     plan, published = state.plan, case.published
     if plan is None or published is None or case.rules.dry_run or published.valid_until_ms <= case.now_ms:
         return False
@@ -369,7 +374,7 @@ def _is_put_off(case: _Case, state: GroupState) -> bool:
     return is_out and set(plan.target) != set(case.group.member_ids)
 
 
-def _says(plan: Decision | Published) -> tuple[str | None, str | None]:
+def _hashes(plan: Decision | Published) -> tuple[str | None, str | None]:
     return plan.target_hash, plan.base_hash
 
 

@@ -1,61 +1,57 @@
 """Why no plan is made for a group: everything that has to be known and true first."""
 
 from assignor.errors import AbstainError
+from assignor.model.arrays import Bools
 from pipeline.lag.lag import UNKNOWN
+from pipeline.planning import reasons
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 
 # A member on Kafka Streams' own assignor is given tasks, which its partitions only follow.
 _STREAMS_ASSIGNOR = "stream"
 
 
-def refuse_group(facts: GroupFacts, rules: Rules) -> None:
+def require_plannable_group(facts: GroupFacts, rules: Rules) -> None:
     """Return if the group is one that can be planned.
 
     Raises:
         AbstainError: It is not; the message says why.
     """
-    reasons = (
-        (rules.exclude, "excluded by [[plan.groups]]"),
-        (facts.provisional is not None, f"provisional: {facts.provisional}"),
-        (
-            facts.group_type is None,
-            "no members: its consumers use assign() or are gone, nobody follows a plan",
-        ),
-        (
-            facts.group_type == "consumer",
-            "group.protocol=consumer (KIP-848): the broker assigns, no client can",
-        ),
-        (facts.group_type in {"share", "streams"}, f"a {facts.group_type} group is assigned by the broker"),
-        (not facts.members, "no members"),
-        (
-            facts.protocol_type != "consumer",
-            f"protocol type {facts.protocol_type!r} is not that of consumers",
-        ),
-        (facts.assignor == _STREAMS_ASSIGNOR, "Kafka Streams assigns tasks, not partitions"),
-        (facts.state != "Stable" or facts.generation is None, f"not stable: {facts.state}"),
-    )
-    for is_so, reason in reasons:
-        if is_so:
-            raise AbstainError(reason)
-    if (paused := pause_in_words(facts)) is not None:
-        raise AbstainError(paused)
+    reason = _why_not_plannable(facts, rules) or paused_reason(facts)
+    if reason is not None:
+        raise AbstainError(reason)
     for member in facts.members:
         if member.error is not None:
-            raise AbstainError(
-                f"the subscription of member {member.member_id} cannot be read: {member.error}"
-            )
+            raise AbstainError(reasons.unreadable_subscription(member.member_id, member.error))
 
 
-def pause_in_words(facts: GroupFacts) -> str | None:
+def _why_not_plannable(facts: GroupFacts, rules: Rules) -> str | None:
+    # In this order: the first one that applies is the one that the operator has to know.
+    candidates = (
+        (rules.exclude, reasons.EXCLUDED),
+        (facts.provisional is not None, reasons.provisional(facts.provisional or "")),
+        (facts.group_type is None, reasons.NO_MEMBERS_NO_RECORD),
+        (facts.group_type == "consumer", reasons.CONSUMER_PROTOCOL),
+        (facts.group_type in {"share", "streams"}, reasons.broker_assigns(facts.group_type or "")),
+        (not facts.members, reasons.NO_MEMBERS),
+        (facts.protocol_type != "consumer", reasons.not_consumers(facts.protocol_type)),
+        (facts.assignor == _STREAMS_ASSIGNOR, reasons.KAFKA_STREAMS),
+        (facts.state != "Stable", reasons.not_stable(facts.state)),
+        (facts.generation is None, reasons.GENERATION_UNKNOWN),
+    )
+    return next((reason for applies, reason in candidates if applies), None)
+
+
+def paused_reason(facts: GroupFacts) -> str | None:
     """Who has paused the group, and why; None when nobody has."""
     orders = facts.orders
     if orders is None or not orders.paused:
         return None
-    said = f": {orders.pause_reason}" if orders.pause_reason else ""
-    return f"paused by {orders.by}{said}; `lagwise resume {facts.group_id}` lets plans be made again"
+    return reasons.paused(orders.by, orders.pause_reason, facts.group_id)
 
 
-def refuse_data(facts: GroupFacts, partitions: PartitionFacts, rules: Rules, *, now_ms: int) -> None:
+def require_fresh_offsets(
+    facts: GroupFacts, partitions: PartitionFacts, rules: Rules, *, now_ms: int
+) -> None:
     """Return if the offsets of every partition are known and fresh.
 
     Raises:
@@ -65,35 +61,30 @@ def refuse_data(facts: GroupFacts, partitions: PartitionFacts, rules: Rules, *, 
     for member in facts.members:
         for topic in sorted(member.assigned):
             if member.assigned[topic] and topic not in known:
-                raise AbstainError(
-                    f"log offsets of topic {topic} are not known: deleted, excluded by source.topics_exclude, "
-                    "or not shown to lagwise (it takes Describe on the topic)"
-                )
+                raise AbstainError(reasons.unlisted_topic(topic))
     if not len(partitions.topic):
-        raise AbstainError("no partitions: none of the subscribed topics exists")
-    _refuse_unanswered(partitions)
-    for broken, reason in (
-        (partitions.log_end == UNKNOWN, "log end offset is not known"),
-        (
-            partitions.observed_at_ms < now_ms - rules.max_staleness_ms,
-            f"log offsets are older than plan.max_staleness_s ({rules.max_staleness_ms // 1000} s)",
-        ),
-        (
-            partitions.incomparable,
-            "lag is not known until the group commits again: the commit is of another topic of that name, deleted",
-        ),
-    ):
-        if broken.any():
-            first = int(broken.argmax())
-            name = f"{partitions.topic[first]}-{int(partitions.partition[first])}"
-            raise AbstainError(f"{reason}: {name} and {int(broken.sum()) - 1} more")
+        raise AbstainError(reasons.NO_TOPICS)
+    unanswered = [index for index, error in enumerate(partitions.unanswered) if error]
+    if unanswered:
+        first, others = unanswered[0], len(unanswered) - 1
+        error = partitions.unanswered[first] or ""
+        raise AbstainError(reasons.log_offsets_unanswered(_name(partitions, first), others, error))
+    if (found := _first_of(partitions, partitions.log_end == UNKNOWN)) is not None:
+        raise AbstainError(reasons.log_end_unknown(*found))
+    if (
+        found := _first_of(partitions, partitions.observed_at_ms < now_ms - rules.max_staleness_ms)
+    ) is not None:
+        raise AbstainError(reasons.log_offsets_stale(*found, rules.max_staleness_ms // 1000))
+    if (found := _first_of(partitions, partitions.incomparable)) is not None:
+        raise AbstainError(reasons.commit_of_deleted_topic(*found))
 
 
-def _refuse_unanswered(partitions: PartitionFacts) -> None:
-    places = [index for index, why in enumerate(partitions.unanswered) if why]
-    if places:
-        first = places[0]
-        raise AbstainError(
-            f"log offsets were not answered for {partitions.topic[first]}-{int(partitions.partition[first])}"
-            f"{f' and {len(places) - 1} more' if len(places) > 1 else ''}: {partitions.unanswered[first]}"
-        )
+def _first_of(partitions: PartitionFacts, affected: Bools) -> tuple[str, int] | None:
+    """The first affected partition and how many others there are; None for none."""
+    if not affected.any():
+        return None
+    return _name(partitions, int(affected.argmax())), int(affected.sum()) - 1
+
+
+def _name(partitions: PartitionFacts, index: int) -> str:
+    return f"{partitions.topic[index]}-{int(partitions.partition[index])}"

@@ -1,4 +1,4 @@
-"""What a decision about one group is made from, and what it says."""
+"""What a decision about one group depends on, and the decision itself."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,14 +27,14 @@ class MemberFacts:
     topics: tuple[str, ...] = ()
     """Subscribed topics."""
     assigned: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """What it owns now: what the leader gave it, and what followers have handed over since."""
+    """What it owns now: the leader's assignment, with the hand-overs between followers since."""
     error: str | None = None
     """Why its subscription could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AckFacts:
-    """What a member says of the plan that it was asked to follow."""
+    """A member's acknowledgement of the plan that it was asked to follow."""
 
     kind: str
     """accepted, refused, applied or void."""
@@ -58,7 +58,7 @@ class GroupFacts:
     """Why the group's state may be incomplete; None when it is complete."""
     acks: tuple[AckFacts, ...] = ()
     orders: Orders | None = None
-    """What an operator has said; None for nothing."""
+    """Standing orders of operators; None when there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -98,7 +98,7 @@ class Rules:
     exclude: bool
     dry_run: bool
     max_staleness_ms: int
-    """Log offsets older than this are no ground for a decision."""
+    """With log offsets older than this the decision is to abstain."""
     valid_for_ms: int
     """How long readers may act on a plan."""
     max_record_bytes: int
@@ -143,10 +143,10 @@ class Decision:
     assignment: Ranges | None = None
     """Member id -> topic -> ranges of partition numbers."""
     moves: tuple[Move, ...] = ()
-    gives: Ranges = field(default_factory=dict)
-    """What each member gives away by these moves."""
+    revoked: Ranges = field(default_factory=dict)
+    """What these moves revoke: member id -> topic -> ranges of partition numbers."""
     unassigned: Ranges = field(default_factory=dict)
-    """Reason -> topic -> ranges of the partitions that nobody gets."""
+    """Reason -> topic -> ranges of the partitions that stay without an owner."""
     drain_s_before: float | None = None
     drain_s_after: float | None = None
     drain_s_bound: float | None = None

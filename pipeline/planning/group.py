@@ -10,6 +10,7 @@ from assignor.model.group import LEAST_CAPACITY, Group
 from assignor.model.members import Member, build_group
 from assignor.model.topics import Topics
 from pipeline.lag.lag import UNKNOWN, assignor_lag
+from pipeline.planning import reasons
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 
 _BACKLOG_S = 10.0
@@ -21,21 +22,20 @@ def to_group(facts: GroupFacts, partitions: PartitionFacts, rules: Rules) -> Gro
     """The array form of the group: what each member was given in its generation is what it owns.
 
     Raises:
-        AbstainError: A topic's partitions are not numbered through, or a lag is not known.
+        AbstainError: A topic's partition numbers are not contiguous, or a lag is unknown.
     """
     counts: dict[str, int] = {}
     for topic in partitions.topic:
         counts[topic] = counts.get(topic, 0) + 1
     topics = Topics.of(counts)
     if not np.array_equal(topics.number_of, partitions.partition):
-        raise AbstainError(
-            "the partitions of a topic are not numbered through: it is being created or deleted"
-        )
+        first = int((topics.number_of != partitions.partition).argmax())
+        raise AbstainError(reasons.partitions_not_contiguous(partitions.topic[first]))
     lag = assignor_lag(
         partitions.committed, partitions.log_start, partitions.log_end, rules.auto_offset_reset
     )
     if (lag == UNKNOWN).any():
-        raise AbstainError(f"lag of {topics.name(int((lag == UNKNOWN).argmax()))} is not known")
+        raise AbstainError(reasons.lag_unknown(topics.name(int((lag == UNKNOWN).argmax()))))
     capacity = _capacity(facts, partitions, topics, lag)
     members = [
         Member(

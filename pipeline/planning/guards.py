@@ -1,4 +1,4 @@
-"""What keeps a better target back for a while, or for good: a plan that moves little, seldom, and for a reason.
+"""Guards hold a better target back, for a while or for good: a plan moves little, seldom, and for a reason.
 
 Every rule is one that a production balancer has: uForwarder's limits per round and per partition (`frozen`),
 uReplicator's confirmations of lag that is old and large, Burrow-like freshness, and the improvement band of ruskaof.
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from assignor.evaluation.drain.time import drain_s, summed
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
+from pipeline.planning import reasons
 from pipeline.planning.state import GroupState
 
 
@@ -19,15 +20,15 @@ class Guards:
     """Limits on plans that nobody asked for by hand."""
 
     min_improvement: float
-    """Share by which the drain time, or else the largest member's lag, must get less."""
+    """Share by which the drain time, or else the largest member's lag, must fall."""
     confirmations: int
-    """Decisions in a row that must find the same group in want of a plan."""
+    """Decisions in a row that must find that the group, in the same state, needs a plan."""
     settle_ms: int
     """How long a generation must have lasted."""
     min_lag: int
     """Records of lag of the whole group."""
     min_lag_age_ms: int
-    """Age of the oldest record that waits."""
+    """Age of the oldest unread record."""
     cooldown_ms: int
     """Pause after a plan; twice as long after each that did not help."""
     cooldown_max_ms: int
@@ -44,7 +45,7 @@ class Guards:
         return max(2, math.ceil(self.moves_share * n_partitions))
 
 
-def held_back(
+def guard_against(
     group: Group,
     target: Assignment,
     guards: Guards,
@@ -53,14 +54,14 @@ def held_back(
     lag_age_s: float,
     now_ms: int,
 ) -> str | None:
-    """Why the target is not published now, in words; None if nothing speaks against it.
+    """The first guard that speaks against publishing the target now, and its cause; None if none does.
 
     Args:
         group: As it is.
         target: What would be published.
         guards: The limits.
         state: The group's, with this decision's confirmation counted.
-        lag_age_s: Age of the oldest record that waits, nan if not known.
+        lag_age_s: Age of the oldest unread record, nan if unknown.
         now_ms: Time of the decision.
     """
     return next(_reasons(group, target, guards, state, lag_age_s=lag_age_s, now_ms=now_ms), None)
@@ -73,22 +74,19 @@ def _reasons(
     lag = int(group.lag.sum())
     settled_ms = now_ms - state.since_ms
     if settled_ms < guards.settle_ms:
-        yield f"settle: generation {state.generation} is {_s(settled_ms)} old (settle_s = {_s(guards.settle_ms)})"
+        yield reasons.guard_settle(state.generation, settled_ms, guards.settle_ms)
     if lag < guards.min_lag:
-        yield f"lag: {lag} records are few (min_lag = {guards.min_lag})"
+        yield reasons.guard_lag(lag, guards.min_lag)
     if guards.min_lag_age_ms > 0 and not lag_age_s * 1000 >= guards.min_lag_age_ms:
-        age = "not known" if math.isnan(lag_age_s) else f"{lag_age_s:.0f} s"
-        yield f"lag: the age of the oldest record is {age} (min_lag_age_s = {_s(guards.min_lag_age_ms)})"
+        yield reasons.guard_lag_age(None if math.isnan(lag_age_s) else lag_age_s, guards.min_lag_age_ms)
     if moves > most:
-        share = f"moves_share = {guards.moves_share:g}"
-        yield f"moves: {moves} of {group.n_partitions} partitions, more than {most} ({share})"
+        yield reasons.guard_moves(moves, group.n_partitions, most, guards.moves_share)
     if not _improves(group, target, guards.min_improvement):
-        yield f"improvement: less than {guards.min_improvement:.0%} (min_improvement)"
+        yield reasons.guard_improvement(guards.min_improvement)
     if now_ms < state.cooldown_until_ms:
-        left_ms = state.cooldown_until_ms - now_ms
-        yield f"cooldown: {_s(left_ms)} of {_s(state.cooldown_ms)} after the last plan are left"
+        yield reasons.guard_cooldown(state.cooldown_until_ms - now_ms, state.cooldown_ms)
     if state.confirmations < guards.confirmations:
-        yield f"confirmations: {state.confirmations} of {guards.confirmations}"
+        yield reasons.guard_confirmations(state.confirmations, guards.confirmations)
 
 
 def _improves(group: Group, target: Assignment, least: float) -> bool:
@@ -98,12 +96,8 @@ def _improves(group: Group, target: Assignment, least: float) -> bool:
     before, after = drain_s(group, group.owner), drain_s(group, target.member)
     if before is not None and after is not None and (math.isfinite(before) or math.isfinite(after)):
         return after <= (1 - least) * before
-    buried, relieved = (
+    largest_before, largest_after = (
         summed(group.lag[member >= 0], by=member[member >= 0], n=group.n_members).max(initial=0.0)
         for member in (group.owner, target.member)
     )
-    return bool(relieved <= (1 - least) * buried)
-
-
-def _s(time_ms: int) -> str:
-    return f"{time_ms / 1000:g} s"
+    return bool(largest_after <= (1 - least) * largest_before)

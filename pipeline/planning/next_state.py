@@ -8,26 +8,26 @@ from pipeline.planning.facts import Decision, Move
 from pipeline.planning.frozen import DAY_MS
 from pipeline.planning.guards import Guards
 from pipeline.planning.outcome import helped
-from pipeline.planning.state import GroupState, PlanState, place
+from pipeline.planning.state import GroupState, PlanState, partition_key
 
 _NOT_MADE = ("refused", "superseded", "expired")
 
 
-def counted(state: GroupState, base_hash: str | None) -> GroupState:
-    """The state once a plan was found wanted for the group as this hash has it; None: it was not."""
+def on_confirmed(state: GroupState, base_hash: str | None) -> GroupState:
+    """The state after an evaluation: `base_hash` of the group that needs a plan, or None when it needs none."""
     if base_hash is None:
         return replace(state, base_hash=None, confirmations=0)
-    again = state.confirmations if base_hash == state.base_hash else 0
-    return replace(state, base_hash=base_hash, confirmations=again + 1)
+    so_far = state.confirmations if base_hash == state.base_hash else 0
+    return replace(state, base_hash=base_hash, confirmations=so_far + 1)
 
 
-def judged(state: GroupState, plan: PlanState, *, left: Collection[str] = ()) -> GroupState:
-    """The state with this outcome of its plan; what the plan was to move, and nobody has moved, needs no rest.
+def on_outcome(state: GroupState, plan: PlanState, *, left: Collection[str] = ()) -> GroupState:
+    """The state with this outcome of its plan; a partition that the plan did not move need not cool down.
 
     Args:
-        state: Before it.
-        plan: Its plan.
-        left: Places that are still with the member that the plan takes them from.
+        state: Before the outcome.
+        plan: The state's plan, with the outcome.
+        left: Partitions (`state.partition_key`) that are still with the member that the plan revokes them from.
     """
     if state.plan is None or plan.status not in (*_NOT_MADE, "partly"):
         return replace(state, plan=plan)
@@ -40,23 +40,23 @@ def judged(state: GroupState, plan: PlanState, *, left: Collection[str] = ()) ->
     return replace(state, plan=plan, moved_at_ms={name: times for name, times in moved.items() if times})
 
 
-def continued(
+def on_republished(
     state: GroupState, plan: PlanState, decision: Decision, *, done: int, valid_until_ms: int
 ) -> GroupState:
-    """The state once this plan, the state's own, has been published again for the group as it is.
+    """The state once its plan has been published again, for the group as it is now.
 
     Args:
-        state: Before it.
-        plan: Its plan.
+        state: Before the publication.
+        plan: The state's plan.
         decision: With epoch, base and time.
-        done: Moves that need not be made any more.
-        valid_until_ms: When the plan is over, which may be before the record that is published is.
+        done: Moves that are made already.
+        valid_until_ms: When the plan expires, which may be earlier than the published record says.
     """
-    again = replace(
+    republished = replace(
         plan,
         epoch=decision.epoch or 0,
         base_generation=decision.base_generation or 0,
-        gives=decision.gives,
+        gives=decision.revoked,
         moves=done + len(decision.moves),
         migration=decision.migration,
         valid_until_ms=valid_until_ms,
@@ -65,13 +65,13 @@ def continued(
         done=done,
         done_then=done,
     )
-    return replace(state, plan=again)
+    return replace(state, plan=republished)
 
 
-def started(
+def on_published(
     state: GroupState, decision: Decision, group: Group, guards: Guards, *, now_ms: int
 ) -> GroupState:
-    """The state once another plan has been published: the group gets a pause, and what moves a rest."""
+    """The state once a new plan has been published: the group and the partitions that it moves cool down."""
     has_helped = helped(state.plan, group)
     longer_ms = min(2 * state.cooldown_ms, guards.cooldown_max_ms)
     length_ms = guards.cooldown_ms if has_helped else max(longer_ms, guards.cooldown_ms)
@@ -79,7 +79,7 @@ def started(
         epoch=decision.epoch or 0,
         base_generation=decision.base_generation or 0,
         target=decision.assignment or {},
-        gives=decision.gives,
+        gives=decision.revoked,
         unassigned=decision.unassigned,
         moves=len(decision.moves),
         published_at_ms=now_ms,
@@ -107,8 +107,8 @@ def _moved(state: GroupState, moves: tuple[Move, ...], *, now_ms: int) -> dict[s
         for name, times in state.moved_at_ms.items()
     }
     for move in moves:
-        # What nobody had needs no rest: it was not taken from anyone.
+        # A partition without an owner was revoked from nobody: it need not cool down.
         if move.from_member is not None:
-            name = place(move.topic, move.partition)
+            name = partition_key(move.topic, move.partition)
             moved[name] = (*moved.get(name, ()), now_ms)
     return {name: times for name, times in moved.items() if times}

@@ -1,4 +1,4 @@
-"""What a decision says in names: assignments by member, moves, and the control record."""
+"""A decision by names: assignments by member, moves, and the control record."""
 
 import numpy as np
 
@@ -16,15 +16,15 @@ def ranges_by_member(group: Group, member: Int32s) -> dict[str, dict[str, str]]:
     return {member_id: _ranges(placed) for member_id, placed in by_member(group, member).items()}
 
 
-def given_ranges(group: Group, target: Assignment) -> dict[str, dict[str, str]]:
-    """What each member gives away: member id -> topic -> ranges, without those that give nothing."""
+def revoked_ranges(group: Group, target: Assignment) -> dict[str, dict[str, str]]:
+    """What the target revokes: member id -> topic -> ranges, without members that keep everything."""
     holder = group.ownership.holder
-    given = ranges_by_member(group, np.where(holder != target.member, holder, np.int32(-1)))
-    return {member_id: topics for member_id, topics in given.items() if topics}
+    revoked = ranges_by_member(group, np.where(holder != target.member, holder, np.int32(-1)))
+    return {member_id: topics for member_id, topics in revoked.items() if topics}
 
 
 def unassigned_ranges(group: Group, target: Assignment) -> dict[str, dict[str, str]]:
-    """Reason -> topic -> ranges of the partitions that the target gives to nobody."""
+    """Reason -> topic -> ranges of the partitions that the target leaves without an owner."""
     return {reason: _ranges(partitions) for reason, partitions in _unassigned(group, target).items()}
 
 
@@ -34,13 +34,13 @@ def group_moves(group: Group, target: Assignment) -> tuple[Move, ...]:
     holder = group.ownership.holder
     return tuple(
         Move(
-            topic=group.topics.names[group.topics.topic_of[pid]],
-            partition=int(group.topics.number_of[pid]),
-            from_member=names[holder[pid]],
-            to_member=names[target.member[pid]],
-            lag=int(group.lag[pid]),
+            topic=group.topics.names[group.topics.topic_of[index]],
+            partition=int(group.topics.number_of[index]),
+            from_member=names[holder[index]],
+            to_member=names[target.member[index]],
+            lag=int(group.lag[index]),
         )
-        for pid in np.flatnonzero(holder != target.member).tolist()
+        for index in np.flatnonzero(holder != target.member).tolist()
     )
 
 

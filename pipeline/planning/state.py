@@ -1,6 +1,6 @@
-"""What the next decision about a group has to know of the ones before it.
+"""What a decision about a group remembers for the next one.
 
-It is written into the row of each decision, as text, and read from there: a decision depends on stored rows only.
+It stands in the row of each decision, as text: a decision depends on stored rows only.
 """
 
 import json
@@ -25,36 +25,36 @@ class PlanState:
     base_generation: int
     target: Ranges
     gives: Ranges
-    """What each member is to give to others; what nobody had is not in it."""
+    """What the plan revokes from each member; a partition without an owner is not in it."""
     unassigned: Ranges = field(default_factory=dict)
-    """Reason -> topic -> ranges of the partitions that nobody is to get."""
+    """Reason -> topic -> ranges of the partitions that the target leaves without an owner."""
     moves: int
     """Partitions that change hands, made or to be made, those that nobody had included."""
     published_at_ms: int
     """Of its first publication."""
     valid_until_ms: int
-    """When it is over; put off by each publication after which something has moved."""
+    """When it expires; put off by each publication after which something has moved."""
     lag: int
     """Records of the whole group when it was first published."""
     drain_s: float | None
-    """Predicted then."""
+    """Seconds to drain, as predicted at the first publication; None for never and for unknown."""
     status: PlanStatus = "open"
     why: str | None = None
-    """What to know about the status, in words."""
+    """Why it has this status (`reasons`)."""
     status_at_ms: int
     """Since when the status holds, as far as decisions saw it."""
     is_adopted: bool = False
     """A member has accepted it, or a partition has changed hands by it."""
     done: int = 0
-    """Most of its moves that were seen made, since its newest publication."""
+    """Largest number of its moves that were seen to be made, since its newest publication."""
     done_then: int = 0
-    """How many were made at that publication."""
+    """Moves that were made at that publication."""
     drained_s: float | None = None
-    """Seconds from the first publication until the backlog was seen gone; None while it is not."""
+    """Seconds from the first publication until the backlog was gone; None while it is not."""
     migration: Migration = "unknown"
-    """As its newest publication says it."""
+    """As in its newest publication."""
     is_left: bool = False
-    """The group had other members or partitions once its time was over, and is not brought back to the target."""
+    """It expired while the group had other members or partitions: the group is not brought back to the target."""
 
     @property
     def is_restored(self) -> bool:
@@ -64,15 +64,15 @@ class PlanState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupState:
-    """One group's memory."""
+    """What is remembered of one group."""
 
     generation: int | None = None
     since_ms: int = 0
     """When that generation was first seen."""
     base_hash: str | None = None
-    """Of the state of the group that was last judged to want a plan."""
+    """Hash of the group's state when an evaluation last found that it needs a plan."""
     confirmations: int = 0
-    """How many decisions in a row have judged so."""
+    """Evaluations in a row that have found so."""
     cooldown_ms: int = 0
     """Length of the newest pause after a plan."""
     cooldown_until_ms: int = 0
@@ -93,8 +93,8 @@ FRESH = GroupState()
 """Of a group that was never decided about."""
 
 
-def place(topic: str, partition: int) -> str:
-    """How a partition is named in the state; no topic's name has a colon."""
+def partition_key(topic: str, partition: int) -> str:
+    """Key of a partition in the state; no topic's name has a colon."""
     return f"{topic}:{partition}"
 
 

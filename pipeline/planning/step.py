@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from assignor.protocol.migration import Migration
 from pipeline.config.model import GuardsConfig, PlanConfig
+from pipeline.planning import reasons
 from pipeline.planning.decide import decide
 from pipeline.planning.facts import Decision, Published, Rules
 from pipeline.planning.guards import Guards
@@ -170,9 +171,11 @@ def _decide(row: Mapping[str, Any], partitions: pa.Table, settings: PlanSettings
             now_ms=settings.at_ms,
         )
     except Exception as error:  # noqa: BLE001 - a fault that one group brings to light must not stop all others
-        reason = f"planning failed, please report it: {type(error).__name__}: {error}"
         return Decision(
-            decided="abstain", reason=reason, strategy=rules.strategy, state=from_json(row.get("last_state"))
+            decided="abstain",
+            reason=reasons.planning_failed(error),
+            strategy=rules.strategy,
+            state=from_json(row.get("last_state")),
         )
 
 

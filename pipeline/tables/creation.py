@@ -76,8 +76,8 @@ def _fit(stored: DeltaTable, table: Table, path: str) -> None:
     unfit = [*_wrong(present, table.schema), *_unfilled(present, table.schema)]
     if unfit:
         raise StoreError(
-            f"table {table.name} at {path} was made by another version of lagwise: {', '.join(unfit)}. "
-            "Install that version again, point tables.root at an empty folder, or move the old tables away."
+            f"table {table.name} at {path} was made by another version of lagwise: {', '.join(unfit)}; "
+            "install that version again, point tables.root at an empty folder, or move the old tables away"
         )
     if new:
         stored.alter.add_columns(Schema.from_json(StructType(new).json()).fields)

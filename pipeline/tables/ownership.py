@@ -45,8 +45,8 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
     last = _current(tables)
     if last and last[2] != cluster:
         raise StoreError(
-            f"the tables under {tables.root} are about cluster {last[2]!r}, this one is {cluster!r}: "
-            "give each cluster a tables.root of its own, or set cluster.name to the name it had"
+            f"the tables under {tables.root} belong to cluster {last[2]!r}, and this driver runs for {cluster!r}; "
+            "give each cluster a tables.root of its own, or set cluster.name to the former name"
         )
     # Delta skips writes of a term that is not above all that a table has seen, without a word.
     store = tables.under(max(last[1] if last else 0, tables.highest_term()) + 1)
@@ -76,7 +76,7 @@ def check(store: Store, owner: str) -> None:
         holder, term, _ = present or ("nobody", 0, "")
         raise FencedError(
             f"the tables under {store.root} belong to driver {holder} (term {term}) now; this driver "
-            f"({owner}, term {store.term}) stops. Run one driver per tables.root."
+            f"({owner}, term {store.term}) stops; run one driver per tables.root, or start both with --standby"
         )
 
 

@@ -1,8 +1,9 @@
-"""Following helps: the demo's two scenes on a real broker, under the real stream, with and without following.
+"""Following helps: the demo's two scenarios on a real broker, under the real stream, with and without following.
 
 Each run has fresh topics and groups: traffic of 40 s is there when the consumers start, and goes on; one member is
-buried, since it has the hot partitions, and in the other scene one is slow. Twins, who differ in nothing but that
-one follows, run side by side. Beside all runs an even group is watched, for which nothing should be published.
+buried, since it has the hot partitions, and in the other scenario one is slow. Pairs of groups that differ only in
+that one of them follows run side by side. Beside all runs an even group is watched, for which nothing should be
+published.
 """
 
 import statistics
@@ -23,8 +24,8 @@ from pipeline.local.jars import resolve_for_spark
 from pipeline.operate.demo.engine import Engine
 from pipeline.operate.demo.folder import TEMPLATE
 from pipeline.operate.demo.moves import Move, MovesReader
-from pipeline.operate.demo.processes.launcher import Crew, create_stream_topics
-from pipeline.operate.demo.scenario import BESIDE, PHASE_S, TWINS, Group, Scene
+from pipeline.operate.demo.processes.launcher import Processes, create_stream_topics
+from pipeline.operate.demo.scenario import BESIDE, PAIRED, PHASE_S, Group, Scenario
 from pipeline.run.session import PACKAGES
 from pipeline.tables.reading import Tables
 from tests.benchmarks.follow_ruler import BEHIND_S, Measured, Ruler
@@ -70,7 +71,7 @@ class _Stage:
         self._bootstrap = config.kafka.properties["bootstrap.servers"]
         create_stream_topics(self._bootstrap, config)
         self._even = _only(BESIDE, [group for group in BESIDE.groups if group.group_id == _EVEN])
-        self._even_crew = cleanup.enter_context(Crew(self._bootstrap, self._even))
+        self._even_processes = cleanup.enter_context(Processes(self._bootstrap, self._even))
         self._engine = Engine(config.spark, jars=tuple(map(str, resolve_for_spark(PACKAGES))))
         cleanup.callback(self._engine.close)
         self._batches = 0
@@ -85,23 +86,23 @@ class _Stage:
     def check(self) -> None:
         """Raise what anybody ended with."""
         self._engine.check()
-        self._even_crew.check()
+        self._even_processes.check()
 
     def run(self, number: int, say: Say) -> list[dict[str, Any]]:
         """One run of all pairs: a row for each."""
-        scene = _renamed(TWINS, f"run{number}-")
+        scenario = _renamed(PAIRED, f"run{number}-")
         moves: list[Move] = []
         with (
             closing(MovesReader(self._bootstrap, self._config.control.acks_topic)) as acks,
-            Crew(self._bootstrap, scene) as crew,
-            closing(Ruler(self._bootstrap, scene)) as ruler,
+            Processes(self._bootstrap, scenario) as processes,
+            closing(Ruler(self._bootstrap, scenario)) as ruler,
         ):
             for _ in ruler.rounds(at_most_s=_AT_MOST_S):
                 self.check()
-                crew.check()
+                processes.check()
                 moves += acks.read()
-        rows = [_row(number, scene, pair, ruler.measured, moves) for pair in scene.twins()]
-        for row, (group, _) in zip(rows, scene.twins(), strict=True):
+        rows = [_row(number, scenario, pair, ruler.measured, moves) for pair in scenario.pairs()]
+        for row, (group, _) in zip(rows, scenario.pairs(), strict=True):
             say(f"{ {name: value for name, value in row.items() if name != 'lag'} }")
             row["decided"] = self._decided(group.group_id)
         return rows
@@ -135,36 +136,42 @@ def _config(bootstrap: str, folder: Path) -> Config:
     return load(file)
 
 
-def _only(scene: Scene, groups: Sequence[Group]) -> Scene:
+def _only(scenario: Scenario, groups: Sequence[Group]) -> Scenario:
     read = {topic for group in groups for topic in group.topics}
-    return Scene(topics=tuple(topic for topic in scene.topics if topic.name in read), groups=tuple(groups))
+    return Scenario(
+        topics=tuple(topic for topic in scenario.topics if topic.name in read), groups=tuple(groups)
+    )
 
 
-def _renamed(scene: Scene, prefix: str) -> Scene:
-    return Scene(
-        topics=tuple(replace(topic, name=prefix + topic.name) for topic in scene.topics),
+def _renamed(scenario: Scenario, prefix: str) -> Scenario:
+    return Scenario(
+        topics=tuple(replace(topic, name=prefix + topic.name) for topic in scenario.topics),
         groups=tuple(
             replace(
                 group,
                 group_id=prefix + group.group_id,
                 topics=tuple(prefix + topic for topic in group.topics),
             )
-            for group in scene.groups
+            for group in scenario.groups
         ),
     )
 
 
 def _row(
-    number: int, scene: Scene, pair: tuple[Group, Group], measured: dict[str, Measured], moves: Sequence[Move]
+    number: int,
+    scenario: Scenario,
+    pair: tuple[Group, Group],
+    measured: dict[str, Measured],
+    moves: Sequence[Move],
 ) -> dict[str, Any]:
     following, plain = (measured[group.group_id] for group in pair)
     group = pair[0]
-    partitions = next(topic.partitions for topic in scene.topics if topic.name in group.topics)
+    partitions = next(topic.partitions for topic in scenario.topics if topic.name in group.topics)
     own = [move for move in moves if move.group_id == group.group_id]
     # A group that was not drained would have taken longer than it was watched.
     least_s = plain.drained_s or plain.points[-1][0]
     return {
-        "scene": group.plight,
+        "scene": group.note,
         "run": number,
         "following_s": following.drained_s,
         "plain_s": plain.drained_s,
@@ -177,7 +184,7 @@ def _row(
 
 
 def _totals(runs: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
-    """Medians over the runs of each scene; what was not drained counts as never."""
+    """Medians over the runs of each scenario; what was not drained counts as never."""
     rows = []
     for pair in zip(*runs, strict=True):
         sooner = [row["times_sooner"] or 0.0 for row in pair]

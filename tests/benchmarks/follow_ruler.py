@@ -1,4 +1,4 @@
-"""Lag of the groups of a scene, asked of the broker itself twice a second: no stream, no table in between."""
+"""Lag of the groups of a scenario, asked of the broker itself twice a second: no stream, no table in between."""
 
 import time
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from pipeline.operate.demo.scenario import Group, Scene
+from pipeline.operate.demo.scenario import Group, Scenario
 
 BEHIND_S = 5.0
 """A group is drained when no partition has more unread records than come in so many seconds. Clients commit once a
@@ -29,17 +29,17 @@ class Measured:
 class Ruler:
     """Measures groups that read one topic each, in the first phase of its traffic."""
 
-    def __init__(self, bootstrap: str, scene: Scene) -> None:
-        self.measured = {group.group_id: Measured() for group in scene.groups}
+    def __init__(self, bootstrap: str, scenario: Scenario) -> None:
+        self.measured = {group.group_id: Measured() for group in scenario.groups}
         self._begun_s = time.monotonic()
-        self._scene = scene
+        self._scenario = scenario
         self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
         # Asking for a group's commits does not make a client its member.
         self._askers = {
             group.group_id: Consumer(
                 {"bootstrap.servers": bootstrap, "group.id": group.group_id, "log_level": 0}
             )
-            for group in scene.groups
+            for group in scenario.groups
         }
 
     @property
@@ -64,15 +64,15 @@ class Ruler:
     def _measure(self) -> None:
         places = {
             topic.name: [TopicPartition(topic.name, number) for number in range(topic.partitions)]
-            for topic in self._scene.topics
+            for topic in self._scenario.topics
         }
         asked = {place: OffsetSpec.latest() for group in places.values() for place in group}
         ends = {
             (place.topic, place.partition): future.result(_TIMEOUT_S).offset
             for place, future in self._admin.list_offsets(asked, request_timeout=_TIMEOUT_S).items()
         }
-        rates = {topic.name: topic.rates(0.0) for topic in self._scene.topics}
-        for group in self._scene.groups:
+        rates = {topic.name: topic.rates(0.0) for topic in self._scenario.topics}
+        for group in self._scenario.groups:
             (topic,) = group.topics
             self._note(group, self._lags(group, places[topic], ends), rates[topic])
 

@@ -197,4 +197,4 @@ def test_command_says_when_the_broker_ends_by_itself(tmp_path: Path) -> None:
         _, said = owner.communicate(timeout=30)
 
     assert owner.returncode == 1
-    assert f"ended by itself; see {tmp_path}/server.log" in said
+    assert f"stopped unexpectedly; see {tmp_path}/server.log" in said

@@ -223,4 +223,4 @@ def test_the_command_refuses_one_port_for_several_brokers() -> None:
         _, said = owner.communicate(timeout=30)
 
     assert owner.returncode == 2
-    assert "several brokers listen on free ports" in said
+    assert "several brokers choose free ports" in said

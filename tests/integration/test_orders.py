@@ -87,8 +87,8 @@ def test_pause_keeps_the_pin_and_resume_too(give: Command) -> None:
     pins = "pinned invoices:0-3,7 payments"
     assert paused.stdout == (
         f"billing on cluster local: paused (INC-1), {pins}. "
-        "The stream reads this within 30 s; with that a plan that is out is withdrawn, and no other is published "
-        "for the group.\n"
+        "The stream reads this within 30 s; it then withdraws the group's published plan, if there is one, and "
+        "publishes no other.\n"
     )
     assert f"local: {pins}. The stream" in resumed.stdout
     assert _standing(give)["billing"]["pinned"] == {"invoices": "0-3,7", "payments": "*"}
@@ -136,9 +136,9 @@ def test_order_for_what_is_not_there_holds_with_a_warning(
 
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
-        "the cluster knows no group no-such-group now; the order waits for it",
-        "the cluster shows no topic no-such-topic now; the pin waits for it",
-        f"topic {topic} has partitions 0 to 0 now; the pin waits for more",
+        "the cluster has no group no-such-group now; check the name, or the order waits for the group",
+        "the cluster shows no topic no-such-topic now; check the name, or the pin waits for the topic",
+        f"topic {topic} has only 1 partition(s) now; check the numbers, or the pin waits for the others",
     ]
     assert _standing(give)["no-such-group"]["pinned"] == {"no-such-topic": "*", topic: "0-1"}
 
@@ -152,7 +152,7 @@ def test_garbage_is_skipped_with_a_warning(give: Command, broker: EmbeddedBroker
     result = give("pause", "g")
 
     assert "paused, pinned t:1." in result.stdout
-    assert f"skipped on topic {topic}: 3 that are no orders, the last 0@" in result.stderr
+    assert f"skipped 3 record(s) on topic {topic} that are not orders, the last at 0@" in result.stderr
 
 
 def test_aborted_orders_do_not_hold(give: Command, broker: EmbeddedBroker, topic: str) -> None:
@@ -198,7 +198,7 @@ def test_order_given_meanwhile_is_not_undone(give: Command, config: Path) -> Non
 def test_nobody_has_ordered_anything(give: Command) -> None:
     result = give("orders")
 
-    assert (result.exit_code, result.stderr.count("nobody has given an order")) == (1, 1)
+    assert (result.exit_code, result.stderr.count("there are no orders on topic")) == (1, 1)
 
 
 def test_missing_topic_says_what_to_start(broker: EmbeddedBroker, tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_missing_topic_says_what_to_start(broker: EmbeddedBroker, tmp_path: Path
 
     assert result.exit_code == 1
     assert result.stderr == (
-        "lagwise: there is no topic never-made yet: start the stream first (lagwise run), which makes it and reads it\n"
+        "lagwise: topic never-made does not exist yet; start the stream (`lagwise run`), which creates and reads it\n"
     )
 
 

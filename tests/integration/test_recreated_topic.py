@@ -80,7 +80,7 @@ def test_commits_on_the_old_topic_have_no_lag_and_no_plan_until_the_group_commit
         job.wait_for_batches(2)
 
         assert [shown(job, group) for group in (BY_ID, BY_NAME)] == [(4, None, None, "UNKNOWN")] * 2
-        assert "commit is of another topic" in job.last_decision(BY_ID)["reason"]
+        assert "deleted topic of the same name" in job.last_decision(BY_ID)["reason"]
 
         again = [commit_record(BY_ID, TOPIC, 0, 5, topic_id=new_id), commit_record(BY_NAME, TOPIC, 0, 5)]
         inject(bootstrap, again)

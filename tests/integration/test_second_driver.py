@@ -40,7 +40,7 @@ def test_newer_driver_takes_the_tables_and_the_command_of_the_older_one_says_so(
     (after,) = read_table(config, "planner_state")
     assert older.returncode == 4, said
     last = said.splitlines()[-1]
-    holder = re.search(r"belong to driver (\S+) \(term (\d)\) now.* Run one driver", last)
+    holder = re.search(r"belong to driver (\S+) \(term (\d)\) now.* run one driver", last)
     assert holder
     assert holder[1] != before["owner"]
     # On a checkpoint that both use, the newer query may meet what the older one writes at its end, and begin once more.

@@ -100,7 +100,7 @@ def test_right_that_is_missing_is_named_with_its_topic(secured: Secured) -> None
             )
         return False
 
-    assert is_refused("topic new.c cannot be made: ")
+    assert is_refused("topic new.c cannot be created: ")
     secured.allow(user, *((AclOperation.CREATE, TOPIC, name) for name in topics))
     wait_until(lambda: is_refused("topic __consumer_offsets cannot be used: "), what="the topics made")
     secured.allow(user, (AclOperation.READ, TOPIC, "__consumer_offsets"))

@@ -151,7 +151,7 @@ def _slowly(rows: DataFrame, begun: Path, may_end: Path) -> DataFrame:
 def test_tables_of_another_cluster_are_refused(spark: SparkSession, root: str) -> None:
     driver(spark, root, "first")
 
-    with pytest.raises(StoreError, match="about cluster 'local', this one is 'other'"):
+    with pytest.raises(StoreError, match="belong to cluster 'local', and this driver runs for 'other'"):
         ownership.acquire(Store(spark, root, term=0), cluster="other", owner="second", now_ms=NOW_MS)
 
 

@@ -128,7 +128,7 @@ def test_column_of_a_later_version_that_must_not_be_null_is_refused(
     later = StructType([*orders, StructField("later", StringType(), nullable=False)])
     SparkDeltaTable.create(spark).location(f"{tmp_path}/orders").addColumns(later).execute()
 
-    with pytest.raises(StoreError, match=r"table orders .*: later \(not null\)\. Install that version"):
+    with pytest.raises(StoreError, match=r"table orders .*: later \(not null\); install that version"):
         create_tables(str(tmp_path), retention_hours=1, storage_options={})
 
 

@@ -18,21 +18,21 @@ from pipeline.errors import PipelineError
 COMMANDS = {
     "lag": "Lag of every partition of every group, as last written by the stream.",
     "groups": "Consumer groups: type, state, assignor, generation and members.",
-    "recommendations": "What was decided for each group and why, newest first.",
+    "recommendations": "Decisions about each group with their reasons, newest first.",
     "history": "Lag as it was, oldest first: over a span of time, or at one moment.",
     "quarantine": "Records that could not be read, with the reason, newest first. Bytes are hexadecimal.",
     "control": "Read the control topic.",
     "pause": "Publish no plan for a group until `lagwise resume`.",
     "resume": "Publish plans for a paused group again.",
-    "trigger": "Let the next plan of a group pass the guards that keep plans rare.",
+    "trigger": "Evaluate a group at once and let its next plan skip the guards.",
     "pin": "Keep partitions of a group where they are: no plan moves them.",
-    "unpin": "Let plans move pinned partitions of a group again; without TOPIC all of them.",
-    "orders": "Standing orders of all groups: what is paused or pinned, when it was triggered, and by whom.",
+    "unpin": "Let plans move pinned partitions of a group again; without TOPIC, all of them.",
+    "orders": "Standing orders of all groups: what is paused, pinned or triggered, since when and by whom.",
     "assign": "Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.",
-    "explain": "Explain an assignment: the cases of `lagwise assign` in, what moves, why, and what it buys out.",
+    "explain": "Explain an assignment: what moves, why, and what each move gains, for cases as of `lagwise assign`.",
     "config": "Check a configuration.",
     "broker": "Run an Apache Kafka broker on this machine until Ctrl-C.",
-    "demo": "The stream on an embedded broker with uneven traffic, shown live, until Ctrl-C.",
+    "demo": "Run the stream on an embedded broker with uneven traffic and show it live, until Ctrl-C.",
     "run": "Run the stream until it is stopped (Ctrl-C or SIGTERM).",
 }
 """Each command with the first line of its help; its module holds a function or typer app of its name."""
@@ -42,7 +42,7 @@ _MODULES = {
     **dict.fromkeys(("pause", "resume", "trigger", "pin", "unpin", "orders"), "orders.commands"),
     "control": "control.tail",
 }
-"""Where a command stands whose module is not called as it is."""
+"""Modules of the commands that are not named like their module."""
 
 
 def load_command(name: str) -> Any:
@@ -105,13 +105,13 @@ def _root(
 ) -> None:
     """Lag of Kafka consumer groups, and the assignment that drains it soonest.
 
-    Exit status of every command: 0 done, 1 nothing found or it failed, 2 wrong usage.
+    Exit status of every command: 0 success, 1 nothing found or failure, 2 wrong usage.
     LAGWISE_DEBUG=1 shows the traceback of a failure.
     """
 
 
 def main() -> None:
-    """Run the command; whatever goes wrong ends in one line and exit status 1."""
+    """Run the command; every failure ends in one line and exit status 1."""
     try:
         app()
     # The last resort of a command line: a traceback helps who develops it, a line helps who uses it.
@@ -119,5 +119,5 @@ def main() -> None:
         if _wants_traceback():
             raise
         text = " ".join(f"{type(error).__name__}: {error}".split())
-        typer.echo(f"lagwise: {text} (LAGWISE_DEBUG=1 shows where)", err=True)
+        typer.echo(f"lagwise: {text} (LAGWISE_DEBUG=1 shows the traceback)", err=True)
         sys.exit(1)

@@ -11,9 +11,13 @@ from assignor.strategies.registry import STRATEGIES
 
 
 def known_strategy(name: str) -> str:
-    """The name, if a strategy has it; otherwise the usage error that names those that do."""
+    """The name, if there is such a strategy.
+
+    Raises:
+        typer.BadParameter: There is none.
+    """
     if name not in STRATEGIES:
-        raise typer.BadParameter(f"{name!r} is none of {', '.join(STRATEGIES)}")
+        raise typer.BadParameter(f"there is no strategy {name!r}; write one of {', '.join(STRATEGIES)}")
     return name
 
 

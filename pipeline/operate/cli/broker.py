@@ -19,10 +19,11 @@ _OFFSETS_PARTITIONS = "offsets.topic.num.partitions"
 
 def broker(
     port: Annotated[
-        int | None, typer.Option(min=1, max=65_535, help="Port to listen on; any free one.")
+        int | None, typer.Option(min=1, max=65_535, help="Port to listen on; default: any free one.")
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(file_okay=False, help="Folder to keep; without it nothing is kept.")
+        Path | None,
+        typer.Option(file_okay=False, help="Data folder to use and keep; default: a temporary one."),
     ] = None,
     partitions_of_offsets_topic: Annotated[
         int, typer.Option(min=1, help="Partitions of __consumer_offsets in a new folder.")
@@ -32,12 +33,15 @@ def broker(
         typer.Option(
             min=1,
             max=100,
-            help="Brokers. One is its own controller; several have controllers apart and internal topics "
-            "replicated up to three times, so that any broker can be killed or frozen.",
+            help="Number of brokers. A single one is its own controller; several have separate controllers and "
+            "internal topics with up to three replicas, so that any broker can be killed or frozen.",
         ),
     ] = 1,
     controllers: Annotated[
-        int, typer.Option(min=1, max=9, help="Controllers of several brokers, in processes of their own.")
+        int,
+        typer.Option(
+            min=1, max=9, help="Number of controllers of several brokers, each a process of its own."
+        ),
     ] = 1,
 ) -> None:
     """Run an Apache Kafka broker on this machine until Ctrl-C."""
@@ -47,7 +51,9 @@ def broker(
         if nodes == 1:
             _run_one(data, port, properties)
         elif port is not None:
-            raise typer.BadParameter("several brokers listen on free ports", param_hint="--port")
+            raise typer.BadParameter(
+                "several brokers choose free ports; leave out --port", param_hint="--port"
+            )
         else:
             _run_several(
                 EmbeddedCluster(nodes=nodes, controllers=controllers, data_dir=data, properties=properties)
@@ -62,7 +68,7 @@ def _run_one(data: Path | None, port: int | None, properties: dict[str, str]) ->
         typer.echo(f"data: {running.data_dir}")
         while running.pid is not None:
             time.sleep(_LOOK_EVERY_S)
-        typer.echo(f"the broker ended by itself; see {running.data_dir}/server.log", err=True)
+        typer.echo(f"the broker stopped unexpectedly; see {running.data_dir}/server.log", err=True)
         raise typer.Exit(1)
 
 
@@ -82,7 +88,7 @@ def _wait_for_the_last(running: list[ClusterNode]) -> None:
         time.sleep(_LOOK_EVERY_S)
         for node in [node for node in running if node.pid is None]:
             running.remove(node)
-            typer.echo(f"{node.role} {node.node_id} ended; see {node.data_dir}/server.log", err=True)
+            typer.echo(f"{node.role} {node.node_id} stopped; see {node.data_dir}/server.log", err=True)
     raise typer.Exit(1)
 
 

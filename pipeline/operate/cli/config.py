@@ -1,4 +1,4 @@
-"""`lagwise config check`: what a configuration comes to, and what is risky about it."""
+"""`lagwise config check`: the effective configuration, and what is risky about it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ import typer
 from pipeline.config.advice import warnings
 from pipeline.config.load import load
 from pipeline.config.secret_values import masked
-from pipeline.operate.cli.place import find_config
+from pipeline.operate.cli.locations import find_config
 from pipeline.operate.output import note
 
 config = typer.Typer(no_args_is_help=True, add_completion=False, help="Check a configuration.")
@@ -24,16 +24,18 @@ def check(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE]", help="Else LAGWISE_CONFIG, else conf/lagwise.toml.", show_default=False
+            metavar="[FILE]",
+            help="Configuration; default LAGWISE_CONFIG, else conf/lagwise.toml.",
+            show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Print the configuration that FILE comes to, defaults filled in and secrets masked.
+    """Print the effective configuration of FILE, with defaults filled in and secrets masked.
 
     Example: lagwise config check conf/lagwise.toml
 
-    Warnings go to stderr. Nothing is connected to.
-    Exit status: 0 it can be used, 1 it cannot, 2 wrong usage.
+    Warnings go to stderr. The command connects to nothing.
+    Exit status: 0 the configuration can be used, 1 it cannot, 2 wrong usage.
     """
     loaded = load(find_config(file))
     settings = loaded.model_dump(exclude_none=True)

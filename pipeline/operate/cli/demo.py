@@ -9,7 +9,7 @@ import typer
 from pipeline.errors import PipelineError
 from pipeline.operate.demo.folder import Folder, occupied
 from pipeline.operate.demo.report.summary import Summary, next_commands
-from pipeline.operate.demo.run import Show
+from pipeline.operate.demo.run import DemoRun
 from pipeline.operate.demo.views.terminal import kept_clean
 from pipeline.operate.output import note
 from pipeline.run import logs
@@ -20,31 +20,31 @@ log = logging.getLogger(__name__)
 def demo(
     seconds: Annotated[
         float | None,
-        typer.Option(min=0, help="End by itself so long after the first batch.", show_default=False),
+        typer.Option(min=0, help="End this many seconds after the first batch.", show_default=False),
     ] = None,
     json_file: Annotated[
         Path | None,
         typer.Option("--json", metavar="FILE", dir_okay=False, help="Write a summary.", show_default=False),
     ] = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave tables and broker data; without it only the plot is left.")
+        bool, typer.Option("--keep", help="Keep tables and broker data; without it only the plot is kept.")
     ] = False,
 ) -> None:
-    """The stream on an embedded broker with uneven traffic, shown live, until Ctrl-C.
+    """Run the stream on an embedded broker with uneven traffic and show it live, until Ctrl-C.
 
     Example: lagwise demo --seconds 90 --json summary.json --keep
 
-    Groups that follow the control topic stand beside groups of the same members that do not; at the end there is
-    a table of both, and a plot in .lagwise/lagwise-demo.html. Everything else is written below .lagwise/demo in
-    the working directory, where the reading commands find it; what an earlier demo has left there is removed
-    first. A second Ctrl-C ends it at once.
+    Groups that follow the control topic run beside control groups of equal members that do not; at the end the demo
+    prints a table of both and writes a plot to .lagwise/lagwise-demo.html. Everything else goes to .lagwise/demo in
+    the working directory, where the reading commands find it; files of an earlier demo are removed first. A second
+    Ctrl-C ends the demo at once.
     Exit status: 0 it was ended or the time is up, 1 something failed, 2 wrong usage.
     """
     with occupied(keep=keep) as folder:
         try:
             summary = _run(folder, seconds=seconds)
         except BaseException:
-            note(f"the log is {folder.log}")
+            note(f"the demo failed; its log is {folder.log}")
             raise
         if json_file:
             summary.write(json_file)
@@ -55,7 +55,7 @@ def _run(folder: Folder, *, seconds: float | None) -> Summary:
     with kept_clean(folder.log) as console:
         logs.configure()
         try:
-            return Show(folder, console, seconds=seconds).run()
+            return DemoRun(folder, console, seconds=seconds).run()
         except PipelineError:
             raise
         except Exception as error:

@@ -21,7 +21,7 @@ _GROUP = "(group)"
 
 
 def _time(name: str) -> Callable[[Row], str]:
-    """A cell with a time; without a capacity it is not known."""
+    """A cell with a time; unknown without a capacity."""
 
     def cell(row: Row) -> str:
         if row["capacity"] is None:
@@ -32,7 +32,7 @@ def _time(name: str) -> Callable[[Row], str]:
 
 
 def _bound(row: Row) -> str:
-    """A cell with what no assignment can beat; only the group has such a time."""
+    """A cell with the bound that no assignment can beat; only the group has one."""
     return _time("drain_s_bound")(row) if row["member"] == _GROUP else ""
 
 
@@ -42,7 +42,7 @@ def _record_seconds(row: Row) -> str:
 
 
 def _sooner(row: Row) -> str:
-    """A cell with the time that the group is drained sooner for the move."""
+    """A cell with the time by which the move lets the group drain sooner."""
     if row["saves_record_s"] is None:
         return NONE
     with_s, without_s = row["drain_s_after"], row["drain_s_without"]
@@ -86,11 +86,11 @@ def explain(
         typer.Option("--output", "-o", help="Text for people, or json, one line per case, for programs."),
     ] = "table",
 ) -> None:
-    """Explain an assignment: the cases of `lagwise assign` in, what moves, why, and what it buys out.
+    """Explain an assignment: what moves, why, and what each move gains, for cases as of `lagwise assign`.
 
     Example: lagwise explain < assignor/cases/examples/lag-sticky.json
 
-    The bound is what no assignment can beat; a move's part is what the group would lose without that one move.
+    BOUND is a time that no assignment can beat. SOONER-BY is the time that the group would lose without that move.
     Exit status: 0 all cases were explained, 1 some could not be (stderr says why), 2 wrong usage.
     """
     tell = _tell if output == "table" else _tell_json

@@ -1,4 +1,4 @@
-"""Messages of an assigned consumer, up to the end or for ever."""
+"""Messages of an assigned consumer, up to the end or endlessly."""
 
 import math
 import time
@@ -13,7 +13,7 @@ _POLL_S = 0.5
 
 
 def messages(
-    consumer: Consumer, *, partitions: int, follow: bool, silence_s: float = math.inf
+    consumer: Consumer, *, topic: str, partitions: int, follow: bool, silence_s: float = math.inf
 ) -> Iterator[Message]:
     """Messages as they come; unless `follow`, until each of `partitions` partitions was at its end once.
 
@@ -31,7 +31,7 @@ def messages(
         if message is None or (error is not None and error.retriable()):
             if time.monotonic() - heard_at_s > silence_s:
                 raise BrokerUnavailableError(
-                    f"the topic could not be read to its end: {silence_s:g} s of silence"
+                    f"topic {topic} could not be read to its end: no broker answered for {silence_s:g} s"
                 )
             continue
         heard_at_s = time.monotonic()
@@ -40,4 +40,4 @@ def messages(
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # confluent_kafka's name for it
             at_end.add(message.partition())
         else:
-            raise trouble("the topic cannot be read", error)
+            raise trouble(f"topic {topic} cannot be read", error)

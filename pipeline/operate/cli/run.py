@@ -4,20 +4,21 @@ from typing import Annotated
 
 import typer
 
-from pipeline.operate.cli.place import StreamConfigOption, find_config
+from pipeline.operate.cli.locations import StreamConfigOption, find_config
 from pipeline.run import main
 
 
 def run(
     config: StreamConfigOption = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Read up to the end as it is now, plan once, and stop.")
+        bool,
+        typer.Option("--once", help="Read to the present end of the offsets topic, plan once, and stop."),
     ] = False,
     standby: Annotated[
         bool,
         typer.Option(
             "--standby",
-            help="Wait, without Spark, until the driver that owns the tables has stopped or is silent for a minute.",
+            help="Wait, without Spark, until the driver that owns the tables stops or is silent for a minute.",
         ),
     ] = False,
 ) -> None:
@@ -26,10 +27,10 @@ def run(
     Example: lagwise run --config conf/lagwise.toml
 
     The same as `spark-submit pipeline/run/main.py --config FILE`, on this machine only.
-    Without --standby it takes over at once, and a driver that runs on the same tables ends with status 4.
-    Exit status: 0 it was stopped or --once is done, 1 it cannot run, 2 wrong usage, 3 --once could not read
-    everything in time, 4 another driver has taken over: start it again with --standby only.
+    Without --standby it takes over at once, and another driver on the same tables ends with status 4.
+    Exit status: 0 stopped, or --once is done, 1 it cannot run, 2 wrong usage, 3 --once could not read
+    everything in time, 4 another driver has taken over: restart with --standby only.
     """
     if once and standby:
-        raise typer.BadParameter("--once waits for nobody: leave out --standby")
+        raise typer.BadParameter("--once and --standby exclude each other; leave one of them out")
     raise typer.Exit(main.run(find_config(config), once=once, is_standby=standby))

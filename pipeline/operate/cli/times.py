@@ -15,7 +15,7 @@ def parse_time(text: str, *, now: datetime) -> datetime:
     A date or time without an offset is in UTC.
 
     Raises:
-        typer.BadParameter: Neither of both.
+        typer.BadParameter: It is neither.
     """
     ago = _AGO.fullmatch(text)
     try:
@@ -25,6 +25,6 @@ def parse_time(text: str, *, now: datetime) -> datetime:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except (ValueError, OverflowError):
         raise typer.BadParameter(
-            f"{text!r} is no time; write 15m, 1h or 7d for so long ago, or 2026-01-31T12:00:00Z"
+            f"{text!r} is not a time; write 15m, 1h or 7d for a time ago, or 2026-01-31T12:00:00Z"
         ) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

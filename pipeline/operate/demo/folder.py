@@ -72,7 +72,9 @@ def occupied(*, keep: bool) -> Iterator[Folder]:
         ConfigError: A demo is running here already, or this is no source tree.
     """
     if not TEMPLATE.is_file():
-        raise ConfigError("the demo needs a clone of the source: its configuration is conf/demo.toml there")
+        raise ConfigError(
+            f"the demo needs its configuration, and there is no {TEMPLATE}; run it in a clone of the source"
+        )
     ROOT.parent.mkdir(exist_ok=True)
     place = os.open(ROOT.parent, os.O_RDONLY)
     try:
@@ -90,4 +92,6 @@ def _lock(place: int) -> None:
     try:
         fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise ConfigError(f"a demo is running here already: {ROOT.absolute()}") from None
+        raise ConfigError(
+            f"another demo runs in {ROOT.absolute()}; end it first, or start this one in another directory"
+        ) from None

@@ -1,4 +1,4 @@
-"""Partitions that changed hands, as the members that follow say so on the acks topic."""
+"""Partitions that changed hands, according to the acknowledgements of the members that follow."""
 
 import re
 from collections.abc import Iterable
@@ -22,30 +22,30 @@ _HandOver: TypeAlias = tuple[str, int, str, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """A partition that one member gave and another took."""
+    """A partition that one member handed over to another."""
 
     group_id: str
     epoch: int
     topic: str
     partition: int
-    giver: str
+    from_client: str
     """Client id."""
-    taker: str
+    to_client: str
     """Client id."""
     at: datetime
-    """When it was taken, by the taker's clock."""
+    """When it was taken, by the clock of its new owner."""
 
 
 class Moves:
-    """Pairs what was released with what was taken; each hand-over counts once, however often it is told."""
+    """Pairs releases with takes; each hand-over counts once, however often it is acknowledged."""
 
     def __init__(self) -> None:
         self._released: dict[_HandOver, str] = {}
         self._completed: set[_HandOver] = set()
 
-    def feed(self, heard: Iterable[AnyAck]) -> tuple[Move, ...]:
+    def feed(self, acks: Iterable[AnyAck]) -> tuple[Move, ...]:
         """The hand-overs that these acknowledgements complete, in their order."""
-        return tuple(move for ack in heard if (move := self._move(ack)))
+        return tuple(move for ack in acks if (move := self._move(ack)))
 
     def _move(self, ack: AnyAck) -> Move | None:
         if not isinstance(ack, Release | Taken):
@@ -54,8 +54,8 @@ class Moves:
         if isinstance(ack, Release):
             self._released.setdefault(hand_over, ack.member)
             return None
-        giver = self._released.get(hand_over)
-        if giver is None or hand_over in self._completed:
+        released_by = self._released.get(hand_over)
+        if released_by is None or hand_over in self._completed:
             return None
         self._completed.add(hand_over)
         return Move(
@@ -63,8 +63,8 @@ class Moves:
             epoch=ack.epoch,
             topic=ack.topic,
             partition=ack.partition,
-            giver=client_of(giver),
-            taker=client_of(ack.member),
+            from_client=client_of(released_by),
+            to_client=client_of(ack.member),
             at=datetime.fromtimestamp(ack.at_ms / 1000, tz=timezone.utc),
         )
 
@@ -84,7 +84,7 @@ class MovesReader:
         self._moves = Moves()
 
     def read(self) -> tuple[Move, ...]:
-        """The hand-overs completed since it was asked before."""
+        """The hand-overs completed since the call before."""
         heard = []
         for message in self._consumer.consume(_AT_ONCE, 0):
             key, value = message.key(), message.value()

@@ -21,11 +21,11 @@ from pipeline.operate.demo.background import in_background
 from pipeline.operate.demo.engine import Engine
 from pipeline.operate.demo.folder import TEMPLATE, Folder
 from pipeline.operate.demo.moves import Move, MovesReader
-from pipeline.operate.demo.processes.launcher import Crew, create_stream_topics
+from pipeline.operate.demo.processes.launcher import Processes, create_stream_topics
 from pipeline.operate.demo.report import plot
 from pipeline.operate.demo.report.summary import Summary, summarise
-from pipeline.operate.demo.report.timeline import Course
-from pipeline.operate.demo.scenario import BESIDE, TWINS, Scene
+from pipeline.operate.demo.report.timeline import Timeline
+from pipeline.operate.demo.scenario import BESIDE, PAIRED, Scenario
 from pipeline.operate.demo.snapshot import Snapshot, read_snapshot
 from pipeline.operate.demo.views.lines import Lines
 from pipeline.operate.demo.views.live import Screen
@@ -41,7 +41,7 @@ _BROKER = {
     "group.initial.rebalance.delay.ms": "1000",
 }
 
-_ALL = Scene(topics=(*TWINS.topics, *BESIDE.topics), groups=(*TWINS.groups, *BESIDE.groups))
+_ALL = Scenario(topics=(*PAIRED.topics, *BESIDE.topics), groups=(*PAIRED.groups, *BESIDE.groups))
 
 
 class View(Protocol):
@@ -60,7 +60,7 @@ class View(Protocol):
         """Partitions that have just changed hands, at least one."""
 
 
-class Show:
+class DemoRun:
     """One run of the demo in its folder."""
 
     def __init__(self, folder: Folder, console: Console, *, seconds: float | None) -> None:
@@ -78,7 +78,7 @@ class Show:
         self._bootstrap = ""
         self._plans_until: datetime | None = None
         self._batch_seconds: list[float] = []
-        self._course = Course(_ALL, began_at=datetime.now(tz=timezone.utc))
+        self._timeline = Timeline(_ALL, began_at=datetime.now(tz=timezone.utc))
         self._view: View = (
             Screen(console, tables=folder.tables, log=folder.log) if console.is_terminal else Lines(console)
         )
@@ -119,8 +119,8 @@ class Show:
             config = load(self._folder.config)
             create_stream_topics(self._bootstrap, config)
             moves = cleanup.enter_context(closing(MovesReader(self._bootstrap, config.control.acks_topic)))
-            stage = cleanup.enter_context(ExitStack())
-            crews = [stage.enter_context(Crew(self._bootstrap, BESIDE))]
+            running = cleanup.enter_context(ExitStack())
+            started = [running.enter_context(Processes(self._bootstrap, BESIDE))]
         reports: SimpleQueue[Report] = SimpleQueue()
 
         def on_batch(report: Report) -> None:
@@ -129,26 +129,26 @@ class Show:
             reports.put(report)
 
         engine.run(config, on_batch=on_batch)
-        # Before anybody leaves the stage, so that the tables show them at work.
+        # The stream stops before the consumers do, so that the tables show them at work.
         cleanup.callback(engine.stop)
 
         def meanwhile() -> None:
             self._show_moves(moves)
             engine.check()
-            for crew in crews:
-                crew.check()
+            for processes in started:
+                processes.check()
             if broker.pid is None:
                 raise BrokerUnavailableError(
-                    f"the broker ended by itself; see {self._folder.broker}/server.log"
+                    f"the broker stopped unexpectedly; see {self._folder.broker}/server.log"
                 )
 
         with self._view.phase("running the first batch (about 20 s)"):
             report = _next(reports, asked, meanwhile, until_s=math.inf)
         if report is None:
             return
-        with self._view.phase("starting groups that follow, and their twins that do not"):
-            crews.append(stage.enter_context(Crew(self._bootstrap, TWINS)))
-            self._course = Course(_ALL, began_at=datetime.now(tz=timezone.utc))
+        with self._view.phase("starting groups that follow, and their control groups that do not"):
+            started.append(running.enter_context(Processes(self._bootstrap, PAIRED)))
+            self._timeline = Timeline(_ALL, began_at=datetime.now(tz=timezone.utc))
         until_s = time.monotonic() + (math.inf if self._seconds is None else self._seconds)
         with self._view.open():
             while report:
@@ -158,27 +158,27 @@ class Show:
     def _show_moves(self, reader: MovesReader) -> None:
         moves = reader.read()
         if moves:
-            self._course.moved(moves)
+            self._timeline.moved(moves)
             self._view.show_moves(moves)
 
     def _show(self, report: Report) -> None:
         snapshot = read_snapshot(self._tables, plans_after=self._plans_until)
         self._plans_until = max((plan.created_at for plan in snapshot.plans), default=self._plans_until)
-        self._course.saw(snapshot)
+        self._timeline.saw(snapshot)
         self._view.show(report, snapshot)
 
     def _sum_up(self) -> Summary:
         final = Snapshot(groups=(), plans=(), seen_at=None)
         if self._batch_seconds:
             final = read_snapshot(self._tables, plans_after=None)
-        self._course.saw(final)
-        courses = self._course.groups()
-        if courses:
-            plot.write(self._folder.plot, courses, TWINS)
+        self._timeline.saw(final)
+        timelines = self._timeline.groups()
+        if timelines:
+            plot.write(self._folder.plot, timelines, PAIRED)
         return summarise(
             self._batch_seconds,
             final,
-            courses,
+            timelines,
             folder=self._folder,
             control_topic=load(TEMPLATE).control.topic,
             bootstrap=self._bootstrap,

@@ -1,9 +1,9 @@
-"""The scene: topics whose traffic is uneven, and groups that cope with it in different ways.
+"""Scenarios: topics with uneven traffic, and groups that cope with it in different ways.
 
 billing          range. All members are equally fast, but one holds the hot partitions and is buried. Follows.
-billing-plain    the same in everything, but does not follow.
+billing-plain    its control group: equal in everything, but does not follow.
 shipping         roundrobin. One member is slow. Follows.
-shipping-plain   the same in everything, but does not follow.
+shipping-plain   its control group: equal in everything, but does not follow.
 search           cooperative-sticky, static members, even traffic: nothing to gain.
 fraud            KIP-848: the broker assigns, so no plan is made.
 export           takes its partitions with assign(), so it has no members; too slow for its topic.
@@ -39,7 +39,7 @@ class Topic:
     def rates(self, at_s: float) -> list[float]:
         """Records/s of each partition, `at_s` seconds after the start; they add up to `records_per_s`.
 
-        The hot spot moves on with every phase, so that yesterday's good assignment does not stay one.
+        The hot spot moves with every phase, so that an assignment does not stay good.
         """
         hottest = phase_at(at_s) * _HOT_SPOT_STEP
         ranks = [1 + (number - hottest) % self.partitions for number in range(self.partitions)]
@@ -67,20 +67,20 @@ class Group:
     subscribes: bool = True
     """Whether the consumers join the group, or take all partitions with assign()."""
     follows: bool = False
-    """Whether they take plans of the control topic over."""
-    plight: str = ""
-    """What is wrong with it, for the plot."""
+    """Whether they follow plans of the control topic."""
+    note: str = ""
+    """Why it falls behind, for the title of its plot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class Scenario:
     """What is produced, and who consumes it."""
 
     topics: tuple[Topic, ...]
     groups: tuple[Group, ...]
 
-    def twins(self) -> tuple[tuple[Group, Group], ...]:
-        """Each group that follows, with the one that differs from it in nothing else."""
+    def pairs(self) -> tuple[tuple[Group, Group], ...]:
+        """Each group that follows, with its control group, which differs in nothing else."""
         return tuple(
             (group, other)
             for group in self.groups
@@ -89,12 +89,12 @@ class Scene:
         )
 
     def to_json(self) -> str:
-        """The scene as text, for the processes that play it."""
+        """The scenario as text, for the processes that run it."""
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> "Scene":
-        """The scene that `to_json` has written."""
+    def from_json(cls, text: str) -> "Scenario":
+        """The scenario that `to_json` has written."""
         read = json.loads(text)
         groups = (
             {**group, "topics": tuple(group["topics"]), "speeds": tuple(group["speeds"])}
@@ -106,7 +106,7 @@ class Scene:
         )
 
 
-def _twins(following: Group) -> tuple[Group, Group]:
+def _with_control(following: Group) -> tuple[Group, Group]:
     return following, replace(following, group_id=f"{following.group_id}-plain", follows=False)
 
 
@@ -116,7 +116,7 @@ _BILLING = Group(
     speeds=(450, 450, 450, 450),
     properties={"partition.assignment.strategy": "range"},
     follows=True,
-    plight="equal members, one has the hot partitions",
+    note="equal members, one has the hot partitions",
 )
 _SHIPPING = Group(
     group_id="shipping",
@@ -124,10 +124,10 @@ _SHIPPING = Group(
     speeds=(450, 450, 450, 150),
     properties={"partition.assignment.strategy": "roundrobin"},
     follows=True,
-    plight="one member is slow",
+    note="one member is slow",
 )
 
-BESIDE = Scene(
+BESIDE = Scenario(
     topics=(
         Topic(name="clicks", partitions=8, records_per_s=600, skew=0.0),
         Topic(name="payments", partitions=6, records_per_s=300, skew=1.0),
@@ -149,13 +149,13 @@ BESIDE = Scene(
         Group(group_id="export", topics=("payments",), speeds=(240,), subscribes=False),
     ),
 )
-"""Plays from the beginning."""
+"""Runs from the beginning."""
 
-TWINS = Scene(
+PAIRED = Scenario(
     topics=(
         Topic(name="orders", partitions=60, records_per_s=600, skew=0.8, burst_s=40),
         Topic(name="parcels", partitions=60, records_per_s=600, skew=0.8, burst_s=40),
     ),
-    groups=(*_twins(_BILLING), *_twins(_SHIPPING)),
+    groups=(*_with_control(_BILLING), *_with_control(_SHIPPING)),
 )
 """Plays once the stream runs: with a burst to begin with, it is a race."""

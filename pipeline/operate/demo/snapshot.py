@@ -1,4 +1,4 @@
-"""What the tables say after a batch, as the views show it; read without Spark, as anyone else would."""
+"""Contents of the tables after a batch, as the views show them; read without Spark, as any reader would."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,17 +46,17 @@ _WORST_FIRST = ("EXPIRED", "STOP", "STALL", "REWIND", "WARN", "NOT_COMMITTED", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """What one member of a group has to do; partitions without a known owner are a share of their own."""
+    """Partitions of one member and their lag; partitions without a known owner are a share of their own."""
 
     client_id: str | None
-    """None where the owner is not known."""
+    """None where the owner is unknown."""
     partitions: int
     lag: int
     """Records, over the partitions whose lag is known."""
     unread: int
     """The same, and all of the partitions without a commit: the demo's groups begin where a log begins."""
     lag_seconds: float | None
-    """Of the partition that is furthest behind; None when that is not known of one that has lag."""
+    """Of the partition that is furthest behind; None when it is unknown for a partition with lag."""
     arrival_rate: float
     """Records/s."""
     drain_rate: float
@@ -73,7 +73,7 @@ class GroupView:
     group_type: str | None
     assignor: str | None
     shares: tuple[Share, ...]
-    """By client id; the share of nobody last."""
+    """By client id; the share without an owner comes last."""
 
     @property
     def lag(self) -> int:
@@ -87,7 +87,7 @@ class GroupView:
 
     @property
     def lag_seconds(self) -> float | None:
-        """Of the partition that is furthest behind; None when that is not known."""
+        """Of the partition that is furthest behind; None when unknown."""
         behind = [share.lag_seconds for share in self.shares if share.partitions]
         known = [one for one in behind if one is not None]
         return max(known) if known and len(known) == len(behind) else None
@@ -125,7 +125,7 @@ class Snapshot:
 
     @property
     def partitions(self) -> int:
-        """Counted once for each group that reads them."""
+        """Counted once per group that reads them."""
         return sum(share.partitions for group in self.groups for share in group.shares)
 
 
@@ -204,7 +204,7 @@ def _unread(row: Row) -> int:
 
 
 def _behind(rows: Sequence[Row]) -> float | None:
-    """Seconds. A lower bound, as everything has at first that was there before it was looked at, is not known."""
+    """Seconds. A lower bound, which every older backlog has at first, counts as unknown."""
     if any(row["lag_seconds"] is None or row["lag_seconds_is_lower_bound"] for row in rows):
         return None
     return max((row["lag_seconds"] for row in rows), default=0.0)

@@ -37,7 +37,7 @@ class Entry:
     record: dict[str, Any] | None
     """The plan; null when it was withdrawn or is damaged."""
     damaged: str | None
-    """Why the value is no plan; null when it is one or a withdrawal."""
+    """Why the value is not a plan; null when it is a plan or a withdrawal."""
 
     def as_json(self) -> dict[str, Any]:
         """The fields under their names."""
@@ -60,7 +60,7 @@ class Entry:
 
 
 def entry(message: Message) -> Entry:
-    """What `message` says; a value that is no control record makes a damaged entry, never an error."""
+    """The entry of `message`; a value that is not a control record makes a damaged entry, never an error."""
     value = message.value()
     record, damaged = (None, None) if value is None else _decoded(value)
     return Entry(

@@ -12,7 +12,7 @@ from pipeline.config.model import Config
 from pipeline.kafka.client import librdkafka_properties
 from pipeline.kafka.errors import explained, listened_to, trouble
 from pipeline.operate.cli.control.entry import Entry, entry
-from pipeline.operate.cli.place import StreamConfigOption, find_config
+from pipeline.operate.cli.locations import StreamConfigOption, find_config
 from pipeline.operate.cli.poll import messages
 from pipeline.operate.output import note, progress
 
@@ -22,7 +22,7 @@ control = typer.Typer(no_args_is_help=True, add_completion=False, help="Read the
 @control.command()
 def tail(
     follow: Annotated[
-        bool, typer.Option("--follow/--no-follow", help="Wait for more, or stop at the end.")
+        bool, typer.Option("--follow/--no-follow", help="Wait for more plans, or stop at the end.")
     ] = True,
     output: Annotated[
         Literal["text", "json"],
@@ -31,21 +31,26 @@ def tail(
     bootstrap: Annotated[
         str | None,
         typer.Option(
-            "--bootstrap", metavar="HOST:PORT", help="Instead of a configuration.", show_default=False
+            "--bootstrap",
+            metavar="HOST:PORT",
+            help="Brokers, instead of a configuration.",
+            show_default=False,
         ),
     ] = None,
     topic: Annotated[
         str | None,
-        typer.Option("--topic", help="Instead of control.topic of the configuration.", show_default=False),
+        typer.Option(
+            "--topic", help="Topic, instead of control.topic in the configuration.", show_default=False
+        ),
     ] = None,
     config: StreamConfigOption = None,
 ) -> None:
-    """Plans on the control topic from its beginning, then those that come, until Ctrl-C.
+    """Print the plans on the control topic from its beginning, then new ones, until Ctrl-C.
 
     Example: lagwise control tail --no-follow -o json
 
-    It reads committed records only, joins no group and commits nothing. Damaged records are shown as such.
-    Exit status: 0 it was read, 1 there is no such topic or no broker answers, 2 wrong usage.
+    Reads committed records only, joins no group and commits nothing. Damaged records are marked.
+    Exit status: 0 the topic was read, 1 there is no such topic or no broker answers, 2 wrong usage.
     """
     settings = _settings(bootstrap, config)
     properties = librdkafka_properties(settings, **{"group.id": "lagwise-control-tail"})
@@ -55,7 +60,7 @@ def tail(
         name = topic or settings.control.topic
         with progress("asking the brokers"), explained("the Kafka cluster cannot be used", reason):
             partitions = _assign(consumer, name, timeout_s=settings.source.request_timeout_s)
-        for message in messages(consumer, partitions=partitions, follow=follow):
+        for message in messages(consumer, topic=name, partitions=partitions, follow=follow):
             _print(entry(message), output=output)
     except KeyboardInterrupt:
         note("stopped")

@@ -1,4 +1,4 @@
-"""Standing orders of a group changed, one order at a time, and said in words."""
+"""Changes to the standing orders of a group, one order at a time, and the orders in words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -105,7 +105,7 @@ def _parse_ranges(text: str, ranges: str) -> tuple[int, ...]:
     except DecodeError as error:
         raise typer.BadParameter(f"{text!r}: {error.reason}; write TOPIC or TOPIC:0-3,7") from None
     if not all(spans):
-        raise typer.BadParameter(f"{text!r}: no partitions where some should be; write TOPIC or TOPIC:0-3,7")
+        raise typer.BadParameter(f"{text!r}: an entry of the list is empty; write TOPIC or TOPIC:0-3,7")
     return tuple(sorted(numbers))
 
 
@@ -121,7 +121,8 @@ def _without(topic: str, held: tuple[int, ...], pins: Pins) -> tuple[int, ...] |
     gone = pins[topic]
     if gone and not held:
         raise typer.BadParameter(
-            f"all of {plain(topic)} is pinned, whatever its partitions: unpin {plain(topic)}, then pin those that stay"
+            f"topic {plain(topic)} is pinned as a whole, so no single partition of it can be unpinned; "
+            f"unpin {plain(topic)}, then pin the partitions that must stay"
         )
     return tuple(number for number in held if number not in set(gone)) or None if gone else None
 

@@ -1,7 +1,7 @@
-"""What an operator tells the stream about a group: `pause`, `resume`, `trigger`, `pin`, `unpin`, and `orders`.
+"""Orders of an operator about a group: `pause`, `resume`, `trigger`, `pin`, `unpin`, and `orders`.
 
-There is no `--bootstrap`: an order holds for a group of a cluster by its name, so it must be given under the name
-that the stream's configuration has, or nobody reads it.
+There is no `--bootstrap`: an order holds for a group under the cluster's name, which must be the one in the stream's
+configuration, or nobody reads the order.
 """
 
 import getpass
@@ -20,10 +20,10 @@ from assignor.errors import EncodeError
 from assignor.protocol.commands import Orders
 from pipeline import clock
 from pipeline.config.load import load
+from pipeline.operate.cli.locations import StreamConfigOption, find_config
 from pipeline.operate.cli.orders import change as orders_change
 from pipeline.operate.cli.orders.change import Pins, as_text, parse_pins, pins_text, row
 from pipeline.operate.cli.orders.topic import Found, OrdersTopic, orders_topic
-from pipeline.operate.cli.place import StreamConfigOption, find_config
 from pipeline.operate.output import Column, FormatOption, Row, json_value, note, plain, progress, show
 
 GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", show_default=False)]
@@ -67,11 +67,11 @@ _COLUMNS = (
 
 
 def orders(*, output: FormatOption = "table", config: StreamConfigOption = None) -> None:
-    """Standing orders of all groups: what is paused or pinned, when it was triggered, and by whom.
+    """Standing orders of all groups: what is paused, pinned or triggered, since when and by whom.
 
     Example: lagwise orders -o json
 
-    They are read from the commands topic of the brokers; no tables are needed.
+    Reads the commands topic of the brokers and needs no tables.
     Exit status: 0 rows were printed, 1 there are none or no broker answers, 2 wrong usage.
     """
     with progress("reading the orders"), orders_topic(load(find_config(config))) as topic:
@@ -80,14 +80,14 @@ def orders(*, output: FormatOption = "table", config: StreamConfigOption = None)
     rows = [row(found.orders[place]) for place in sorted(found.orders)]
     show(pa.Table.from_pylist(rows, schema=_SCHEMA), _COLUMNS, output=output)
     if not rows:
-        note(f"nobody has given an order on topic {topic.topic}")
+        note(f"there are no orders on topic {topic.topic}")
         raise typer.Exit(1)
 
 
 def pause(
     group: GroupArgument,
     *,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="For whoever comes next.")] = "",
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the next operator.")] = "",
     output: OutputOption = "text",
     config: StreamConfigOption = None,
 ) -> None:
@@ -95,14 +95,14 @@ def pause(
 
     Example: lagwise pause billing --reason 'INC-4711, ann looks at it'
 
-    The stream goes on measuring the group. A plan that is published already is withdrawn; members stay where they
-    are by then. Pins stay. Safe to repeat: the newest reason counts.
-    Exit status: 0 the order is written, 1 it is not, 2 wrong usage.
+    The stream goes on measuring the group. It withdraws a plan that is published already; members keep the partitions
+    that they have by then. Pins stay. Safe to repeat: the newest reason counts.
+    Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
     _give(
         group,
         lambda held: orders_change.pause(held, reason=reason),
-        then="with that a plan that is out is withdrawn, and no other is published for the group",
+        then="it then withdraws the group's published plan, if there is one, and publishes no other",
         config=config,
         output=output,
     )
@@ -114,12 +114,12 @@ def resume(group: GroupArgument, *, output: OutputOption = "text", config: Strea
     Example: lagwise resume billing
 
     Pins stay. Safe to repeat.
-    Exit status: 0 the order is written, 1 it is not, 2 wrong usage.
+    Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
     _give(
         group,
         orders_change.resume,
-        then="from then on plans are published for the group again",
+        then="it then publishes plans for the group again",
         config=config,
         output=output,
     )
@@ -128,24 +128,24 @@ def resume(group: GroupArgument, *, output: OutputOption = "text", config: Strea
 def trigger(
     group: GroupArgument, *, output: OutputOption = "text", config: StreamConfigOption = None
 ) -> None:
-    """Let the next plan of a group pass the guards that keep plans rare.
+    """Evaluate a group at once and let its next plan skip the guards.
 
     Example: lagwise trigger billing
 
-    A plan that is better is then published at once, without waiting for confirmations or a cooldown. If there
-    is none within ten minutes, the trigger is forgotten. A paused group stays paused, pinned partitions stay
+    A better plan is published without waiting for confirmations or a cooldown. If none is found within ten minutes,
+    the trigger expires. A paused group stays paused, pinned partitions stay
     where they are, and a dry run stays one.
-    Exit status: 0 the order is written, 1 it is not, 2 wrong usage.
+    Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
     written = _give(
         group,
         lambda held: orders_change.trigger(held, now_ms=clock.now_ms()),
-        then="with that the group is evaluated at once, and no guard holds its plan back",
+        then="it then evaluates the group at once, and no guard holds its plan back",
         config=config,
         output=output,
     )
     if written.paused:
-        note(f"{plain(group)} is paused: nothing is published before `lagwise resume`")
+        note(f"{plain(group)} is paused: no plan is published before `lagwise resume {plain(group)}`")
 
 
 def pin(
@@ -162,14 +162,14 @@ def pin(
 
     Example: lagwise pin billing invoices:0-3,7 payments
 
-    A topic without numbers is pinned with all partitions that it has or gets. What is pinned already stays so.
-    Exit status: 0 the order is written, 1 it is not, 2 wrong usage.
+    A topic without numbers is pinned as a whole, with partitions that are added later. Earlier pins stay.
+    Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
     pins = parse_pins(partitions)
     _give(
         group,
         lambda held: orders_change.pin(held, pins),
-        then="plans made from then on leave pinned partitions where they are",
+        then="plans made after that leave pinned partitions where they are",
         config=config,
         output=output,
         pins=pins,
@@ -180,24 +180,26 @@ def unpin(
     group: GroupArgument,
     partitions: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TOPIC[:0-3,7]", help="None: all that is pinned.", show_default=False),
+        typer.Argument(
+            metavar="TOPIC[:0-3,7]", help="Default: everything that is pinned.", show_default=False
+        ),
     ] = None,
     *,
     output: OutputOption = "text",
     config: StreamConfigOption = None,
 ) -> None:
-    """Let plans move pinned partitions of a group again; without TOPIC all of them.
+    """Let plans move pinned partitions of a group again; without TOPIC, all of them.
 
     Example: lagwise unpin billing invoices:7 payments
 
-    Safe to repeat: what is not pinned is no error.
-    Exit status: 0 the order is written, 1 it is not, 2 wrong usage.
+    Safe to repeat: partitions that are not pinned are ignored.
+    Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
     pins = parse_pins(partitions or ())
     _give(
         group,
         lambda held: orders_change.unpin(held, pins),
-        then="plans made from then on may move what is not pinned",
+        then="plans made after that may move every partition that is not pinned",
         config=config,
         output=output,
     )
@@ -212,7 +214,7 @@ def _give(
     output: Literal["text", "json"],
     pins: Pins | None = None,
 ) -> Orders:
-    """Write the changed orders, say what holds and from when on, and return it."""
+    """Write the changed orders, print what holds and from when on, and return the orders."""
     settings = load(find_config(config))
     with progress("asking the brokers"), orders_topic(settings) as topic:
         try:
@@ -236,23 +238,31 @@ def _give(
 
 
 def _doubts(topic: OrdersTopic, group: str, pins: Pins) -> list[str]:
-    """What may be a typing error; the order holds all the same, for groups and topics may come later."""
+    """Names that may be typing errors; the order holds all the same, for groups and topics may be created later."""
     doubts = []
     if not topic.knows_group(group):
-        doubts.append(f"the cluster knows no group {plain(group)} now; the order waits for it")
+        doubts.append(
+            f"the cluster has no group {plain(group)} now; check the name, or the order waits for the group"
+        )
     for name in sorted(pins):
         count = topic.partitions_of(name)
         if count is None:
-            doubts.append(f"the cluster shows no topic {plain(name)} now; the pin waits for it")
+            doubts.append(
+                f"the cluster shows no topic {plain(name)} now; check the name, or the pin waits for the topic"
+            )
         elif pins[name] and pins[name][-1] >= count:
-            doubts.append(f"topic {plain(name)} has partitions 0 to {count - 1} now; the pin waits for more")
+            doubts.append(
+                f"topic {plain(name)} has only {count} partition(s) now; check the numbers, or the pin waits for "
+                "the others"
+            )
     return doubts
 
 
 def _tell_skipped(found: Found, topic: OrdersTopic) -> None:
     if found.skipped:
         note(
-            f"skipped on topic {topic.topic}: {len(found.skipped)} that are no orders, the last {found.skipped[-1]}"
+            f"skipped {len(found.skipped)} record(s) on topic {topic.topic} that are not orders, "
+            f"the last at {found.skipped[-1]}; find out who writes there"
         )
 
 

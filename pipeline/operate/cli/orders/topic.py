@@ -2,7 +2,7 @@
 
 A record replaces all that was ordered for its group, so two operators who change the same group at once could
 undo one another. Therefore a change is one transaction under an id that all share: beginning one makes the
-broker refuse any that began before and is not committed, and it begins before the topic is read.
+broker refuse every uncommitted one that began before, and it begins before the topic is read.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -41,12 +41,12 @@ _TRANSACTION_MS = "10000"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What stands in the topic."""
+    """Content of the topic."""
 
     orders: Mapping[tuple[str, str], Orders]
     """Newest orders by cluster and group; a group whose orders were deleted is not there."""
     skipped: tuple[str, ...]
-    """Records that are no orders, each as place and reason."""
+    """Records that are not orders, each as partition@offset and reason."""
 
 
 class OrdersTopic:
@@ -74,7 +74,7 @@ class OrdersTopic:
             self.close()
             raise
         self.cluster = config.cluster.name or cluster_id
-        """Name of the cluster as the stream says it."""
+        """Name of the cluster as in the stream's configuration."""
 
     def close(self) -> None:
         """Leave the broker."""
@@ -91,7 +91,11 @@ class OrdersTopic:
             [TopicPartition(self.topic, number, OFFSET_BEGINNING) for number in self._partitions]
         )
         found = messages(
-            self._consumer, partitions=len(self._partitions), follow=False, silence_s=self._timeout_s
+            self._consumer,
+            topic=self.topic,
+            partitions=len(self._partitions),
+            follow=False,
+            silence_s=self._timeout_s,
         )
         return collect(found)
 
@@ -112,12 +116,12 @@ class OrdersTopic:
                 "message.timeout.ms": _TRANSACTION_MS,
             }
         )
-        with _broker_answers("the order could not be given"):
+        with _broker_answers("the order was not written"):
             producer.init_transactions(self._timeout_s)
         found = self.read()
         orders = change(found.orders.get((self.cluster, group)) or Orders(cluster=self.cluster, group=group))
         key, value = commands.encode_key(orders), commands.encode(orders)
-        with _broker_answers("the order may not have been written (`lagwise orders` tells)"):
+        with _broker_answers("the order may not have been written (check with `lagwise orders`)"):
             producer.begin_transaction()
             producer.produce(self.topic, key=key, value=value, partition=_PARTITION)
             producer.commit_transaction(self._timeout_s)
@@ -148,7 +152,7 @@ class OrdersTopic:
         found = listed.topics[self.topic]
         if found.error is not None and found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise BrokerUnavailableError(
-                f"there is no topic {self.topic} yet: start the stream first (lagwise run), which makes it and reads it"
+                f"topic {self.topic} does not exist yet; start the stream (`lagwise run`), which creates and reads it"
             )
         if found.error is not None:
             raise trouble(f"topic {self.topic} cannot be used", found.error)
@@ -194,6 +198,6 @@ def _broker_answers(otherwise: str) -> Iterator[None]:
         error = failure.args[0]
         if error.code() in _FENCED:
             raise BrokerUnavailableError(
-                "somebody else gave an order at the same moment, and this one was not written: give it again"
+                "another operator gave an order at the same moment, and yours was not written; give it again"
             ) from failure
         raise trouble(otherwise, error) from failure

@@ -1,5 +1,5 @@
 """Subcommands that read the tables: `lag`, `groups`, `recommendations`, `history`, `quarantine`.
 
-Imports `tables.reading` and no Spark. Start with `lag`; `old_offsets` marks log ends that no broker has told for a
-while.
+Imports `tables.reading` and no Spark. Start with `lag`; `old_offsets` marks log ends that no broker has reported for
+a while.
 """

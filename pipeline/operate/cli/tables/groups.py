@@ -1,4 +1,4 @@
-"""`lagwise groups`: groups and their members, as the offsets topic tells them."""
+"""`lagwise groups`: groups and their members, as read from the offsets topic."""
 
 from typing import Annotated, Any
 
@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import typer
 
 from pipeline.errors import MissingTableError
-from pipeline.operate.cli.place import ConfigOption, TablesOption, find
+from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption
 from pipeline.operate.output import (
     NONE,
@@ -78,7 +78,9 @@ _MEMBERS = (
 def groups(
     *,
     group: GroupsOption = None,
-    members: Annotated[bool, typer.Option("--members", "-m", help="One row per member instead.")] = False,
+    members: Annotated[
+        bool, typer.Option("--members", "-m", help="One row per member, instead of per group.")
+    ] = False,
     wide: WideOption = False,
     output: FormatOption = "table",
     tables: TablesOption = None,
@@ -89,7 +91,7 @@ def groups(
     Example: lagwise groups --members --group billing
 
     A group of type - has commits and no record of its own: its consumers use assign(), or an admin has committed for
-    it. Who they are is not known; kafka-consumer-groups shows such a group as Empty.
+    it. Its members cannot be seen; kafka-consumer-groups shows such a group as Empty.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     stored, wanted = find(tables, config).tables, matches("group_id", group or ())

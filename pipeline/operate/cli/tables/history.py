@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-from pipeline.operate.cli.place import ConfigOption, TablesOption, find
+from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import MEASURES, PARTITION, GroupsOption, TopicsOption
 from pipeline.operate.cli.tables.old_offsets import limit_of, with_is_old
 from pipeline.operate.cli.times import parse_time
@@ -33,13 +33,13 @@ def history(
         int | None, typer.Option("--partition", "-p", min=0, help="Only this partition.", show_default=False)
     ] = None,
     since: Annotated[
-        str, typer.Option(metavar="TIME", help="From then on: 15m, 1h or 7d ago, or a date or time.")
+        str, typer.Option(metavar="TIME", help="Start: 15m, 1h or 7d ago, or a date or time.")
     ] = "1h",
     at: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Instead of a span: each partition's newest row in the day up to then.",
+            help="One moment instead: each partition's newest row of the 24 hours before it.",
             show_default=False,
         ),
     ] = None,
@@ -52,15 +52,15 @@ def history(
 
     Example: lagwise history --group billing --at 2026-01-31T12:00:00Z
 
-    The marks are those of `lagwise lag`.
+    The marks *, ~ and > mean the same as in `lagwise lag`.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     now = datetime.now(tz=timezone.utc)
     end = parse_time(at, now=now) if at else now
     start = end - _LOOK_BACK if at else parse_time(since, now=now)
-    place = find(tables, config)
+    source = find(tables, config)
     with progress("reading lag_history"):
-        rows = place.tables.read(
+        rows = source.tables.read(
             "lag_history",
             columns=names(_COLUMNS),
             where=all_of(
@@ -70,7 +70,7 @@ def history(
                 None if partition is None else pc.field("partition") == partition,
             ),
         )
-    rows = with_is_old(rows, limit_of(place.config)).sort_by(
+    rows = with_is_old(rows, limit_of(source.config)).sort_by(
         [(name, "ascending") for name in (_UPDATED, *_KEY)]
     )
     rows = _newest(rows) if at else rows

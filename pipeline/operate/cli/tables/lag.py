@@ -1,4 +1,4 @@
-"""`lagwise lag`: the columns of kafka-consumer-groups, and what it cannot say."""
+"""`lagwise lag`: the columns of kafka-consumer-groups, and more."""
 
 from datetime import datetime, timedelta, timezone
 from typing import Annotated, Literal
@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import typer
 
 from pipeline.errors import StoreError
-from pipeline.operate.cli.place import ConfigOption, Place, TablesOption, find
+from pipeline.operate.cli.locations import ConfigOption, TablesOption, TableSource, find
 from pipeline.operate.cli.tables.lag_totals import TotalBy, totals
 from pipeline.operate.cli.tables.old_offsets import lag_cell, limit_of, log_end_cell, warning, with_is_old
 from pipeline.operate.output import Column, FormatOption, Row, WideOption, names, note, plain, progress, show
@@ -88,7 +88,7 @@ def lag(
         typer.Option(
             "--sort",
             "-s",
-            help="Order, numbers largest first and unknown last; group, or lag with --top.",
+            help="Sort key; largest numbers first, unknown ones last. Default: group, or lag with --top.",
             show_default=False,
         ),
     ] = None,
@@ -96,7 +96,8 @@ def lag(
         int | None, typer.Option("--top", "-n", min=1, help="Only the first N.", show_default=False)
     ] = None,
     total: Annotated[
-        TotalBy | None, typer.Option("--total", help="Sums instead of partitions.", show_default=False)
+        TotalBy | None,
+        typer.Option("--total", help="Sums, instead of one row per partition.", show_default=False),
     ] = None,
     wide: WideOption = False,
     output: FormatOption = "table",
@@ -107,20 +108,20 @@ def lag(
 
     Example: lagwise lag --group 'billing-*' --top 20
 
-    A status with * is provisional. LAG with ~ follows from an old log end: no broker has told it anew.
-    LAG-SECONDS with > is a lower bound. - is unknown or none.
+    A status with * is provisional. LAG with ~ rests on an old log end offset, which no broker has reported since.
+    LAG-SECONDS with > is a lower bound. - means unknown or none.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
-    place = find(tables, config)
+    source = find(tables, config)
     with progress("reading partition_lag"):
-        rows = place.tables.read(
+        rows = source.tables.read(
             "partition_lag",
             columns=names(_COLUMNS),
             where=all_of(matches("group_id", group or ()), matches("topic", topic or ())),
         )
-    limit = limit_of(place.config)
+    limit = limit_of(source.config)
     rows = with_is_old(rows, limit)
-    _warn(place, rows, limit)
+    _warn(source, rows, limit)
     shown, columns = totals(rows, by=total) if total else (rows, _COLUMNS)
     key: SortKey = sort or ("lag" if top else "group")
     show(ordered(shown, key=key).slice(0, top), columns, output=output, wide=wide)
@@ -137,24 +138,24 @@ def ordered(rows: pa.Table, *, key: SortKey) -> pa.Table:
     return rows.sort_by([*keys, *((name, "ascending") for name in rest)])
 
 
-def _warn(place: Place, rows: pa.Table, limit: timedelta) -> None:
+def _warn(source: TableSource, rows: pa.Table, limit: timedelta) -> None:
     now = datetime.now(tz=timezone.utc)
-    age = now - place.tables.written_at("partition_lag")
-    if age > timedelta(seconds=_BATCHES_UNTIL_OLD * place.config.trigger.interval_s):
-        note(_stream_words(place.tables.root, age.total_seconds(), now))
+    age = now - source.tables.written_at("partition_lag")
+    if age > timedelta(seconds=_BATCHES_UNTIL_OLD * source.config.trigger.interval_s):
+        note(_stream_words(source.tables.root, age.total_seconds(), now))
     provisional = pc.sum(rows["provisional"]).as_py() or 0
     if provisional:
         note(
-            f"* {provisional} of {rows.num_rows} rows are provisional: since the stream started, the offsets "
-            "topic has not been read to its end"
+            f"* {provisional} of {rows.num_rows} rows are provisional: the stream has not read the offsets "
+            "topic to its end since it started"
         )
-    old = warning(rows, limit, place.tables)
+    old = warning(rows, limit, source.tables)
     if old:
         note(old)
 
 
 def _stream_words(root: str, age_s: float, now: datetime) -> str:
-    """Why the newest rows are so old, as far as the driver's sign of life tells."""
+    """Why the newest rows are old, as far as the driver's heartbeat shows."""
     try:
         beat = heartbeat.read(root)
     except StoreError:

@@ -1,4 +1,4 @@
-"""Log end offsets that no broker has told for a while: which rows have one, and what to say about them.
+"""Old log end offsets, which no broker has reported for a while: which rows have one, and the warning about them.
 
 While a broker does not answer, the last log end stays in the table with its time. The lag that follows from it is
 at best a lower bound of the true one, so it must not look like a fresh one.
@@ -56,9 +56,9 @@ def warning(rows: pa.Table, limit: timedelta, tables: Tables) -> str | None:
     since: datetime = pc.min(old["log_observed_at"]).as_py()
     error = _error(old, tables)
     return (
-        f"{_MARK} {old.num_rows} of {rows.num_rows} rows: no broker told the log end offset for more than "
-        f"{limit.total_seconds():.0f} s, for the oldest since {plain(since)}{f' ({error})' if error else ''}; "
-        "the lag may have grown meanwhile"
+        f"{_MARK} {old.num_rows} of {rows.num_rows} rows: no broker has reported the log end offset for more than "
+        f"{limit.total_seconds():.0f} s, for the oldest row since {plain(since)}{f' ({error})' if error else ''}; "
+        "the lag may have grown since"
     )
 
 

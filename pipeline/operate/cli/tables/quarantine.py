@@ -5,7 +5,7 @@ from typing import Annotated
 import pyarrow.compute as pc
 import typer
 
-from pipeline.operate.cli.place import ConfigOption, TablesOption, find
+from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.output import Column, FormatOption, Row, WideOption, names, note, plain, progress, show
 from pipeline.tables.reading import matches
 
@@ -73,5 +73,5 @@ def quarantine(
     newest = rows.take(pc.sort_indices(rows, sort_keys=_NEWEST_FIRST)[:last])
     show(newest, _COLUMNS, output=output, wide=wide)
     if not newest.num_rows:
-        note("quarantine holds nothing that matches")
+        note("no quarantined record matches")
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""`lagwise recommendations`: what was decided for each group, and why."""
+"""`lagwise recommendations`: decisions about each group, and their reasons."""
 
 from enum import Enum
 from typing import Annotated
@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-from pipeline.operate.cli.place import ConfigOption, TablesOption, find
+from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption
 from pipeline.operate.output import (
     Column,
@@ -78,20 +78,20 @@ def recommendations(
     ] = None,
     last: Annotated[int, typer.Option("--last", "-n", min=1, help="The newest N.")] = 20,
     detail: Annotated[
-        bool, typer.Option("--detail", help="Moves and assignment in words, instead of one line each.")
+        bool, typer.Option("--detail", help="Moves and assignment in full, instead of one line per decision.")
     ] = False,
     wide: WideOption = False,
     output: FormatOption = "table",
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """What was decided for each group and why, newest first.
+    """Decisions about each group with their reasons, newest first.
 
     Example: lagwise recommendations --group billing --decision publish --last 1 --detail
 
-    PLAN-SO-FAR is the epoch of the plan published before the row, and what has become of it by then: open, applied,
-    partly, refused, superseded or expired; --detail says why, and how long the group took to drain.
-    json and csv hold moves, assignment and the plan in any case.
+    PLAN-SO-FAR is the epoch of the plan published before the row, and its outcome by then: open, applied, partly,
+    refused, superseded or expired; --detail adds the cause, and how long the group took to drain.
+    json and csv always have moves, assignment and plan.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     with progress("reading recommendations"):
@@ -121,20 +121,20 @@ def _show(rows: pa.Table, *, output: Format, wide: bool) -> None:
 
 
 def _story(row: Row) -> list[str]:
-    """One recommendation as a paragraph: figures, then who gives what to whom, then who holds what."""
+    """One recommendation as a paragraph: figures, then the moves, then the assignment."""
     group, epoch, created_at = (plain(row[name]) for name in ("group_id", "epoch", "created_at"))
     before, after, bound = (_seconds(row[f"drain_s_{name}"]) for name in ("before", "after", "bound"))
     lines = [
         f"{group}  {row['decision']}  epoch {epoch}  {created_at}",
         f"  {plain(row['strategy'])}: {plain(row['reason'])}",
-        f"  drained as assigned: {before}, under the target: {after}, at best: {bound}",
+        f"  time to drain: {before} as assigned, {after} under the plan, {bound} at best",
     ]
     if row["plan"] is not None:
         lines.append(f"  {_plan_story(row['plan'])}")
     for move in row["moves"] or ():
-        giver, taker = plain(move["from"]), plain(move["to"])
-        place = f"{plain(move['topic'])}-{move['partition']}"
-        lines.append(f"  move {place}: {giver} -> {taker} (lag {plain(move['lag'])})")
+        partition = f"{plain(move['topic'])}-{move['partition']}"
+        lag = plain(move["lag"])
+        lines.append(f"  move {partition}: {plain(move['from'])} -> {plain(move['to'])} (lag {lag})")
     for member, topics in sorted((row["assignment"] or {}).items()):
         held = "; ".join(f"{plain(topic)} {topics[topic]}" for topic in sorted(topics))
         lines.append(f"  {plain(member)}: {held or 'nothing'}")

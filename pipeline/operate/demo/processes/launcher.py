@@ -1,4 +1,4 @@
-"""A scene's topics, and the processes that write to and read from them."""
+"""The topics of a scenario, and the processes that produce and consume."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from pipeline.errors import BrokerUnavailableError, PipelineError
 from pipeline.kafka import cluster
 from pipeline.kafka.errors import explained
 from pipeline.operate.demo.processes import traffic
-from pipeline.operate.demo.scenario import Scene
+from pipeline.operate.demo.scenario import Scenario
 
 _TIMEOUT_S = 30.0
 _AGAIN_AFTER_S = 0.5
@@ -47,31 +47,31 @@ def create_stream_topics(bootstrap: str, config: Config) -> None:
 
 
 @final
-class Crew:
+class Processes:
     """The producer and the groups, a process each; a context manager. Their output is this process's."""
 
-    def __init__(self, bootstrap: str, scene: Scene) -> None:
-        """Create the topics of the scene with their first burst, and start all of them.
+    def __init__(self, bootstrap: str, scenario: Scenario) -> None:
+        """Create the topics of the scenario with their first burst, and start all processes.
 
         Where a group follows, the stream's topics must be there.
 
         Raises:
             BrokerUnavailableError: The broker did not make the topics.
         """
-        _create_topics(bootstrap, scene)
+        _create_topics(bootstrap, scenario)
         # At once, or the stream sees topics that are empty and then a rate of arrival that never was.
-        traffic.burst(bootstrap, scene)
+        traffic.burst(bootstrap, scenario)
         self._processes = {
-            "the producer": _start("traffic", bootstrap, scene),
+            "the producer": _start("traffic", bootstrap, scenario),
             **{
                 f"the consumers of {group.group_id}": _start(
-                    "members", bootstrap, replace(scene, groups=(group,))
+                    "members", bootstrap, replace(scenario, groups=(group,))
                 )
-                for group in scene.groups
+                for group in scenario.groups
             },
         }
 
-    def __enter__(self) -> "Crew":
+    def __enter__(self) -> "Processes":
         return self
 
     def __exit__(
@@ -80,17 +80,19 @@ class Crew:
         self.close()
 
     def check(self) -> None:
-        """Raise if somebody has gone home early.
+        """Raise if a process has ended.
 
         Raises:
             PipelineError: A process ended by itself.
         """
         for name, process in self._processes.items():
             if process.poll() is not None:
-                raise PipelineError(f"{name} ended with status {process.returncode}")
+                raise PipelineError(
+                    f"{name} ended with status {process.returncode}, and the demo cannot go on; see its log"
+                )
 
     def close(self) -> None:
-        """End all of them: first all are told, then each is waited for, and killed if it takes too long."""
+        """End all of them: ask all, then wait for each, and kill those that take too long."""
         for process in self._processes.values():
             if process.stdin:
                 process.stdin.close()
@@ -102,9 +104,9 @@ class Crew:
             process.wait()
 
 
-def _create_topics(bootstrap: str, scene: Scene) -> None:
+def _create_topics(bootstrap: str, scenario: Scenario) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    wanted = [NewTopic(topic.name, topic.partitions, 1, config=_TOPIC_CONFIG) for topic in scene.topics]
+    wanted = [NewTopic(topic.name, topic.partitions, 1, config=_TOPIC_CONFIG) for topic in scenario.topics]
     try:
         for future in admin.create_topics(wanted, operation_timeout=_TIMEOUT_S).values():
             future.result(_TIMEOUT_S)
@@ -112,9 +114,9 @@ def _create_topics(bootstrap: str, scene: Scene) -> None:
         raise BrokerUnavailableError(f"the demo's topics could not be created: {error}") from error
 
 
-def _start(module: str, bootstrap: str, scene: Scene) -> "subprocess.Popen[bytes]":
+def _start(module: str, bootstrap: str, scenario: Scenario) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [sys.executable, "-m", f"pipeline.operate.demo.processes.{module}", bootstrap, scene.to_json()],
+        [sys.executable, "-m", f"pipeline.operate.demo.processes.{module}", bootstrap, scenario.to_json()],
         stdin=subprocess.PIPE,
         # Ctrl-C goes to the whole foreground group; the consumers leave when the demo says so.
         start_new_session=True,

@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from assignor.clients.confluent import Follower, NotOwnedError
 from pipeline.operate.demo.processes.child import stop_with_parent
-from pipeline.operate.demo.scenario import CLUSTER, Group, Scene
+from pipeline.operate.demo.scenario import CLUSTER, Group, Scenario
 
 _ROUND_S = 0.2
 _COMMIT_EVERY_S = 1.0
@@ -80,9 +80,9 @@ class Pace:
         return int(due)
 
 
-def main(bootstrap: str, scene: str) -> None:
-    """Run all members of the scene's only group."""
-    played = Scene.from_json(scene)
+def main(bootstrap: str, scenario: str) -> None:
+    """Run all members of the scenario's only group."""
+    played = Scenario.from_json(scenario)
     (group,) = played.groups
     stop = stop_with_parent()
     with ThreadPoolExecutor(len(group.speeds)) as pool:
@@ -93,9 +93,9 @@ def main(bootstrap: str, scene: str) -> None:
         member.result()
 
 
-def _consume(bootstrap: str, scene: Scene, number: int, stop: Event) -> None:
-    (group,) = scene.groups
-    member = _member(bootstrap, scene, group, number)
+def _consume(bootstrap: str, scenario: Scenario, number: int, stop: Event) -> None:
+    (group,) = scenario.groups
+    member = _member(bootstrap, scenario, group, number)
     pace = Pace(group.speeds[number])
     try:
         while not stop.wait(_ROUND_S):
@@ -104,7 +104,7 @@ def _consume(bootstrap: str, scene: Scene, number: int, stop: Event) -> None:
         member.close()
 
 
-def _member(bootstrap: str, scene: Scene, group: Group, number: int) -> Member:
+def _member(bootstrap: str, scenario: Scenario, group: Group, number: int) -> Member:
     config = properties(bootstrap, group, number)
     if group.follows:
         return Following(config, group.topics)
@@ -112,7 +112,7 @@ def _member(bootstrap: str, scene: Scene, group: Group, number: int) -> Member:
     if group.subscribes:
         consumer.subscribe(list(group.topics))
     else:
-        taken = [topic for topic in scene.topics if topic.name in group.topics]
+        taken = [topic for topic in scenario.topics if topic.name in group.topics]
         consumer.assign([TopicPartition(topic.name, p) for topic in taken for p in range(topic.partitions)])
     return consumer
 

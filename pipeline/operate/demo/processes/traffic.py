@@ -7,24 +7,24 @@ from threading import Event
 from confluent_kafka import Producer
 
 from pipeline.operate.demo.processes.child import stop_with_parent
-from pipeline.operate.demo.scenario import Scene, Topic, phase_at
+from pipeline.operate.demo.scenario import Scenario, Topic, phase_at
 
 _ROUND_S = 0.1
 _FLUSHED_WITHIN_S = 10.0
 
 
-def main(bootstrap: str, scene: str) -> None:
-    """Produce at the rates of the scene, from after its first burst."""
+def main(bootstrap: str, scenario: str) -> None:
+    """Produce at the rates of the scenario, from after its first burst."""
     stop = stop_with_parent()
     producer = _producer(bootstrap)
-    _produce(producer, Scene.from_json(scene).topics, stop)
+    _produce(producer, Scenario.from_json(scenario).topics, stop)
     producer.flush(1)
 
 
-def burst(bootstrap: str, scene: Scene) -> None:
+def burst(bootstrap: str, scenario: Scenario) -> None:
     """What the first phase of each topic begins with."""
     producer = _producer(bootstrap)
-    for topic in scene.topics:
+    for topic in scenario.topics:
         send_due(producer, topic, [0.0] * topic.partitions, at_s=0.0, for_s=topic.burst_s)
         # The client takes 100,000 records at most.
         producer.flush(_FLUSHED_WITHIN_S)

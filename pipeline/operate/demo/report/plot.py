@@ -1,4 +1,4 @@
-"""The demo's plot: the lag of groups that follow beside that of their twins, as one HTML file that needs no network.
+"""The demo's plot: lag of groups that follow and of their control groups, as one HTML file that needs no network.
 
 The picture is an SVG within the page, some 40 kB: ADR 0007 says why.
 """
@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from pipeline.operate.demo.report.results import HEADINGS, cells, result_of
-from pipeline.operate.demo.report.timeline import DRAINED_WITHIN_S, GroupCourse
-from pipeline.operate.demo.scenario import Scene
+from pipeline.operate.demo.report.timeline import DRAINED_WITHIN_S, GroupTimeline
+from pipeline.operate.demo.scenario import Scenario
 
 _FOLLOWS, _PLAIN = "#1668b8", "#c2571a"
 _WIDTH_IN, _PANEL_IN = 9.0, 3.1
@@ -52,47 +52,47 @@ Lag is in records, as the stream wrote it into <code>partition_lag</code> with e
 """
 
 
-def write(path: Path, courses: Sequence[GroupCourse], scene: Scene) -> None:
-    """Write the page; groups of `scene` that were not seen are left out."""
-    by_id = {course.group_id: course for course in courses}
+def write(path: Path, timelines: Sequence[GroupTimeline], scenario: Scenario) -> None:
+    """Write the page; groups of `scenario` that were not seen are left out."""
+    by_id = {timeline.group_id: timeline for timeline in timelines}
     pairs = [
-        (group.plight, by_id[group.group_id], by_id[other.group_id])
-        for group, other in scene.twins()
+        (group.note, by_id[group.group_id], by_id[other.group_id])
+        for group, other in scenario.pairs()
         if {group.group_id, other.group_id} <= by_id.keys()
     ]
     page = _PAGE.format(
         picture=_picture(pairs) if pairs else "",
         headings="".join(f"<th>{escape(heading.capitalize())}</th>" for heading in HEADINGS),
-        rows="\n".join(_row(course) for course in courses),
+        rows="\n".join(_row(timeline) for timeline in timelines),
         drained=DRAINED_WITHIN_S,
     )
     path.write_text(page, encoding="utf-8")
 
 
-def _row(course: GroupCourse) -> str:
-    return f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells(result_of(course)))}</tr>"
+def _row(timeline: GroupTimeline) -> str:
+    return f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells(result_of(timeline)))}</tr>"
 
 
-def _picture(pairs: Sequence[tuple[str, GroupCourse, GroupCourse]]) -> str:
-    """An `svg` element, the same for the same courses."""
+def _picture(pairs: Sequence[tuple[str, GroupTimeline, GroupTimeline]]) -> str:
+    """An `svg` element, the same for the same timelines."""
     with mpl.rc_context({"svg.hashsalt": "lagwise", "svg.fonttype": "none", "font.family": "sans-serif"}):
         figure = Figure(figsize=(_WIDTH_IN, _PANEL_IN * len(pairs)), layout="constrained")
         panels = figure.subplots(len(pairs), 1, squeeze=False, sharex=True)[:, 0]
-        for axes, (plight, following, plain) in zip(panels, pairs, strict=True):
-            _panel(axes, plight, following, plain)
+        for axes, (note, following, plain) in zip(panels, pairs, strict=True):
+            _panel(axes, note, following, plain)
         panels[-1].set_xlabel("seconds since the consumers started")
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()[text.getvalue().index("<svg") :]
 
 
-def _panel(axes: Axes, plight: str, following: GroupCourse, plain: GroupCourse) -> None:
-    for course, colour in ((plain, _PLAIN), (following, _FOLLOWS)):
-        label = f"{course.group_id} ({'follows' if course.follows else 'does not follow'})"
-        times, lags = [point.at_s for point in course.points], [point.lag for point in course.points]
+def _panel(axes: Axes, note: str, following: GroupTimeline, plain: GroupTimeline) -> None:
+    for timeline, colour in ((plain, _PLAIN), (following, _FOLLOWS)):
+        label = f"{timeline.group_id} ({'follows' if timeline.follows else 'does not follow'})"
+        times, lags = [point.at_s for point in timeline.points], [point.lag for point in timeline.points]
         axes.plot(times, lags, color=colour, linewidth=1.8, marker=".", markersize=4, label=label)
-        if course.drained_s is not None:
-            _mark_drained(axes, course, course.drained_s, colour)
+        if timeline.drained_s is not None:
+            _mark_drained(axes, timeline, timeline.drained_s, colour)
     for at_s in following.moves_at_s:
         axes.axvline(at_s, color=_FOLLOWS, linewidth=0.8, linestyle=":")
     for last_s, count in _together(following.moves_at_s):
@@ -105,7 +105,7 @@ def _panel(axes: Axes, plight: str, following: GroupCourse, plain: GroupCourse) 
             color=_FOLLOWS,
             fontsize=8,
         )
-    axes.set_title(f"{following.group_id}: {plight}", loc="left", fontsize=11)
+    axes.set_title(f"{following.group_id}: {note}", loc="left", fontsize=11)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("lag, records")
@@ -116,8 +116,8 @@ def _panel(axes: Axes, plight: str, following: GroupCourse, plain: GroupCourse) 
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=2, frameon=False, fontsize=9)
 
 
-def _mark_drained(axes: Axes, course: GroupCourse, drained_s: float, colour: str) -> None:
-    lag = next(point.lag for point in course.points if point.at_s >= drained_s)
+def _mark_drained(axes: Axes, timeline: GroupTimeline, drained_s: float, colour: str) -> None:
+    lag = next(point.lag for point in timeline.points if point.at_s >= drained_s)
     axes.plot([drained_s], [lag], "o", color=colour, markersize=7)
     axes.annotate(
         f"drained after {drained_s:.0f} s",

@@ -1,9 +1,9 @@
-"""What became of each group, with and without following, as figures and as a table."""
+"""Results of each group, with and without following, as figures and as a table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.operate.demo.report.timeline import GroupCourse
+from pipeline.operate.demo.report.timeline import GroupTimeline
 
 HEADINGS = (
     "GROUP",
@@ -30,23 +30,23 @@ class GroupResult:
     most_lag: int
     was_behind: bool
     drained_s: float | None
-    """Seconds until what it was behind was made up for (`timeline.DRAINED_WITHIN_S`); None when it was not."""
+    """Seconds until its backlog was drained (`timeline.DRAINED_WITHIN_S`); None when it was not."""
     moves: int
     """Partitions that changed hands by plans."""
 
 
-def result_of(course: GroupCourse) -> GroupResult:
-    """What the course of a group has come to."""
-    lags = [point.lag for point in course.points]
+def result_of(timeline: GroupTimeline) -> GroupResult:
+    """The result of a group's timeline."""
+    lags = [point.lag for point in timeline.points]
     return GroupResult(
-        group_id=course.group_id,
-        follows=course.follows,
+        group_id=timeline.group_id,
+        follows=timeline.follows,
         lag_at_start=lags[0],
         lag_at_end=lags[-1],
         most_lag=max(lags),
-        was_behind=course.was_behind,
-        drained_s=None if course.drained_s is None else round(course.drained_s, 1),
-        moves=len(course.moves_at_s),
+        was_behind=timeline.was_behind,
+        drained_s=None if timeline.drained_s is None else round(timeline.drained_s, 1),
+        moves=len(timeline.moves_at_s),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a demo has come to, for people and as JSON."""
+"""The result of a demo, for people and as JSON."""
 
 import json
 import statistics
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipeline.operate.demo.folder import Folder
 from pipeline.operate.demo.report.results import GroupResult, result_of, results_table
-from pipeline.operate.demo.report.timeline import GroupCourse
+from pipeline.operate.demo.report.timeline import GroupTimeline
 from pipeline.operate.demo.snapshot import Snapshot
 
 
@@ -30,7 +30,7 @@ class Summary:
     control_topic: str
     bootstrap_servers: str
     by_group: tuple[GroupResult, ...]
-    """In the order of the scene."""
+    """In the order of the scenario."""
     plot: str | None
     """File of the plot; None when there is nothing to plot."""
 
@@ -39,7 +39,7 @@ class Summary:
         file.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
 
     def lines(self) -> list[str]:
-        """It in words."""
+        """The summary as lines of text."""
         p50 = f", half of them within {self.batch_seconds_p50:.1f} s" if self.batch_seconds_p50 else ""
         return [
             f"{self.batches} batches{p50}",
@@ -53,18 +53,18 @@ class Summary:
 def summarise(
     batch_seconds: Sequence[float],
     final: Snapshot,
-    courses: Sequence[GroupCourse],
+    timelines: Sequence[GroupTimeline],
     *,
     folder: Folder,
     control_topic: str,
     bootstrap: str,
 ) -> Summary:
-    """The summary of a demo that took `batch_seconds`.
+    """The summary of a demo.
 
     Args:
         batch_seconds: How long each batch took.
         final: The tables at the end, with all plans ever made.
-        courses: How the lag of each group went.
+        timelines: Timeline of each group.
         folder: Where everything was written.
         control_topic: Topic of the plans.
         bootstrap: Address of the broker.
@@ -79,8 +79,8 @@ def summarise(
         tables_root=str(folder.tables.absolute()),
         control_topic=control_topic,
         bootstrap_servers=bootstrap,
-        by_group=tuple(map(result_of, courses)),
-        plot=str(folder.plot.absolute()) if courses else None,
+        by_group=tuple(map(result_of, timelines)),
+        plot=str(folder.plot.absolute()) if timelines else None,
     )
 
 

@@ -1,11 +1,11 @@
-"""How the lag of each group went: what the tables said after each batch, and what was moved meanwhile."""
+"""Lag of each group over time, from the tables after each batch, and the moves between batches."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from pipeline.operate.demo.moves import Move
-from pipeline.operate.demo.scenario import Scene
+from pipeline.operate.demo.scenario import Scenario
 from pipeline.operate.demo.snapshot import GroupView, Snapshot
 
 DRAINED_WITHIN_S = 10.0
@@ -24,7 +24,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupCourse:
+class GroupTimeline:
     """A group from the beginning to the end."""
 
     group_id: str
@@ -39,19 +39,19 @@ class GroupCourse:
     """When each partition changed hands."""
 
 
-class Course:
-    """Collects what is seen. The beginning is when the twins are started."""
+class Timeline:
+    """Collects snapshots and moves. It begins when the pairs of groups are started."""
 
-    def __init__(self, scene: Scene, *, began_at: datetime) -> None:
-        self._scene = scene
+    def __init__(self, scenario: Scenario, *, began_at: datetime) -> None:
+        self._scenario = scenario
         self._began_at = began_at
-        self._points: dict[str, list[Point]] = {group.group_id: [] for group in scene.groups}
+        self._points: dict[str, list[Point]] = {group.group_id: [] for group in scenario.groups}
         self._behind: set[str] = set()
         self._drained_s: dict[str, float] = {}
         self._moves: list[Move] = []
 
     def saw(self, snapshot: Snapshot) -> None:
-        """One look at the tables; a second look at the same batch is none, nor is one before the beginning."""
+        """Add a snapshot; one of the same batch, or from before the beginning, is ignored."""
         if snapshot.seen_at is None or snapshot.seen_at < self._began_at:
             return
         at_s = (snapshot.seen_at - self._began_at).total_seconds()
@@ -65,13 +65,13 @@ class Course:
                     self._drained_s.setdefault(group.group_id, at_s)
 
     def moved(self, moves: Iterable[Move]) -> None:
-        """Hand-overs that were seen."""
+        """Add moves."""
         self._moves += moves
 
-    def groups(self) -> tuple[GroupCourse, ...]:
-        """What became of each group that was seen, in the order of the scene."""
+    def groups(self) -> tuple[GroupTimeline, ...]:
+        """The timeline of each group that was seen, in the order of the scenario."""
         return tuple(
-            GroupCourse(
+            GroupTimeline(
                 group_id=group.group_id,
                 follows=group.follows,
                 points=tuple(self._points[group.group_id]),
@@ -83,7 +83,7 @@ class Course:
                     if move.group_id == group.group_id
                 ),
             )
-            for group in self._scene.groups
+            for group in self._scenario.groups
             if self._points[group.group_id]
         )
 

@@ -14,7 +14,7 @@ _TABLE_EVERY_BATCHES = 3
 
 
 class Lines:
-    """Prints what happens, oldest first, and nothing twice."""
+    """Prints events, oldest first, and none twice."""
 
     def __init__(self, console: Console) -> None:
         """Print to `console`."""
@@ -24,7 +24,7 @@ class Lines:
 
     @contextmanager
     def phase(self, text: str) -> Iterator[None]:
-        """Say what is being done."""
+        """Print the phase."""
         self._say(f"{text} …")
         yield
 

@@ -115,8 +115,8 @@ class Screen:
         gained: Counter[str] = Counter()
         for at_s, move in self._marks:
             if time.monotonic() - at_s < _MARKED_S:
-                gained.update({move.taker: 1})
-                gained.subtract({move.giver: 1})
+                gained.update({move.to_client: 1})
+                gained.subtract({move.from_client: 1})
         return gained
 
     def _headline(self, report: Report) -> Text:

@@ -1,4 +1,4 @@
-"""How figures and plans read in the demo."""
+"""Figures and plans in words, for both views."""
 
 from pipeline.operate.demo.moves import Move
 from pipeline.operate.demo.snapshot import Plan
@@ -17,21 +17,21 @@ def seconds(value: float | None) -> str:
 
 
 def verdict(plan: Plan) -> str:
-    """What was decided, with the epoch where there is one."""
+    """The decision, with the epoch if there is one."""
     return plan.decision if plan.epoch is None else f"{plan.decision} epoch {plan.epoch}"
 
 
 def grounds(plan: Plan) -> str:
-    """Why: the reason, or what the plan promises."""
+    """Why: the reason, or what the plan is predicted to gain."""
     if plan.decision not in ("publish", "dry_run"):
         return plan.reason or ""
     moves = "1 move" if plan.moves == 1 else f"{plan.moves} moves"
     if plan.drain_s_bound is None:
-        return f"{moves}, drain time not known"
+        return f"{moves}, drain time unknown"
     before, after, bound = map(seconds, (plan.drain_s_before, plan.drain_s_after, plan.drain_s_bound))
     return f"{moves}, drain {before} → {after} (best {bound})"
 
 
 def handed_over(move: Move) -> str:
-    """Which partition went from whom to whom."""
-    return f"{move.topic}-{move.partition} {move.giver} → {move.taker}"
+    """A move: partition, old and new owner."""
+    return f"{move.topic}-{move.partition} {move.from_client} → {move.to_client}"

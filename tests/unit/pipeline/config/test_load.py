@@ -41,7 +41,7 @@ def test_numbers_and_booleans_become_property_text(load_text: Loader) -> None:
             "[[plan.groups]]\npattern = 'a'\nstrateg = 'x'",
             'plan.groups[0].strateg: unknown key; did you mean "strategy"?',
         ),
-        ("[status]\nzzz = 1", "status.zzz: unknown key; known here: allowed_lag"),
+        ("[status]\nzzz = 1", "status.zzz: unknown key; the keys here are allowed_lag"),
         (
             "[kafka]\nsasl.password = 'x'",
             'kafka.sasl: unknown key; properties of the Kafka client belong to [kafka.properties], as "sasl..." = "..."',

@@ -37,7 +37,7 @@ class Client:
         (LOST, (CLOSED, KafkaError(DOWN)), BrokerUnavailableError, "Connection refused"),
         (LOST, (BROKEN_OFF,), BrokerUnavailableError, "handshake failed"),
         (LOST, (NO_TOKEN,), BrokerUnavailableError, "Failed to acquire"),
-        (LOST, (), BrokerUnavailableError, "transport failure .*no reason was heard"),
+        (LOST, (), BrokerUnavailableError, "transport failure .*gives no reason"),
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, (CLOSED,), AccessRefusedError, "README lists the rights"),
         (KafkaError.POLICY_VIOLATION, (PASSWORD,), BrokerUnavailableError, "Policy violation"),
     ],

@@ -4,7 +4,7 @@ import pytest
 from assignor.evaluation import validity
 from assignor.model.assignment import Unassigned
 from assignor.strategies import stream_join
-from pipeline.planning.frozen import kept, pinned
+from pipeline.planning.frozen import pinned, with_frozen
 from tests.support.groups import by_name, group, member
 
 JOIN = ("clicks", "impressions")
@@ -25,14 +25,16 @@ def test_pinned_partition_holds_those_that_are_joined_with_it(by_number: bool, l
         member("B", *JOIN),
     )
     target = stream_join.assign(built)
-    stays = pinned(built, (), {"clicks": (2,)})
+    frozen = pinned(built, (), {"clicks": (2,)})
 
-    held = kept(built, target, stays, by_number=by_number)
+    held = with_frozen(built, target, frozen, by_number=by_number)
 
     validity.check(built, held)
     assert by_name(built, target)["A"] == ["clicks-0", "clicks-1", "impressions-0", "impressions-1"]
     assert by_name(built, held)["A"] == left
-    assert held.remarks == (f"{1 + by_number} partitions stay that would move: pinned, or moved lately",)
+    assert held.remarks == (
+        f"{1 + by_number} partition(s) that would move stay with their owner: pinned, or moved recently",
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,7 @@ def test_partner_goes_where_the_pinned_partition_stays(others: tuple[int, ...], 
         member("B", *JOIN),
     )
 
-    held = kept(built, stream_join.assign(built), pinned(built, (), {"clicks": (2,)}), by_number=True)
+    held = with_frozen(built, stream_join.assign(built), pinned(built, (), {"clicks": (2,)}), by_number=True)
 
     validity.check(built, held)
     assert "clicks-2" in by_name(built, held)[third]
@@ -61,7 +63,7 @@ def test_split_number_is_joined_at_the_pinned_partition() -> None:
         member("B", *JOIN, owned={"impressions": (0, 1, 2, 3)}),
     )
 
-    held = kept(built, stream_join.assign(built), pinned(built, ("clicks",), {}), by_number=True)
+    held = with_frozen(built, stream_join.assign(built), pinned(built, ("clicks",), {}), by_number=True)
 
     validity.check(built, held)
     assert by_name(built, held) == {"A": [f"{topic}-{n}" for topic in JOIN for n in range(4)], "B": []}
@@ -73,9 +75,9 @@ def test_number_that_is_pinned_at_two_members_does_not_move() -> None:
         member("A", *JOIN, "views", owned={"clicks": (2,), "views": (0, 1, 2, 3)}),
         member("B", *JOIN, "views", owned={"impressions": (2,)}),
     )
-    stays = pinned(built, (), {"clicks": (2,), "impressions": (2,)})
+    frozen = pinned(built, (), {"clicks": (2,), "impressions": (2,)})
 
-    held = kept(built, stream_join.assign(built), stays, by_number=True)
+    held = with_frozen(built, stream_join.assign(built), frozen, by_number=True)
 
     validity.check(built, held)
     assert {"clicks-2", "views-2"} <= set(by_name(built, held)["A"])
@@ -90,7 +92,7 @@ def test_partner_that_the_owner_does_not_read_is_left_out_with_the_reason() -> N
     )
     target = stream_join.assign(built)
 
-    held = kept(built, target, pinned(built, ("clicks",), {}), by_number=True)
+    held = with_frozen(built, target, pinned(built, ("clicks",), {}), by_number=True)
 
     validity.check(built, held)
     assert held.why[2:].tolist() == [Unassigned.OWNER_DOES_NOT_READ] * 2

@@ -23,14 +23,14 @@ def guarded(**guards: object) -> Rules:
 @pytest.mark.parametrize(
     ("guards", "reason"),
     [
-        ({"settle_ms": 120_000}, "settle: generation 4 is 0 s old (settle_s = 120 s)"),
-        ({"min_lag": 1711}, "lag: 1710 records are few (min_lag = 1711)"),
+        ({"settle_ms": 120_000}, "settle: generation 4 is 0 s old, less than settle_s = 120 s"),
+        ({"min_lag": 1711}, "lag: the group's lag of 1710 records is below min_lag = 1711"),
         (
             {"min_lag_age_ms": 3_601_000},
-            "lag: the age of the oldest record is 3600 s (min_lag_age_s = 3601 s)",
+            "lag: the oldest unread record is 3600 s old, less than min_lag_age_s = 3601 s",
         ),
-        ({"min_improvement": 0.6}, "improvement: less than 60% (min_improvement)"),
-        ({"confirmations": 2}, "confirmations: 1 of 2"),
+        ({"min_improvement": 0.6}, "improvement: the plan gains less than min_improvement = 60%"),
+        ({"confirmations": 2}, "confirmations: 1 of 2 evaluations in a row found that a plan is needed"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -46,14 +46,16 @@ def test_lag_of_unknown_age_is_not_old() -> None:
     group = walk(min_lag_age_ms=1000)
     group.lag_age_s = float("nan")
 
-    assert "is not known" in (group.decide().reason or "")
+    assert "is unknown" in (group.decide().reason or "")
 
 
 def test_plan_that_moves_more_than_its_share_is_held_back() -> None:
     group = walk(moves_share=0.5)
     group.held, group.lags = {"a": {"t": (0, 1, 2, 3)}, "b": {"t": (4, 5)}}, [9, 9, 9, 9, 1, 900]
 
-    assert "moves: 5 of 6 partitions, more than 3" in (group.decide().reason or "")
+    assert "moves: the plan moves 5 of 6 partitions, and moves_share = 0.5 allows 3" in (
+        group.decide().reason or ""
+    )
 
 
 def test_settled_generation_lets_the_plan_through() -> None:
@@ -113,7 +115,7 @@ def test_pause_holds_the_next_plan_back() -> None:
 
     held = group.decide(after_s=600)
 
-    assert held.reason == "held back by cooldown: 600 s of 1200 s after the last plan are left"
+    assert held.reason == "held back by cooldown: 600 s of the 1200 s after the last plan remain"
 
 
 @pytest.mark.parametrize(("after_s", "moved"), [(1199, {2}), (1200, {2, 3})], ids=["resting", "rested"])
@@ -194,7 +196,7 @@ def test_pause_abstains_with_who_and_why() -> None:
     decision = group.decide()
 
     assert decision.decided == "abstain"
-    assert decision.reason == "paused by eva@desk: deploy; `lagwise resume g` lets plans be made again"
+    assert decision.reason == "paused by eva@desk: deploy; `lagwise resume g` allows plans again"
 
 
 def test_pause_withdraws_a_plan_that_is_out_once() -> None:
@@ -242,6 +244,6 @@ def test_plan_that_its_members_have_refused_goes_through_the_guards_again() -> N
     old = group.decide(after_s=RULES.valid_for_ms / 1000)
     rested = group.decide(after_s=3600)
 
-    assert young.reason == "plan epoch 1 still says so"
+    assert young.reason == "plan epoch 1 is still current"
     assert (old.reason or "").startswith("held back by cooldown: ")
     assert (rested.decided, rested.epoch, rested.state.cooldown_ms) == ("publish", 2, 7_200_000)

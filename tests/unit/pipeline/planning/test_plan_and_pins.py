@@ -24,10 +24,10 @@ def test_pin_withdraws_a_plan_that_would_move_the_partition(cooldown_ms: int) ->
     quiet = group.decide(after_s=10)
 
     assert (withdrawn.decided, withdrawn.epoch, withdrawn.record) == ("publish", 2, None)
-    assert withdrawn.reason == "withdrawn: partitions that it moves were pinned since"
+    assert withdrawn.reason == "withdrawn: partitions that the plan moves are pinned now"
     assert withdrawn.plan is not None
     assert withdrawn.plan.status == "partly"
-    assert withdrawn.plan.why == "1 of 2 moves were made; partitions that it moves were pinned since"
+    assert withdrawn.plan.why == "1 of 2 moves were made; partitions that the plan moves are pinned now"
     assert (quiet.decided, quiet.moves) == ("unchanged", ())
 
 

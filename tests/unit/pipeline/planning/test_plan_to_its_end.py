@@ -41,7 +41,7 @@ def test_partition_between_two_members_does_not_end_the_plan() -> None:
     between = group.decide(after_s=10)
 
     assert between.decided == "unchanged"
-    assert "no member has taken it yet" in (between.reason or "")
+    assert "no member has accepted it yet" in (between.reason or "")
 
 
 def test_plan_that_everybody_has_taken_is_applied_and_the_next_decision_is_free() -> None:
@@ -95,7 +95,10 @@ def test_plan_that_stands_still_is_not_published_for_ever() -> None:
 
     assert still.decided == "unchanged"
     assert over.plan is not None
-    assert (over.plan.status, over.plan.why) == ("partly", "1 of 2 moves were made; its time was over")
+    assert (over.plan.status, over.plan.why) == (
+        "partly",
+        "1 of 2 moves were made; the plan expired (plan.valid_for_s)",
+    )
 
 
 def test_plan_that_nobody_takes_expires() -> None:
@@ -118,7 +121,7 @@ def test_refusal_is_the_outcome_with_its_reason() -> None:
     decision = group.decide(after_s=10)
 
     assert decision.plan is not None
-    assert (decision.plan.status, decision.plan.why) == ("refused", "member b: static")
+    assert (decision.plan.status, decision.plan.why) == ("refused", "member b refused it: static")
 
 
 def test_acceptance_adopts_a_plan_before_anything_has_moved() -> None:
@@ -236,9 +239,14 @@ def test_moves_are_counted_from_where_a_rebalance_has_put_the_partitions() -> No
 @pytest.mark.parametrize(
     ("held", "status", "why"),
     [
-        pytest.param(HALFWAY, "partly", "1 of 2 moves were made; member a: two claims", id="halfway"),
         pytest.param(
-            {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}, "refused", "member a: two claims", id="from the start"
+            HALFWAY, "partly", "1 of 2 moves were made; member a refused it: two claims", id="halfway"
+        ),
+        pytest.param(
+            {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}},
+            "refused",
+            "member a refused it: two claims",
+            id="from the start",
         ),
     ],
 )
@@ -269,7 +277,10 @@ def test_refusal_of_one_does_not_end_what_others_have_accepted() -> None:
     assert under_way.plan is not None
     assert under_way.plan.status == "open"
     assert over.plan is not None
-    assert over.plan.why == "0 of 2 moves were made; its time was over; member b: static"
+    assert (
+        over.plan.why
+        == "0 of 2 moves were made; the plan expired (plan.valid_for_s); member b refused it: static"
+    )
 
 
 def test_partition_between_two_members_is_waited_for_before_the_plan_is_published_again() -> None:

@@ -20,4 +20,4 @@ def test_fault_in_one_group_is_its_reason_to_abstain_and_stops_nobody_else() -> 
     decision = _decide({"group_id": "g"}, pa.table({}), SETTINGS)
 
     assert decision.decided == "abstain"
-    assert "planning failed, please report it: KeyError" in (decision.reason or "")
+    assert "planning failed because of a fault in lagwise: KeyError" in (decision.reason or "")

@@ -58,7 +58,10 @@ def test_unexpected_error_is_one_line(
         main()
 
     assert ended.value.code == 1
-    assert capsys.readouterr().err == "lagwise: ZeroDivisionError: by zero (LAGWISE_DEBUG=1 shows where)\n"
+    assert (
+        capsys.readouterr().err
+        == "lagwise: ZeroDivisionError: by zero (LAGWISE_DEBUG=1 shows the traceback)\n"
+    )
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"run"}))

@@ -43,7 +43,7 @@ def test_second_demo_in_one_place_is_refused_and_harms_nothing() -> None:
     with occupied(keep=False) as folder:
         folder.log.write_text("x")
 
-        with pytest.raises(ConfigError, match="running here already"), occupied(keep=False):
+        with pytest.raises(ConfigError, match="another demo runs in"), occupied(keep=False):
             pass
 
         assert folder.log.read_text() == "x"

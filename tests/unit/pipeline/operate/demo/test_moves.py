@@ -4,7 +4,7 @@ import pytest
 
 from assignor.protocol.acks import Accepted, AnyAck, Release, Taken
 from pipeline.operate.demo.moves import Moves, client_of
-from tests.support.demo_scenes import NOON
+from tests.support.demo_views import NOON
 
 _AT_MS = int(NOON.timestamp() * 1000)
 _SAID = {"cluster": "demo", "group": "billing", "generation": 3, "epoch": 2, "at_ms": _AT_MS}
@@ -20,7 +20,7 @@ def test_a_move_is_what_was_released_and_taken() -> None:
     (move,) = Moves().feed([Accepted(**_SAID, member=_A), _RELEASE, _TAKEN])
 
     assert (move.group_id, move.epoch, move.topic, move.partition) == ("billing", 2, "orders", 7)
-    assert (move.giver, move.taker, move.at) == ("billing-1", "billing-4", NOON)
+    assert (move.from_client, move.to_client, move.at) == ("billing-1", "billing-4", NOON)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@ import pytest
 
 from pipeline.config.load import load
 from pipeline.operate.demo.folder import TEMPLATE
-from pipeline.operate.demo.scenario import BESIDE, CLUSTER, PHASE_S, TWINS, Scene, Topic
+from pipeline.operate.demo.scenario import BESIDE, CLUSTER, PAIRED, PHASE_S, Scenario, Topic
 
-_TOPICS = {topic.name: topic for topic in (*TWINS.topics, *BESIDE.topics)}
+_TOPICS = {topic.name: topic for topic in (*PAIRED.topics, *BESIDE.topics)}
 _ORDERS = _TOPICS["orders"]
 
 
@@ -32,7 +32,7 @@ def test_even_traffic_is_even() -> None:
 
 
 def test_one_member_of_billing_is_buried_though_the_group_is_fast_enough() -> None:
-    billing, rates = TWINS.groups[0], _ORDERS.rates(0)
+    billing, rates = PAIRED.groups[0], _ORDERS.rates(0)
     first = sum(rates[: _ORDERS.partitions // len(billing.speeds)])
     spare = billing.speeds[0] - first
 
@@ -43,7 +43,7 @@ def test_one_member_of_billing_is_buried_though_the_group_is_fast_enough() -> No
 
 
 def test_slow_member_of_shipping_is_not_drained_for_long_though_the_group_is_fast_enough() -> None:
-    shipping, rates = TWINS.groups[2], _TOPICS["parcels"].rates(0)
+    shipping, rates = PAIRED.groups[2], _TOPICS["parcels"].rates(0)
     slow = shipping.speeds.index(min(shipping.speeds))
     share = sum(rates[slow :: len(shipping.speeds)])
     spare = shipping.speeds[slow] - share
@@ -53,18 +53,18 @@ def test_slow_member_of_shipping_is_not_drained_for_long_though_the_group_is_fas
 
 
 def test_each_group_that_follows_has_a_twin_that_does_not() -> None:
-    pairs = [(group.group_id, twin.group_id) for group, twin in TWINS.twins()]
+    pairs = [(group.group_id, control.group_id) for group, control in PAIRED.pairs()]
 
     assert pairs == [("billing", "billing-plain"), ("shipping", "shipping-plain")]
 
 
 def test_a_scene_survives_its_way_into_another_process() -> None:
-    assert Scene.from_json(TWINS.to_json()) == TWINS
+    assert Scenario.from_json(PAIRED.to_json()) == PAIRED
 
 
 def test_configuration_is_about_the_groups_of_the_scene() -> None:
     config = load(TEMPLATE)
-    groups = (*TWINS.groups, *BESIDE.groups)
+    groups = (*PAIRED.groups, *BESIDE.groups)
     dry = [group.group_id for group in groups if config.plan.for_group(group.group_id).dry_run]
 
     assert config.cluster.name == CLUSTER

@@ -178,7 +178,7 @@ def test_topic_that_is_gone_is_told_from_a_cluster_that_is_away(cluster: MockClu
     ask()
     cluster.delete("acks")
 
-    with pytest.raises(TopicMissingError, match="topic acks is gone"):
+    with pytest.raises(TopicMissingError, match="topic acks was deleted"):
         ask()
 
 

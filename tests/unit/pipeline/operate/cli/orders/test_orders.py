@@ -124,7 +124,7 @@ def test_unpin_takes_only_what_is_named(pins: dict[str, tuple[int, ...]], pinned
 
 
 def test_part_of_a_topic_pinned_whole_is_not_unpinned_by_guessing() -> None:
-    with pytest.raises(typer.BadParameter, match="unpin u, then pin those that stay"):
+    with pytest.raises(typer.BadParameter, match="unpin u, then pin the partitions that must stay"):
         orders_change.unpin(HELD, {"u": (1,)})
 
 

@@ -27,8 +27,8 @@ def test_old_log_end_and_its_lag_are_marked_and_explained(world: Any) -> None:
 
     assert ends_and_lags(world) == [["~42", "~27"], ["42", "27"], ["~42", "~27"]]
     assert world.run("lag").stderr.splitlines()[-1] == (
-        "~ 2 of 3 rows: no broker told the log end offset for more than 90 s, for the oldest since "
-        "2026-01-31T11:50:00Z (timed out); the lag may have grown meanwhile"
+        "~ 2 of 3 rows: no broker has reported the log end offset for more than 90 s, for the oldest row since "
+        "2026-01-31T11:50:00Z (timed out); the lag may have grown since"
     )
 
 

@@ -70,7 +70,13 @@ def test_line_has_figures_and_the_reason(world: Any) -> None:
 
 
 def test_detail_says_what_became_of_the_plan_before(world: Any) -> None:
-    plan = {"epoch": 16, "status": "partly", "why": "its time was over", "moves": 4, "moves_made": 3}
+    plan = {
+        "epoch": 16,
+        "status": "partly",
+        "why": "the plan expired (plan.valid_for_s)",
+        "moves": 4,
+        "moves_made": 3,
+    }
     world.write(
         "recommendations", _PLAN | {"plan": plan | {"predicted_drain_s": 90.0, "realised_drain_s": 104.2}}
     )
@@ -78,7 +84,7 @@ def test_detail_says_what_became_of_the_plan_before(world: Any) -> None:
     said = world.run("recommendations", "--detail").stdout
 
     assert (
-        "plan epoch 16: partly, its time was over; 3 of 4 moves made; drained in 104.2 s (predicted 90.0 s)"
+        "plan epoch 16: partly, the plan expired (plan.valid_for_s); 3 of 4 moves made; drained in 104.2 s (predicted 90.0 s)"
         in said
     )
 
@@ -89,7 +95,7 @@ def test_detail_tells_moves_and_assignment(world: Any) -> None:
     assert world.run("recommendations", "--detail").stdout.splitlines() == [
         "billing  publish  epoch 17  2026-01-31T12:00:00Z",
         "  lag-aware: drains-sooner",
-        "  drained as assigned: 412.0 s, under the target: 121.5 s, at best: never or unknown",
+        "  time to drain: 412.0 s as assigned, 121.5 s under the plan, never or unknown at best",
         "  move t-9: m1 -> m2 (lag 500)",
         "  m1: nothing",
         "  m2: a 0-3; t 9",

@@ -1,8 +1,8 @@
 from assignor.clients.confluent import config as confluent_config
 from pipeline.operate.demo.processes.members import Pace, properties
-from pipeline.operate.demo.scenario import BESIDE, TWINS
+from pipeline.operate.demo.scenario import BESIDE, PAIRED
 
-_GROUPS = {group.group_id: group for group in (*TWINS.groups, *BESIDE.groups)}
+_GROUPS = {group.group_id: group for group in (*PAIRED.groups, *BESIDE.groups)}
 
 
 def test_static_members_have_an_instance_id_and_others_have_none() -> None:
@@ -18,7 +18,7 @@ def test_a_group_brings_its_own_properties() -> None:
     assert properties("b:1", _GROUPS["fraud"], 0)["group.protocol"] == "consumer"
 
 
-def test_twins_differ_in_nothing_that_makes_a_difference_to_lag() -> None:
+def test_pairs_differ_in_nothing_that_makes_a_difference_to_lag() -> None:
     following = properties("b:1", _GROUPS["billing"], 0)
     plain = properties("b:1", _GROUPS["billing-plain"], 0)
 
@@ -27,7 +27,7 @@ def test_twins_differ_in_nothing_that_makes_a_difference_to_lag() -> None:
 
 
 def test_members_that_follow_may() -> None:
-    for group in TWINS.groups:
+    for group in PAIRED.groups:
         if group.follows:
             confluent_config.check(properties("b:1", group, 0))
 

@@ -5,14 +5,14 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pipeline.operate.demo.report import plot
-from pipeline.operate.demo.scenario import TWINS
-from tests.support.demo_scenes import course
+from pipeline.operate.demo.scenario import PAIRED
+from tests.support.demo_views import timeline
 
-_PLAIN = course(group_id="billing-plain", follows=False, drained_s=None, moves_at_s=())
+_PLAIN = timeline(group_id="billing-plain", follows=False, drained_s=None, moves_at_s=())
 
 
-def _written(folder: Path, *courses: plot.GroupCourse) -> str:
-    plot.write(folder / "plot.html", courses, TWINS)
+def _written(folder: Path, *timelines: plot.GroupTimeline) -> str:
+    plot.write(folder / "plot.html", timelines, PAIRED)
     return (folder / "plot.html").read_text(encoding="utf-8")
 
 
@@ -22,7 +22,7 @@ def _texts(page: str) -> list[str]:
 
 
 def test_picture_names_both_groups_the_moves_and_when_it_was_drained(tmp_path: Path) -> None:
-    texts = _texts(_written(tmp_path, course(), _PLAIN))
+    texts = _texts(_written(tmp_path, timeline(), _PLAIN))
 
     assert "billing (follows)" in texts
     assert "billing-plain (does not follow)" in texts
@@ -38,24 +38,24 @@ def test_picture_names_both_groups_the_moves_and_when_it_was_drained(tmp_path: P
 def test_moves_that_follow_closely_are_named_together(
     times_s: tuple[float, ...], expected: list[str], tmp_path: Path
 ) -> None:
-    texts = _texts(_written(tmp_path, course(moves_at_s=times_s), _PLAIN))
+    texts = _texts(_written(tmp_path, timeline(moves_at_s=times_s), _PLAIN))
 
     assert [text for text in texts if text.endswith("moved")] == expected
 
 
 def test_page_needs_nothing_from_elsewhere_and_is_small(tmp_path: Path) -> None:
-    page = _written(tmp_path, course(), _PLAIN)
+    page = _written(tmp_path, timeline(), _PLAIN)
 
     assert not re.search(r"<(script|link|img|iframe)|@import|url\(", page.replace("url(#", ""))
     assert len(page) < 100_000
 
 
 def test_table_has_every_group_and_the_picture_only_pairs(tmp_path: Path) -> None:
-    page = _written(tmp_path, course(group_id="shipping"), course(group_id="search", follows=False))
+    page = _written(tmp_path, timeline(group_id="shipping"), timeline(group_id="search", follows=False))
 
     assert "<svg" not in page
     assert re.findall(r"<tr><td>([a-z-]+)</td>", page) == ["shipping", "search"]
 
 
 def test_same_courses_give_the_same_bytes(tmp_path: Path) -> None:
-    assert _written(tmp_path, course(), _PLAIN) == _written(tmp_path, course(), _PLAIN)
+    assert _written(tmp_path, timeline(), _PLAIN) == _written(tmp_path, timeline(), _PLAIN)

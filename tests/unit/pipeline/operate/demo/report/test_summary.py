@@ -3,17 +3,17 @@ from pathlib import Path
 
 from pipeline.operate.demo.folder import Folder
 from pipeline.operate.demo.report.summary import Summary, next_commands, summarise
-from pipeline.operate.demo.report.timeline import GroupCourse
-from tests.support.demo_scenes import course, group, plan, share, snapshot
+from pipeline.operate.demo.report.timeline import GroupTimeline
+from tests.support.demo_views import group, plan, share, snapshot, timeline
 
 
-def _summarise(seconds: list[float], *courses: GroupCourse) -> Summary:
+def _summarise(seconds: list[float], *timelines: GroupTimeline) -> Summary:
     shares = share("a", partitions=2, lag=5), share("b", partitions=1, lag=6)
     plans = plan(epoch=1), plan(epoch=2), plan(epoch=None, decision="abstain")
     return summarise(
         seconds,
         snapshot(group(*shares), group(share(lag=1), group_id="other"), plans=plans),
-        courses,
+        timelines,
         folder=Folder(Path(".lagwise/demo")),
         control_topic="lagwise.assignments",
         bootstrap="127.0.0.1:1",
@@ -23,7 +23,7 @@ def _summarise(seconds: list[float], *courses: GroupCourse) -> Summary:
 def test_json_has_exactly_the_promised_fields(tmp_path: Path) -> None:
     file = tmp_path / "summary.json"
 
-    _summarise([3.0, 1.0, 2.0], course()).write(file)
+    _summarise([3.0, 1.0, 2.0], timeline()).write(file)
 
     assert json.loads(file.read_text()) == {
         "batches": 3,
@@ -61,9 +61,9 @@ def test_without_a_group_there_is_nothing_to_plot() -> None:
 
 
 def test_words_end_with_a_table_of_groups_and_the_place_of_the_plot() -> None:
-    plain = course(group_id="billing-plain", follows=False, drained_s=None, moves_at_s=())
+    plain = timeline(group_id="billing-plain", follows=False, drained_s=None, moves_at_s=())
 
-    lines = _summarise([1.0], course(), plain).lines()
+    lines = _summarise([1.0], timeline(), plain).lines()
 
     assert lines[-5:-2] == [
         "GROUP          FOLLOWS  LAG AT START  LAG NOW  MOST LAG  DRAINED AFTER  PARTITIONS MOVED",

@@ -7,7 +7,7 @@ from rich.console import Console
 from pipeline.operate.demo.views.lines import Lines
 from pipeline.operate.demo.views.live import Screen
 from pipeline.operate.demo.views.live_tables import lag_table
-from tests.support.demo_scenes import group, move, plan, report, share, snapshot
+from tests.support.demo_views import group, move, plan, report, share, snapshot
 
 
 def _console(width: int = 80, height: int = 24) -> tuple[Console, io.StringIO]:
@@ -40,7 +40,7 @@ def test_plain_lines_say_a_decision_once_until_it_changes() -> None:
 def test_plain_lines_say_each_move() -> None:
     console, text = _console(width=200)
 
-    Lines(console).show_moves([move(), move(partition=7, taker="billing-2", epoch=4)])
+    Lines(console).show_moves([move(), move(partition=7, to_client="billing-2", epoch=4)])
 
     assert [line.rstrip() for line in text.getvalue().splitlines()] == [
         "billing: moved orders-0 billing-1 → billing-4 (epoch 1)",
@@ -92,7 +92,7 @@ def test_screen_marks_moves_at_the_members_and_says_them(monkeypatch: pytest.Mon
     members = group(share("billing-1"), share("billing-2"), share("billing-4"))
 
     screen.show(report(), snapshot(members))
-    screen.show_moves([move(), move(partition=1, taker="billing-2"), move(partition=2)])
+    screen.show_moves([move(), move(partition=1, to_client="billing-2"), move(partition=2)])
     console.print(screen.draw())
     now[0] += 31
     console.print(screen.draw())

@@ -1,7 +1,7 @@
 import pytest
 
 from pipeline.operate.demo.views.words import grounds, seconds, verdict
-from tests.support.demo_scenes import plan
+from tests.support.demo_views import plan
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ def test_one_move_is_one_move() -> None:
 def test_drain_times_are_not_known_when_nobody_was_seen_with_a_backlog() -> None:
     unknown = plan(drain_s_before=None, drain_s_after=None, drain_s_bound=None)
 
-    assert grounds(unknown) == "2 moves, drain time not known"
+    assert grounds(unknown) == "2 moves, drain time unknown"
 
 
 def test_a_decision_against_a_plan_has_its_reason() -> None:

@@ -4,7 +4,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from pipeline.operate.demo.moves import Move
-from pipeline.operate.demo.report.timeline import GroupCourse, Point
+from pipeline.operate.demo.report.timeline import GroupTimeline, Point
 from pipeline.operate.demo.snapshot import GroupView, Plan, Share, Snapshot
 from pipeline.run.query import Report
 
@@ -52,14 +52,14 @@ def move(**given: Any) -> Move:
         "epoch": 1,
         "topic": "orders",
         "partition": 0,
-        "giver": "billing-1",
-        "taker": "billing-4",
+        "from_client": "billing-1",
+        "to_client": "billing-4",
         "at": NOON,
     }
     return Move(**{**defaults, **given})
 
 
-def course(**given: Any) -> GroupCourse:
+def timeline(**given: Any) -> GroupTimeline:
     defaults = {
         "group_id": "billing",
         "follows": True,
@@ -68,7 +68,7 @@ def course(**given: Any) -> GroupCourse:
         "drained_s": 60.04,
         "moves_at_s": (33.0, 33.5, 34.0),
     }
-    return GroupCourse(**{**defaults, **given})
+    return GroupTimeline(**{**defaults, **given})
 
 
 def report(**given: Any) -> Report:

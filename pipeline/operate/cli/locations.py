@@ -1,4 +1,4 @@
-"""Where the tables are: options that all reading commands share."""
+"""Locations of tables and configuration: options that commands share."""
 
 import os
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ TablesOption = Annotated[
     typer.Option(
         "--tables",
         metavar="DIR",
-        help="Folder or URL of the tables; else LAGWISE_TABLES.",
+        help="Folder or URL of the tables; default LAGWISE_TABLES.",
         show_default=False,
     ),
 ]
@@ -31,7 +31,7 @@ ConfigOption = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help=f"Configuration that names the tables; else LAGWISE_CONFIG, {DEFAULT_CONFIG}, the demo.",
+        help=f"Configuration that names the tables; default LAGWISE_CONFIG, else {DEFAULT_CONFIG}, else the demo's.",
         show_default=False,
     ),
 ]
@@ -40,22 +40,22 @@ StreamConfigOption = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help=f"Configuration of the stream; else LAGWISE_CONFIG, {DEFAULT_CONFIG}.",
+        help=f"Configuration of the stream; default LAGWISE_CONFIG, else {DEFAULT_CONFIG}.",
         show_default=False,
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class TableSource:
     """Tables and the configuration of the stream that writes them (defaults when only a folder is known)."""
 
     tables: Tables
     config: Config
 
 
-def find(tables: str | None, config: Path | None) -> Place:
-    """The place that options, environment or working directory name, in this order.
+def find(tables: str | None, config: Path | None) -> TableSource:
+    """The tables that options, environment or working directory name, in this order.
 
     Raises:
         ConfigError: None of them names one, or the configuration cannot be used.
@@ -64,7 +64,7 @@ def find(tables: str | None, config: Path | None) -> Place:
     file = config or _path_of(os.environ.get("LAGWISE_CONFIG"))
     if root or file:
         settings = load(file) if file else Config()
-        return _place(root or settings.tables.root, settings)
+        return _source(root or settings.tables.root, settings)
     return next(_in_working_directory(), None) or _nowhere()
 
 
@@ -77,22 +77,22 @@ def _path_of(text: str | None) -> Path | None:
     return Path(text) if text else None
 
 
-def _place(root: str, config: Config) -> Place:
-    return Place(tables=Tables(root, resolve(config.tables.storage_options)), config=config)
+def _source(root: str, config: Config) -> TableSource:
+    return TableSource(tables=Tables(root, resolve(config.tables.storage_options)), config=config)
 
 
-def _in_working_directory() -> Iterator[Place]:
+def _in_working_directory() -> Iterator[TableSource]:
     if Path(DEFAULT_CONFIG).is_file():
         settings = load(DEFAULT_CONFIG)
         # A clone always has this file; that the stream ran with it shows in the folder it names.
         if "://" in settings.tables.root or Path(settings.tables.root).is_dir():
-            yield _place(settings.tables.root, settings)
+            yield _source(settings.tables.root, settings)
     if Path(DEMO_TABLES).is_dir():
-        yield _place(DEMO_TABLES, Config())
+        yield _source(DEMO_TABLES, Config())
 
 
-def _nowhere() -> Place:
+def _nowhere() -> TableSource:
     raise ConfigError(
-        "no tables found here: name them with --tables DIR or --config FILE (or LAGWISE_TABLES or "
-        "LAGWISE_CONFIG), or make some with `lagwise demo`"
+        "no tables found: name their folder with --tables DIR or --config FILE (or LAGWISE_TABLES or "
+        "LAGWISE_CONFIG), or create some with `lagwise demo`"
     )

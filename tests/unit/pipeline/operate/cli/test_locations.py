@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pipeline.errors import ConfigError
-from pipeline.operate.cli.place import find, find_config
+from pipeline.operate.cli.locations import find, find_config
 
 
 @pytest.fixture(autouse=True)
@@ -36,9 +36,9 @@ def test_option_wins_over_environment(config_file: Any, monkeypatch: pytest.Monk
 
 
 def test_folder_and_config_together_take_the_rest_from_the_config(config_file: Any) -> None:
-    place = find("/option", config_file("x.toml", "/other"))
+    source = find("/option", config_file("x.toml", "/other"))
 
-    assert (place.tables.root, place.config.trigger.interval_s) == ("/option", 7)
+    assert (source.tables.root, source.config.trigger.interval_s) == ("/option", 7)
 
 
 def test_config_of_the_environment_is_read(config_file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_storage_options_are_resolved_and_not_shown(monkeypatch: pytest.MonkeyPa
         "[tables.storage_options]\nAWS_SECRET_ACCESS_KEY = 'env:MY_KEY'\n", encoding="utf-8"
     )
 
-    place = find(None, Path("x.toml"))
+    source = find(None, Path("x.toml"))
 
-    assert place.tables.storage_options == {"AWS_SECRET_ACCESS_KEY": "hunter2"}
-    assert "hunter2" not in repr(place)
+    assert source.tables.storage_options == {"AWS_SECRET_ACCESS_KEY": "hunter2"}
+    assert "hunter2" not in repr(source)

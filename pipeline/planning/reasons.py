@@ -1,0 +1,235 @@
+"""Every reason that a decision gives and every cause of a plan's end, to be read in one go.
+
+A reason is one line for the operator, without a period at its end: the cause with the object that it concerns, then,
+after a semicolon, what to do if there is something to do. The group is that of the row. Programs may rely on the
+beginnings `provisional: `, `withdrawn: ` and `held back by <guard>: ` and on nothing else.
+"""
+
+from assignor.protocol.migration import POLICY, Migration
+
+NO_MEMBERS_NO_RECORD = (
+    "no members: its consumers use assign() or have left, so nobody can follow a plan; "
+    "consumers that call subscribe() get plans"
+)
+CONSUMER_PROTOCOL = (
+    "the group uses group.protocol=consumer (KIP-848), where the broker assigns partitions; "
+    "only classic groups get plans"
+)
+NO_MEMBERS = "no members: the group is empty; planning resumes when consumers join"
+KAFKA_STREAMS = (
+    "Kafka Streams assigns tasks, and the group's partitions follow them; only plain consumers get plans"
+)
+GENERATION_UNKNOWN = "the generation of the group is unknown; planning resumes after its next rebalance"
+EXCLUDED = "[[plan.groups]] excludes the group; remove its exclude = true to get plans"
+NO_TOPICS = "no partitions: none of the subscribed topics exists; create them or correct the subscription"
+
+AT_TARGET = "the group has its target assignment"
+DRY_RUN = "plan.dry_run is true, so the plan is not published; set it to false to publish plans"
+
+NOW_PINNED = "partitions that the plan moves are pinned now"
+OTHER_PLAN_PUBLISHED = "the control topic holds a different plan"
+GROUP_CHANGED = "the members or the partitions of the group have changed"
+REBALANCED_BEFORE_ACCEPTED = "the group rebalanced before any member accepted the plan"
+EXPIRED = "the plan expired (plan.valid_for_s)"
+
+
+def provisional(cause: str) -> str:
+    """The stored state of the group may be incomplete, for this cause."""
+    return f"provisional: {cause}"
+
+
+def broker_assigns(group_type: str) -> str:
+    """A share or streams group."""
+    return f"the group is a {group_type} group, where the broker assigns partitions; only classic groups get plans"
+
+
+def not_consumers(protocol_type: str | None) -> str:
+    """A group of Kafka Connect, for example."""
+    return (
+        f"the group's protocol type is {protocol_type!r}, not 'consumer'; only groups of consumers get plans"
+    )
+
+
+def not_stable(state: str | None) -> str:
+    """The group rebalances."""
+    return f"the group is not stable (state {state}); planning resumes after its rebalance"
+
+
+def paused(by: str, why: str, group_id: str) -> str:
+    """An operator has paused the group."""
+    cause = f": {why}" if why else ""
+    return f"paused by {by}{cause}; `lagwise resume {group_id}` allows plans again"
+
+
+def unreadable_subscription(member_id: str, error: str) -> str:
+    """A member's bytes that do not decode."""
+    return f"the subscription of member {member_id} cannot be decoded: {error}; `lagwise quarantine` shows its bytes"
+
+
+def unlisted_topic(topic: str) -> str:
+    """Members own partitions of a topic of which nothing is known."""
+    return (
+        f"the log offsets of topic {topic} are unknown: it is deleted, excluded or hidden from lagwise; "
+        "if it exists, check source.topics_exclude and allow Describe on it"
+    )
+
+
+def log_end_unknown(partition: str, others: int) -> str:
+    """No broker has ever reported the log end."""
+    affected = _and_more(partition, others)
+    return f"the log end offset of {affected} is unknown; planning resumes when a broker reports it"
+
+
+def log_offsets_stale(partition: str, others: int, limit_s: int) -> str:
+    """The newest answer of a broker is too old."""
+    return (
+        f"the log offsets of {_and_more(partition, others)} are older than plan.max_staleness_s ({limit_s} s); "
+        "check the brokers, and how long batches take"
+    )
+
+
+def log_offsets_unanswered(partition: str, others: int, error: str) -> str:
+    """The newest question had no answer."""
+    return f"no broker returned the log offsets of {_and_more(partition, others)}: {error}"
+
+
+def commit_of_deleted_topic(partition: str, others: int) -> str:
+    """The topic was deleted and created again after the commit."""
+    return (
+        f"the lag of {_and_more(partition, others)} is unknown: the last commit belongs to a deleted topic of the same "
+        "name; planning resumes when the group commits again"
+    )
+
+
+def lag_unknown(partition: str) -> str:
+    """A partition without a commit counts from its log start, which is unknown."""
+    return (
+        f"the lag of {partition} is unknown: the group has no commit there, and the log start offset is unknown; "
+        "planning resumes when a broker reports it"
+    )
+
+
+def partitions_not_contiguous(topic: str) -> str:
+    """Numbers are missing among a topic's partitions."""
+    return (
+        f"the partition numbers of topic {topic} are not contiguous: it is being created or deleted; "
+        "planning resumes when all its partitions are listed"
+    )
+
+
+def planning_failed(error: Exception) -> str:
+    """A fault in lagwise itself."""
+    return f"planning failed because of a fault in lagwise: {type(error).__name__}: {error}; please report it"
+
+
+def withdrawn(cause: str) -> str:
+    """The published plan is taken back."""
+    return f"withdrawn: {cause}"
+
+
+def under_way(epoch: int, made: int, moves: int) -> str:
+    """Members are making the plan's moves."""
+    return f"plan epoch {epoch} is under way: {made} of {moves} moves are made"
+
+
+def still_current(epoch: int) -> str:
+    """The published plan is what would be published now."""
+    return f"plan epoch {epoch} is still current"
+
+
+def not_accepted_yet(epoch: int) -> str:
+    """The same, and its moves have not begun."""
+    return f"{still_current(epoch)}, and no member has accepted it yet"
+
+
+def kept_for_other_members(epoch: int) -> str:
+    """The members that accepted the plan may come back."""
+    return f"{AT_TARGET}; plan epoch {epoch} stays valid for the members that accepted it"
+
+
+def held_back(guard_and_cause: str) -> str:
+    """A guard speaks against the plan; see the functions below for what follows."""
+    return f"held back by {guard_and_cause}"
+
+
+def guard_settle(generation: int | None, age_ms: int, limit_ms: int) -> str:
+    """The generation is young."""
+    return f"settle: generation {generation} is {_s(age_ms)} old, less than settle_s = {_s(limit_ms)}"
+
+
+def guard_lag(lag: int, limit: int) -> str:
+    """There is little lag."""
+    return f"lag: the group's lag of {lag} records is below min_lag = {limit}"
+
+
+def guard_lag_age(age_s: float | None, limit_ms: int) -> str:
+    """The lag is young, or of unknown age."""
+    limit = f"min_lag_age_s = {_s(limit_ms)}"
+    if age_s is None:
+        return f"lag: the age of the oldest unread record is unknown, and {limit} needs it"
+    return f"lag: the oldest unread record is {age_s:.0f} s old, less than {limit}"
+
+
+def guard_moves(moves: int, partitions: int, most: int, share: float) -> str:
+    """The plan moves much."""
+    return (
+        f"moves: the plan moves {moves} of {partitions} partitions, and moves_share = {share:g} allows {most}"
+    )
+
+
+def guard_improvement(least: float) -> str:
+    """The plan helps little."""
+    return f"improvement: the plan gains less than min_improvement = {least:.0%}"
+
+
+def guard_cooldown(left_ms: int, length_ms: int) -> str:
+    """The last plan is young."""
+    return f"cooldown: {_s(left_ms)} of the {_s(length_ms)} after the last plan remain"
+
+
+def guard_confirmations(count: int, wanted: int) -> str:
+    """Too few evaluations in a row have found so."""
+    return f"confirmations: {count} of {wanted} evaluations in a row found that a plan is needed"
+
+
+def guard_migration(migration: Migration) -> str:
+    """Members refuse plans while a broker may migrate their group."""
+    remedy = (
+        f"set {POLICY}=disabled on every broker"
+        if migration == "possible"
+        else "allow DescribeConfigs on the cluster, or see which broker does not answer"
+    )
+    return f"migration: migration to KIP-848 is {migration}, and members refuse plans until it is disabled; {remedy}"
+
+
+def all_made(moves: int) -> str:
+    """Every partition is where the plan wants it."""
+    return f"all {moves} moves are made"
+
+
+def partly_made(made: int, moves: int, cause: str) -> str:
+    """The plan ended before its target."""
+    return f"{made} of {moves} moves were made; {cause}"
+
+
+def refused(member_id: str, why: str | None) -> str:
+    """A member's own words."""
+    return f"member {member_id} refused it: {why or 'it gave no reason'}"
+
+
+def replaced_by(epoch: int | None) -> str:
+    """A newer plan is published."""
+    return f"plan epoch {epoch} replaced it"
+
+
+def frozen(count: int) -> str:
+    """The remark of a target whose pinned or recently moved partitions were left in place."""
+    return f"{count} partition(s) that would move stay with their owner: pinned, or moved recently"
+
+
+def _and_more(partition: str, others: int) -> str:
+    return f"{partition} and {others} other partition(s)" if others else partition
+
+
+def _s(time_ms: int) -> str:
+    return f"{time_ms / 1000:g} s"

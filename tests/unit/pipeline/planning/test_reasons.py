@@ -1,0 +1,86 @@
+import inspect
+from collections.abc import Callable
+
+import pytest
+
+from pipeline.planning import reasons
+from tests.support.message_form import faults
+
+_SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
+    reasons.provisional: [("partition 9 of __consumer_offsets is not read to its end yet",)],
+    reasons.broker_assigns: [("share",)],
+    reasons.not_consumers: [("connect",), (None,)],
+    reasons.not_stable: [("PreparingRebalance",), (None,)],
+    reasons.paused: [("eva@desk", "INC-4711", "billing"), ("eva@desk", "", "billing")],
+    reasons.unreadable_subscription: [("member-1", "truncated (at byte 3)")],
+    reasons.unlisted_topic: [("invoices",)],
+    reasons.log_end_unknown: [("invoices-3", 0), ("invoices-3", 2)],
+    reasons.log_offsets_stale: [("invoices-3", 0, 90), ("invoices-3", 2, 90)],
+    reasons.log_offsets_unanswered: [("invoices-3", 2, "broker 2 (b:9092) does not answer")],
+    reasons.commit_of_deleted_topic: [("invoices-3", 0), ("invoices-3", 2)],
+    reasons.lag_unknown: [("invoices-3",)],
+    reasons.partitions_not_contiguous: [("invoices",)],
+    reasons.planning_failed: [(KeyError("epoch"),)],
+    reasons.withdrawn: [(reasons.NOW_PINNED,)],
+    reasons.under_way: [(7, 12, 20)],
+    reasons.still_current: [(7,)],
+    reasons.not_accepted_yet: [(7,)],
+    reasons.kept_for_other_members: [(7,)],
+    reasons.held_back: [(reasons.guard_confirmations(1, 2),)],
+    reasons.guard_settle: [(7, 2000, 30_000)],
+    reasons.guard_lag: [(1772, 2000)],
+    reasons.guard_lag_age: [(3.0, 10_000), (None, 10_000)],
+    reasons.guard_moves: [(5, 6, 3, 0.5)],
+    reasons.guard_improvement: [(0.1,)],
+    reasons.guard_cooldown: [(600_000, 1_200_000)],
+    reasons.guard_confirmations: [(1, 2)],
+    reasons.guard_migration: [("possible",), ("unknown",)],
+    reasons.all_made: [(20,)],
+    reasons.partly_made: [(12, 20, reasons.EXPIRED)],
+    reasons.refused: [("member-1", "two claims"), ("member-1", None)],
+    reasons.replaced_by: [(8,)],
+    reasons.frozen: [(3,)],
+}
+_CONSTANTS = {name: text for name, text in vars(reasons).items() if name.isupper() and name != "POLICY"}
+_MADE = {
+    f"{template.__name__}{sample}": (template(*sample), sample)
+    for template, samples in _SAMPLES.items()
+    for sample in samples
+}
+
+
+def test_every_reason_is_among_the_samples() -> None:
+    templates = {
+        name for name, found in inspect.getmembers(reasons, inspect.isfunction) if not name.startswith("_")
+    }
+
+    assert {template.__name__ for template in _SAMPLES} == templates
+
+
+@pytest.mark.parametrize("text", _CONSTANTS.values(), ids=_CONSTANTS)
+def test_constant_reason_has_the_form_of_a_message(text: str) -> None:
+    assert faults(text) == []
+
+
+@pytest.mark.parametrize(("text", "sample"), _MADE.values(), ids=_MADE)
+def test_reason_has_the_form_of_a_message_and_names_its_objects(
+    text: str, sample: tuple[object, ...]
+) -> None:
+    named = [value for value in sample if isinstance(value, str)]
+
+    assert faults(text) == []
+    assert [value for value in named if value not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("the plan expired.", "ends in '.'"),
+        ("the lag of t-0 is\nunknown", "is empty, has several lines or stray spaces"),
+        ("plan epoch 7 still says so", "says 'says so'"),
+        ("`lagwise mend` helps", "names the command 'mend'"),
+        ("older than plan.max_age", "names the key 'plan.max_age'"),
+    ],
+)
+def test_form_finds_what_is_wrong(text: str, fault: str) -> None:
+    assert faults(text) == [fault]
