@@ -126,7 +126,7 @@ def test_bound_is_the_largest_of_its_parts(
     [
         ([[90], [0]], BoundCause.PARTITION),
         ([[10] * 4, [0]], BoundCause.SHARES),
-        ([[10] * 3, [0]], BoundCause.PIECES),
+        ([[10] * 3, [0]], BoundCause.BIN_PACKING),
     ],
     ids=["one partition", "all work", "three pieces for two"],
 )
@@ -135,7 +135,7 @@ def test_bound_says_what_gives_it(lags: list[list[int]], cause: BoundCause) -> N
 
     assert bound is not None
     assert bound.cause is cause
-    assert (bound.pid == 0) == (cause is BoundCause.PARTITION)
+    assert (bound.partition == 0) == (cause is BoundCause.PARTITION)
 
 
 def test_bound_counts_what_arrives_until_then() -> None:
@@ -151,7 +151,7 @@ def test_bound_is_never_when_arrivals_cannot_be_shared_out() -> None:
     bound = group_bound(built)
 
     assert bound is not None
-    assert (bound.time_s, bound.cause) == (math.inf, BoundCause.PIECES)
+    assert (bound.time_s, bound.cause) == (math.inf, BoundCause.BIN_PACKING)
 
 
 def test_bound_of_many_subscriber_sets_is_that_of_the_narrowest_part() -> None:
