@@ -17,7 +17,7 @@ class Subscriptions:
     """S distinct subscriber sets over N members, and the set of each of T topics."""
 
     n_members: int
-    """N."""
+    """Number of members, N."""
     set_of_topic: Int32s
     """T entries: the subscriber set of each topic, 0 <= set < S."""
     offsets: Int64s
@@ -64,7 +64,7 @@ class Subscriptions:
 
     @property
     def n_sets(self) -> int:
-        """S."""
+        """Number of subscriber sets, S."""
         return len(self.offsets) - 1
 
     def set_members(self, subscriber_set: int) -> Int32s:

@@ -45,7 +45,7 @@ def resting(group: Group, guards: Guards, state: GroupState, *, now_ms: int) -> 
         or sum(now_ms - at_ms < DAY_MS for at_ms in times) >= guards.partition_moves_per_day
     ]
     index, places = topics.index(), [name.rpartition(":") for name in tired]
-    pids = topics.pids(
+    pids = topics.partition_indices(
         np.array([index.get(topic, -1) for topic, _, _ in places], np.int64),
         np.array([int(number) for _, _, number in places], np.int64),
     )

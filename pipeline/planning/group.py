@@ -76,7 +76,7 @@ def _capacity(
             for number in numbers
             if topic in index
         ]
-        pid = topics.pids(
+        pid = topics.partition_indices(
             np.array([topic for topic, _ in pairs], np.int64),
             np.array([number for _, number in pairs], np.int64),
         )

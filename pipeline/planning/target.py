@@ -110,7 +110,7 @@ def _pids(group: Group, topic: int, ranges: str) -> Int64s:
         AssignorError: One of them is not there.
     """
     partitions = np.array(parse_ranges(ranges, at_most=group.n_partitions), np.int64)
-    pids = group.topics.pids(np.full(len(partitions), topic, np.int64), partitions)
+    pids = group.topics.partition_indices(np.full(len(partitions), topic, np.int64), partitions)
     if (pids < 0).any():
         raise AbstainError("the plan names partitions that are not there")
     return pids
