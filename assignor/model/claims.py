@@ -50,6 +50,7 @@ def resolve(claims: ClaimArrays, *, n_partitions: int) -> Ownership:
 
     Source: KIP-341; Kafka's AbstractStickyAssignor.
     """
+    # `maximum.at` needs no sort of the claims, so a million of them take linear time.
     newest = np.full(n_partitions, UNCLAIMED, np.int32)
     np.maximum.at(newest, claims.partition, claims.generation)
     current = claims.generation == newest[claims.partition]

@@ -44,6 +44,7 @@ class Subscriptions:
         subscribers: dict[tuple[str, ...], list[int]] = {}
         for member, names in enumerate(subscribed):
             subscribers.setdefault(tuple(names), []).append(member)
+        # Members with one subscription are treated as one, for there are few distinct subscriptions.
         readers: list[list[int]] = [[] for _ in index]
         groups = list(subscribers.values())
         for group, names in enumerate(subscribers):

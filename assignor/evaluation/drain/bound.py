@@ -107,6 +107,7 @@ def _bin_packing_bound(work: Work, known_s: float) -> float:
         if high_s > _NEVER_S:
             return float(np.inf)
         low_s, high_s = high_s, high_s * 2
+    # Bisection: impossible at a time means impossible earlier. The lower end is proved impossible, so it is the bound.
     while high_s - low_s > _PRECISION * high_s:
         middle_s = (low_s + high_s) / 2
         low_s, high_s = (middle_s, high_s) if instance.impossible(middle_s) else (low_s, middle_s)

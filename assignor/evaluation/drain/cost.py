@@ -30,6 +30,7 @@ class CostModel:
     def finite_drain_s(self, lag: Floats, rate: Floats, capacity: Floats) -> Floats:
         """Seconds until the lag is drained; beyond the horizon, seconds of work at the horizon."""
         work = lag + rate * self.horizon_s
+        # Members that never drain take the other branch; the divisor only has to be positive.
         spare = np.maximum(capacity - rate, capacity * _LEAST_SPARE)
         times: Floats = np.where(work > capacity * self.horizon_s, work / capacity, lag / spare)
         return times
@@ -41,6 +42,7 @@ class CostModel:
         could not absorb any are relieved, too.
         """
         times = self.finite_drain_s(lag, rate, capacity)
+        # Without a floor there is no time at which a member without lag would count as late.
         if self.floor_s == 0:
             return times
         headroom = np.maximum(1 - rate / capacity, _LEAST_SPARE)

@@ -92,6 +92,7 @@ def counterfactuals(
 
 def _largest_of_others(times: Floats, from_member: Int32s, to_member: Int32s) -> Floats:
     """The largest time of a member other than these two: one of the three largest of all."""
+    # From the third largest to the largest, so that the largest that qualifies is written last.
     largest = np.zeros(len(from_member))
     for member in np.argsort(-times, kind="stable")[:_RANKED][::-1].tolist():
         other: Bools = (from_member != member) & (to_member != member)

@@ -90,6 +90,7 @@ def report(group: Group, assignment: Assignment) -> AssignmentReport:
 def _moves(group: Group, member: Int32s) -> tuple[MoveReport, ...]:
     holder = group.ownership.holder
     partitions = np.nonzero(member != holder)[0]
+    # NaN stands for "nothing to compare with" until it becomes None.
     without_s, saves_record_s = np.full(len(partitions), np.nan), np.full(len(partitions), np.nan)
     compared = (member[partitions] >= 0) & (group.owner[partitions] >= 0)
     if group.capacity is not None and compared.any():

@@ -37,6 +37,7 @@ def drain_s(group: Group, member: Int32s) -> float | None:
     times = member_drain_s(group, member)
     if times is None:
         return None
+    # Lag that nobody reads is in no sum by member.
     return float(np.inf) if undrained(group, member).any() else float(times.max(initial=0.0))
 
 

@@ -94,6 +94,7 @@ def _remedy(rate: float, capacity: Floats) -> str:
         return _ALL_STUCK
     if stuck > 0:
         return f"{stuck} of its {n} members hardly drain{', are they' if stuck > 1 else 's, is it'} stuck?"
+    # The median member: one stuck or very fast member should not decide how many are missing.
     missing = math.floor((rate - float(capacity.sum())) / float(np.median(capacity))) + 1
     return f"add {missing} member{'s' if missing > 1 else ''}"
 

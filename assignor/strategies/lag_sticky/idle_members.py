@@ -54,6 +54,7 @@ class _FairSharing:
         exhausted[idle] = True
         while self._utilisation[idle] < self._fair_share * _ENOUGH and not exhausted.all():
             busiest = int(np.where(exhausted, -np.inf, self._utilisation).argmax())
+            # Nobody holds more than its share any more: taking on would only shift the lack.
             if self._utilisation[busiest] <= self._fair_share and len(self._held[idle]) > 0:
                 return
             partition = self._pick(busiest, idle)

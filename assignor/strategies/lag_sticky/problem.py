@@ -87,6 +87,7 @@ class Problem:
         """The solution that puts these partitions on these members and leaves the others."""
         partitions = np.fromiter(changes.keys(), np.int64, len(changes))
         to_member = np.fromiter(changes.values(), np.int32, len(changes))
+        # Sorted, so that the sums below add in one order and equal solutions get equal figures.
         order = np.argsort(partitions)
         return self._evaluated(partitions[order], to_member[order])
 
@@ -126,6 +127,7 @@ class Problem:
             lag=lag,
             rate=rate,
             makespan_s=float(times_s.max(initial=0.0)),
+            # Loads up to the floor count as 0, so that no comparison rewards moves below it.
             loads_s=-np.sort(-np.where(loads_s > self.options.floor_s, loads_s, 0.0)),
             lag_area=float(self.cost_model.lag_area(lag, rate, self.capacity).sum()),
         )

@@ -63,6 +63,7 @@ def _prunable(problem: Problem, solution: Solution) -> Int64s:
     count = problem.counts(solution)
     is_cheap = later_s <= problem.options.move_cost_s
     order = np.nonzero(is_cheap & (count[from_member] < problem.cap))[0]
+    # The move that gains least first: of two that exclude each other it is taken back.
     order = order[np.lexsort((partitions[order], later_s[order]))]
     chosen: Int64s = partitions[_disjoint(from_member, to_member, order, problem.n_members)]
     return chosen

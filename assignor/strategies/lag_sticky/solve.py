@@ -83,6 +83,7 @@ def move_cost(problem: Problem, solution: Solution) -> float:
         return 0.0
     owner = problem.current_owner[solution.partitions]
     moved = solution.partitions[(owner >= 0) & (owner != solution.to_member)]
+    # An eager rebalance stops all partitions, whether they move or not.
     paused = problem.options.group_pause_s * float(problem.lag.sum())
     return paused + float(problem.pause_cost(moved).sum())
 

@@ -71,6 +71,7 @@ def _over_quota(group: Group, owned: Int64s, quota: Int64s) -> Int64s:
     by_owner: Int64s = candidates[stable_order(group.owner[candidates], below=group.n_members)]
     owner = group.owner[by_owner]
     starts = np.cumsum(np.where(over, owned, 0)) - np.where(over, owned, 0)
+    # Rank of each partition among those of its owner, without a loop over members.
     rank = np.arange(len(by_owner)) - starts[owner]
     surplus: Int64s = by_owner[rank >= quota[owner]]
     return surplus

@@ -70,6 +70,7 @@ def _table(partitions: Int64s, first: Int64s) -> Int64s:
     width = max(min(int(held.max(initial=0)), _WIDTH), 1)
     column = np.arange(width)[None, :]
     step = np.maximum(held - 1 - _HEAVY, 0) / max(width - 1 - _HEAVY, 1)
+    # Ranks spread evenly over the lighter partitions, so that the sample has all weights.
     spread = _HEAVY + np.floor((column - _HEAVY) * step).astype(np.int64)
     rank = np.where((held <= width) | (column < _HEAVY), column, spread)
     table = np.full((len(held), width), -1, np.int64)

@@ -25,9 +25,11 @@ class Deadline:
         self.tolerance = _TOLERANCE * max(1.0, float(capacity.max(initial=0.0)))
         """Weights closer than this are equal."""
         load = problem.start_lag + problem.start_rate * self._weigh_until_s
+        # `subtract.at`, because several unowned partitions may start on one member.
         np.subtract.at(load, problem.start[unowned], self.weight(unowned))
         self.residual: Floats = capacity - load
         """Weight each member can take besides its candidates; negative when it misses the deadline."""
+        # Evictions ask for the same members again and again, one packing after another.
         self._sorted: dict[tuple[int, bool], tuple[Int64s, Floats]] = {}
 
     def weight(self, partitions: Int64s) -> Floats:
@@ -95,6 +97,7 @@ def _fewest_in_rows(weights: Floats, excess: Floats, *, skip: int) -> tuple[Bool
     before = np.where(whole > 0, sums[row, np.maximum(whole, 1) - 1], 0.0)
     column = np.arange(weights.shape[1])[None, :]
     picked: Bools = (column >= skip) & (column < skip + whole[:, None])
+    # The weights fall, so the lightest that covers the rest is the last that is at least as heavy.
     last = (weights >= (excess - before)[:, None]).sum(axis=1) - 1
     picked[row, np.clip(last, 0, weights.shape[1] - 1)] = True
     return picked, is_enough

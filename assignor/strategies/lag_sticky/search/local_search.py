@@ -36,6 +36,7 @@ def improve(state: SearchState, budget: int, overloaded: Bools) -> None:
         if step is not None:
             state.apply(step.transfers, step.moves)
             continue
+        # Nothing relieves this member; a later step for another one would rarely change that.
         stuck[slowest] = True
         if int(stuck.sum()) >= _MOST_STUCK:
             return

@@ -69,6 +69,7 @@ class Neighbourhood:
         if len(self._given) == 0 or len(self._near) == 0:
             return None
         found = [step for step in (self._best_move(), self._best_swap()) if step is not None]
+        # A chain is the dearest to evaluate and changes most members, so it is the last resort.
         if found:
             return min(found, key=lambda step: step.cost_s)
         return self._best_ejection_chain()
@@ -81,6 +82,7 @@ class Neighbourhood:
         reads[self._slow] = False
         some = np.nonzero(reads)[0]
         if len(some) > _NEIGHBOURS:
+            # A partial sort: most members never matter.
             some = some[np.argpartition(loads_s[some], _NEIGHBOURS)[:_NEIGHBOURS]]
         return some[np.argsort(loads_s[some], kind="stable")]
 

@@ -59,6 +59,7 @@ class DeadlinePacker:
         exempt = np.zeros(problem.n_members, np.bool_)
         exempt[problem.start[hopeless]] = True
         unowned = self._unowned[~np.isin(self._unowned, hopeless)]
+        # Their members cannot meet the deadline; they only shed what would make them later than `exempt_s`.
         later = Deadline(problem, self._candidates, unowned, exempt_s) if exempt.any() else deadline
         for keep_heaviest in (False, True):
             evicted = np.concatenate(
@@ -67,7 +68,9 @@ class DeadlinePacker:
                     later.evictions(exempt, keep_heaviest=True),
                 )
             )
+            # Partitions without a current owner are evicted for nothing.
             if int((problem.current_owner[evicted] >= 0).sum()) <= self._budget:
+                # Worst fit spreads the load, best fit saves large gaps for heavy partitions; neither is always better.
                 for best_fit in (False, True):
                     members = self._packed(deadline, evicted, unowned, exempt, best_fit=best_fit)
                     if members is not None:
@@ -148,6 +151,7 @@ class _Packing:
 
     def _lighter_evictions(self, member: int, weight: float) -> Int64s | None:
         """The fewest partitions, each lighter than `weight`, that the member must evict for so much weight."""
+        # The table first: it is short, and nearly always enough.
         for whole in (False, True):
             partitions, weights = self._deadline.by_weight(member, whole=whole)
             here = np.array([p not in self._evicted for p in partitions.tolist()], np.bool_)

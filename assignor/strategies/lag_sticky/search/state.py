@@ -108,6 +108,7 @@ class SearchState:
     def _refresh(self, member: int) -> None:
         held = self._held[member]
         weight = self.problem.lag[held] + self.problem.rate[held] * self._weigh_at_s
+        # The partition index breaks ties, so that the order of earlier steps does not matter.
         held = held[np.lexsort((held, -weight))]
         row = _sampled(held[None, :])[0]
         self.candidates[member] = -1

@@ -103,6 +103,7 @@ class FlowNetwork:
             members, sets = self._levels(sources, sinks, inside)
             if not members[-1] & sinks:
                 return Reached(members=_union(members), sets=_union(sets))
+            # Paths end in the last level, so members there that are no sinks are dead ends.
             members[-1] &= sinks
             for source in bits(sources):
                 self._augment_from(source, excess, members, sets)

@@ -33,6 +33,7 @@ def fewest_moves(owned: Int32s, supply: Int64s, may_read: Bools, blocks: list[Bl
     Source: Ahuja, Magnanti, Orlin, Network Flows (1993), 9.8, the primal-dual algorithm.
     """
     n_sets, n_members = owned.shape
+    # Where all members of a block have the same count there is nothing to decide.
     undecided = [block for block in blocks if block.high > block.low]
     shape = (n_sets + len(undecided), n_members + 1)
     readers, own = np.zeros(shape, np.bool_), np.zeros(shape, np.int32)

@@ -67,6 +67,7 @@ def _whole_water_filling(load: Int64s, amount: int) -> Int64s:
     """Water-filling in whole partitions: what each gets when `amount` raises the least loads to one level."""
     order = np.argsort(load, kind="stable")
     ascending = load[order]
+    # Partitions needed to raise the members before each one to its load.
     below = np.arange(len(load)) * ascending - (np.cumsum(ascending) - ascending)
     n = int(np.searchsorted(below, amount, side="right"))
     level, extras = divmod(amount + int(ascending[:n].sum()), n)
@@ -83,6 +84,7 @@ def _members(group: Group, set_of: Int64s, owned: Int32s, flow: Int32s) -> Int32
     partitions = partitions[np.argsort(set_of[partitions], kind="stable")]
     member = np.full(group.n_partitions, -1, np.int32)
     held = partitions[group.owner[partitions] >= 0]
+    # A stable sort by (set, owner) keeps the spread order inside each cell.
     cell = set_of[held] * n + group.owner[held]
     order = np.argsort(cell, kind="stable")
     held, cell = held[order], cell[order]
