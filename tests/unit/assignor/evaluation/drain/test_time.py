@@ -9,7 +9,7 @@ from tests.support.drain_groups import owned
 from tests.support.groups import group, member
 
 
-def test_member_is_through_after_lag_over_spare_capacity() -> None:
+def test_member_has_drained_after_lag_over_spare_capacity() -> None:
     built = group(
         {"t": 3},
         member("a", "t", capacity=100.0),
@@ -128,7 +128,7 @@ def test_bound_is_the_largest_of_its_parts(
         ([[10] * 4, [0]], BoundCause.SHARES),
         ([[10] * 3, [0]], BoundCause.BIN_PACKING),
     ],
-    ids=["one partition", "all work", "three pieces for two"],
+    ids=["one partition", "all work", "three partitions for two members"],
 )
 def test_bound_says_what_gives_it(lags: list[list[int]], cause: BoundCause) -> None:
     bound = group_bound(owned(*lags))
