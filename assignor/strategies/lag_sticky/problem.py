@@ -137,7 +137,8 @@ class Problem:
         gained = summed(values[partitions], by=to_member, n=n)
         lost = summed(values[partitions], by=self.start[partitions], n=n)
         # Sums of floats do not cancel exactly; a tiny negative rest is no load.
-        return np.maximum(start + gained - lost, 0.0)
+        changed: Floats = np.maximum(start + gained - lost, 0.0)
+        return changed
 
     def is_better(self, new: Solution, old: Solution) -> bool:
         """Is `new` the solution to take.
