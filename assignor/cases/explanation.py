@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from assignor.cases.answer import finite, named_moves, reason
 from assignor.cases.input import CASE_KEYS, Case, read_case
-from assignor.evaluation.drain.report import MoveReport, Report, report
+from assignor.evaluation.drain.report import AssignmentReport, MoveReport, report
 from assignor.evaluation.drain.words import cause_in_words, time_in_words
 from assignor.evaluation.validity import check
 from assignor.strategies.registry import Strategy
@@ -41,7 +41,7 @@ def explain(document: Mapping[str, object], chosen: Strategy) -> dict[str, objec
     }
 
 
-def _members(case: Case, figures: Report) -> list[dict[str, object]]:
+def _members(case: Case, figures: AssignmentReport) -> list[dict[str, object]]:
     group = case.group
     return [
         {
@@ -66,7 +66,7 @@ def _bought(move: MoveReport) -> dict[str, object]:
     }
 
 
-def _summary(case: Case, figures: Report) -> str:
+def _summary(case: Case, figures: AssignmentReport) -> str:
     """The outcome in one or two sentences."""
     n = len(figures.moves)
     moves = "Nothing moves" if n == 0 else f"{n} move{'s' if n > 1 else ''}"

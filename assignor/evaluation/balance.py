@@ -8,26 +8,33 @@ from assignor.model.arrays import Bools, Int64s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EveningChain:
-    """A way to more even counts: from somebody with `count` partitions, by hand-overs, to `taker`."""
+class AugmentingPath:
+    """A path to more even counts: it starts at a member with `count` partitions and ends at `to_member`."""
 
     count: int
-    taker: int
+    to_member: int
 
 
-def find_evening_chain(holds: Bools, may_read: Bools, counts: Int64s) -> EveningChain | None:
-    """A chain of hand-overs to a member with at least two partitions fewer; None if counts are most even.
+def find_augmenting_path(holds: Bools, may_read: Bools, counts: Int64s) -> AugmentingPath | None:
+    """A path of moves to a member with at least two partitions fewer; None if counts are most even.
 
-    None proves it. For a count k let B be the members that chains from members with k or more reach, these
-    included, and A the partitions on B. Everybody in B has at least k - 1, and A can be read by nobody
-    outside B, so any assignment has sum(max(load - (k - 1), 0)) >= |A| - (k - 1) |B|; this one has exactly
-    that, since outside B nobody has more than k - 1. As it holds for every k, the loads of every other
-    assignment majorise these: sorted from the largest down, the counts are lexicographically least.
+    Along the path each member hands one partition to the next, so only the counts at its ends change. Without such a
+    path (Harvey et al. call it cost-reducing) counts are most even, as an assignment without augmenting path is
+    maximum in matching theory (Berge 1957).
+
+    Proof. For a count k let B be the members that paths from members with k or more reach, these included, and A
+    the partitions on B. Everybody in B has at least k - 1, and A can be read by nobody outside B, so any
+    assignment has sum(max(load - (k - 1), 0)) >= |A| - (k - 1) |B|; this one has exactly that, since outside B
+    nobody has more than k - 1. As it holds for every k, the loads of every other assignment majorise these:
+    sorted from the largest down, the counts are lexicographically least.
 
     Args:
         holds: T x N: does the member have a partition of the topic.
         may_read: T x N: does the member subscribe to the topic.
         counts: Partitions of each of N members.
+
+    Example: a holds t-0 and t-1, b holds u-0, c nothing; b subscribes to t and u, c to u only. The path leads from a
+    (2 partitions) over b to c (0): a gives t-0 to b, b gives u-0 to c, and every member has one.
 
     Complexity: O(T * N).
 
@@ -44,5 +51,5 @@ def find_evening_chain(holds: Bools, may_read: Bools, counts: Int64s) -> Evening
             new = may_read[new_topics].any(axis=0) & ~members
             short = new & (counts < count - 1)
             if short.any():
-                return EveningChain(count=count, taker=int(np.argmax(short)))
+                return AugmentingPath(count=count, to_member=int(np.argmax(short)))
     return None

@@ -1,4 +1,4 @@
-"""The judge of every assignment: it trusts no strategy and shares no code with one.
+"""The check of every assignment: it trusts no strategy and shares no code with one.
 
 Every test of a strategy ends here, and so does every target before it is published.
 """
@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from assignor.errors import InvalidAssignmentError
-from assignor.evaluation.balance import find_evening_chain
+from assignor.evaluation.balance import find_augmenting_path
 from assignor.model.arrays import Bools, Int32s, Int64s
 from assignor.model.assignment import Assignment, Unassigned
 from assignor.model.group import Group
@@ -26,7 +26,7 @@ class Verdict:
     kept: int
     """Partitions whose owner, still subscribed, is also their target."""
     moves: int
-    """Partitions whose target is not their holder; those that nobody held or that get no target included."""
+    """Partitions whose target is not their holder, including those without a holder or without a target."""
     unassigned: int
     """Partitions without a member."""
 
@@ -35,8 +35,8 @@ def check(group: Group, assignment: Assignment, *, even: Even = "no") -> Verdict
     """Figures of `assignment`, if it is valid and complete.
 
     Valid: a partition goes only to a member that subscribes to its topic. Complete: every partition has
-    exactly one member or exactly one reason for having none, and "nobody subscribes" is true where it stands
-    and stands where it is true. One entry per partition makes a second owner impossible.
+    exactly one member or exactly one reason for having none, and "nobody subscribes" is the reason exactly where
+    nobody subscribes. One entry per partition makes a second owner impossible.
 
     Args:
         group: The group that was assigned.
@@ -111,11 +111,11 @@ def _uneven(group: Group, assignment: Assignment, may_read: Bools, *, even: Even
         return [] if np.ptp(counts) <= 1 else [f"counts from {counts.min()} to {counts.max()}"]
     holds = np.zeros_like(may_read)
     holds[topic, member] = True
-    chain = find_evening_chain(holds, may_read, counts)
-    if chain is None:
+    path = find_augmenting_path(holds, may_read, counts)
+    if path is None:
         return []
-    short = f"{group.member_ids[chain.taker]} with {counts[chain.taker]}"
-    return [f"counts less even than possible: a member with {chain.count} could hand on towards {short}"]
+    short = f"{group.member_ids[path.to_member]} with {counts[path.to_member]}"
+    return [f"counts less even than possible: a member with {path.count} could hand on towards {short}"]
 
 
 def _uneven_in_topics(group: Group, topic: Int32s, member: Int32s, may_read: Bools) -> list[str]:

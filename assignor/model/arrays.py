@@ -1,7 +1,7 @@
-"""Array types of the assignor core, and the one sort that all of it leans on.
+"""Array types of the assignor core, and the stable sort that it uses everywhere.
 
 Integers that Kafka carries as int32 (partition numbers, member indices, generations) stay int32; everything
-that is summed or multiplied (offsets, lag, partition ids) is int64.
+that is summed or multiplied (offsets, lag, partition indices) is int64.
 """
 
 from typing import TypeAlias

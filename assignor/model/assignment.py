@@ -1,4 +1,4 @@
-"""What a strategy answers: a member for every partition, or the reason why there is none."""
+"""The answer of a strategy: a member for every partition, or the reason why it has none."""
 
 import enum
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from assignor.model.group import Group
 
 
 class Unassigned(enum.IntEnum):
-    """Why a partition has no member. The number stands in arrays, the words are for people."""
+    """Why a partition has no member: a number for arrays, with words for operators."""
 
     ASSIGNED = 0
     NOBODY_SUBSCRIBES = 1
@@ -42,7 +42,7 @@ class Assignment:
     why: Int8s
     """`Unassigned` code of each partition, 0 exactly where it has a member."""
     remarks: tuple[str, ...] = ()
-    """What the strategy has to say about it, each in words for an operator."""
+    """Remarks of the strategy on the assignment, sentences for an operator."""
 
     @classmethod
     def complete(cls, group: Group, member: Int32s, *, remarks: tuple[str, ...] = ()) -> "Assignment":

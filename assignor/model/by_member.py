@@ -1,4 +1,4 @@
-"""An assignment in names: what a plug-in hands to its members, and what a JSON case is answered with."""
+"""An assignment in names, as plug-ins send it to members and as the answer to a JSON case has it."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
@@ -26,10 +26,10 @@ def by_member(group: Group, member: Int32s) -> dict[str, Placed]:
     Complexity: O(P + N).
     """
     placed = np.nonzero(member >= 0)[0]
-    pids = placed[stable_order(member[placed], below=group.n_members)]
-    holder, topic = member[pids], group.topics.topic_of[pids]
+    partitions = placed[stable_order(member[placed], below=group.n_members)]
+    holder, topic = member[partitions], group.topics.topic_of[partitions]
     starts = _run_starts(holder, topic)
-    entries = _entries(group.topics, pids, starts)
+    entries = _entries(group.topics, partitions, starts)
     sizes = np.bincount(holder[starts], minlength=group.n_members).tolist()
     return {
         member_id: dict(islice(entries, size))
@@ -37,9 +37,9 @@ def by_member(group: Group, member: Int32s) -> dict[str, Placed]:
     }
 
 
-def by_topic(topics: Topics, pids: Int64s) -> Placed:
-    """Topic -> numbers, for ascending `pids`."""
-    return dict(_entries(topics, pids, _run_starts(topics.topic_of[pids])))
+def by_topic(topics: Topics, partitions: Int64s) -> Placed:
+    """Topic -> numbers, for ascending partition indices."""
+    return dict(_entries(topics, partitions, _run_starts(topics.topic_of[partitions])))
 
 
 def _run_starts(*keys: Int32s) -> Int64s:
@@ -49,17 +49,17 @@ def _run_starts(*keys: Int32s) -> Int64s:
     return np.nonzero(begins)[0]
 
 
-def _entries(topics: Topics, pids: Int64s, starts: Int64s) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _entries(topics: Topics, partitions: Int64s, starts: Int64s) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Topic name and numbers of each run of one topic."""
-    names = map(topics.names.__getitem__, topics.topic_of[pids[starts]].tolist())
-    return zip(names, _cut(topics.number_of[pids], starts), strict=True)
+    names = map(topics.names.__getitem__, topics.topic_of[partitions[starts]].tolist())
+    return zip(names, _cut(topics.number_of[partitions], starts), strict=True)
 
 
 def _cut(values: Int32s, starts: Int64s) -> Iterable[tuple[int, ...]]:
     """`values` cut into runs, one tuple each.
 
-    There can be a million runs of one number each. Runs of one length are therefore cut together; and they are
-    tuples, which the garbage collector lets go of after one look, while it comes back to lists again and again.
+    There can be a million runs of one number each, so runs of one length are cut together. They are tuples, because
+    the garbage collector stops tracking a tuple of integers after one pass, but visits a list again in every pass.
     """
     lengths = np.diff(starts, append=len(values))
     by_length = stable_order(lengths, below=int(lengths.max(initial=0)) + 1)

@@ -1,6 +1,6 @@
-"""Who holds a partition, when members claim more than they can.
+"""Who holds a partition when several members claim it.
 
-A claim is what a member says it owns. After a missed rebalance a member repeats a claim that is no longer
+A claim is a partition that a member says it owns. After a missed rebalance a member repeats a claim that is no longer
 true, so claims carry the generation in which they were valid (KIP-341).
 """
 
@@ -16,11 +16,11 @@ NO_GENERATION = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Claims:
-    """C claims in any order; the same claim may be there twice."""
+class ClaimArrays:
+    """C claims in any order; the same claim may occur twice."""
 
-    pid: Int64s
-    """Claimed partition, 0 <= pid < P."""
+    partition: Int64s
+    """Index of the claimed partition, 0 <= partition < P."""
     member: Int32s
     """Claiming member, 0 <= member < N."""
     generation: Int32s
@@ -39,7 +39,7 @@ class Ownership:
     """Newest generation in which anybody claims the partition, `UNCLAIMED` where nobody does."""
 
 
-def resolve(claims: Claims, *, n_partitions: int) -> Ownership:
+def resolve(claims: ClaimArrays, *, n_partitions: int) -> Ownership:
     """One holder per partition: the claimant of the newest generation, or nobody when two share it.
 
     A claim of an older generation stands as long as no newer one contradicts it, as in Kafka since
@@ -50,14 +50,15 @@ def resolve(claims: Claims, *, n_partitions: int) -> Ownership:
 
     Source: KIP-341; Kafka's AbstractStickyAssignor.
     """
+    # `maximum.at` needs no sort of the claims, so a million of them take linear time.
     newest = np.full(n_partitions, UNCLAIMED, np.int32)
-    np.maximum.at(newest, claims.pid, claims.generation)
-    current = claims.generation == newest[claims.pid]
-    pid, member = claims.pid[current], claims.member[current]
+    np.maximum.at(newest, claims.partition, claims.generation)
+    current = claims.generation == newest[claims.partition]
+    partition, member = claims.partition[current], claims.member[current]
     last = np.full(n_partitions, -1, np.int32)
-    np.maximum.at(last, pid, member)
-    # Two claimants differ from each other exactly when one of them differs from the greatest.
+    np.maximum.at(last, partition, member)
+    # All claimants are one member exactly when each is the greatest of them: no sort or grouping is needed.
     contested = np.zeros(n_partitions, np.bool_)
-    contested[pid[member != last[pid]]] = True
+    contested[partition[member != last[partition]]] = True
     last[contested] = -1
     return Ownership(holder=last, contested=contested, generation=newest)

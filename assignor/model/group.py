@@ -1,4 +1,4 @@
-"""A consumer group as flat arrays: what every strategy takes.
+"""A consumer group as flat arrays, the input of every strategy.
 
 Members are indexed in the order that breaks every tie: those with a group.instance.id first, by it, then the
 others by member id, both as Java compares strings. Member ids hold a random part, so only static members have
@@ -17,25 +17,25 @@ from assignor.model.subscriptions import Subscriptions
 from assignor.model.topics import Topics
 
 LEAST_CAPACITY = 1e-6
-"""Records per second; one in eleven days. Times at less could not be told from infinity."""
+"""Records per second; one in eleven days. With less, drain times could not be told from infinity."""
 GREATEST_RATE = 2**62
 """Records per second, also of a capacity."""
 GREATEST_LAG = 2**62
-"""Records that the partitions may lag together; no real log is that long."""
+"""Records of lag of all partitions together; no real log is that long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IgnoredClaims:
-    """How many claims could not be true, by cause. Members are not trusted, so this is no error."""
+    """Number of claims that cannot be true, by cause. Members are not trusted, so this is no error."""
 
     unknown_topic: int = 0
-    """The topic is not, or no longer, there."""
+    """Claims on topics that do not exist, or no longer."""
     out_of_range: int = 0
-    """The partition number is negative or past the last partition."""
+    """Claims on partition numbers that are negative or past the last partition."""
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Number of all ignored claims."""
         return self.unknown_topic + self.out_of_range
 
 
@@ -56,7 +56,7 @@ class Group:
     ownership: Ownership
     """Winning claims, also of members that no longer subscribe."""
     lag: Int64s
-    """Records each partition lags behind, >= 0. What is unknown was settled before, by auto.offset.reset."""
+    """Records of lag of each partition, >= 0. Unknown lag was replaced before, according to auto.offset.reset."""
     rate: Floats
     """Records per second that arrive in each partition, >= 0."""
     capacity: Floats | None
@@ -119,12 +119,12 @@ class Group:
 
     @property
     def n_members(self) -> int:
-        """N."""
+        """Number of members, N."""
         return len(self.member_ids)
 
     @property
     def n_partitions(self) -> int:
-        """P."""
+        """Number of partitions, P."""
         return self.topics.n_partitions
 
     def readable(self) -> Bools:

@@ -1,4 +1,4 @@
-"""From members as the consumer protocol knows them to a `Group`."""
+"""Building a `Group` from members as the consumer protocol describes them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import numpy as np
 
 from assignor.errors import InvalidGroupError
 from assignor.model.arrays import Floats, Int64s
-from assignor.model.claims import NO_GENERATION, Claims, resolve
+from assignor.model.claims import NO_GENERATION, ClaimArrays, resolve
 from assignor.model.group import Group, IgnoredClaims
 from assignor.model.racks import Racks
 from assignor.model.subscriptions import Subscriptions
@@ -21,11 +21,11 @@ class Member:
 
     member_id: str
     topics: Sequence[str]
-    """Subscribed topics. One named twice counts once; one without metadata counts not at all, as in Kafka."""
+    """Subscribed topics. One named twice counts once; one without metadata is ignored, as in Kafka."""
     instance_id: str | None = None
     """group.instance.id of a static member (KIP-345)."""
     owned: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Claimed partition numbers by topic. Not trusted: what cannot be is ignored and counted."""
+    """Claimed partition numbers by topic. Not trusted: impossible claims are ignored and counted."""
     rack: str | None = None
     """client.rack."""
     generation: int = NO_GENERATION
@@ -57,10 +57,10 @@ def build_group(
     Args:
         topics: The topics that have metadata; may hold topics nobody subscribes to.
         members: In any order.
-        lag: Records by pid, >= 0; without it every lag is 0.
-        rate: Records per second by pid, >= 0; without it nothing arrives.
-        replica_racks: Racks of the replicas by pid; without it, or when no member has a rack, racks play no
-            part.
+        lag: Records by partition index, >= 0; without it every lag is 0.
+        rate: Records per second by partition index, >= 0; without it nothing arrives.
+        replica_racks: Racks of the replicas by partition index; without it, or when no member has a rack, racks
+            are ignored.
 
     Raises:
         InvalidGroupError: A member id is there twice, or a measure is out of range (see `Group`).
@@ -93,9 +93,9 @@ def _refuse_duplicates(member_ids: tuple[str, ...]) -> None:
 
 def _claims(
     topics: Topics, members: Sequence[Member], index: Mapping[str, int]
-) -> tuple[Claims, IgnoredClaims]:
+) -> tuple[ClaimArrays, IgnoredClaims]:
     """Claims on partitions that exist, and how many were on others."""
-    # One claim can be one entry of one mapping, a million times over: the loops are those of map and chain.
+    # There can be a million claims, each in a mapping of its own: map and chain loop over them in C.
     owned = [member.owned for member in members]
     listed = list(chain.from_iterable(claimed.values() for claimed in owned))
     lengths = np.fromiter(map(len, listed), np.int64, len(listed))
@@ -105,11 +105,13 @@ def _claims(
     topics_claimed = np.array([len(claimed) for claimed in owned], np.int64)
     member = np.arange(len(members), dtype=np.int32).repeat(topics_claimed).repeat(lengths)
     generations = np.array([max(member.generation, NO_GENERATION) for member in members], np.int32)
-    pid = topics.pids(topic, number)
-    real = pid >= 0
+    partition = topics.partition_indices(topic, number)
+    real = partition >= 0
     unknown = int((topic < 0).sum())
     ignored = IgnoredClaims(unknown_topic=unknown, out_of_range=int((~real).sum()) - unknown)
-    return Claims(pid=pid[real], member=member[real], generation=generations[member[real]]), ignored
+    return ClaimArrays(
+        partition=partition[real], member=member[real], generation=generations[member[real]]
+    ), ignored
 
 
 def _capacities(members: Sequence[Member]) -> Floats | None:

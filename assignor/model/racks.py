@@ -23,15 +23,15 @@ class Racks:
 
     @classmethod
     def of(cls, *, members: Sequence[str | None], partitions: Sequence[Collection[str]]) -> "Racks":
-        """From rack names of members, in member order, and of partitions, by pid.
+        """From rack names of members, in member order, and of partitions, by partition index.
 
         An empty name of a member is no rack, as in Kafka.
         """
         names = {*chain.from_iterable(partitions), *filter(None, members)}
         index = {name: r for r, name in enumerate(sorted(names, key=java_order))}
         of_partition = np.zeros((len(partitions), len(index)), np.bool_)
-        pids = np.arange(len(partitions)).repeat(np.array([len(racks) for racks in partitions], np.int64))
+        repeated = np.arange(len(partitions)).repeat(np.array([len(racks) for racks in partitions], np.int64))
         replicas = np.array([index[rack] for racks in partitions for rack in racks], np.int64)
-        of_partition[pids, replicas] = True
+        of_partition[repeated, replicas] = True
         of_member = [index[rack] if rack else NO_RACK for rack in members]
         return cls(of_member=np.array(of_member, np.int32), of_partition=of_partition)

@@ -18,7 +18,7 @@ class Subscriptions:
     """S distinct subscriber sets over N members, and the set of each of T topics."""
 
     n_members: int
-    """N."""
+    """Number of members, N."""
     set_of_topic: Int32s
     """T entries: the subscriber set of each topic, 0 <= set < S."""
     offsets: Int64s
@@ -45,6 +45,7 @@ class Subscriptions:
         subscribers: dict[tuple[str, ...], list[int]] = {}
         for member, names in enumerate(subscribed):
             subscribers.setdefault(tuple(names), []).append(member)
+        # Members with one subscription are treated as one, for there are few distinct subscriptions.
         readers: list[list[int]] = [[] for _ in index]
         groups = list(subscribers.values())
         for group, names in enumerate(subscribers):
@@ -64,7 +65,7 @@ class Subscriptions:
 
     @property
     def n_sets(self) -> int:
-        """S."""
+        """Number of subscriber sets, S."""
         return len(self.offsets) - 1
 
     def set_members(self, subscriber_set: int) -> Int32s:

@@ -1,10 +1,11 @@
 """The partitions of a group as one dense range of integers.
 
-Topics are sorted by name, partitions inside a topic by number, and counted through::
+Topics are sorted by name, partitions inside a topic by number; the position in this order is the *partition index*.
+Arrays by partition have an entry for each index. Example::
 
-    topics   a (2 partitions)   b (3 partitions)
-    pid      0     1            2    3    4
-    is       a-0   a-1          b-0  b-1  b-2
+    topics           a (2 partitions)   b (3 partitions)
+    partition index  0     1            2    3    4
+    partition        a-0   a-1          b-0  b-1  b-2
 """
 
 from collections.abc import Mapping
@@ -28,18 +29,18 @@ def java_order(name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Topics:
-    """T topics in Java's string order and the P partition ids (pid) they span."""
+    """T topics in Java's string order and the P partition indices they span."""
 
     names: tuple[str, ...]
     """T topic names, ascending, each once."""
     counts: Int64s
     """Partitions of each topic, >= 0."""
     offsets: Int64s = field(init=False)
-    """T + 1 entries: topic t has the pids from offsets[t] up to, but without, offsets[t + 1]."""
+    """T + 1 entries: topic t has the partition indices from offsets[t] up to, but without, offsets[t + 1]."""
     topic_of: Int32s = field(init=False)
-    """Topic index of each pid."""
+    """Topic index of each partition."""
     number_of: Int32s = field(init=False)
-    """Partition number of each pid."""
+    """Partition number, as Kafka counts it inside the topic, of each partition."""
 
     def __post_init__(self) -> None:
         keys = [java_order(name) for name in self.names]
@@ -68,38 +69,38 @@ class Topics:
 
     @property
     def n_topics(self) -> int:
-        """T."""
+        """Number of topics, T."""
         return len(self.names)
 
     @property
     def n_partitions(self) -> int:
-        """P."""
+        """Number of partitions, P."""
         return int(self.offsets[-1])
 
     def index(self) -> dict[str, int]:
         """Topic index of each name."""
         return {name: t for t, name in enumerate(self.names)}
 
-    def pids(self, topic: Int32s | Int64s, number: Int32s | Int64s) -> Int64s:
-        """Partition id of each (topic index, partition number), -1 where the topic has no such partition.
+    def partition_indices(self, topic: Int32s | Int64s, number: Int32s | Int64s) -> Int64s:
+        """Partition index of each (topic index, partition number), -1 where the topic has no such partition.
 
         A topic index below 0 stands for an unknown topic and gives -1 as well.
         """
-        pid = np.full(len(topic), -1, np.int64)
+        index = np.full(len(topic), -1, np.int64)
         known = np.nonzero((topic >= 0) & (number >= 0))[0]
         inside = known[number[known] < self.counts[topic[known]]]
-        pid[inside] = self.offsets[topic[inside]] + number[inside]
-        return pid
+        index[inside] = self.offsets[topic[inside]] + number[inside]
+        return index
 
-    def name(self, pid: int) -> str:
+    def name(self, partition: int) -> str:
         """The partition as people write it, `topic-number`."""
-        return f"{self.names[self.topic_of[pid]]}-{self.number_of[pid]}"
+        return f"{self.names[self.topic_of[partition]]}-{self.number_of[partition]}"
 
-    def spread_order(self, pids: Int64s) -> Int64s:
-        """Ascending `pids` rearranged by (partition number, topic name): t0-0, t1-0, ..., t0-1, t1-1, ...
+    def spread_order(self, partitions: Int64s) -> Int64s:
+        """Ascending partition indices rearranged by (partition number, topic name): t0-0, t1-0, ..., t0-1, t1-1, ...
 
-        Dealing in this order gives every member a share of every topic (KIP-615; KAFKA-16277).
+        Giving partitions out in this order spreads every topic over the members (KIP-615; KAFKA-16277).
 
         Complexity: O(P) below 65,537 partitions per topic.
         """
-        return pids[stable_order(self.number_of[pids], below=int(self.counts.max(initial=0)))]
+        return partitions[stable_order(self.number_of[partitions], below=int(self.counts.max(initial=0)))]

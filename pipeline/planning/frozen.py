@@ -46,7 +46,7 @@ def cooling_down(group: Group, guards: Guards, state: GroupState, *, now_ms: int
         or sum(now_ms - at_ms < DAY_MS for at_ms in times) >= guards.partition_moves_per_day
     ]
     index, keys = topics.index(), [name.rpartition(":") for name in names]
-    indices = topics.pids(
+    indices = topics.partition_indices(
         np.array([index.get(topic, -1) for topic, _, _ in keys], np.int64),
         np.array([int(number) for _, _, number in keys], np.int64),
     )

@@ -90,5 +90,5 @@ def _pids(assigned: Mapping[str, Sequence[int]], topics: Topics, index: Mapping[
         (index[topic], number) for topic, numbers in assigned.items() for number in numbers if topic in index
     ]
     topic, number = np.array(pairs, np.int64).reshape(-1, 2).T
-    pid = topics.pids(topic, number)
+    pid = topics.partition_indices(topic, number)
     return pid[pid >= 0]

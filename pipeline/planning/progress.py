@@ -110,7 +110,7 @@ def _partition_indices(group: Group, topic: int, ranges: str) -> Int64s:
         AssignorError: One of them does not exist.
     """
     partitions = np.array(parse_ranges(ranges, at_most=group.n_partitions), np.int64)
-    indices = group.topics.pids(np.full(len(partitions), topic, np.int64), partitions)
+    indices = group.topics.partition_indices(np.full(len(partitions), topic, np.int64), partitions)
     if (indices < 0).any():
         raise AbstainError("the plan names partitions that do not exist")
     return indices

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from assignor.model.claims import Claims
+from assignor.model.claims import ClaimArrays
 from assignor.model.group import Group
 
 
@@ -25,8 +25,10 @@ def resolve(claims: Sequence[tuple[int, int, int]], n_partitions: int) -> tuple[
     return holder, contested
 
 
-def as_triples(claims: Claims) -> list[tuple[int, int, int]]:
-    return list(zip(claims.pid.tolist(), claims.member.tolist(), claims.generation.tolist(), strict=True))
+def as_triples(claims: ClaimArrays) -> list[tuple[int, int, int]]:
+    return list(
+        zip(claims.partition.tolist(), claims.member.tolist(), claims.generation.tolist(), strict=True)
+    )
 
 
 def lag_aware(group: Group, scope: str) -> list[int]:

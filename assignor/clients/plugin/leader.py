@@ -185,4 +185,4 @@ def _pids(topics: Topics, index: Mapping[str, int], by_topic: TopicPartitions) -
     lengths = [len(numbers) for numbers in by_topic.values()]
     topic = np.array([index.get(name, -1) for name in by_topic], np.int32).repeat(lengths)
     number = np.fromiter(chain.from_iterable(by_topic.values()), np.int64, sum(lengths))
-    return topics.pids(topic, number)
+    return topics.partition_indices(topic, number)

@@ -1,8 +1,9 @@
-"""What a load costs: how late its member is, and how much lag lies around until it is drained.
+"""The cost model of a search: drain time of a member, its load, and its lag area, all of them finite.
 
-Times beyond a horizon, and those of members that never get there, are replaced by the time the work that has
-come in by the horizon takes. So they stay comparable, an overload that cannot be avoided is still levelled,
-and where the two forms meet they are equal. `time.drain_s` gives the true times.
+A drain time beyond a horizon, or of a member that never drains, is replaced by the time that all work arrived by the
+horizon takes. So such times stay comparable, and a search still balances an overload that it cannot avoid. The two
+forms meet at the horizon h: lag / (capacity - rate) = h is the same equation as (lag + rate * h) / capacity = h.
+`time.drain_s` gives the true times.
 """
 
 from dataclasses import dataclass
@@ -12,36 +13,47 @@ import numpy as np
 from assignor.model.arrays import Floats
 
 _LEAST_HEADROOM = 0.1
-"""A member with less than this share of its capacity to spare is late as soon as traffic rises."""
+"""A member with less headroom than this share of its capacity is late as soon as traffic rises."""
 _LEAST_SPARE = 1e-9
+"""Share of the capacity; keeps divisions finite in branches that `np.where` then drops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
-    """Prices of loads; arrays of lag, arrival rate and capacity broadcast against each other."""
+class CostModel:
+    """Costs of members by lag, arrival rate and capacity; the arrays broadcast against each other."""
 
     horizon_s: float
+    """No drain time is extrapolated beyond this."""
     floor_s: float
-    """A time up to this is as good as none."""
+    """Times up to this count as 0."""
 
-    def late_s(self, lag: Floats, rate: Floats, capacity: Floats) -> Floats:
-        """Seconds until the load is drained; beyond the horizon, seconds of work at the horizon."""
+    def finite_drain_s(self, lag: Floats, rate: Floats, capacity: Floats) -> Floats:
+        """Seconds until the lag is drained; beyond the horizon, seconds of work at the horizon."""
         work = lag + rate * self.horizon_s
+        # Members that never drain take the other branch; the divisor only has to be positive.
         spare = np.maximum(capacity - rate, capacity * _LEAST_SPARE)
         times: Floats = np.where(work > capacity * self.horizon_s, work / capacity, lag / spare)
         return times
 
-    def pressure_s(self, lag: Floats, rate: Floats, capacity: Floats) -> Floats:
-        """`late_s`, or more if arrivals fill the member: above `floor_s` with less than a tenth to spare."""
-        times = self.late_s(lag, rate, capacity)
+    def load_s(self, lag: Floats, rate: Floats, capacity: Floats) -> Floats:
+        """Load in seconds: `finite_drain_s`, or more for a member with little headroom.
+
+        With a headroom of exactly a tenth the load is `floor_s`, with less it is above. So members without lag that
+        could not absorb any are relieved, too.
+        """
+        times = self.finite_drain_s(lag, rate, capacity)
+        # Without a floor there is no time at which a member without lag would count as late.
         if self.floor_s == 0:
             return times
         headroom = np.maximum(1 - rate / capacity, _LEAST_SPARE)
-        fullness: Floats = np.minimum(self.floor_s * _LEAST_HEADROOM / headroom, self.horizon_s)
-        return np.maximum(times, fullness)
+        crowding_s: Floats = np.minimum(self.floor_s * _LEAST_HEADROOM / headroom, self.horizon_s)
+        return np.maximum(times, crowding_s)
 
-    def record_s(self, lag: Floats, rate: Floats, capacity: Floats) -> Floats:
-        """The lag area: lag summed over time until it is drained, or until the horizon."""
+    def lag_area(self, lag: Floats, rate: Floats, capacity: Floats) -> Floats:
+        """Record-seconds: lag summed over time until it is drained, or until the horizon.
+
+        Lag falls in a line, so the area is a triangle, or a trapezium where the horizon cuts it off.
+        """
         h = self.horizon_s
         spare = capacity - rate
         drained = lag * lag / (2 * np.maximum(spare, capacity * _LEAST_SPARE))

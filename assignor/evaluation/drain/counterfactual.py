@@ -1,4 +1,8 @@
-"""What each move of a plan buys: how things would be without that one move."""
+"""What each move of an assignment gains: the counterfactual without that one move.
+
+Taking out a move changes two members only, so the figures of N members and M moves take O(N log N + M) instead of
+evaluating M assignments.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,14 +13,15 @@ import numpy as np
 from assignor.model.arrays import Bools, Floats, Int32s
 
 Measure: TypeAlias = Callable[[Floats, Floats, Floats], Floats]
-"""Of loads: lag, rate and capacity to one number each."""
+"""From lag, rate and capacity of members to one number each."""
 
+# Of three members one at least is neither of the two that a move concerns.
 _RANKED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Loads:
-    """What the members hold."""
+class MemberLoads:
+    """Lag, arrival rate and capacity of each member."""
 
     lag: Floats
     rate: Floats
@@ -24,62 +29,72 @@ class Loads:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Moved:
-    """Partitions that changed hands: lag, arrival rate, old and new member of each."""
+class MovedPartitions:
+    """Lag, arrival rate, old and new member of each partition that moves."""
 
     lag: Floats
     rate: Floats
-    giver: Int32s
-    taker: Int32s
+    from_member: Int32s
+    to_member: Int32s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Undone:
-    """The loads after all moves but one, for each move that could be left out."""
+class Counterfactuals:
+    """Figures after all moves but one, for each move that could be left out."""
 
-    giver_s: Floats
-    """Time of the old member with the partition back."""
-    taker_s: Floats
-    """Time of the new member without it."""
+    from_s: Floats
+    """Drain time of the old member with the partition back."""
+    to_s: Floats
+    """Drain time of the new member without it."""
     others_s: Floats
-    """Largest time of all other members, 0 if there are none."""
-    record_s: Floats
-    """How much larger the lag area is; negative if it is smaller."""
+    """Largest drain time of all other members, 0 if there are none."""
+    lag_area: Floats
+    """Record-seconds by which the lag area is larger; negative if it is smaller."""
 
     def slowest_s(self) -> Floats:
-        """Largest time of all members."""
-        slowest: Floats = np.maximum(np.maximum(self.giver_s, self.taker_s), self.others_s)
+        """Largest drain time of all members."""
+        slowest: Floats = np.maximum(np.maximum(self.from_s, self.to_s), self.others_s)
         return slowest
 
 
-def undone(loads: Loads, moved: Moved, *, time_s: Measure, record_s: Measure) -> Undone:
-    """The loads without each of the moves; all of them have been made.
+def counterfactuals(
+    loads: MemberLoads, moved: MovedPartitions, *, drain_s: Measure, lag_area: Measure
+) -> Counterfactuals:
+    """The figures without each of the moves, one at a time.
 
     Args:
-        loads: After all moves.
+        loads: The members after all moves.
         moved: The moves.
-        time_s: Of a load, in seconds.
-        record_s: Lag area of a load, in record-seconds.
+        drain_s: Drain time of members, seconds.
+        lag_area: Lag area of members, record-seconds.
     """
-    giver, taker = moved.giver, moved.taker
-    mine, yours = loads.capacity[giver], loads.capacity[taker]
-    with_it = loads.lag[giver] + moved.lag, loads.rate[giver] + moved.rate
-    without = np.maximum(loads.lag[taker] - moved.lag, 0.0), np.maximum(loads.rate[taker] - moved.rate, 0.0)
-    areas = record_s(loads.lag, loads.rate, loads.capacity)
-    more = record_s(*with_it, mine) - areas[giver] + record_s(*without, yours) - areas[taker]
-    times = time_s(loads.lag, loads.rate, loads.capacity)
-    return Undone(
-        giver_s=time_s(*with_it, mine),
-        taker_s=time_s(*without, yours),
-        others_s=_largest_of_others(times, giver, taker),
-        record_s=more,
+    from_member, to_member = moved.from_member, moved.to_member
+    from_capacity, to_capacity = loads.capacity[from_member], loads.capacity[to_member]
+    restored = loads.lag[from_member] + moved.lag, loads.rate[from_member] + moved.rate
+    # Sums of floats do not cancel exactly; a tiny negative rest is no load.
+    lag_left = np.maximum(loads.lag[to_member] - moved.lag, 0.0)
+    without = lag_left, np.maximum(loads.rate[to_member] - moved.rate, 0.0)
+    areas = lag_area(loads.lag, loads.rate, loads.capacity)
+    more = (
+        lag_area(*restored, from_capacity)
+        - areas[from_member]
+        + lag_area(*without, to_capacity)
+        - areas[to_member]
+    )
+    times = drain_s(loads.lag, loads.rate, loads.capacity)
+    return Counterfactuals(
+        from_s=drain_s(*restored, from_capacity),
+        to_s=drain_s(*without, to_capacity),
+        others_s=_largest_of_others(times, from_member, to_member),
+        lag_area=more,
     )
 
 
-def _largest_of_others(times: Floats, giver: Int32s, taker: Int32s) -> Floats:
-    """The largest time of a member that is neither: one of the three largest."""
-    largest = np.zeros(len(giver))
+def _largest_of_others(times: Floats, from_member: Int32s, to_member: Int32s) -> Floats:
+    """The largest time of a member other than these two: one of the three largest of all."""
+    # From the third largest to the largest, so that the largest that qualifies is written last.
+    largest = np.zeros(len(from_member))
     for member in np.argsort(-times, kind="stable")[:_RANKED][::-1].tolist():
-        other: Bools = (giver != member) & (taker != member)
+        other: Bools = (from_member != member) & (to_member != member)
         largest[other] = times[member]
     return largest

@@ -1,4 +1,4 @@
-"""The drain time that members with different subscriptions cannot beat however finely work is divided."""
+"""The drain time that members with different subscriptions cannot beat, however finely work is divided."""
 
 import numpy as np
 
@@ -16,13 +16,14 @@ _SETTLED = 1e-6
 def shares_bound(work: Work) -> tuple[float, Bools]:
     """Seconds that a union of subscriber sets needs at least, and which sets; `inf` for never.
 
-    Take any subscriber sets, Q, and let members be those in at least one of them. The partitions of Q lie on
-    these members only. A member is through with what it holds by time T only if L + A*T <= mu*T; added up
-    over the members: T >= L(Q) / (mu(Q) - A(Q)). That holds for every Q, so it needs no proof that the Q
-    chosen is the best one; which Q is best follows from the most even division of the work: pour each set's
-    work at time T over its members, level them until nothing changes, and take the sets that only reach
-    members above some level (the block that Hall's condition binds). T is raised to the bound found and the
-    levelling repeated.
+    Take any subscriber sets, Q, and all members that are in at least one of them. The partitions of Q lie on
+    these members only. A member has drained what it holds by time T only if L + A*T <= mu*T; added up over the
+    members: T >= L(Q) / (mu(Q) - A(Q)). That holds for every Q, so it needs no proof that the chosen Q is the best.
+
+    The best Q follows from the most even division of the work. The work of each set at time T is spread over its
+    members by water-filling, set after set, until the levels settle; then Q is the sets all of whose members are
+    above some level. That is the union for which Hall's condition is tight. T is raised to the bound found, and the
+    water-filling repeated.
 
     Returns:
         The bound, and for each of S sets whether it is in Q.
@@ -39,7 +40,7 @@ def shares_bound(work: Work) -> tuple[float, Bools]:
         if not np.isfinite(bound_s):
             break
         at_s = bound_s if bound_s > 0 else 1.0
-        levels = _levelled(work, lag + rate * at_s, used, flow)
+        levels = _balanced_levels(work, lag + rate * at_s, used, flow)
         time_s, union = _best_union(work, lag, rate, used, levels)
         if time_s <= bound_s * (1 + _SETTLED):
             break
@@ -48,7 +49,7 @@ def shares_bound(work: Work) -> tuple[float, Bools]:
 
 
 def _best_union(work: Work, lag: Floats, rate: Floats, used: Bools, levels: Floats) -> tuple[float, Bools]:
-    """The best of the unions that take sets by the lowest level of their members, the highest first."""
+    """The best union among the first k sets, k = 1, 2, ..., ranked by the lowest level of their members."""
     sets = work.subscriptions
     lowest = np.full(sets.n_sets, np.inf)
     np.minimum.at(lowest, work.set_of_entry(), levels[sets.members])
@@ -61,7 +62,7 @@ def _best_union(work: Work, lag: Floats, rate: Floats, used: Bools, levels: Floa
 
 
 def _union_times(work: Work, lag: Floats, rate: Floats, order: Int64s) -> Floats:
-    """The bound of the first set of `order`, of the first two, and so on."""
+    """The bound given by the first set of `order`, by the first two, and so on."""
     sets = work.subscriptions
     rank = np.full(sets.n_sets, len(order), np.int32)
     rank[order] = np.arange(len(order))
@@ -72,36 +73,45 @@ def _union_times(work: Work, lag: Floats, rate: Floats, order: Int64s) -> Floats
     return times_s(np.cumsum(lag[order]), spare)
 
 
-def _levelled(work: Work, weight: Floats, used: Bools, flow: Floats) -> Floats:
-    """Load over capacity of each member once the weight of the sets is poured as evenly as it goes.
+def _balanced_levels(work: Work, weight: Floats, used: Bools, flow: Floats) -> Floats:
+    """Load over capacity of each member with the weight of the sets spread as evenly as subscriptions allow.
+
+    Block coordinate descent: water-filling one set with all others fixed minimises the sum of load^2 / capacity over
+    that set, so sweeps over the sets approach the most even division.
 
     Args:
         work: Sets and capacities.
-        weight: Of each set.
-        used: Sets to pour.
-        flow: Weight on each entry of the sets' members; the start, and overwritten with the result.
+        weight: Weight of each set.
+        used: Sets that have partitions and members.
+        flow: Weight on each entry of the sets' members; the starting point, overwritten with the result.
     """
     sets, capacity = work.subscriptions, work.capacity
     load = summed(flow, by=sets.members, n=sets.n_members)
-    rows = [(s, slice(int(sets.offsets[s]), int(sets.offsets[s + 1]))) for s in np.nonzero(used)[0].tolist()]
+    entries = [
+        (s, slice(int(sets.offsets[s]), int(sets.offsets[s + 1]))) for s in np.nonzero(used)[0].tolist()
+    ]
     for _ in range(_MOST_SWEEPS):
         before = load.copy()
-        for s, row in rows:
-            members = sets.members[row]
-            load[members] -= flow[row]
-            flow[row] = poured(load[members], capacity[members], float(weight[s]))
-            load[members] += flow[row]
+        for s, entry in entries:
+            members = sets.members[entry]
+            load[members] -= flow[entry]
+            flow[entry] = water_filling(load[members], capacity[members], float(weight[s]))
+            load[members] += flow[entry]
         if np.abs(load - before).max() <= _SETTLED * max(float(load.max()), 1e-300):
             break
     return np.divide(load, capacity)
 
 
-def poured(load: Floats, capacity: Floats, amount: float) -> Floats:
-    """What each member gets when `amount` raises the lowest loads over capacity to one level."""
+def water_filling(load: Floats, capacity: Floats, amount: float) -> Floats:
+    """Water-filling: what each member gets when `amount` raises the lowest loads over capacity to one level.
+
+    Example: loads 0, 4 and 9 on equal members. An amount of 6 lifts the first two to the level 5; the third is above
+    it and gets nothing: 5, 1, 0.
+    """
     order = np.argsort(load / capacity, kind="stable")
-    ready, speed = load[order], capacity[order]
-    level = (amount + np.cumsum(ready)) / np.cumsum(speed)
+    sorted_load, sorted_capacity = load[order], capacity[order]
+    level = (amount + np.cumsum(sorted_load)) / np.cumsum(sorted_capacity)
     # The level with the k lowest members is right where it does not reach the next one.
-    k = int(np.argmax(level <= np.append(ready[1:] / speed[1:], np.inf)))
-    poured: Floats = np.maximum(level[k] * capacity - load, 0.0)
-    return poured
+    k = int(np.argmax(level <= np.append(sorted_load[1:] / sorted_capacity[1:], np.inf)))
+    added: Floats = np.maximum(level[k] * capacity - load, 0.0)
+    return added

@@ -1,7 +1,7 @@
-"""How long a group needs to read all it lags behind, and how evenly lag lies on its members.
+"""How long a group needs to drain its lag, and how evenly lag is spread over its members.
 
 Lag and arrivals are fluid: a member that drains mu records/s and holds partitions with L records of lag and
-A records/s of arrivals is through after L / (mu - A) seconds, in whatever order it reads them. Times need a
+A records/s of arrivals has drained after L / (mu - A) seconds, in whatever order it reads them. Times need a
 drain rate for every member; without one there is no time (unknown is never 0), only the imbalance.
 """
 
@@ -14,7 +14,7 @@ from assignor.model.group import Group
 def member_drain_s(group: Group, member: Int32s) -> Floats | None:
     """Seconds until each member has drained what it holds.
 
-    0 without lag; `inf` when the member never gets there: arrivals are above its capacity, or equal to it
+    0 without lag; `inf` when the member never drains: arrivals are above its capacity, or equal to it
     with lag left. None when capacities are unknown.
 
     Args:
@@ -30,20 +30,21 @@ def member_drain_s(group: Group, member: Int32s) -> Floats | None:
 
 
 def drain_s(group: Group, member: Int32s) -> float | None:
-    """Seconds until the slowest member is through, `inf` for never, None when capacities are unknown.
+    """Seconds until the slowest member has drained, `inf` for never, None when capacities are unknown.
 
-    What nobody drains (`undrained`) takes for ever.
+    With a partition that nobody holds (`undrained`) it is never.
     """
     times = member_drain_s(group, member)
     if times is None:
         return None
+    # Lag that nobody reads is in no sum by member.
     return float(np.inf) if undrained(group, member).any() else float(times.max(initial=0.0))
 
 
 def undrained(group: Group, member: Int32s) -> Bools:
-    """P entries: does the partition lag or receive, and somebody subscribes to it, but nobody holds it.
+    """P entries: has the partition lag or arrivals and a subscriber, but no member.
 
-    Partitions nobody subscribes to are not the group's work and do not count.
+    Partitions that nobody subscribes to are not the work of the group and do not count.
     """
     work: Bools = (group.lag > 0) | (group.rate > 0)
     return work & (member < 0) & group.readable()
@@ -52,7 +53,7 @@ def undrained(group: Group, member: Int32s) -> Bools:
 def lag_imbalance(group: Group, member: Int32s) -> float:
     """(largest - smallest) / total member lag: 0 is even, 1 is all on one member; 0 without lag.
 
-    Members that subscribe to nothing with partitions do not count: they can hold none.
+    Members without a subscription to any partition do not count: they can hold none.
     """
     held = member >= 0
     lag = summed(group.lag[held], by=member[held], n=group.n_members)[group.readers()]
@@ -67,6 +68,7 @@ def summed(values: Int64s | Floats, *, by: Int32s, n: int) -> Floats:
 
 def times_s(lag: Floats, spare: Floats) -> Floats:
     """Lag over spare capacity: 0 where there is nothing to drain, `inf` where it is never drained."""
+    # Just enough capacity keeps up with arrivals for ever, but never reduces lag that is there.
     never = (spare < 0) | ((spare == 0) & (lag > 0))
     times = np.divide(lag, spare, out=np.zeros(len(lag)), where=spare > 0)
     times[never] = np.inf

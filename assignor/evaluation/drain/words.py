@@ -11,7 +11,7 @@ from assignor.model.group import Group
 
 _MOST_NAMED = 3
 _NO_TIME_S = 20.0
-"""A group that is drained so soon needs no advice; what a client commits every 5 s is never drained sooner."""
+"""A group that drains sooner needs no advice: with commits every 5 s its lag is hardly ever smaller."""
 _AGES_S = 30 * 86_400.0
 """A group that takes longer is not too small: its members hardly drain."""
 _HARDLY = 0.1
@@ -31,7 +31,7 @@ def time_in_words(time_s: float) -> str:
 
 
 def obstacles(group: Group, bound: LowerBound | None) -> tuple[str, ...]:
-    """Why no assignment ever drains the whole group; empty if one may, or if that is not known."""
+    """Why no assignment ever drains the whole group; empty if one does, or if that is not known."""
     if bound is None or group.capacity is None or math.isfinite(bound.time_s):
         return ()
     work = Work.of(group, group.capacity)
@@ -44,13 +44,13 @@ def obstacles(group: Group, bound: LowerBound | None) -> tuple[str, ...]:
 
 
 def cause_in_words(group: Group, bound: LowerBound) -> str:
-    """Why no assignment drains the group before a bound that is finite, and what would help if it takes long."""
+    """Why no assignment drains the group before a finite bound, and what would help if that takes long."""
     time = time_in_words(bound.time_s)
     if bound.cause == BoundCause.PARTITION:
-        name = group.topics.name(bound.pid)
+        name = group.topics.name(bound.partition)
         words = f"partition {name} alone takes {time} on the fastest member that may read it"
         return words + _advice(bound.time_s, "partitions")
-    if bound.cause == BoundCause.PIECES:
+    if bound.cause == BoundCause.BIN_PACKING:
         words = f"its largest partitions cannot be shared out to take less than {time}"
         return words + _advice(bound.time_s, "partitions")
     who, _ = _union(group, bound.sets)
@@ -64,7 +64,7 @@ def _advice(time_s: float, more: str) -> str:
 
 
 def _too_much_together(group: Group, work: Work, bound: LowerBound) -> list[str]:
-    """Members that receive more than they can drain, whoever of them has what."""
+    """Members that together receive more than they can drain, however partitions are assigned."""
     everything = np.zeros(group.subscriptions.n_sets, np.bool_)
     everything[work.set_of] = True
     lags, rates = work.of_sets()
@@ -87,13 +87,14 @@ def _load_in_words(load: float) -> str:
 
 
 def _remedy(rate: float, capacity: Floats) -> str:
-    """What helps members that together drain less than arrives."""
+    """What helps members that together drain less than arrives at them."""
     n = len(capacity)
     stuck = int((capacity < _HARDLY * rate / n).sum())
     if stuck == n:
         return _ALL_STUCK
     if stuck > 0:
         return f"{stuck} of its {n} members hardly drain{', are they' if stuck > 1 else 's, is it'} stuck?"
+    # The median member: one stuck or very fast member should not decide how many are missing.
     missing = math.floor((rate - float(capacity.sum())) / float(np.median(capacity))) + 1
     return f"add {missing} member{'s' if missing > 1 else ''}"
 
@@ -118,7 +119,7 @@ def _too_much_alone(group: Group, work: Work) -> list[str]:
     needs = work.rate[hopeless] / fastest[hopeless]
     worst = hopeless[np.argsort(-needs, kind="stable")][:_MOST_NAMED]
     words = [
-        f"partition {group.topics.name(int(work.pid[i]))} alone needs "
+        f"partition {group.topics.name(int(work.partitions[i]))} alone needs "
         f"{_members_in_words(work.rate[i] / fastest[i])}: add partitions"
         for i in worst.tolist()
     ]

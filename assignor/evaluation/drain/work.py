@@ -1,4 +1,4 @@
-"""What a group has to read and with what: the part of a group that drain times and their bounds depend on."""
+"""What a group has to read, and the capacity to read it: all that drain times and their bounds depend on."""
 
 from dataclasses import dataclass, replace
 
@@ -14,10 +14,10 @@ from assignor.model.subscriptions import Subscriptions
 class Work:
     """The partitions that somebody reads, W of them."""
 
-    pid: Int64s
-    """Which partitions these are, ascending."""
+    partitions: Int64s
+    """The partition behind each entry of the arrays below, ascending."""
     lag: Floats
-    """Records of each."""
+    """Records of lag of each."""
     rate: Floats
     """Records per second that arrive in each."""
     set_of: Int32s
@@ -28,19 +28,19 @@ class Work:
 
     @classmethod
     def of(cls, group: Group, capacity: Floats) -> "Work":
-        """The work of `group`, were its capacities these."""
-        pid = np.nonzero(group.readable())[0]
+        """The work of `group`, its members having these capacities."""
+        partitions = np.nonzero(group.readable())[0]
         return cls(
-            pid=pid,
-            lag=group.lag[pid].astype(np.float64),
-            rate=group.rate[pid],
-            set_of=group.subscriptions.set_of_topic[group.topics.topic_of[pid]],
+            partitions=partitions,
+            lag=group.lag[partitions].astype(np.float64),
+            rate=group.rate[partitions],
+            set_of=group.subscriptions.set_of_topic[group.topics.topic_of[partitions]],
             subscriptions=group.subscriptions,
             capacity=capacity,
         )
 
     def as_of(self, horizon_s: float) -> "Work":
-        """The same with what arrives within the horizon counted as lag, and nothing arriving after."""
+        """The same work with what arrives within the horizon counted as lag, and nothing arriving after."""
         return replace(self, lag=self.lag + self.rate * horizon_s, rate=np.zeros(len(self.rate)))
 
     def of_sets(self) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""What an operator may say about `lag-sticky`."""
+"""The options of `lag-sticky`."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -13,21 +13,21 @@ _MOST_PARTITIONS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """Limits and prices of a plan; `OPTIONS` has the defaults."""
+class Options:
+    """Limits and move costs of a solution; `OPTIONS` has the defaults."""
 
     max_moves: int | None
-    """Most partitions taken from a member that may keep them; None is a tenth of all, and at least 2."""
+    """Most partitions taken from an owner that may keep them; None is a tenth of all, and at least 2."""
     move_cost_s: float
     """Seconds sooner that the slowest member must be drained for each move, or the next slowest."""
     floor_s: float
-    """Drain times up to this are as good as 0, while arrivals leave each member a tenth of its capacity."""
+    """Drain times up to this count as 0, while arrivals leave each member a tenth of its capacity."""
     min_gain: float
-    """Share of the lag area that a plan must save, its cost deducted."""
+    """Share of the lag area that a solution must save, the cost of its moves deducted."""
     move_pause_s: float
-    """How long nobody reads a partition that moves."""
+    """Time during which nobody reads a partition that moves."""
     group_pause_s: float
-    """How long nobody reads anything when anything moves: the pause of an eager rebalance."""
+    """Time during which nobody reads anything when anything moves: the pause of an eager rebalance."""
     count_cap: int | None
     """Most partitions of a member; None for no limit."""
     counts: Counts
@@ -36,7 +36,7 @@ class Terms:
     """"yes": with more moves allowed, the group is never drained later; takes several searches."""
 
     def budget(self, n_partitions: int) -> int:
-        """Moves allowed in a group of so many partitions."""
+        """Moves allowed in a group of `n_partitions`."""
         return max(2, -(-n_partitions // 10)) if self.max_moves is None else self.max_moves
 
 
@@ -51,4 +51,4 @@ OPTIONS: tuple[Option, ...] = (
     Choice(name="counts", words=("free", "even")),
     Choice(name="monotone", words=("no", "yes")),
 )
-"""Every option by its name in `Terms`."""
+"""Every option, by its field name in `Options`."""

@@ -1,25 +1,29 @@
-"""Partitions that nobody owns, dealt to members: the heaviest one by one, the rest a round at a time."""
+"""Placement of partitions that nobody owns: longest processing time first (LPT), the light rest in rounds."""
 
 import heapq
 
 import numpy as np
 
-from assignor.evaluation.drain.shares import poured
+from assignor.evaluation.drain.shares import water_filling
 from assignor.evaluation.drain.time import summed
 from assignor.model.arrays import Floats, Int32s, Int64s
 from assignor.model.group import Group
 
-# Beyond so many for each member the rest is light enough to be dealt in rounds.
-_SINGLY = 4
+# Beyond so many per member the rest is light enough to be placed in rounds, which numpy does at once.
+_SINGLY_PER_MEMBER = 4
+# A round needs at least an eighth of the readers; with fewer, rounds would be nearly as many as partitions.
 _LEAST_TURNOUT = 8
 
 
-class Dealer:
-    """Deals free partitions; nothing else moves.
+class Placement:
+    """Places unowned partitions; no other partition changes its member.
 
-    A member has *room* up to the level that all loads would reach if work could be divided at will. Falling
-    by weight, a partition goes to the member with the most room that may have it (longest processing time
-    first, Graham 1969). Partitions without weight go where there are fewest.
+    The *residual capacity* of a member is what it lacks to the level that all loads would reach if work could
+    be divided at will (`water_filling`). By falling weight, each partition goes to the reader with the largest
+    residual capacity. Partitions without weight go to the members with the fewest partitions.
+
+    Source: Graham, Bounds on multiprocessing timing anomalies (1969), for LPT. On n equal machines its makespan
+    is at most 4/3 - 1/(3n) of the best; with unequal capacities, readers or a cap this bound does not hold.
     """
 
     def __init__(self, group: Group, kept: Int32s, capacity: Floats, weight: Floats, cap: int) -> None:
@@ -30,100 +34,104 @@ class Dealer:
         self._member = kept.copy()
         self._count = np.bincount(kept[held], minlength=group.n_members)
         load = summed(weight[held], by=kept[held], n=group.n_members)
-        free = float(weight[group.readable() & ~held].sum())
-        self._room = poured(load, capacity, free) if group.n_members > 0 else load
-        # A member above the level has no room; the less so, the further above it is.
-        over = self._room == 0
-        self._room[over] = -load[over] / capacity[over]
+        unowned_weight = float(weight[group.readable() & ~held].sum())
+        self._residual = water_filling(load, capacity, unowned_weight) if group.n_members > 0 else load
+        # Water-filling gives 0 to all members above the level; a negative value ranks them among each other.
+        over = self._residual == 0
+        self._residual[over] = -load[over] / capacity[over]
 
-    def deal(self, free: Int64s) -> Int32s | None:
-        """Member of each partition once `free` are dealt too; None when one has no member below the cap."""
-        by_weight = free[np.argsort(-self._weight[free], kind="stable")]
-        heavy = by_weight[: _SINGLY * self._group.n_members]
+    def place(self, unowned: Int64s) -> Int32s | None:
+        """Member of each partition with `unowned` placed too; None when one has no reader below the cap."""
+        by_weight = unowned[np.argsort(-self._weight[unowned], kind="stable")]
+        heavy = by_weight[: _SINGLY_PER_MEMBER * self._group.n_members]
         light = by_weight[len(heavy) :]
         weightless = self._weight[light] == 0
-        done = self._deal_singly(heavy) if self._group.has_equal_subscriptions() else self._deal_by_set(heavy)
-        done = done and self._deal_in_rounds(light[~weightless]) and self._deal_by_count(light[weightless])
+        # With equal subscriptions a heap finds the largest residual in O(log N); readers that differ need a scan.
+        equal = self._group.has_equal_subscriptions()
+        done = self._place_with_heap(heavy) if equal else self._place_among_readers(heavy)
+        done = done and self._place_in_rounds(light[~weightless]) and self._place_by_count(light[weightless])
         return self._member if done else None
 
-    def _give(self, pid: int, member: int) -> None:
-        self._member[pid] = member
+    def _assign(self, partition: int, member: int) -> None:
+        self._member[partition] = member
         self._count[member] += 1
-        self._room[member] -= self._weight[pid]
+        self._residual[member] -= self._weight[partition]
 
-    def _deal_singly(self, pids: Int64s) -> bool:
-        """To the most room of all, everybody being eligible."""
-        heap = [(-room, m) for m, room in enumerate(self._room.tolist()) if self._count[m] < self._cap]
+    def _place_with_heap(self, partitions: Int64s) -> bool:
+        """LPT over all members, each of which may read everything."""
+        residuals = enumerate(self._residual.tolist())
+        heap = [(-residual, m) for m, residual in residuals if self._count[m] < self._cap]
         heapq.heapify(heap)
-        for pid in pids.tolist():
+        for partition in partitions.tolist():
             if not heap:
                 return False
             member = heap[0][1]
-            self._give(pid, member)
+            self._assign(partition, member)
             if self._count[member] < self._cap:
-                heapq.heapreplace(heap, (-float(self._room[member]), member))
+                heapq.heapreplace(heap, (-float(self._residual[member]), member))
             else:
                 heapq.heappop(heap)
         return True
 
-    def _deal_by_set(self, pids: Int64s) -> bool:
-        """To the most room among the readers."""
-        for pid in pids.tolist():
-            readers = self._open(self._readers(pid))
+    def _place_among_readers(self, partitions: Int64s) -> bool:
+        """LPT over the readers of each partition."""
+        for partition in partitions.tolist():
+            readers = self._below_cap(self._readers(partition))
             if len(readers) == 0:
                 return False
-            self._give(pid, int(readers[self._room[readers].argmax()]))
+            self._assign(partition, int(readers[self._residual[readers].argmax()]))
         return True
 
-    def _deal_in_rounds(self, pids: Int64s) -> bool:
-        """Falling weights, set by set: a round gives one partition to each reader with room, most room first."""
-        return all(self._rounds(pids[chosen]) for chosen in self._by_set(pids))
+    def _place_in_rounds(self, partitions: Int64s) -> bool:
+        """One subscriber set after the other; in a round each reader with residual capacity gets one partition."""
+        return all(self._place_set_in_rounds(partitions[chosen]) for chosen in self._by_set(partitions))
 
-    def _rounds(self, pids: Int64s) -> bool:
+    def _place_set_in_rounds(self, partitions: Int64s) -> bool:
         at = 0
-        while at < len(pids):
-            readers = self._open(self._readers(int(pids[at])))
+        while at < len(partitions):
+            readers = self._below_cap(self._readers(int(partitions[at])))
             if len(readers) == 0:
                 return False
-            ready = readers[self._room[readers] > 0]
-            takers = ready if len(ready) * _LEAST_TURNOUT >= len(readers) else readers
-            takers = takers[np.argsort(-self._room[takers], kind="stable")]
-            block = pids[at : at + len(takers)]
-            takers = takers[: len(block)]
-            self._member[block] = takers
-            self._count[takers] += 1
-            self._room[takers] -= self._weight[block]
+            ready = readers[self._residual[readers] > 0]
+            members = ready if len(ready) * _LEAST_TURNOUT >= len(readers) else readers
+            members = members[np.argsort(-self._residual[members], kind="stable")]
+            block = partitions[at : at + len(members)]
+            members = members[: len(block)]
+            self._member[block] = members
+            self._count[members] += 1
+            self._residual[members] -= self._weight[block]
             at += len(block)
         return True
 
-    def _deal_by_count(self, pids: Int64s) -> bool:
-        for chosen in self._by_set(pids):
-            block = pids[chosen]
+    def _place_by_count(self, partitions: Int64s) -> bool:
+        for chosen in self._by_set(partitions):
+            block = partitions[chosen]
             readers = self._readers(int(block[0]))
-            more = _levelled(self._count[readers], len(block))
+            more = _counts_added(self._count[readers], len(block))
             if (self._count[readers] + more > self._cap)[more > 0].any():
                 return False
             self._member[block] = np.repeat(readers, more)
             self._count[readers] += more
         return True
 
-    def _by_set(self, pids: Int64s) -> list[Int64s]:
-        """Positions in `pids` by subscriber set, sets ascending, order kept inside a set."""
-        sets = self._group.subscriptions.set_of_topic[self._group.topics.topic_of[pids]]
+    def _by_set(self, partitions: Int64s) -> list[Int64s]:
+        """Positions in `partitions` by subscriber set, sets ascending, order kept inside a set."""
+        sets = self._group.subscriptions.set_of_topic[self._group.topics.topic_of[partitions]]
         order = np.argsort(sets, kind="stable")
         bounds = np.nonzero(np.diff(sets[order], prepend=-1))[0]
-        return np.split(order, bounds[1:]) if len(pids) > 0 else []
+        return np.split(order, bounds[1:]) if len(partitions) > 0 else []
 
-    def _readers(self, pid: int) -> Int32s:
-        return self._group.subscriptions.of_topic(int(self._group.topics.topic_of[pid]))
+    def _readers(self, partition: int) -> Int32s:
+        return self._group.subscriptions.of_topic(int(self._group.topics.topic_of[partition]))
 
-    def _open(self, members: Int32s) -> Int32s:
+    def _below_cap(self, members: Int32s) -> Int32s:
         return members[self._count[members] < self._cap]
 
 
-def _levelled(count: Int64s, amount: int) -> Int64s:
-    """What each gets when `amount` raises the lowest counts to one level, give or take one."""
-    more = np.floor(poured(count.astype(np.float64), np.ones(len(count)), float(amount))).astype(np.int64)
+def _counts_added(count: Int64s, amount: int) -> Int64s:
+    """Partitions each member gets when `amount` raises the lowest counts to one level, give or take one."""
+    level = water_filling(count.astype(np.float64), np.ones(len(count)), float(amount))
+    more = np.floor(level).astype(np.int64)
     short = amount - int(more.sum())
     more[np.argsort(count + more, kind="stable")[:short]] += 1
     return more

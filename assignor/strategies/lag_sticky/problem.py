@@ -1,64 +1,64 @@
-"""The problem that `lag-sticky` solves: a start, what leaving it costs, and how plans are compared."""
+"""The problem that `lag-sticky` solves: where partitions start, what a move costs, which solution is better."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from assignor.evaluation.drain.cost import Price
+from assignor.evaluation.drain.cost import CostModel
 from assignor.evaluation.drain.time import summed
 from assignor.model.arrays import Bools, Floats, Int32s, Int64s
 from assignor.model.group import Group
-from assignor.strategies.lag_sticky.options import Terms
+from assignor.strategies.lag_sticky.options import Options
 
 _SAME = 1e-3
 """Times that differ by less than this share are the same: rates are not known any better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Plan:
-    """An assignment as what differs from the start, and what it comes to."""
+class Solution:
+    """An assignment, stored as its difference from the start, with its figures."""
 
-    pid: Int64s
+    partitions: Int64s
     """Partitions that are not where they start, ascending."""
-    to: Int32s
-    """Where they go."""
+    to_member: Int32s
+    """The member of each of them."""
     moves: int
-    """Partitions that leave a member which may keep them."""
+    """Partitions that leave a current owner which may keep them."""
     lag: Floats
-    """Records of each of N members."""
+    """Records of lag of each of N members."""
     rate: Floats
-    """Records per second of each member."""
-    late_s: float
-    """When the slowest member is through, as `Price.late_s`."""
-    pressures: Floats
-    """`Price.pressure_s` of the members, falling, 0 up to the floor."""
-    area: float
+    """Records per second that arrive at each member."""
+    makespan_s: float
+    """Drain time of the slowest member, as `CostModel.finite_drain_s`."""
+    loads_s: Floats
+    """`CostModel.load_s` of the members, sorted from the largest down, 0 up to the floor."""
+    lag_area: float
     """Lag area of the group, record-seconds."""
 
     def changes(self) -> dict[int, int]:
         """Member of each partition that is not where it starts."""
-        return dict(zip(self.pid.tolist(), self.to.tolist(), strict=True))
+        return dict(zip(self.partitions.tolist(), self.to_member.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Problem:
-    """A group, where its partitions start, and the terms.
+    """A group, where its partitions start, and the options.
 
-    Arrays by partition have one entry more than there are partitions, a partition without lag and arrivals,
-    so that -1 can stand for no partition.
+    Arrays by partition have P + 1 entries. The last one, a partition without lag and arrivals, lets the index -1
+    stand for "no partition" in vectorised expressions without a branch.
     """
 
     group: Group
-    terms: Terms
-    price: Price
+    options: Options
+    cost_model: CostModel
     capacity: Floats
     lag: Floats
     rate: Floats
-    home: Int32s
-    """The member that it costs a move to leave; -1 where any move is free."""
+    current_owner: Int32s
+    """The member from which taking the partition counts as a move; -1 where any member costs nothing."""
     start: Int32s
-    """Member of each partition before anything moves; -1 where nobody reads it."""
+    """Member of each partition at the start; -1 where nobody reads it."""
     start_lag: Floats
     """Lag of each member at the start."""
     start_rate: Floats
@@ -74,77 +74,85 @@ class Problem:
 
     @property
     def n_members(self) -> int:
-        """N."""
+        """Number of members, N."""
         return self.group.n_members
 
-    def member(self, plan: Plan) -> Int32s:
+    def member(self, solution: Solution) -> Int32s:
         """Member of each partition."""
         member: Int32s = self.start[:-1].copy()
-        member[plan.pid] = plan.to
+        member[solution.partitions] = solution.to_member
         return member
 
-    def plan(self, changes: Mapping[int, int]) -> Plan:
-        """The plan that puts these partitions on these members and leaves the others."""
-        pid = np.fromiter(changes.keys(), np.int64, len(changes))
-        to = np.fromiter(changes.values(), np.int32, len(changes))
-        order = np.argsort(pid)
-        return self._priced(pid[order], to[order])
+    def solution(self, changes: Mapping[int, int]) -> Solution:
+        """The solution that puts these partitions on these members and leaves the others."""
+        partitions = np.fromiter(changes.keys(), np.int64, len(changes))
+        to_member = np.fromiter(changes.values(), np.int32, len(changes))
+        # Sorted, so that the sums below add in one order and equal solutions get equal figures.
+        order = np.argsort(partitions)
+        return self._evaluated(partitions[order], to_member[order])
 
-    def plan_of(self, member: Int32s) -> Plan:
-        """The plan that gives the partitions to these members."""
-        pid = np.nonzero(member != self.start[:-1])[0]
-        return self._priced(pid, member[pid])
+    def solution_of(self, member: Int32s) -> Solution:
+        """The solution that gives the partitions to these members."""
+        partitions = np.nonzero(member != self.start[:-1])[0]
+        return self._evaluated(partitions, member[partitions])
 
-    def counts(self, plan: Plan) -> Int64s:
+    def counts(self, solution: Solution) -> Int64s:
         """Partitions of each member."""
         n = self.n_members
-        gone = np.bincount(self.start[plan.pid], minlength=n)
-        return self.start_count - gone + np.bincount(plan.to, minlength=n)
+        gone = np.bincount(self.start[solution.partitions], minlength=n)
+        return self.start_count - gone + np.bincount(solution.to_member, minlength=n)
 
-    def standstill_area(self, plan: Plan) -> float:
+    def standstill_area(self, solution: Solution) -> float:
         """Lag area of the group if nothing had been read for `floor_s`, record-seconds."""
-        lag = plan.lag + plan.rate * self.terms.floor_s
-        return float(self.price.record_s(lag, plan.rate, self.capacity).sum())
+        lag = solution.lag + solution.rate * self.options.floor_s
+        return float(self.cost_model.lag_area(lag, solution.rate, self.capacity).sum())
 
-    def pause_cost(self, pid: Int64s) -> Floats:
-        """Record-seconds that pile up while each partition is on its way."""
-        pause_s = self.terms.move_pause_s
-        return (self.lag[pid] + self.rate[pid] * pause_s) * pause_s
+    def pause_cost(self, partitions: Int64s) -> Floats:
+        """Record-seconds of lag that build up while each partition changes its member."""
+        pause_s = self.options.move_pause_s
+        return (self.lag[partitions] + self.rate[partitions] * pause_s) * pause_s
 
-    def _priced(self, pid: Int64s, to: Int32s) -> Plan:
-        changed = self.start[pid] != to
-        pid, to = pid[changed], to[changed]
-        origin, n = self.start[pid], self.n_members
-        lag = self.start_lag + summed(self.lag[pid], by=to, n=n) - summed(self.lag[pid], by=origin, n=n)
-        rate = self.start_rate + summed(self.rate[pid], by=to, n=n) - summed(self.rate[pid], by=origin, n=n)
-        # What is left of sums that cancel is no load.
-        lag, rate = np.maximum(lag, 0.0), np.maximum(rate, 0.0)
-        late = self.price.late_s(lag, rate, self.capacity)
-        pressures = self.price.pressure_s(lag, rate, self.capacity)
-        home = self.home[pid]
-        return Plan(
-            pid=pid,
-            to=to,
-            moves=int(((home >= 0) & (home != to)).sum()),
+    def _evaluated(self, partitions: Int64s, to_member: Int32s) -> Solution:
+        changed = self.start[partitions] != to_member
+        partitions, to_member = partitions[changed], to_member[changed]
+        lag = self._changed_sums(self.start_lag, self.lag, partitions, to_member)
+        rate = self._changed_sums(self.start_rate, self.rate, partitions, to_member)
+        times_s = self.cost_model.finite_drain_s(lag, rate, self.capacity)
+        loads_s = self.cost_model.load_s(lag, rate, self.capacity)
+        owner = self.current_owner[partitions]
+        return Solution(
+            partitions=partitions,
+            to_member=to_member,
+            moves=int(((owner >= 0) & (owner != to_member)).sum()),
             lag=lag,
             rate=rate,
-            late_s=float(late.max(initial=0.0)),
-            pressures=-np.sort(-np.where(pressures > self.terms.floor_s, pressures, 0.0)),
-            area=float(self.price.record_s(lag, rate, self.capacity).sum()),
+            makespan_s=float(times_s.max(initial=0.0)),
+            # Loads up to the floor count as 0, so that no comparison rewards moves below it.
+            loads_s=-np.sort(-np.where(loads_s > self.options.floor_s, loads_s, 0.0)),
+            lag_area=float(self.cost_model.lag_area(lag, rate, self.capacity).sum()),
         )
 
-    def is_better(self, new: Plan, old: Plan) -> bool:
-        """Is `new` the plan to take.
+    def _changed_sums(self, start: Floats, values: Floats, partitions: Int64s, to_member: Int32s) -> Floats:
+        n = self.n_members
+        gained = summed(values[partitions], by=to_member, n=n)
+        lost = summed(values[partitions], by=self.start[partitions], n=n)
+        # Sums of floats do not cancel exactly; a tiny negative rest is no load.
+        changed: Floats = np.maximum(start + gained - lost, 0.0)
+        return changed
 
-        The slowest members are compared first, then the next slowest, until one pair differs; there `new`
-        must be sooner by the price of the moves it has more. If none differs, the smaller lag area decides,
-        then the fewer moves.
+    def is_better(self, new: Solution, old: Solution) -> bool:
+        """Is `new` the solution to take.
+
+        The loads are compared lexicographically, the slowest members first, up to the first pair that differs;
+        there `new` must be sooner by the cost of the moves it has more. If no pair differs, the smaller lag area
+        decides, then the fewer moves. Comparing only the slowest member would leave all others as they are as
+        soon as that one cannot be helped.
         """
-        apart = np.abs(new.pressures - old.pressures) > _SAME * np.maximum(new.pressures, old.pressures)
+        apart = np.abs(new.loads_s - old.loads_s) > _SAME * np.maximum(new.loads_s, old.loads_s)
         if apart.any():
             k = int(apart.argmax())
-            price_s = self.terms.move_cost_s * (new.moves - old.moves)
-            return bool(new.pressures[k] + price_s < old.pressures[k])
-        if abs(new.area - old.area) > _SAME * max(new.area, old.area):
-            return new.area < old.area
+            cost_s = self.options.move_cost_s * (new.moves - old.moves)
+            return bool(new.loads_s[k] + cost_s < old.loads_s[k])
+        if abs(new.lag_area - old.lag_area) > _SAME * max(new.lag_area, old.lag_area):
+            return new.lag_area < old.lag_area
         return new.moves < old.moves

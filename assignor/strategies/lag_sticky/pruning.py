@@ -1,65 +1,79 @@
-"""Moves that are not worth their price are taken back."""
+"""Pruning: moves that are not worth their cost are taken back."""
 
 import numpy as np
 
-from assignor.evaluation.drain.counterfactual import Loads, Moved, undone
+from assignor.evaluation.drain.counterfactual import MemberLoads, MovedPartitions, counterfactuals
 from assignor.model.arrays import Bools, Int32s, Int64s
-from assignor.strategies.lag_sticky.problem import Plan, Problem
+from assignor.strategies.lag_sticky.problem import Problem, Solution
 
 _MOST_ROUNDS = 32
 
 
-def trimmed(problem: Problem, plan: Plan, start: Plan) -> Plan:
-    """The plan without the moves that buy too little.
+def prune_moves(problem: Problem, solution: Solution, start: Solution) -> Solution:
+    """The solution without the moves that gain too little.
 
-    A move is taken back if the slower of its two members is then later by no more than `move_cost_s`. Times up
-    to the floor are alike.
+    A move is taken back if the slower of its two members is then later by no more than `move_cost_s`. All times
+    up to the floor count as equal.
 
     Args:
         problem: The group.
-        plan: The plan.
-        start: Where nothing has moved; the result is no later.
+        solution: The solution to prune.
+        start: The solution without any change; the result is no later.
     """
-    if problem.terms.counts == "even":
-        return plan
+    # Taking a single move back would make the counts uneven.
+    if problem.options.counts == "even":
+        return solution
     for _ in range(_MOST_ROUNDS):
-        back = _not_worth_it(problem, plan)
-        if len(back) == 0:
-            return plan
-        changes = plan.changes()
-        changes.update(dict(zip(back.tolist(), problem.home[back].tolist(), strict=True)))
-        less = problem.plan(changes)
-        if less.late_s > start.late_s:
-            return plan
-        plan = less
-    return plan
+        taken_back = _prunable(problem, solution)
+        if len(taken_back) == 0:
+            return solution
+        changes = solution.changes()
+        changes.update(
+            dict(zip(taken_back.tolist(), problem.current_owner[taken_back].tolist(), strict=True))
+        )
+        pruned = problem.solution(changes)
+        if pruned.makespan_s > start.makespan_s:
+            return solution
+        solution = pruned
+    return solution
 
 
-def _not_worth_it(problem: Problem, plan: Plan) -> Int64s:
-    """Moves to take back together, for no two of them concern the same member."""
-    home = problem.home[plan.pid]
-    is_move = (home >= 0) & (home != plan.to)
-    pid, giver, taker = plan.pid[is_move], home[is_move], plan.to[is_move]
-    loads = Loads(lag=plan.lag, rate=plan.rate, capacity=problem.capacity)
-    moved = Moved(lag=problem.lag[pid], rate=problem.rate[pid], giver=giver, taker=taker)
-    price = problem.price
-    without = undone(loads, moved, time_s=price.pressure_s, record_s=price.record_s)
-    floor_s = problem.terms.floor_s
-    pressures = np.maximum(price.pressure_s(plan.lag, plan.rate, problem.capacity), floor_s)
-    later_s = np.maximum(np.maximum(without.giver_s, without.taker_s), floor_s)
-    later_s -= np.maximum(pressures[giver], pressures[taker])
-    count = problem.counts(plan)
-    order = np.nonzero((later_s <= problem.terms.move_cost_s) & (count[giver] < problem.cap))[0]
-    order = order[np.lexsort((pid[order], later_s[order]))]
-    chosen: Int64s = pid[_disjoint(giver, taker, order, problem.n_members)]
+def _prunable(problem: Problem, solution: Solution) -> Int64s:
+    """Moves to take back together.
+
+    No two of them concern the same member: each counterfactual leaves out one move only, so it would be wrong
+    about a member that another pruned move changes as well.
+    """
+    owner = problem.current_owner[solution.partitions]
+    is_move = (owner >= 0) & (owner != solution.to_member)
+    partitions = solution.partitions[is_move]
+    from_member, to_member = owner[is_move], solution.to_member[is_move]
+    loads = MemberLoads(lag=solution.lag, rate=solution.rate, capacity=problem.capacity)
+    moved = MovedPartitions(
+        lag=problem.lag[partitions],
+        rate=problem.rate[partitions],
+        from_member=from_member,
+        to_member=to_member,
+    )
+    model, floor_s = problem.cost_model, problem.options.floor_s
+    without = counterfactuals(loads, moved, drain_s=model.load_s, lag_area=model.lag_area)
+    loads_s = np.maximum(model.load_s(solution.lag, solution.rate, problem.capacity), floor_s)
+    later_s = np.maximum(np.maximum(without.from_s, without.to_s), floor_s)
+    later_s -= np.maximum(loads_s[from_member], loads_s[to_member])
+    count = problem.counts(solution)
+    is_cheap = later_s <= problem.options.move_cost_s
+    order = np.nonzero(is_cheap & (count[from_member] < problem.cap))[0]
+    # The move that gains least first: of two that exclude each other it is taken back.
+    order = order[np.lexsort((partitions[order], later_s[order]))]
+    chosen: Int64s = partitions[_disjoint(from_member, to_member, order, problem.n_members)]
     return chosen
 
 
-def _disjoint(giver: Int32s, taker: Int32s, order: Int64s, n_members: int) -> Int64s:
+def _disjoint(from_member: Int32s, to_member: Int32s, order: Int64s, n_members: int) -> Int64s:
     touched: Bools = np.zeros(n_members, np.bool_)
     chosen = []
     for i in order.tolist():
-        if not touched[giver[i]] and not touched[taker[i]]:
-            touched[[giver[i], taker[i]]] = True
+        if not touched[from_member[i]] and not touched[to_member[i]]:
+            touched[[from_member[i], to_member[i]]] = True
             chosen.append(i)
     return np.array(chosen, np.int64)

@@ -1,4 +1,4 @@
-"""One round of `lag-sticky`: the best plan that pays, from the present owners."""
+"""One solve of `lag-sticky`: the best solution that pays, starting from the current owners."""
 
 from dataclasses import dataclass
 
@@ -7,78 +7,84 @@ from assignor.evaluation.drain.work import Work
 from assignor.model.arrays import Int32s
 from assignor.model.group import Group
 from assignor.strategies import lag_aware
-from assignor.strategies.lag_sticky.idle_members import employed
-from assignor.strategies.lag_sticky.options import Terms
-from assignor.strategies.lag_sticky.problem import Plan, Problem
-from assignor.strategies.lag_sticky.pruning import trimmed
+from assignor.strategies.lag_sticky.idle_members import use_idle_members
+from assignor.strategies.lag_sticky.options import Options
+from assignor.strategies.lag_sticky.problem import Problem, Solution
+from assignor.strategies.lag_sticky.pruning import prune_moves
 from assignor.strategies.lag_sticky.search.search import Search
-from assignor.strategies.lag_sticky.start import problem_of
+from assignor.strategies.lag_sticky.start import build_problem
 from assignor.strategies.sticky import strategy as sticky
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Round:
-    """What was found and what was taken."""
+class SolveResult:
+    """What one solve found, and what of it is worth its moves."""
 
     problem: Problem
     budget: int
     """Most moves."""
-    start: Plan
-    found: Plan
-    """The best plan of all, also if it does not pay; the start if there is no better one."""
-    taken: Plan
-    """The best plan that pays, with work for idle members."""
+    start: Solution
+    best: Solution
+    """The best solution, also if it does not pay; the start if there is no better one."""
+    accepted: Solution
+    """The best solution that pays, with work for idle members."""
 
     @property
     def member(self) -> Int32s:
-        """Member of each partition under the plan that was taken."""
-        return self.problem.member(self.taken)
+        """Member of each partition under the accepted solution."""
+        return self.problem.member(self.accepted)
 
 
-def play(group: Group, terms: Terms, work: Work, bound: LowerBound) -> Round:
-    """One round: search, drop moves that buy too little, and take what pays."""
-    problem = problem_of(group, terms, work.capacity, bound.time_s)
+def solve(group: Group, options: Options, work: Work, bound: LowerBound) -> SolveResult:
+    """Search, prune moves that gain too little, and accept what pays."""
+    problem = build_problem(group, options, work.capacity, bound.time_s)
     search = Search(problem, work, bound.time_s)
-    start = found = taken = search.start
-    budget = terms.budget(len(work.pid))
-    for allowed in _budgets(budget) if terms.monotone == "yes" else [budget]:
-        plan = trimmed(problem, search.best(allowed), start)
-        plan = _no_worse_than_others(problem, plan, allowed)
-        if found is start or problem.is_better(plan, found):
-            found = plan
-        is_next = taken is start or (problem.is_better(plan, taken) and plan.late_s <= taken.late_s)
-        if is_next and pays(problem, start, plan):
-            taken = plan
-    return Round(
-        problem=problem, budget=budget, start=start, found=found, taken=employed(problem, taken, budget)
+    start = best = accepted = search.start
+    budget = options.budget(len(work.partitions))
+    for allowed in _budgets(budget) if options.monotone == "yes" else [budget]:
+        solution = prune_moves(problem, search.best(allowed), start)
+        solution = _no_worse_than_others(problem, solution, allowed)
+        if best is start or problem.is_better(solution, best):
+            best = solution
+        # Accepted solutions never get later from one budget to the next: that is what `monotone` promises.
+        improves = problem.is_better(solution, accepted) and solution.makespan_s <= accepted.makespan_s
+        if (accepted is start or improves) and pays(problem, start, solution):
+            accepted = solution
+    return SolveResult(
+        problem=problem,
+        budget=budget,
+        start=start,
+        best=best,
+        accepted=use_idle_members(problem, accepted, budget),
     )
 
 
-def pays(problem: Problem, start: Plan, plan: Plan) -> bool:
-    """Does the plan save more lag area than its moves cost, and `min_gain` of what there was.
+def pays(problem: Problem, start: Solution, solution: Solution) -> bool:
+    """Does the solution save more lag area than its moves cost, plus the share `min_gain` of the area before.
 
-    Where nobody is late yet and arrivals fill a member, the area is that of catching up after a standstill of
+    While nobody is late but arrivals fill a member, the area is that of catching up after a standstill of
     `floor_s`. With free moves and a `min_gain` of 0 there is nothing to weigh: what drains sooner pays.
     """
-    before, after = areas(problem, start, plan)
-    must_save = problem.terms.min_gain * before + cost(problem, plan)
-    return plan.moves == 0 or must_save == 0 or before - after > must_save
+    before, after = lag_areas(problem, start, solution)
+    must_save = problem.options.min_gain * before + move_cost(problem, solution)
+    return solution.moves == 0 or must_save == 0 or before - after > must_save
 
 
-def areas(problem: Problem, start: Plan, plan: Plan) -> tuple[float, float]:
-    """Record-seconds of lag at the start and under the plan, as `pays` compares them."""
-    if start.late_s > problem.terms.floor_s:
-        return start.area, plan.area
-    return problem.standstill_area(start), problem.standstill_area(plan)
+def lag_areas(problem: Problem, start: Solution, solution: Solution) -> tuple[float, float]:
+    """Record-seconds of lag at the start and under the solution, as `pays` compares them."""
+    if start.makespan_s > problem.options.floor_s:
+        return start.lag_area, solution.lag_area
+    return problem.standstill_area(start), problem.standstill_area(solution)
 
 
-def cost(problem: Problem, plan: Plan) -> float:
-    """Record-seconds of lag that the moves of a plan make."""
-    if plan.moves == 0:
+def move_cost(problem: Problem, solution: Solution) -> float:
+    """Record-seconds of lag that the moves of a solution cause while partitions are not read."""
+    if solution.moves == 0:
         return 0.0
-    home = problem.home[plan.pid]
-    moved = plan.pid[(home >= 0) & (home != plan.to)]
-    paused = problem.terms.group_pause_s * float(problem.lag.sum())
+    owner = problem.current_owner[solution.partitions]
+    moved = solution.partitions[(owner >= 0) & (owner != solution.to_member)]
+    # An eager rebalance stops all partitions, whether they move or not.
+    paused = problem.options.group_pause_s * float(problem.lag.sum())
     return paused + float(problem.pause_cost(moved).sum())
 
 
@@ -87,19 +93,19 @@ def _budgets(most: int) -> list[int]:
     return [2**k for k in range(most.bit_length())]
 
 
-def _no_worse_than_others(problem: Problem, plan: Plan, budget: int) -> Plan:
-    """The plan, or what `lag-aware` or the sticky strategies answer if that is better still.
+def _no_worse_than_others(problem: Problem, solution: Solution, budget: int) -> Solution:
+    """The solution, or the answer of `lag-aware` or the sticky strategies if that is better still.
 
-    Only with a budget for every partition, for they move as many as they like.
+    Only with a budget for every partition, because these strategies do not limit their moves.
     """
-    movable = int((problem.home >= 0).sum())
-    if budget < movable or problem.terms.counts == "even":
-        return plan
-    group, price_s = problem.group, problem.terms.move_cost_s
+    movable = int((problem.current_owner >= 0).sum())
+    if budget < movable or problem.options.counts == "even":
+        return solution
+    group, cost_s = problem.group, problem.options.move_cost_s
     others = (lag_aware.assign(group), lag_aware.assign(group, scope="group"), sticky.assign(group))
     for assignment in others:
-        other = problem.plan_of(assignment.member)
-        sooner = other.late_s + price_s * other.moves < plan.late_s + price_s * plan.moves
-        if sooner and int(problem.counts(other).max(initial=0)) <= problem.cap:
-            plan = other
-    return plan
+        other = problem.solution_of(assignment.member)
+        is_sooner = other.makespan_s + cost_s * other.moves < solution.makespan_s + cost_s * solution.moves
+        if is_sooner and int(problem.counts(other).max(initial=0)) <= problem.cap:
+            solution = other
+    return solution

@@ -1,13 +1,13 @@
-"""Where the search starts: everything with its owner; what cannot stay there, or has none, is dealt out."""
+"""The start of the search: every partition with its owner; those that cannot stay, or have none, are placed."""
 
 import numpy as np
 
-from assignor.evaluation.drain.cost import Price
+from assignor.evaluation.drain.cost import CostModel
 from assignor.evaluation.drain.time import summed
 from assignor.model.arrays import Bools, Floats, Int32s
 from assignor.model.group import Group
-from assignor.strategies.lag_sticky.options import Terms
-from assignor.strategies.lag_sticky.placement import Dealer
+from assignor.strategies.lag_sticky.options import Options
+from assignor.strategies.lag_sticky.placement import Placement
 from assignor.strategies.lag_sticky.problem import Problem
 from assignor.strategies.sticky import strategy as sticky
 
@@ -15,34 +15,36 @@ _DAY_S = 86_400.0
 _MINUTE_S = 60.0
 
 
-def problem_of(group: Group, terms: Terms, capacity: Floats, bound_s: float) -> Problem:
-    """The problem of a group, were its capacities these.
+def build_problem(group: Group, options: Options, capacity: Floats, bound_s: float) -> Problem:
+    """The problem of a group whose members have these capacities.
 
-    Moves out of an owner that no longer subscribes or that holds more than `count_cap`, and the moves that
-    even counts take, have to be made in any case: they are part of the start and cost nothing.
+    Some moves have to be made in any case: out of an owner that no longer subscribes or that holds more than
+    `count_cap`, and those that even counts take. They are part of the start and cost nothing.
 
     Args:
         group: Who owns what.
-        terms: What the operator said.
+        options: Limits and move costs.
         capacity: Records per second of each member.
         bound_s: No assignment drains the group sooner; may be `inf`.
     """
-    # A group that can be drained is compared by true times, however long they are.
+    # A horizon beyond the bound compares groups that can be drained by their true times, however long they are.
     horizon_s = max(_DAY_S, 4 * bound_s) if np.isfinite(bound_s) else _DAY_S
+    # Weights at about the time when the group can be drained: with the lag alone, a partition that fills fast
+    # would count for nothing.
     weight = group.lag + group.rate * min(max(bound_s, _MINUTE_S), horizon_s)
-    start, cap = _start(group, terms, capacity, weight)
-    home = np.where(group.owner == start, group.owner, -1)
+    start, cap = _start(group, options, capacity, weight)
+    current_owner = np.where(group.owner == start, group.owner, -1)
     held = start >= 0
     n = group.n_members
     may_read = None if group.has_equal_subscriptions() else group.subscriptions.matrix()
     return Problem(
         group=group,
-        terms=terms,
-        price=Price(horizon_s=horizon_s, floor_s=terms.floor_s),
+        options=options,
+        cost_model=CostModel(horizon_s=horizon_s, floor_s=options.floor_s),
         capacity=capacity,
         lag=np.append(group.lag.astype(np.float64), 0.0),
         rate=np.append(group.rate, 0.0),
-        home=np.append(home, -1).astype(np.int32),
+        current_owner=np.append(current_owner, -1).astype(np.int32),
         start=np.append(start, -1).astype(np.int32),
         start_lag=summed(group.lag[held], by=start[held], n=n),
         start_rate=summed(group.rate[held], by=start[held], n=n),
@@ -53,28 +55,28 @@ def problem_of(group: Group, terms: Terms, capacity: Floats, bound_s: float) -> 
     )
 
 
-def _start(group: Group, terms: Terms, capacity: Floats, weight: Floats) -> tuple[Int32s, int]:
-    """Member of each partition, and the cap on counts that holds."""
-    if terms.counts == "even":
+def _start(group: Group, options: Options, capacity: Floats, weight: Floats) -> tuple[Int32s, int]:
+    """Member of each partition, and the cap on counts that can be kept."""
+    if options.counts == "even":
         return sticky.assign(group).member, group.n_partitions
     readable = group.readable()
-    cap = _cap(group, terms, readable)
+    cap = _cap(group, options, readable)
     kept = _within_cap(group, weight, cap)
-    dealer = Dealer(group, kept, capacity, weight, cap)
-    dealt = dealer.deal(np.nonzero(readable & (kept < 0))[0])
-    if dealt is not None:
-        return dealt, cap
-    # Dealing met a partition whose readers are all full. If any assignment keeps to the cap, the most even
-    # one does, for its largest count is the least possible.
+    placement = Placement(group, kept, capacity, weight, cap)
+    placed = placement.place(np.nonzero(readable & (kept < 0))[0])
+    if placed is not None:
+        return placed, cap
+    # The placement met a partition whose readers are all at the cap. If any assignment keeps to the cap, the
+    # most even one does, because its largest count is the least possible.
     start = sticky.assign(group).member
     return start, max(cap, int(np.bincount(start[start >= 0]).max()))
 
 
-def _cap(group: Group, terms: Terms, readable: Bools) -> int:
-    """`count_cap`, or what it must be at least."""
-    if terms.count_cap is None or group.n_members == 0:
+def _cap(group: Group, options: Options, readable: Bools) -> int:
+    """`count_cap`, raised to the least cap that leaves a place for every partition."""
+    if options.count_cap is None or group.n_members == 0:
         return group.n_partitions
-    return max(terms.count_cap, -(-int(readable.sum()) // group.n_members))
+    return max(options.count_cap, -(-int(readable.sum()) // group.n_members))
 
 
 def _within_cap(group: Group, weight: Floats, cap: int) -> Int32s:
@@ -84,10 +86,10 @@ def _within_cap(group: Group, weight: Floats, cap: int) -> Int32s:
     over = owned > cap
     if not over.any():
         return owner
-    pids = np.nonzero((owner >= 0) & over[owner])[0]
-    pids = pids[np.lexsort((-weight[pids], owner[pids]))]
-    first = np.searchsorted(owner[pids], np.arange(group.n_members))
-    rank = np.arange(len(pids)) - first[owner[pids]]
+    partitions = np.nonzero((owner >= 0) & over[owner])[0]
+    partitions = partitions[np.lexsort((-weight[partitions], owner[partitions]))]
+    first = np.searchsorted(owner[partitions], np.arange(group.n_members))
+    rank = np.arange(len(partitions)) - first[owner[partitions]]
     kept: Int32s = owner.copy()
-    kept[pids[rank >= cap]] = -1
+    kept[partitions[rank >= cap]] = -1
     return kept

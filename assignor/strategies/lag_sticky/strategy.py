@@ -1,20 +1,33 @@
 """Strategy `lag-sticky`: the assignment that drains a group soonest with the fewest moves.
 
-What it minimises: the time until the slowest member is drained, plus a price per move; then the same for the
-next slowest member, and so on. A member that drains mu records/s and holds L records of lag and A records/s of
-arrivals is through after L / (mu - A) seconds.
+Objective: the time until the slowest member has drained, plus a cost per move; then the same for the next slowest
+member, and so on. A member with capacity mu records/s that holds L records of lag and receives A records/s has
+drained after L / (mu - A) seconds.
 
-A plan is taken only if the lag area it saves (lag summed over time, record-seconds) is more than what its moves
-cost: while a partition is on its way nobody reads it. So a group is left alone unless there is something to
-win, and asked twice about the same state the strategy answers the same.
+A solution is accepted only if the lag area it saves (lag summed over time, record-seconds) is more than the cost of
+its moves: nobody reads a partition while it changes its member. So a group is left alone unless there is something
+to gain, and asked twice about the same state the strategy gives the same answer.
 
-How: deadlines are tried from late to early. A member that misses a deadline gives up the fewest partitions it
-can; those, heaviest first, go where there is room, if need be pushing lighter ones out. The best plans are then
-improved step by step: from the slowest member one partition is given away, two are exchanged, or one is passed
-on through a third member (`search`). What no assignment can beat is known from `evaluation.drain.bound`.
+Method:
 
-Source: deadline and fewest given up after Aggarwal, Motwani, Zhu, The load rebalancing problem (2006); heaviest
-first after Graham, Bounds on multiprocessing timing anomalies (1969).
+1. *Start* (`start`, `placement`). Every partition stays with its owner; those without one are placed, heaviest first.
+2. *Packing to a deadline* (`search.packing`). Deadlines are tried from late to early. A member that misses a
+   deadline evicts the fewest partitions it can; these are packed, heaviest first, into the residual capacity of the
+   others, if need be by evicting lighter ones.
+3. *Local search* (`search.local_search`). The best packings are improved step by step: the slowest member loses a
+   partition by a move, a swap or an ejection chain through a third member.
+4. *Pruning* (`pruning`) takes back moves that gain too little; `solve.pays` decides about the whole.
+
+`evaluation.drain.bound` gives a time that no assignment can beat, so that the search knows when to stop.
+
+Example: three members drain 10 records/s each. m0 owns partitions 0, 1 and 2 with 900, 800 and 700 records of lag, m1
+and m2 own one with 10 records each. m0 has drained after 240 s, and no assignment needs less than 90 s, for
+partition 0. A deadline of 90 s allows every member 900 records. m0 keeps its heaviest partition and evicts 1 and 2,
+the fewest that are enough; each fits on one of the others. After these two moves all have drained within 90 s.
+
+Source: deadline and fewest evictions after Aggarwal, Motwani, Zhu, The load rebalancing problem (2006); heaviest
+first after Graham, Bounds on multiprocessing timing anomalies (1969); ejection chains after Glover, Ejection
+chains, reference structures and alternating path methods for traveling salesman problems (1996).
 """
 
 from dataclasses import replace
@@ -30,53 +43,55 @@ from assignor.model.assignment import Assignment
 from assignor.model.claims import Ownership
 from assignor.model.group import Group
 from assignor.strategies.lag_sticky.diagnostics import remarks
-from assignor.strategies.lag_sticky.options import OPTIONS, Terms
-from assignor.strategies.lag_sticky.solve import play
+from assignor.strategies.lag_sticky.options import OPTIONS, Options
+from assignor.strategies.lag_sticky.solve import solve
 
 __all__ = ["NAME", "OPTIONS", "assign"]
 
 NAME = "lag-sticky"
 
 _ASSUMED_CAPACITY = 1000.0
-"""Records/s of a member where nothing is known of any; an ordinary consumer does more."""
-_MOST_ROUNDS = 8
+"""Records/s of a member where no capacity is known; an ordinary consumer does more."""
+_MOST_SOLVES = 8
 
 
-def assign(group: Group, **options: Any) -> Assignment:
+def assign(group: Group, **given: Any) -> Assignment:
     """The target: every partition with a subscriber has a member.
 
-    Promised: it drains the group no later than its owners do; no more than `max_moves` partitions leave a
-    member that may keep them; no member has more than `count_cap` if that is possible at all. `count_cap` and
-    `counts` go before the rest: what they force to move comes on top of `max_moves` and may drain later. With
-    `max_moves` for every partition, and moves, floor and gain at 0, it is no later than `lag-aware` or the
-    sticky strategies, and once it is applied the strategy answers no move. With a smaller `max_moves` it may
-    take several rounds to get there.
+    Promised: the target drains the group no later than its current owners do; no more than `max_moves` partitions
+    leave an owner that may keep them; no member has more than `count_cap` if that is possible at all. `count_cap`
+    and `counts` have priority: the moves they force come on top of `max_moves` and may drain later. With
+    `max_moves` for every partition, and the options of cost, floor and gain at 0, the target is no later than that
+    of `lag-aware` or the sticky strategies, and once it is applied the strategy answers no move. With a smaller
+    `max_moves` it may take several plans to get there.
 
     Args:
         group: Without capacities every member is taken to be equally fast.
-        options: See `lag_sticky.terms`.
+        given: The fields of `options.Options`, all of them.
     """
-    terms = Terms(**options)
+    options = Options(**given)
     work = Work.of(group, _capacity(group))
-    if len(work.pid) == 0:
+    if len(work.partitions) == 0:
         return Assignment.complete(group, np.full(group.n_partitions, -1, np.int32))
     bound = lower_bound(work)
-    played = first = play(group, terms, work, bound)
-    if terms.budget(len(work.pid)) >= len(work.pid):
-        for _ in range(_MOST_ROUNDS):
-            if np.array_equal(played.member, played.problem.group.owner):
+    result = first = solve(group, options, work, bound)
+    # Solving again from the answer makes it stable: asked once more, the strategy then finds no further move.
+    # With a smaller budget that is not allowed, because the moves of several solves would add up.
+    if options.budget(len(work.partitions)) >= len(work.partitions):
+        for _ in range(_MOST_SOLVES):
+            if np.array_equal(result.member, result.problem.group.owner):
                 break
-            played = play(_settled(group, played.member), terms, work, bound)
+            result = solve(_applied(group, result.member), options, work, bound)
     return Assignment.complete(
-        group, played.member, remarks=remarks(group, work, bound, first, played.member)
+        group, result.member, remarks=remarks(group, work, bound, first, result.member)
     )
 
 
 def _capacity(group: Group) -> Floats:
     """Records per second of each member.
 
-    Where none is known all are equal, and fast enough for the busiest of them: what a member is given to read
-    without falling behind it can read.
+    Where none is known, all are equal and twice as fast as the busiest member has to be, so that arrivals alone
+    overload nobody.
     """
     if group.capacity is not None:
         return group.capacity
@@ -87,8 +102,8 @@ def _capacity(group: Group) -> Floats:
     return np.full(group.n_members, max(_ASSUMED_CAPACITY, 2 * busiest))
 
 
-def _settled(group: Group, member: Int32s) -> Group:
-    """The group once everybody holds what it was given."""
+def _applied(group: Group, member: Int32s) -> Group:
+    """The group once every member holds its partitions of the target."""
     ownership = Ownership(
         holder=member,
         contested=np.zeros(group.n_partitions, np.bool_),

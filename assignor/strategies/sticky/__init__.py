@@ -1,5 +1,5 @@
-"""The sticky family: the most even counts there are, and among them the fewest moves.
+"""The sticky family: the most even counts possible, and among them the fewest moves.
 
-Imports `model`. Start with `strategy`; `equal` is for members with one subscription, `unequal` for all others, and
-`constrained` and `cooperative` are the same targets under other rules of handing over.
+Imports `model`. Start with `strategy`; `equal`, which has a worked example, is for equal subscriptions, `unequal` for
+all others; `constrained` and `cooperative` give the same targets under other rebalance protocols.
 """

@@ -11,9 +11,9 @@ def assign(group: Group) -> Assignment:
     """The target of the group, the same as that of `strategy.assign`.
 
     Under the cooperative protocol a leader gives out `handover.next_step` of it, and the members that revoked
-    something join again. The second rebalance is the last, also when it plans anew: the first target only adds
-    to what members hold after the first rebalance, so among the most even assignments there is one that moves
-    nothing that is held, and the fewest moves are none. Then nothing waits for a revocation.
+    something join again. The second rebalance is the last, even if its leader computes the target anew: the first
+    target only adds to what members hold after the first rebalance, so among the most even assignments there is one
+    that moves nothing that is held, and the fewest moves are none. Then nothing waits for a revocation.
 
     Source: Kafka's CooperativeStickyAssignor; KIP-429.
     """

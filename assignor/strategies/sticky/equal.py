@@ -1,7 +1,11 @@
 """Even counts with as few moves as even counts allow, for members that all subscribe to the same topics.
 
-The linear path of the sticky family. In order: counts differ by at most one; as many partitions as possible
-stay with their owner; topics are spread over the members.
+The linear path of the sticky family. In order of priority: counts differ by at most one; as many partitions as
+possible stay with their owner; topics are spread over the members.
+
+Example: of 7 partitions of one topic a owns 0 to 4, b owns 5 and 6, and c joins. 7 = 3 * 2 + 1, so two members get 2
+and one gets 3: a, which owns more than 2. It keeps 0, 1 and 2; 3 and 4 go to c. Two moves, and no even counts take
+fewer.
 """
 
 import numpy as np
@@ -16,8 +20,9 @@ def assign_equal(group: Group) -> Assignment:
 
     Every partition with a subscriber has a member, and counts differ by at most one. With f = P // N and
     r = P mod N, r members get f + 1 partitions: first those that own more than f, then the others, both in
-    member order. A member over its quota keeps its first partitions by (number, topic). Free partitions are
-    dealt in that order, to each member in turn up to f, then one to each still due.
+    member order. A member over its quota keeps its first partitions by (number, topic). Unowned
+    partitions are given out in that order: first each member in turn is filled up to f, then each member that is due
+    one more gets it.
 
     The partitions kept are sum(min(o_m, f)) + min(r, members with o_m > f), o_m what member m owns, and no
     assignment with even counts keeps more: a member keeps at most its quota, only members above f gain from a
@@ -42,21 +47,22 @@ def _even(group: Group, readable: Bools) -> Int32s:
     member: Int32s = group.owner.copy()
     member[_over_quota(group, owned, quota)] = -1
     kept = np.minimum(owned, quota)
-    free = group.topics.spread_order(np.nonzero(readable & (member < 0))[0])
-    member[free] = _takers(kept, quota, floor=floor)
+    unowned = group.topics.spread_order(np.nonzero(readable & (member < 0))[0])
+    member[unowned] = _recipients(kept, quota, floor=floor)
     return member
 
 
 def _quotas(owned: Int64s, *, floor: int, extras: int) -> Int64s:
     """Partitions each member ends with: `floor`, and one more for `extras` of them."""
-    first_choice = np.argsort(owned <= floor, kind="stable")
+    # Members that own more than the floor come first: only they keep one partition more by a larger quota.
+    preferred = np.argsort(owned <= floor, kind="stable")
     quota = np.full(len(owned), floor, np.int64)
-    quota[first_choice[:extras]] += 1
+    quota[preferred[:extras]] += 1
     return quota
 
 
 def _over_quota(group: Group, owned: Int64s, quota: Int64s) -> Int64s:
-    """Partitions that members above their quota give up: the last ones in spread order."""
+    """Partitions that members above their quota lose: their last ones in spread order."""
     over = owned > quota
     if not over.any():
         return np.zeros(0, np.int64)
@@ -65,13 +71,14 @@ def _over_quota(group: Group, owned: Int64s, quota: Int64s) -> Int64s:
     by_owner: Int64s = candidates[stable_order(group.owner[candidates], below=group.n_members)]
     owner = group.owner[by_owner]
     starts = np.cumsum(np.where(over, owned, 0)) - np.where(over, owned, 0)
+    # Rank of each partition among those of its owner, without a loop over members.
     rank = np.arange(len(by_owner)) - starts[owner]
     surplus: Int64s = by_owner[rank >= quota[owner]]
     return surplus
 
 
-def _takers(kept: Int64s, quota: Int64s, *, floor: int) -> Int32s:
-    """Who takes the free partitions, in the order they are dealt."""
+def _recipients(kept: Int64s, quota: Int64s, *, floor: int) -> Int32s:
+    """The member of each unowned partition, these in spread order."""
     members = np.arange(len(kept), dtype=np.int32)
     up_to_floor = np.repeat(members, np.maximum(floor - kept, 0))
     one_more = members[quota > np.maximum(kept, floor)]

@@ -1,7 +1,7 @@
-"""Strategy `sticky`: counts as even as the subscriptions allow, then as few moves as can be (KIP-54, KIP-341).
+"""Strategy `sticky`: counts as even as the subscriptions allow, then as few moves as possible (KIP-54, KIP-341).
 
-Its rebalance protocol is eager: members give up everything before they join, and say in their user data what
-they had. `protocol.sticky` reads that, `claims` decides between members that contradict one another.
+Its rebalance protocol is eager: members revoke everything before they join, and send in their user data what they
+owned. `protocol.kafka.sticky` reads that, `model.claims` decides between members that contradict one another.
 """
 
 from assignor.model.assignment import Assignment
@@ -16,9 +16,9 @@ def assign(group: Group) -> Assignment:
     """The target of the group: every partition with a subscriber has a member.
 
     Balance comes before stickiness. Equal subscriptions take the linear path, see
-    `equal.assign_equal`; what is promised for unequal ones stands at `unequal.solver.assign_unequal`.
+    `equal.assign_equal`; `unequal.solver.assign_unequal` has the promises for unequal ones.
     A partition that two members claim in one generation has no owner: whoever gets it, it counts as a move.
-    Racks play no part.
+    Racks are ignored.
 
     Complexity: O(P + N) for equal subscriptions.
 

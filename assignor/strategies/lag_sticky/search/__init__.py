@@ -1,5 +1,5 @@
 """The search of `lag-sticky`: packing to a deadline, then local search.
 
-Imports the problem and `evaluation.drain`. Start with `search`; `packing` is one attempt at a deadline,
-`local_search` relieves the slowest members move by move.
+Imports `problem` and `evaluation.drain`. Start with `search`; `packing` packs evicted partitions to one deadline,
+`local_search` relieves the slowest members by the moves of `neighbourhood`.
 """

@@ -1,4 +1,4 @@
-"""Per member, the partitions worth moving: a small table, so that the search does not depend on P."""
+"""Per member, the partitions worth moving: a small table, so that the work of the search does not depend on P."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import numpy as np
 from assignor.model.arrays import Floats, Int32s, Int64s
 from assignor.strategies.lag_sticky.problem import Problem
 
-# What is given up first is heavy; the sample of the rest is for the last bit of an excess.
+# Evictions begin with the heaviest partitions; the sample of the rest closes what is left of an excess.
 _WIDTH = 64
 _HEAVY = 40
 _KEY_BITS = 63
@@ -15,62 +15,65 @@ _FLOAT_BITS = 31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Shelves:
+class Candidates:
     """What each member holds at the start, heaviest first."""
 
-    pid: Int64s
+    partitions: Int64s
     """Partitions by member, and of one member by falling weight."""
     first: Int64s
-    """N + 1 entries: member m holds pid[first[m]:first[m + 1]]."""
+    """N + 1 entries: member m holds partitions[first[m]:first[m + 1]]."""
     table: Int64s
-    """N x width: the heaviest of each member and a sample of the rest, from heavy to light; -1 fills up."""
+    """N x width: the heaviest of each member and a sample of the rest, from heavy to light; padded with -1."""
 
     def of(self, member: int) -> Int64s:
-        """Everything that the member holds."""
-        return self.pid[self.first[member] : self.first[member + 1]]
+        """Everything that the member holds, not only what is in the table."""
+        return self.partitions[self.first[member] : self.first[member + 1]]
 
 
-def shelves(problem: Problem, loose: Int64s, time_s: float) -> Shelves:
-    """The shelves, by weight at a time; `loose` partitions are on none."""
+def candidates_at(problem: Problem, unowned: Int64s, time_s: float) -> Candidates:
+    """The candidates ranked by weight at a time, without the `unowned` partitions."""
     weight = problem.lag[:-1] + problem.rate[:-1] * time_s
     start = problem.start[:-1].copy()
-    start[loose] = -1
-    pid = by_member_and_weight(start, weight, problem.n_members)
+    start[unowned] = -1
+    partitions = by_member_and_weight(start, weight, problem.n_members)
     first = np.zeros(problem.n_members + 1, np.int64)
     np.cumsum(np.bincount(start[start >= 0], minlength=problem.n_members), out=first[1:])
-    return Shelves(pid=pid, first=first, table=_table(pid, first))
+    return Candidates(partitions=partitions, first=first, table=_table(partitions, first))
 
 
 def by_member_and_weight(start: Int32s, weight: Floats, n: int) -> Int64s:
-    """Assigned partitions by (member, falling weight to some digits, pid).
+    """Assigned partitions by (member, falling weight to some digits, partition).
 
-    One sort of integers: member, weight and pid side by side in the bits of a key. A float32 that is not
-    negative sorts as its bits do.
+    One sort of integers replaces a lexsort of three arrays: member, weight and partition stand side by side in the
+    bits of one key. That works because float32 values that are not negative sort as their bits do.
 
     Args:
         start: Member of each partition, -1 for none.
-        weight: Of each partition, >= 0.
-        n: Members.
+        weight: Weight of each partition, >= 0.
+        n: Number of members.
     """
-    pid_bits = max(len(start).bit_length(), 1)
-    shift = max(_FLOAT_BITS + pid_bits + n.bit_length() - _KEY_BITS, 0)
-    pid = np.nonzero(start >= 0)[0]
-    lightness = (2**_FLOAT_BITS - 1 - weight[pid].astype(np.float32).view(np.int32).astype(np.int64)) >> shift
-    keys = (start[pid].astype(np.int64) << (_FLOAT_BITS - shift)) | lightness
-    keys = (keys << pid_bits) | pid
+    index_bits = max(len(start).bit_length(), 1)
+    # With so many members and partitions that the key has no room, the last digits of the weight are dropped.
+    shift = max(_FLOAT_BITS + index_bits + n.bit_length() - _KEY_BITS, 0)
+    assigned = np.nonzero(start >= 0)[0]
+    weight_bits = weight[assigned].astype(np.float32).view(np.int32).astype(np.int64)
+    lightness = (2**_FLOAT_BITS - 1 - weight_bits) >> shift
+    keys = (start[assigned].astype(np.int64) << (_FLOAT_BITS - shift)) | lightness
+    keys = (keys << index_bits) | assigned
     keys.sort()
-    by_member: Int64s = keys & (2**pid_bits - 1)
+    by_member: Int64s = keys & (2**index_bits - 1)
     return by_member
 
 
-def _table(pid: Int64s, first: Int64s) -> Int64s:
+def _table(partitions: Int64s, first: Int64s) -> Int64s:
     held = np.diff(first)[:, None]
     width = max(min(int(held.max(initial=0)), _WIDTH), 1)
     column = np.arange(width)[None, :]
     step = np.maximum(held - 1 - _HEAVY, 0) / max(width - 1 - _HEAVY, 1)
+    # Ranks spread evenly over the lighter partitions, so that the sample has all weights.
     spread = _HEAVY + np.floor((column - _HEAVY) * step).astype(np.int64)
     rank = np.where((held <= width) | (column < _HEAVY), column, spread)
     table = np.full((len(held), width), -1, np.int64)
     there = rank < held
-    table[there] = pid[(first[:-1, None] + rank)[there]]
+    table[there] = partitions[(first[:-1, None] + rank)[there]]
     return table

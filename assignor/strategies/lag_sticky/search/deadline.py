@@ -1,78 +1,93 @@
-"""One deadline: how much room every member has until then, and what those that miss it give up."""
+"""One deadline: the residual capacity of every member until then, and what members that miss it evict."""
 
 import numpy as np
 
 from assignor.model.arrays import Bools, Floats, Int64s
 from assignor.strategies.lag_sticky.problem import Problem
-from assignor.strategies.lag_sticky.search.candidates import Shelves
+from assignor.strategies.lag_sticky.search.candidates import Candidates
 
 _TOLERANCE = 1e-9
 
 
 class Deadline:
-    """A member meets a deadline x if the weight of what it holds is at most x times its capacity.
+    """A member meets a deadline of x seconds if the weight of what it holds is at most x times its capacity.
 
-    The weight of a partition is its lag and what arrives until x, or until the horizon if that is before.
+    The weight of a partition is its lag and what arrives until x, or until the horizon if that is before. This
+    turns drain times into a packing: members are bins of size x * capacity, partitions are items of that weight.
     """
 
-    def __init__(self, problem: Problem, shelf: Shelves, loose: Int64s, time_s: float) -> None:
+    def __init__(self, problem: Problem, candidates: Candidates, unowned: Int64s, time_s: float) -> None:
         self._problem = problem
-        self._shelf = shelf
-        self._weigh_until_s = min(time_s, problem.price.horizon_s)
+        self._candidates = candidates
+        self._weigh_until_s = min(time_s, problem.cost_model.horizon_s)
         capacity = problem.capacity * time_s
+        # Bins may hold 1e16 records: an absolute tolerance would vanish in the rounding of their sums.
         self.tolerance = _TOLERANCE * max(1.0, float(capacity.max(initial=0.0)))
         """Weights closer than this are equal."""
         load = problem.start_lag + problem.start_rate * self._weigh_until_s
-        np.subtract.at(load, problem.start[loose], self.weight(loose))
-        self.room: Floats = capacity - load
-        """What each member can take besides what is on its shelf; negative when it misses the deadline."""
+        # `subtract.at`, because several unowned partitions may start on one member.
+        np.subtract.at(load, problem.start[unowned], self.weight(unowned))
+        self.residual: Floats = capacity - load
+        """Weight each member can take besides its candidates; negative when it misses the deadline."""
+        # Evictions ask for the same members again and again, one packing after another.
         self._sorted: dict[tuple[int, bool], tuple[Int64s, Floats]] = {}
 
-    def weight(self, pids: Int64s) -> Floats:
+    def weight(self, partitions: Int64s) -> Floats:
         """Weight of partitions; 0 of -1."""
         problem = self._problem
-        weights: Floats = problem.lag[pids] + problem.rate[pids] * self._weigh_until_s
+        weights: Floats = problem.lag[partitions] + problem.rate[partitions] * self._weigh_until_s
         return weights
 
-    def shelf(self, member: int, *, whole: bool) -> tuple[Int64s, Floats]:
-        """What is on the shelf of a member, or in its row of the table, by falling weight, and the weights."""
+    def by_weight(self, member: int, *, whole: bool) -> tuple[Int64s, Floats]:
+        """Candidates of a member by falling weight, and the weights.
+
+        Args:
+            member: The member.
+            whole: All that it holds; otherwise its row of the candidate table.
+        """
         key = member, whole
         if key not in self._sorted:
-            pids = self._shelf.of(member) if whole else self._shelf.table[member]
-            pids = pids[pids >= 0]
-            weights = self.weight(pids)
+            partitions = self._candidates.of(member) if whole else self._candidates.table[member]
+            partitions = partitions[partitions >= 0]
+            weights = self.weight(partitions)
             order = np.argsort(-weights, kind="stable")
-            self._sorted[key] = pids[order], weights[order]
+            self._sorted[key] = partitions[order], weights[order]
         return self._sorted[key]
 
-    def given_up(self, members: Bools, *, keep_heaviest: bool) -> Int64s:
-        """The fewest partitions that let these members meet the deadline.
+    def evictions(self, members: Bools, *, keep_heaviest: bool) -> Int64s:
+        """The fewest partitions that have to leave for these members to meet the deadline.
 
-        A member gives up its heaviest partitions, and last the lightest one that is enough; or, if it can
-        and is asked to, it keeps the heaviest one and goes on from the second.
+        A member evicts its heaviest partitions, and last the lightest one that is enough. With `keep_heaviest` it
+        keeps the heaviest one, if it can, and evicts from the second on: the heaviest is the hardest to place.
+
+        Source: Aggarwal, Motwani, Zhu, The load rebalancing problem (2006).
         """
-        late = np.nonzero((self.room < -self.tolerance) & members)[0]
+        late = np.nonzero((self.residual < -self.tolerance) & members)[0]
         if len(late) == 0:
             return np.zeros(0, np.int64)
-        table = self._shelf.table[late]
+        table = self._candidates.table[late]
         weights = self.weight(table)
         order = np.argsort(-weights, axis=1, kind="stable")
         table, weights = np.take_along_axis(table, order, 1), np.take_along_axis(weights, order, 1)
-        picked, is_enough = _picked(weights, -self.room[late], skip=int(keep_heaviest))
-        rest = [self._given_up_by(m, keep_heaviest=keep_heaviest) for m in late[~is_enough].tolist()]
+        picked, is_enough = _fewest_in_rows(weights, -self.residual[late], skip=int(keep_heaviest))
+        rest = [self._evictions_of(m, keep_heaviest=keep_heaviest) for m in late[~is_enough].tolist()]
         return np.concatenate([table[is_enough][picked[is_enough]], *rest])
 
-    def _given_up_by(self, member: int, *, keep_heaviest: bool) -> Int64s:
-        """The same for a member whose row in the table does not weigh enough."""
-        pids, weights = self.shelf(member, whole=True)
-        excess = -float(self.room[member])
-        picks = fewest(weights, excess, skip=1) if keep_heaviest else None
-        picks = fewest(weights, excess) if picks is None else picks
-        return pids if picks is None else pids[picks]
+    def _evictions_of(self, member: int, *, keep_heaviest: bool) -> Int64s:
+        """Evictions of a member whose row of the table does not weigh enough."""
+        partitions, weights = self.by_weight(member, whole=True)
+        excess = -float(self.residual[member])
+        picks = fewest_covering(weights, excess, skip=1) if keep_heaviest else None
+        picks = fewest_covering(weights, excess) if picks is None else picks
+        return partitions if picks is None else partitions[picks]
 
 
-def _picked(weights: Floats, excess: Floats, *, skip: int) -> tuple[Bools, Bools]:
-    """In each row of falling weights the fewest that sum to the excess, and whether the row has so much."""
+def _fewest_in_rows(weights: Floats, excess: Floats, *, skip: int) -> tuple[Bools, Bools]:
+    """In each row of falling weights the fewest that sum to the excess, and whether the row has so much.
+
+    The first k of falling weights are the heaviest k, so the least k whose sum reaches the excess is the fewest
+    there can be; replacing the last by the lightest that is still enough moves the least weight for that k.
+    """
     sums = np.cumsum(weights[:, skip:], axis=1)
     if sums.shape[1] == 0:
         return np.zeros(weights.shape, np.bool_), np.zeros(len(weights), np.bool_)
@@ -82,18 +97,19 @@ def _picked(weights: Floats, excess: Floats, *, skip: int) -> tuple[Bools, Bools
     before = np.where(whole > 0, sums[row, np.maximum(whole, 1) - 1], 0.0)
     column = np.arange(weights.shape[1])[None, :]
     picked: Bools = (column >= skip) & (column < skip + whole[:, None])
+    # The weights fall, so the lightest that covers the rest is the last that is at least as heavy.
     last = (weights >= (excess - before)[:, None]).sum(axis=1) - 1
     picked[row, np.clip(last, 0, weights.shape[1] - 1)] = True
     return picked, is_enough
 
 
-def fewest(weights: Floats, excess: float, *, skip: int = 0) -> list[int] | None:
+def fewest_covering(weights: Floats, excess: float, *, skip: int = 0) -> list[int] | None:
     """Positions of the fewest of falling weights that sum to the excess; None when all are not enough.
 
     Args:
-        weights: Of one member.
-        excess: More than 0.
-        skip: So many of the heaviest are not given.
+        weights: Weights of the candidates of one member.
+        excess: Weight that has to leave, more than 0.
+        skip: Number of the heaviest candidates that stay.
     """
-    picked, is_enough = _picked(weights[None, :], np.array([excess]), skip=skip)
+    picked, is_enough = _fewest_in_rows(weights[None, :], np.array([excess]), skip=skip)
     return np.nonzero(picked[0])[0].tolist() if is_enough[0] else None

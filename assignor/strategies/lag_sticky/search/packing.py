@@ -1,4 +1,8 @@
-"""One attempt at a deadline: what is given up finds a place, heaviest first, or the attempt is over."""
+"""Packing to a deadline: evicted partitions are packed into residual capacity, heaviest first.
+
+First fit decreasing in spirit: items by falling weight, bins chosen by best or worst fit. Unlike in bin packing an
+item that fits nowhere may evict lighter ones, which are packed after it.
+"""
 
 import heapq
 from collections.abc import Iterator
@@ -7,134 +11,152 @@ import numpy as np
 
 from assignor.model.arrays import Bools, Floats, Int64s
 from assignor.strategies.lag_sticky.problem import Problem
-from assignor.strategies.lag_sticky.search.candidates import Shelves
-from assignor.strategies.lag_sticky.search.deadline import Deadline, fewest
-from assignor.strategies.lag_sticky.search.residual_capacity import Rooms, rooms
+from assignor.strategies.lag_sticky.search.candidates import Candidates
+from assignor.strategies.lag_sticky.search.deadline import Deadline, fewest_covering
+from assignor.strategies.lag_sticky.search.residual_capacity import ResidualCapacity, residual_capacity
 
+# Only clearly lighter partitions are evicted for another; two of one weight would evict each other for ever.
 _CLEARLY_LESS = 1 - 1e-12
 
 
-class Filler:
-    """Makes attempts at deadlines; keeps what they have in common."""
+class DeadlinePacker:
+    """Packs to one deadline after another; keeps what these have in common."""
 
     def __init__(
-        self, problem: Problem, shelf: Shelves, loose: Int64s, slowest: tuple[Int64s, Floats], budget: int
+        self,
+        problem: Problem,
+        candidates: Candidates,
+        unowned: Int64s,
+        slowest: tuple[Int64s, Floats],
+        budget: int,
     ) -> None:
-        """Attempts within a budget of moves.
+        """Prepare packings within a budget of moves.
 
         Args:
             problem: The group.
-            shelf: What each member holds, without `loose`.
-            loose: Partitions that are placed anew by every attempt, for that costs no move.
+            candidates: What each member holds, without `unowned`.
+            unowned: Partitions that every packing places anew, because that costs no move.
             slowest: Partitions that take longest with the fastest of their readers to themselves, and how long.
             budget: Most moves.
         """
         self._problem = problem
-        self._shelf = shelf
-        self._loose = loose
+        self._candidates = candidates
+        self._unowned = unowned
         self._budget = budget
         self._slowest, self._slowest_s = slowest
-        self._count = problem.start_count - np.bincount(problem.start[loose], minlength=problem.n_members)
+        self._count = problem.start_count - np.bincount(problem.start[unowned], minlength=problem.n_members)
 
-    def attempts(self, time_s: float, excused_s: float) -> Iterator[dict[int, int]]:
-        """Where given-up and loose partitions go, for each way to meet the deadline that was found.
+    def packings(self, time_s: float, exempt_s: float) -> Iterator[dict[int, int]]:
+        """Members of the evicted and unowned partitions, for each way to meet the deadline that was found.
 
         Args:
             time_s: The deadline.
-            excused_s: The deadline of members that have a partition nobody drains by `time_s`; they take nothing.
+            exempt_s: The deadline of members that hold a partition nobody can drain by `time_s`; they take nothing.
         """
         problem = self._problem
-        deadline = Deadline(problem, self._shelf, self._loose, time_s)
+        deadline = Deadline(problem, self._candidates, self._unowned, time_s)
         hopeless = self._slowest[self._slowest_s > time_s * (1 + 1e-9)]
-        excused = np.zeros(problem.n_members, np.bool_)
-        excused[problem.start[hopeless]] = True
-        loose = self._loose[~np.isin(self._loose, hopeless)]
-        later = Deadline(problem, self._shelf, loose, excused_s) if excused.any() else deadline
+        exempt = np.zeros(problem.n_members, np.bool_)
+        exempt[problem.start[hopeless]] = True
+        unowned = self._unowned[~np.isin(self._unowned, hopeless)]
+        # Their members cannot meet the deadline; they only shed what would make them later than `exempt_s`.
+        later = Deadline(problem, self._candidates, unowned, exempt_s) if exempt.any() else deadline
         for keep_heaviest in (False, True):
-            given_up = np.concatenate(
+            evicted = np.concatenate(
                 (
-                    deadline.given_up(~excused, keep_heaviest=keep_heaviest),
-                    later.given_up(excused, keep_heaviest=True),
+                    deadline.evictions(~exempt, keep_heaviest=keep_heaviest),
+                    later.evictions(exempt, keep_heaviest=True),
                 )
             )
-            if int((problem.home[given_up] >= 0).sum()) <= self._budget:
-                for tight in (False, True):
-                    places = self._filled(deadline, given_up, loose, excused, tight=tight)
-                    if places is not None:
-                        yield places
+            # Partitions without a current owner are evicted for nothing.
+            if int((problem.current_owner[evicted] >= 0).sum()) <= self._budget:
+                # Worst fit spreads the load, best fit saves large gaps for heavy partitions; neither is always better.
+                for best_fit in (False, True):
+                    members = self._packed(deadline, evicted, unowned, exempt, best_fit=best_fit)
+                    if members is not None:
+                        yield members
 
-    def _filled(
-        self, deadline: Deadline, given_up: Int64s, loose: Int64s, excused: Bools, *, tight: bool
+    def _packed(
+        self, deadline: Deadline, evicted: Int64s, unowned: Int64s, exempt: Bools, *, best_fit: bool
     ) -> dict[int, int] | None:
-        count = self._count - np.bincount(self._problem.start[given_up], minlength=self._problem.n_members)
-        room = deadline.room.copy()
-        np.add.at(room, self._problem.start[given_up], deadline.weight(given_up))
-        open_rooms = rooms(self._problem, room, count, excused)
-        filling = _Filling(self._problem, deadline, open_rooms, self._budget)
-        filling.begin(given_up, loose)
-        return filling.places if filling.fill(tight=tight) else None
+        origin = self._problem.start[evicted]
+        count = self._count - np.bincount(origin, minlength=self._problem.n_members)
+        residual = deadline.residual.copy()
+        np.add.at(residual, origin, deadline.weight(evicted))
+        bins = residual_capacity(self._problem, residual, count, exempt)
+        packing = _Packing(self._problem, deadline, bins, self._budget)
+        packing.begin(evicted, unowned)
+        return packing.members if packing.pack(best_fit=best_fit) else None
 
 
-class _Filling:
-    def __init__(self, problem: Problem, deadline: Deadline, open_rooms: Rooms, budget: int) -> None:
+class _Packing:
+    """One packing in progress."""
+
+    def __init__(self, problem: Problem, deadline: Deadline, bins: ResidualCapacity, budget: int) -> None:
         self._problem = problem
         self._deadline = deadline
-        self._rooms = open_rooms
+        self._bins = bins
         self._budget = budget
-        self._given_up: set[int] = set()
-        self._pool: list[tuple[float, int]] = []
-        self.places: dict[int, int] = {}
+        self._evicted: set[int] = set()
+        self._queue: list[tuple[float, int]] = []
+        self.members: dict[int, int] = {}
+        """Member of each packed partition."""
 
-    def begin(self, given_up: Int64s, loose: Int64s) -> None:
-        """Partitions that need a place: those given up, for which there is room already, and others."""
-        self._count_out(given_up)
-        pids = np.concatenate((given_up, loose))
-        self._pool = list(zip((-self._deadline.weight(pids)).tolist(), pids.tolist(), strict=True))
-        heapq.heapify(self._pool)
+    def begin(self, evicted: Int64s, unowned: Int64s) -> None:
+        """Queue the partitions to pack; the residual capacities count the evicted ones as gone already."""
+        self._charge(evicted)
+        partitions = np.concatenate((evicted, unowned))
+        weights = -self._deadline.weight(partitions)
+        self._queue = list(zip(weights.tolist(), partitions.tolist(), strict=True))
+        heapq.heapify(self._queue)
 
-    def _count_out(self, pids: Int64s) -> None:
-        self._given_up.update(pids.tolist())
-        self._budget -= int((self._problem.home[pids] >= 0).sum())
+    def _charge(self, evicted: Int64s) -> None:
+        self._evicted.update(evicted.tolist())
+        self._budget -= int((self._problem.current_owner[evicted] >= 0).sum())
 
-    def _give_up(self, pids: Int64s) -> None:
-        self._count_out(pids)
-        for pid, weight in zip(pids.tolist(), self._deadline.weight(pids).tolist(), strict=True):
-            self._rooms.change(int(self._problem.start[pid]), weight=-weight, count=-1)
-            heapq.heappush(self._pool, (-weight, pid))
+    def _evict(self, partitions: Int64s) -> None:
+        self._charge(partitions)
+        weights = self._deadline.weight(partitions).tolist()
+        for partition, weight in zip(partitions.tolist(), weights, strict=True):
+            self._bins.change(int(self._problem.start[partition]), weight=-weight, count=-1)
+            heapq.heappush(self._queue, (-weight, partition))
 
-    def fill(self, *, tight: bool) -> bool:
-        """Find a place for everything in the pool; False when something has none within the budget."""
-        while self._pool:
-            minus_weight, pid = heapq.heappop(self._pool)
-            member = self._place(pid, -minus_weight, tight=tight)
+    def pack(self, *, best_fit: bool) -> bool:
+        """Pack the whole queue; False when a partition fits nowhere within the budget."""
+        while self._queue:
+            minus_weight, partition = heapq.heappop(self._queue)
+            member = self._bin_for(partition, -minus_weight, best_fit=best_fit)
             if member < 0:
                 return False
-            self._rooms.change(member, weight=-minus_weight, count=1)
-            self.places[pid] = member
+            self._bins.change(member, weight=-minus_weight, count=1)
+            self.members[partition] = member
         return True
 
-    def _place(self, pid: int, weight: float, *, tight: bool) -> int:
+    def _bin_for(self, partition: int, weight: float, *, best_fit: bool) -> int:
         need = weight - self._deadline.tolerance
-        find = self._rooms.tightest if tight else self._rooms.roomiest
-        member = find(pid, need)
-        return member if member >= 0 else self._make_room(pid, weight)
+        find = self._bins.best_fit if best_fit else self._bins.worst_fit
+        member = find(partition, need)
+        return member if member >= 0 else self._bin_after_evictions(partition, weight)
 
-    def _make_room(self, pid: int, weight: float) -> int:
-        """The member that gives up the fewest lighter partitions of a few with most room; -1 for none."""
-        for member in self._rooms.roomiest_few(pid):
-            out = self._lighter(member, weight)
-            if out is not None and int((self._problem.home[out] >= 0).sum()) <= self._budget:
-                self._give_up(out)
+    def _bin_after_evictions(self, partition: int, weight: float) -> int:
+        """The first of a few members with much residual capacity that can evict enough; -1 for none."""
+        for member in self._bins.worst_fits(partition):
+            evicted = self._lighter_evictions(member, weight)
+            if evicted is None:
+                continue
+            if int((self._problem.current_owner[evicted] >= 0).sum()) <= self._budget:
+                self._evict(evicted)
                 return member
         return -1
 
-    def _lighter(self, member: int, weight: float) -> Int64s | None:
-        """The fewest partitions, each lighter, that must go for so much weight to have room."""
+    def _lighter_evictions(self, member: int, weight: float) -> Int64s | None:
+        """The fewest partitions, each lighter than `weight`, that the member must evict for so much weight."""
+        # The table first: it is short, and nearly always enough.
         for whole in (False, True):
-            pids, weights = self._deadline.shelf(member, whole=whole)
-            here = np.array([p not in self._given_up for p in pids.tolist()], np.bool_)
+            partitions, weights = self._deadline.by_weight(member, whole=whole)
+            here = np.array([p not in self._evicted for p in partitions.tolist()], np.bool_)
             lighter = np.nonzero(here & (weights < weight * _CLEARLY_LESS))[0]
-            picks = fewest(weights[lighter], weight - self._rooms.room(member))
+            picks = fewest_covering(weights[lighter], weight - self._bins.of(member))
             if picks is not None:
-                return pids[lighter[picks]]
+                return partitions[lighter[picks]]
         return None

@@ -1,4 +1,4 @@
-"""A plan while it is being improved step by step: loads, counts, and what each member could give."""
+"""The solution that local search improves: loads, counts, and the candidates of each member."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,108 +6,116 @@ from typing import NamedTuple
 import numpy as np
 
 from assignor.model.arrays import Floats, Int64s
-from assignor.strategies.lag_sticky.problem import Plan, Problem
-from assignor.strategies.lag_sticky.search.candidates import Shelves
+from assignor.strategies.lag_sticky.problem import Problem, Solution
+from assignor.strategies.lag_sticky.search.candidates import Candidates
 
 _WIDTH = 24
 _HEAVY = 12
 
 
 class Transfer(NamedTuple):
-    """One partition from one member to another."""
+    """One partition from one member to another; a move only if it leaves its current owner by it."""
 
-    pid: int
-    giver: int
-    taker: int
+    partition: int
+    from_member: int
+    to_member: int
 
 
-class Standing:
-    """Loads of a plan, kept up to date."""
+class SearchState:
+    """Loads, counts and candidates of a solution, kept up to date from step to step."""
 
-    def __init__(self, problem: Problem, shelf: Shelves, loose: Int64s, plan: Plan, time_s: float) -> None:
-        """The standing of `plan`.
+    def __init__(
+        self, problem: Problem, candidates: Candidates, unowned: Int64s, initial: Solution, time_s: float
+    ) -> None:
+        """The state of `initial`.
 
         Args:
             problem: The group.
-            shelf: What each member holds at the start, without `loose`.
-            loose: Partitions that are on no shelf.
-            plan: Where to begin.
-            time_s: Partitions are looked at heaviest first, by weight at this time.
+            candidates: What each member holds at the start, without `unowned`.
+            unowned: Partitions that are no candidates at the start.
+            initial: The solution to begin with.
+            time_s: Candidates are ranked by their weight at this time, the heaviest first.
         """
         self.problem = problem
-        self.lag = plan.lag.copy()
-        self.rate = plan.rate.copy()
-        self.moves = plan.moves
-        self.places = plan.changes()
-        self.count = problem.counts(plan)
+        self.lag = initial.lag.copy()
+        self.rate = initial.rate.copy()
+        self.moves = initial.moves
+        self.changes = initial.changes()
+        self.count = problem.counts(initial)
         self._weigh_at_s = time_s
         self._held: dict[int, Int64s] = {}
-        self._shelf = shelf
-        self.rows = _shortened(shelf.table)
-        """N x width: partitions each member could give, heaviest first; -1 fills up."""
-        self._put_in_place(loose, plan)
+        self._start_candidates = candidates
+        self.candidates = _sampled(candidates.table)
+        """N x width: partitions each member could lose, heaviest first; padded with -1."""
+        self._add_changes(unowned, initial)
 
-    def _put_in_place(self, loose: Int64s, plan: Plan) -> None:
-        moved = set(plan.pid.tolist())
-        for pid, origin, member in zip(
-            plan.pid.tolist(), self.problem.start[plan.pid].tolist(), plan.to.tolist(), strict=True
+    def _add_changes(self, unowned: Int64s, initial: Solution) -> None:
+        """Bring the candidates of the start in line with the initial solution."""
+        moved = set(initial.partitions.tolist())
+        for partition, origin, member in zip(
+            initial.partitions.tolist(),
+            self.problem.start[initial.partitions].tolist(),
+            initial.to_member.tolist(),
+            strict=True,
         ):
-            self._take_from(origin, pid)
-            self._add_to(member, pid)
-        still = [pid for pid in loose.tolist() if pid not in moved]
-        for pid in still:
-            self._add_to(int(self.problem.start[pid]), pid)
+            self._remove(origin, partition)
+            self._add(member, partition)
+        for partition in unowned.tolist():
+            if partition not in moved:
+                self._add(int(self.problem.start[partition]), partition)
         for member in self._held:
             self._refresh(member)
 
-    def pressures(self) -> Floats:
-        """`Price.pressure_s` of each member."""
-        return self.problem.price.pressure_s(self.lag, self.rate, self.problem.capacity)
+    def loads_s(self) -> Floats:
+        """`CostModel.load_s` of each member."""
+        return self.problem.cost_model.load_s(self.lag, self.rate, self.problem.capacity)
 
     def apply(self, transfers: Sequence[Transfer], moves: int) -> None:
-        """Carry the transfers out; `moves` is what they add to the moves of the plan."""
-        for pid, giver, taker in transfers:
-            lag, rate = self.problem.lag[pid], self.problem.rate[pid]
-            self.lag[giver] -= lag
-            self.rate[giver] -= rate
-            self.lag[taker] += lag
-            self.rate[taker] += rate
-            self.count[giver] -= 1
-            self.count[taker] += 1
-            self.places[pid] = taker
-            self._take_from(giver, pid)
-            self._add_to(taker, pid)
-            self._refresh(giver)
-            self._refresh(taker)
+        """Carry the transfers out; `moves` is what they add to the moves of the solution."""
+        for partition, from_member, to_member in transfers:
+            lag, rate = self.problem.lag[partition], self.problem.rate[partition]
+            self.lag[from_member] -= lag
+            self.rate[from_member] -= rate
+            self.lag[to_member] += lag
+            self.rate[to_member] += rate
+            self.count[from_member] -= 1
+            self.count[to_member] += 1
+            self.changes[partition] = to_member
+            self._remove(from_member, partition)
+            self._add(to_member, partition)
+            self._refresh(from_member)
+            self._refresh(to_member)
         self.moves += moves
 
-    def plan(self) -> Plan:
-        """The plan as it stands."""
-        return self.problem.plan(self.places)
+    def solution(self) -> Solution:
+        """The solution as it stands, its figures summed anew so that rounding does not pile up over the steps."""
+        return self.problem.solution(self.changes)
 
-    def _items(self, member: int) -> Int64s:
+    def _held_by(self, member: int) -> Int64s:
+        # Copied on first use: most members are never touched.
         if member not in self._held:
-            row = self._shelf.table[member]
+            row = self._start_candidates.table[member]
             self._held[member] = row[row >= 0]
         return self._held[member]
 
-    def _take_from(self, member: int, pid: int) -> None:
-        held = self._items(member)
-        self._held[member] = held[held != pid]
+    def _remove(self, member: int, partition: int) -> None:
+        held = self._held_by(member)
+        self._held[member] = held[held != partition]
 
-    def _add_to(self, member: int, pid: int) -> None:
-        self._held[member] = np.append(self._items(member), pid)
+    def _add(self, member: int, partition: int) -> None:
+        self._held[member] = np.append(self._held_by(member), partition)
 
     def _refresh(self, member: int) -> None:
         held = self._held[member]
         weight = self.problem.lag[held] + self.problem.rate[held] * self._weigh_at_s
+        # The partition index breaks ties, so that the order of earlier steps does not matter.
         held = held[np.lexsort((held, -weight))]
-        row = _shortened(held[None, :])[0]
-        self.rows[member] = -1
-        self.rows[member, : min(len(row), self.rows.shape[1])] = row[: self.rows.shape[1]]
+        row = _sampled(held[None, :])[0]
+        self.candidates[member] = -1
+        self.candidates[member, : min(len(row), self.candidates.shape[1])] = row[: self.candidates.shape[1]]
 
 
-def _shortened(table: Int64s) -> Int64s:
+def _sampled(table: Int64s) -> Int64s:
     """The heaviest of each row and a sample of the rest."""
     width = table.shape[1]
     if width <= _WIDTH:

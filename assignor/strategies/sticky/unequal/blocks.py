@@ -1,8 +1,8 @@
-"""How many partitions each member has in the most even assignment: blocks of members and their loads.
+"""How many partitions each member has in the most even assignment: blocks of members and their counts.
 
-A *block* is a set of rows and a set of members: in every most even assignment the partitions of the rows stay
-with the members, and each member has `low` or `high` of them, `high` <= `low` + 1. Conversely every complete
-assignment that keeps to the blocks is most even, since its loads are the same multiset.
+A *block* is a number of subscriber sets and members: in every most even assignment the partitions of these sets stay
+with these members, and each member has `low` or `high` of them, `high` <= `low` + 1. Conversely every complete
+assignment that keeps to the blocks is most even, because its counts are the same multiset.
 """
 
 from dataclasses import dataclass
@@ -10,26 +10,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from assignor.model.arrays import Bools, Int32s
-from assignor.strategies.sticky.unequal.flow import Exchange, Reached, bits, bitsets
+from assignor.strategies.sticky.unequal.flow import FlowNetwork, Reached, bits, bitsets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One block; rows and members are bits."""
+    """One block; subscriber sets and members are bits."""
 
-    rows: int
+    sets: int
     members: int
     low: int
     high: int
 
 
-def divide(units: Int32s, may_read: Bools) -> list[Block]:
-    """The blocks of a group; `units`, any complete assignment, becomes a most even one.
+def divide(flow: Int32s, may_read: Bools) -> list[Block]:
+    """The blocks of a group; `flow`, any complete assignment, becomes a most even one.
 
-    Members are parted at their mean count k, rounded up. Partitions are handed on from members above k to members
-    below it as long as chains lead there. If members above k are left, then they and those that chains from
-    them reach have k or more, their rows can be read by nobody else, and the others have k or less: the two
-    sides are divided on their own. Otherwise the same is done at the mean rounded down; what chains then reach
+    Members are parted at their mean count k, rounded up. Partitions move along augmenting paths from members above k
+    to members below it as long as there are such paths. If members above k are left, then they and those that paths
+    from them reach have k or more, their partitions can be read by nobody else, and the others have k or less: the
+    two sides are divided on their own. Otherwise the same is done at the mean rounded down; what paths then reach
     is a finished block, and the others go on.
 
     Proved: counts are most even. Where members are parted at k, let B be those with k or more and A the
@@ -41,43 +41,44 @@ def divide(units: Int32s, may_read: Bools) -> list[Block]:
     to the blocks. And one that keeps to the blocks has these counts.
 
     Args:
-        units: Rows x members, partitions held. Changed in place.
-        may_read: Rows x members.
+        flow: Subscriber sets x members: partitions held. Changed in place.
+        may_read: Subscriber sets x members.
 
     Source: Harvey, Ladner, Lovász, Tamir, Semi-matchings for bipartite graphs and load balancing (2006).
     """
-    exchange = Exchange(units, np.zeros_like(units), takers=bitsets(may_read), first_single=len(units))
-    load: list[int] = units.sum(axis=0).tolist()
-    rows = sum(1 << h for h in np.nonzero(units.any(axis=1))[0].tolist())
-    members = sum(1 << m for m in np.nonzero(may_read[units.any(axis=1)].any(axis=0))[0].tolist())
+    # Here nothing is owned, so every step costs 0 and any augmenting path will do.
+    network = FlowNetwork(flow, np.zeros_like(flow), readers=bitsets(may_read), first_slack=len(flow))
+    load: list[int] = flow.sum(axis=0).tolist()
+    sets = sum(1 << s for s in np.nonzero(flow.any(axis=1))[0].tolist())
+    members = sum(1 << m for m in np.nonzero(may_read[flow.any(axis=1)].any(axis=0))[0].tolist())
     blocks: list[Block] = []
-    parts = [(rows, members)] if members else []
+    parts = [(sets, members)] if members else []
     while parts:
-        rows, members = parts.pop()
+        sets, members = parts.pop()
         low, remainder = divmod(sum(load[m] for m in bits(members)), members.bit_count())
         high = low + (remainder > 0)
-        above = _level_at(exchange, load, members, high)
+        above = _level_at(network, load, members, high)
         if above is not None:
-            parts += ((above.rows, above.members), _rest(rows, members, above))
+            parts += ((above.sets, above.members), _rest(sets, members, above))
             continue
-        block = _level_at(exchange, load, members, low) if high > low else None
+        block = _level_at(network, load, members, low) if high > low else None
         if block is None:
-            block = Reached(rows=rows, members=members)
-        blocks.append(Block(rows=block.rows, members=block.members, low=low, high=high))
+            block = Reached(sets=sets, members=members)
+        blocks.append(Block(sets=block.sets, members=block.members, low=low, high=high))
         if block.members != members:
-            parts.append(_rest(rows, members, block))
+            parts.append(_rest(sets, members, block))
     return blocks
 
 
-def _level_at(exchange: Exchange, load: list[int], members: int, target: int) -> Reached | None:
-    """Hand on from members above the target to members below it; what those still above reach, if any are."""
+def _level_at(network: FlowNetwork, load: list[int], members: int, target: int) -> Reached | None:
+    """Augment from members above the target to members below it; what those still above reach, if any are."""
     for m in bits(members):
         load[m] -= target
-    reached = exchange.settle(load, inside=members)
+    reached = network.augment(load, inside=members)
     for m in bits(members):
         load[m] += target
     return reached
 
 
-def _rest(rows: int, members: int, reached: Reached) -> tuple[int, int]:
-    return rows & ~reached.rows, members & ~reached.members
+def _rest(sets: int, members: int, reached: Reached) -> tuple[int, int]:
+    return sets & ~reached.sets, members & ~reached.members

@@ -1,18 +1,18 @@
-"""Partitions handed on from member to member along the shortest chains, on bitsets.
+"""The residual network between subscriber sets and members, and augmenting paths through it, on bitsets.
 
-A *row* is the topics of one subscriber set: any of its partitions can stand in for any other. A chain starts at
-a member with too many partitions: it gives one of some row to another reader of that row, which gives one of
-some other row away in turn, until a member is reached that has too few. Chains of one length are found
+Nodes are members and subscriber sets. The topics of one subscriber set are one node, because any of its partitions can
+stand in for any other; the flow from set to member is the number of its partitions that the member gets. An
+*augmenting path* starts at a member with too many partitions: it loses one of some set to another reader of that set,
+which loses one of another set in turn, until a member is reached that has too few. Paths of one length are found
 together, level by level (Dinic 1970).
 
-Members and rows are bits of Python integers: all members a row can go to join a level by one `|`, and a dead
-end is struck out for every chain by one `&`. So the eligible pairs, which are the many, are never gone
-through one by one.
+Members and sets are bits of Python integers: all readers of a set join a level by one `|`, and a dead end is removed
+for every path by one `&`. So the eligible pairs, which are the many, are never visited one by one.
 
-Taking a partition from its owner costs 1, giving it back -1, all else nothing. Prices of members and rows say
-which steps lie on a cheapest chain (primal-dual, Ford and Fulkerson 1957): a step from u to v is *open* when
-its cost is price(u) - price(v), and no step costs less than that. Prices start at 0; when the open steps lead to
-nobody that has too few, all that they reach rises by one.
+Taking a partition from its owner costs 1, giving it back -1, any other step nothing. Potentials of members and sets
+say which steps lie on a cheapest path (primal-dual algorithm, Ford and Fulkerson 1957): a step from u to v is
+*admissible* when its cost is potential(u) - potential(v), and no step costs less than that. Potentials start at 0; when
+no admissible path leads to a member that has too few, they rise by one on all that was reached.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def bits(mask: int) -> Iterator[int]:
 
 
 def bitsets(table: Bools) -> list[int]:
-    """One integer for each line of a table, bit i for column i."""
+    """One integer for each row of a table, bit i for column i."""
     packed = np.packbits(table, axis=1, bitorder="little")
     width, data = packed.shape[1], packed.tobytes()
     return [int.from_bytes(data[i * width : (i + 1) * width], "little") for i in range(len(packed))]
@@ -40,183 +40,187 @@ def bitsets(table: Bools) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """Where chains from the members that still have too many can go: nobody there has too few."""
+    """Members and subscriber sets, as bits, that admissible paths reach; no member among them has too few."""
 
     members: int
-    rows: int
+    sets: int
 
 
-class Exchange:
-    """Who holds how many partitions of which row, and what one more step along a chain would be.
+class FlowNetwork:
+    """The flow, its residual network, and the potentials.
 
     Args:
-        units: Rows x members: partitions held. Changed in place.
-        owned: Rows x members: partitions the member owns from before.
-        takers: For each row the members that may take from it.
-        first_single: Rows from this one on give a member at most one unit, and own none.
+        flow: Subscriber sets x members: partitions of the set that the member gets. Changed in place.
+        owned: Subscriber sets x members: partitions of the set that the member owns from before.
+        readers: For each set, as bits, the members that may get one more from it.
+        first_slack: Sets from this one on stand for slack: they give a member at most one unit, and own none.
     """
 
     __slots__ = (
-        "_extra",
-        "_first_single",
-        "_kept",
-        "_lost",
-        "_member_price",
+        "_beyond_owned",
+        "_first_slack",
+        "_flow",
+        "_member_potential",
         "_members_at",
         "_owned",
-        "_row_price",
-        "_rows_at",
-        "_takers",
-        "_units",
+        "_readers",
+        "_revoked",
+        "_set_potential",
+        "_sets_at",
+        "_within_owned",
     )
 
-    def __init__(self, units: Int32s, owned: Int32s, *, takers: list[int], first_single: int) -> None:
-        n_rows, n_members = units.shape
+    def __init__(self, flow: Int32s, owned: Int32s, *, readers: list[int], first_slack: int) -> None:
+        n_sets, n_members = flow.shape
         # A memoryview reads and writes single cells of an array at half the price of the array itself.
-        self._units, self._owned = units.data, owned.data
-        self._takers = takers
-        self._first_single = first_single
-        self._lost = bitsets(units < owned)
-        self._kept = bitsets(((units > 0) & (units <= owned)).T)
-        self._extra = bitsets((units > owned).T)
-        self._row_price = [0] * n_rows
-        self._member_price = [0] * n_members
-        # The last entry stays 0: it is read at index -1 and one past the greatest price.
-        self._rows_at: list[int] = [(1 << n_rows) - 1, 0]
+        self._flow, self._owned = flow.data, owned.data
+        self._readers = readers
+        self._first_slack = first_slack
+        # Which step costs what: members of a set that have lost owned partitions (giving one back: -1), sets of a
+        # member with owned partitions only (taking one: 1), and with others besides (taking one of those: 0).
+        self._revoked = bitsets(flow < owned)
+        self._within_owned = bitsets(((flow > 0) & (flow <= owned)).T)
+        self._beyond_owned = bitsets((flow > owned).T)
+        self._set_potential = [0] * n_sets
+        self._member_potential = [0] * n_members
+        # The last entry stays 0: it is read at index -1 and one past the greatest potential.
+        self._sets_at: list[int] = [(1 << n_sets) - 1, 0]
         self._members_at: list[int] = [(1 << n_members) - 1, 0]
 
-    def settle(self, excess: list[int], *, inside: int) -> Reached | None:
-        """Hand partitions on along open steps as long as any chain leads from too many to too few.
+    def augment(self, excess: list[int], *, inside: int) -> Reached | None:
+        """Augment along admissible paths as long as any leads from a member with too many to one with too few.
 
         Args:
-            excess: Partitions each member has beyond what it should, below 0 if it lacks some. Changed in place.
-            inside: Members that take part.
+            excess: Partitions each member has beyond its target, below 0 if it lacks some. Changed in place.
+            inside: Members that take part, as bits.
 
         Returns:
-            None when nobody inside has too many or nobody has too few; otherwise all that was reached, in vain.
+            None when nobody inside has too many or nobody has too few; otherwise all that paths reach, in vain.
         """
-        givers = sum(1 << m for m in bits(inside) if excess[m] > 0)
-        needy = sum(1 << m for m in bits(inside) if excess[m] < 0)
-        while givers and needy:
-            members, rows = self._levels(givers, needy, inside)
-            if not members[-1] & needy:
-                return Reached(members=_union(members), rows=_union(rows))
-            members[-1] &= needy
-            for giver in bits(givers):
-                self._drain(giver, excess, members, rows)
-            givers = sum(1 << m for m in bits(givers) if excess[m] > 0)
-            needy = sum(1 << m for m in bits(needy) if excess[m] < 0)
+        sources = sum(1 << m for m in bits(inside) if excess[m] > 0)
+        sinks = sum(1 << m for m in bits(inside) if excess[m] < 0)
+        while sources and sinks:
+            members, sets = self._levels(sources, sinks, inside)
+            if not members[-1] & sinks:
+                return Reached(members=_union(members), sets=_union(sets))
+            # Paths end in the last level, so members there that are no sinks are dead ends.
+            members[-1] &= sinks
+            for source in bits(sources):
+                self._augment_from(source, excess, members, sets)
+            sources = sum(1 << m for m in bits(sources) if excess[m] > 0)
+            sinks = sum(1 << m for m in bits(sinks) if excess[m] < 0)
         return None
 
-    def raise_prices(self, reached: Reached) -> None:
-        """Raise what was reached in vain by one, which opens the next cheapest steps out of it."""
+    def raise_potentials(self, reached: Reached) -> None:
+        """Raise what was reached in vain by one, which makes the next cheapest steps out of it admissible."""
         for m in bits(reached.members):
-            self._member_price[m] += 1
-        for h in bits(reached.rows):
-            self._row_price[h] += 1
+            self._member_potential[m] += 1
+        for s in bits(reached.sets):
+            self._set_potential[s] += 1
         _raise(self._members_at, reached.members)
-        _raise(self._rows_at, reached.rows)
+        _raise(self._sets_at, reached.sets)
 
-    def _gives(self, m: int) -> int:
-        """Rows of which a member may give one away by an open step."""
-        price = self._member_price[m]
-        at = self._rows_at
-        return (self._extra[m] & at[price]) | (self._kept[m] & at[price - 1])
+    def _may_lose(self, m: int) -> int:
+        """Sets of which a member may lose one partition by an admissible step."""
+        potential = self._member_potential[m]
+        at = self._sets_at
+        return (self._beyond_owned[m] & at[potential]) | (self._within_owned[m] & at[potential - 1])
 
-    def _takes(self, h: int) -> int:
-        """Members that may take one of a row by an open step."""
-        price, lost = self._row_price[h], self._lost[h]
+    def _may_gain(self, s: int) -> int:
+        """Members that may get one partition more of a set by an admissible step."""
+        potential, revoked = self._set_potential[s], self._revoked[s]
         at = self._members_at
-        return (self._takers[h] & ~lost & at[price]) | (lost & at[price + 1])
+        return (self._readers[s] & ~revoked & at[potential]) | (revoked & at[potential + 1])
 
-    def _levels(self, givers: int, needy: int, inside: int) -> tuple[list[int], list[int]]:
-        """Members and rows by their distance from the givers, up to the first level with a needy one."""
-        members, rows = [givers], []
-        new_members, new_rows = inside & ~givers, -1
-        while members[-1] and not members[-1] & needy:
+    def _levels(self, sources: int, sinks: int, inside: int) -> tuple[list[int], list[int]]:
+        """The level graph: members and sets by distance from the sources, up to the first level with a sink."""
+        members, sets = [sources], []
+        new_members, new_sets = inside & ~sources, -1
+        while members[-1] and not members[-1] & sinks:
             level = 0
             for m in bits(members[-1]):
-                level |= self._gives(m)
-            level &= new_rows
-            new_rows &= ~level
-            rows.append(level)
+                level |= self._may_lose(m)
+            level &= new_sets
+            new_sets &= ~level
+            sets.append(level)
             level = 0
-            for h in bits(rows[-1]):
-                level |= self._takes(h)
+            for s in bits(sets[-1]):
+                level |= self._may_gain(s)
             level &= new_members
             new_members &= ~level
             members.append(level)
-        return members, rows
+        return members, sets
 
-    def _drain(self, giver: int, excess: list[int], members: list[int], rows: list[int]) -> None:
-        """Hand on from one giver until it has what it should or no chain is left."""
-        while excess[giver] > 0:
-            chain = self._chain(giver, members, rows)
-            if not chain:
+    def _augment_from(self, source: int, excess: list[int], members: list[int], sets: list[int]) -> None:
+        """Augment from one source until it is at its target or no path is left in the level graph."""
+        while excess[source] > 0:
+            path = self._path(source, members, sets)
+            if not path:
                 return
-            taker = chain[-1]
-            amount = min(excess[giver], -excess[taker], self._capacity(chain))
-            for at in range(0, len(chain) - 2, 2):
-                self._hand_over(chain[at + 1], chain[at], chain[at + 2], amount)
-            excess[giver] -= amount
-            excess[taker] += amount
-            if excess[taker] == 0:
-                members[-1] &= ~(1 << taker)
+            sink = path[-1]
+            amount = min(excess[source], -excess[sink], self._bottleneck(path))
+            for at in range(0, len(path) - 2, 2):
+                self._push(path[at + 1], path[at], path[at + 2], amount)
+            excess[source] -= amount
+            excess[sink] += amount
+            if excess[sink] == 0:
+                members[-1] &= ~(1 << sink)
 
-    def _chain(self, giver: int, members: list[int], rows: list[int]) -> list[int]:
-        """Member, row, member, row, ..., member through all levels; empty when there is none.
+    def _path(self, source: int, members: list[int], sets: list[int]) -> list[int]:
+        """Member, set, member, set, ..., member through all levels; empty when there is none.
 
-        What leads nowhere is struck out of its level.
+        A node that leads nowhere is removed from its level, so that no later path tries it again.
         """
-        chain = [giver]
+        path = [source]
         depth = 0
-        while depth < len(rows):
-            here = self._gives(chain[-1]) & rows[depth]
+        while depth < len(sets):
+            here = self._may_lose(path[-1]) & sets[depth]
             if here:
                 low = here & -here
-                row = low.bit_length() - 1
-                there = self._takes(row) & members[depth + 1]
+                s = low.bit_length() - 1
+                there = self._may_gain(s) & members[depth + 1]
                 if there:
-                    chain += (row, (there & -there).bit_length() - 1)
+                    path += (s, (there & -there).bit_length() - 1)
                     depth += 1
                 else:
-                    rows[depth] &= ~low
+                    sets[depth] &= ~low
             elif depth == 0:
                 return []
             else:
-                members[depth] &= ~(1 << chain[-1])
-                del chain[-2:]
+                members[depth] &= ~(1 << path[-1])
+                del path[-2:]
                 depth -= 1
-        return chain
+        return path
 
-    def _capacity(self, chain: list[int]) -> int:
-        """Units that can go along a chain before one of its steps changes its cost."""
-        units, owned = self._units, self._owned
+    def _bottleneck(self, path: list[int]) -> int:
+        """Units that can go along a path before one of its steps changes its cost."""
+        flow, owned = self._flow, self._owned
         amount = 1 << 62
-        for at in range(0, len(chain) - 2, 2):
-            giver, row, taker = chain[at : at + 3]
-            held, own = units[row, giver], owned[row, giver]
+        for at in range(0, len(path) - 2, 2):
+            from_member, s, to_member = path[at : at + 3]
+            held, own = flow[s, from_member], owned[s, from_member]
             amount = min(amount, held - own if held > own else held)
-            lost = owned[row, taker] - units[row, taker]
-            if lost > 0:
-                amount = min(amount, lost)
+            revoked = owned[s, to_member] - flow[s, to_member]
+            if revoked > 0:
+                amount = min(amount, revoked)
         return amount
 
-    def _hand_over(self, row: int, giver: int, taker: int, amount: int) -> None:
-        self._units[row, giver] -= amount
-        self._units[row, taker] += amount
-        if row >= self._first_single:
-            self._takers[row] = (self._takers[row] | 1 << giver) & ~(1 << taker)
-        self._mark(row, giver)
-        self._mark(row, taker)
+    def _push(self, s: int, from_member: int, to_member: int, amount: int) -> None:
+        self._flow[s, from_member] -= amount
+        self._flow[s, to_member] += amount
+        if s >= self._first_slack:
+            self._readers[s] = (self._readers[s] | 1 << from_member) & ~(1 << to_member)
+        self._mark(s, from_member)
+        self._mark(s, to_member)
 
-    def _mark(self, row: int, m: int) -> None:
-        """Bring the bits of one row and member in line with what the member holds."""
-        held, own = self._units[row, m], self._owned[row, m]
-        of_row, of_member = 1 << row, 1 << m
-        self._extra[m] = self._extra[m] | of_row if held > own else self._extra[m] & ~of_row
-        self._kept[m] = self._kept[m] | of_row if 0 < held <= own else self._kept[m] & ~of_row
-        self._lost[row] = self._lost[row] | of_member if held < own else self._lost[row] & ~of_member
+    def _mark(self, s: int, m: int) -> None:
+        """Bring the bits of one set and member in line with the flow between them."""
+        held, own = self._flow[s, m], self._owned[s, m]
+        of_set, of_member = 1 << s, 1 << m
+        beyond, within, revoked = self._beyond_owned[m], self._within_owned[m], self._revoked[s]
+        self._beyond_owned[m] = beyond | of_set if held > own else beyond & ~of_set
+        self._within_owned[m] = within | of_set if 0 < held <= own else within & ~of_set
+        self._revoked[s] = revoked | of_member if held < own else revoked & ~of_member
 
 
 def _union(masks: list[int]) -> int:
@@ -227,8 +231,8 @@ def _union(masks: list[int]) -> int:
 
 
 def _raise(at: list[int], reached: int) -> None:
-    """Move what was reached from the masks of its prices to those of the prices one higher."""
+    """Move what was reached from the masks of its potentials to those of the potentials one higher."""
     at.append(0)
-    for price in range(len(at) - 2, 0, -1):
-        at[price] = (at[price] & ~reached) | (at[price - 1] & reached)
+    for potential in range(len(at) - 2, 0, -1):
+        at[potential] = (at[potential] & ~reached) | (at[potential - 1] & reached)
     at[0] &= ~reached

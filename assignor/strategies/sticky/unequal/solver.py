@@ -1,4 +1,9 @@
-"""The most even assignment of a group whose members subscribe to different topics, with the fewest moves."""
+"""The most even assignment of a group whose members subscribe to different topics, with the fewest moves.
+
+Example: topic t has 2 partitions and is read by a and b, topic u has 1 and is read by b and c. a owns t-0 and t-1, b
+owns u-0, c joins. The most even counts are 1, 1, 1. No partition of a's can go to c directly; the augmenting path a,
+t, b, u, c moves one partition of t from a to b and u-0 from b to c, and two moves are the fewest.
+"""
 
 import numpy as np
 
@@ -10,7 +15,7 @@ from assignor.strategies.sticky.unequal.moves import fewest_moves
 
 
 def assign_unequal(group: Group) -> Assignment:
-    """Every partition with a subscriber to a member: counts as even as can be, and then as few moves.
+    """Every partition with a subscriber to a member: counts as even as possible, and then as few moves.
 
     Proved: among all assignments that give each partition to a subscriber of its topic, the counts, sorted
     from the largest down, are lexicographically least (`blocks.divide`); and among the assignments with
@@ -18,49 +23,51 @@ def assign_unequal(group: Group) -> Assignment:
     Not promised: which of several such assignments it is, beyond that it is always the same one; in
     particular nothing about lag, racks, or the spread of a topic over the members.
 
-    Complexity: O(P + S * N) for S subscriber sets; then, for each length of chains and each cost, S + N steps on
-        integers of N bits, and one chain for each hand-over.
+    Complexity: O(P + S * N) for S subscriber sets; then, for each length of paths and each cost, S + N steps on
+        integers of N bits, and one path for each move.
 
     Source: Harvey, Ladner, Lovász, Tamir, Semi-matchings for bipartite graphs and load balancing (2006).
     """
     may_read = group.subscriptions.matrix()
-    row = group.subscriptions.set_of_topic[group.topics.topic_of].astype(np.int64)
-    row[~group.readable()] = -1
-    supply = np.bincount(row[row >= 0], minlength=len(may_read)).astype(np.int64)
-    owned = _counted(row, group.owner, may_read.shape)
-    units = _dealt_out(owned, supply, may_read)
-    blocks = divide(units, may_read)
-    if (units < owned).any():
-        units = fewest_moves(owned, supply, may_read, blocks)
-    return Assignment.complete(group, _members(group, row, owned, units))
+    set_of = group.subscriptions.set_of_topic[group.topics.topic_of].astype(np.int64)
+    set_of[~group.readable()] = -1
+    supply = np.bincount(set_of[set_of >= 0], minlength=len(may_read)).astype(np.int64)
+    owned = _counted(set_of, group.owner, may_read.shape)
+    flow = _completed(owned, supply, may_read)
+    blocks = divide(flow, may_read)
+    # If nothing had to be taken from an owner, no assignment has fewer moves, and the min-cost flow is not needed.
+    if (flow < owned).any():
+        flow = fewest_moves(owned, supply, may_read, blocks)
+    return Assignment.complete(group, _members(group, set_of, owned, flow))
 
 
-def _counted(row: Int64s, member: Int32s, shape: tuple[int, ...]) -> Int32s:
-    """Rows x members: how many partitions of the row the member has."""
+def _counted(set_of: Int64s, member: Int32s, shape: tuple[int, ...]) -> Int32s:
+    """Subscriber sets x members: partitions of the set that the member has."""
     held = member >= 0
-    cell = row[held] * shape[1] + member[held]
+    cell = set_of[held] * shape[1] + member[held]
     counts = np.bincount(cell, minlength=shape[0] * shape[1])
     table: Int32s = counts.astype(np.int32).reshape(shape)
     return table
 
 
-def _dealt_out(owned: Int32s, supply: Int64s, may_read: Bools) -> Int32s:
-    """`owned` made complete: what is left of each row goes to those of its readers who have the least."""
-    units: Int32s = owned.copy()
+def _completed(owned: Int32s, supply: Int64s, may_read: Bools) -> Int32s:
+    """`owned` made complete: the unowned partitions of each set go to its readers by water-filling."""
+    flow: Int32s = owned.copy()
     load = owned.sum(axis=0, dtype=np.int64)
     left = supply - owned.sum(axis=1)
-    for h in np.nonzero(left)[0].tolist():
-        readers = np.nonzero(may_read[h])[0]
-        more = _filled(load[readers], int(left[h]))
-        units[h, readers] += more
+    for s in np.nonzero(left)[0].tolist():
+        readers = np.nonzero(may_read[s])[0]
+        more = _whole_water_filling(load[readers], int(left[s]))
+        flow[s, readers] += more
         load[readers] += more
-    return units
+    return flow
 
 
-def _filled(load: Int64s, amount: int) -> Int64s:
-    """What each of some members gets when `amount` raises the least loads to one level."""
+def _whole_water_filling(load: Int64s, amount: int) -> Int64s:
+    """Water-filling in whole partitions: what each gets when `amount` raises the least loads to one level."""
     order = np.argsort(load, kind="stable")
     ascending = load[order]
+    # Partitions needed to raise the members before each one to its load.
     below = np.arange(len(load)) * ascending - (np.cumsum(ascending) - ascending)
     n = int(np.searchsorted(below, amount, side="right"))
     level, extras = divmod(amount + int(ascending[:n].sum()), n)
@@ -70,21 +77,21 @@ def _filled(load: Int64s, amount: int) -> Int64s:
     return more
 
 
-def _members(group: Group, row: Int64s, owned: Int32s, units: Int32s) -> Int32s:
-    """From counts to partitions: owners keep their first ones in spread order, the rest is dealt in order."""
+def _members(group: Group, set_of: Int64s, owned: Int32s, flow: Int32s) -> Int32s:
+    """From counts to partitions: owners keep their first ones in spread order, the rest is given out in order."""
     n = group.n_members
-    pids = group.topics.spread_order(np.nonzero(row >= 0)[0])
-    pids = pids[np.argsort(row[pids], kind="stable")]
+    partitions = group.topics.spread_order(np.nonzero(set_of >= 0)[0])
+    partitions = partitions[np.argsort(set_of[partitions], kind="stable")]
     member = np.full(group.n_partitions, -1, np.int32)
-    held = pids[group.owner[pids] >= 0]
-    cell = row[held] * n + group.owner[held]
+    held = partitions[group.owner[partitions] >= 0]
+    # A stable sort by (set, owner) keeps the spread order inside each cell.
+    cell = set_of[held] * n + group.owner[held]
     order = np.argsort(cell, kind="stable")
     held, cell = held[order], cell[order]
     first = np.cumsum(owned.ravel()) - owned.ravel()
-    stays = held[np.arange(len(held)) - first[cell] < units.ravel()[cell]]
+    stays = held[np.arange(len(held)) - first[cell] < flow.ravel()[cell]]
     member[stays] = group.owner[stays]
-    free = pids[member[pids] < 0]
-    member[free] = np.tile(np.arange(n, dtype=np.int32), len(units)).repeat(
-        (units - np.minimum(units, owned)).ravel()
-    )
+    unowned = partitions[member[partitions] < 0]
+    gained = flow - np.minimum(flow, owned)
+    member[unowned] = np.tile(np.arange(n, dtype=np.int32), len(flow)).repeat(gained.ravel())
     return member

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from assignor.evaluation import validity
 from assignor.evaluation.drain.bound import lower_bound_s
-from assignor.evaluation.drain.cost import Price
+from assignor.evaluation.drain.cost import CostModel
 from assignor.evaluation.drain.report import report
 from assignor.evaluation.drain.shares import shares_bound
 from assignor.evaluation.drain.time import drain_s, lag_imbalance
@@ -85,7 +85,7 @@ def test_shares_bound_is_that_of_the_best_union_of_subscriber_sets(
         rates={name: [rate] for name, rate in zip(names, rates, strict=False)},
     )
     work = Work.of(built, np.array(capacities))
-    assume(len(work.pid) > 0)
+    assume(len(work.partitions) > 0)
 
     bound_s, _ = shares_bound(work)
 
@@ -120,7 +120,7 @@ def test_report_says_how_the_group_would_be_without_each_move(built: Group, data
     for move in report(built, target).moves:
         if move.without_s is not None:
             back = to.copy()
-            back[move.pid] = move.giver
+            back[move.partition] = move.from_member
             saved = _area(built, back) - _area(built, to)
             assert move.without_s == pytest.approx(drain_s(built, back))
             assert move.saves_record_s == pytest.approx(saved, rel=1e-6, abs=1e-3)
@@ -131,8 +131,8 @@ def _area(built: Group, to: npt.NDArray[np.int32]) -> float:
     held = to >= 0
     lag = np.bincount(to[held], weights=built.lag[held], minlength=built.n_members)
     rate = np.bincount(to[held], weights=built.rate[held], minlength=built.n_members)
-    price = Price(horizon_s=86_400.0, floor_s=0.0)
-    return float(price.record_s(lag, rate, built.capacity).sum())
+    model = CostModel(horizon_s=86_400.0, floor_s=0.0)
+    return float(model.lag_area(lag, rate, built.capacity).sum())
 
 
 @given(description=descriptions())

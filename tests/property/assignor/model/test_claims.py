@@ -4,15 +4,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor.model.claims import Claims, resolve
+from assignor.model.claims import ClaimArrays, resolve
 from tests.support import literal_rules
 
 TRIPLES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(-1, 2)), max_size=30)
 
 
-def claims_of(triples: list[tuple[int, int, int]]) -> Claims:
+def claims_of(triples: list[tuple[int, int, int]]) -> ClaimArrays:
     columns = np.array(triples, np.int64).reshape(-1, 3).T
-    return Claims(pid=columns[0], member=columns[1].astype(np.int32), generation=columns[2].astype(np.int32))
+    return ClaimArrays(
+        partition=columns[0], member=columns[1].astype(np.int32), generation=columns[2].astype(np.int32)
+    )
 
 
 @given(TRIPLES)

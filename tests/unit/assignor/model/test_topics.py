@@ -31,7 +31,7 @@ def test_pids_of_partitions_that_do_not_exist_are_minus_one() -> None:
     wanted = [(0, 1), (1, 2), (0, 2), (1, -1), (-1, 0), (1, 2**31 - 1)]
 
     topic, number = np.array(wanted, np.int64).T
-    pids = topics.pids(topic, number)
+    pids = topics.partition_indices(topic, number)
 
     assert pids.tolist() == [1, 4, -1, -1, -1, -1]
 

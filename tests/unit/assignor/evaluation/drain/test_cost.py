@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from assignor.evaluation.drain.cost import Price
+from assignor.evaluation.drain.cost import CostModel
 
 CAPACITY = np.array([10.0])
 
@@ -11,7 +11,7 @@ def one(value: float) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
 
 
 @pytest.mark.parametrize(
-    ("lag", "rate", "late_s"),
+    ("lag", "rate", "finite_drain_s"),
     [
         (0.0, 0.0, 0.0),
         (100.0, 0.0, 10.0),
@@ -25,24 +25,24 @@ def one(value: float) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
     ids=["nothing", "lag", "both", "full", "at the horizon", "beyond", "beyond with arrivals", "never"],
 )
 def test_time_beyond_the_horizon_is_that_of_the_work_come_in_by_then(
-    lag: float, rate: float, late_s: float
+    lag: float, rate: float, finite_drain_s: float
 ) -> None:
-    price = Price(horizon_s=100.0, floor_s=0.0)
+    model = CostModel(horizon_s=100.0, floor_s=0.0)
 
-    assert price.late_s(one(lag), one(rate), CAPACITY).tolist() == [pytest.approx(late_s)]
+    assert model.finite_drain_s(one(lag), one(rate), CAPACITY).tolist() == [pytest.approx(finite_drain_s)]
 
 
 @pytest.mark.parametrize(
-    ("rate", "pressure_s"), [(0.0, 2.0), (9.0, 20.0), (9.5, 40.0), (10.0, 100.0), (8.0, 10.0)]
+    ("rate", "load_s"), [(0.0, 2.0), (9.0, 20.0), (9.5, 40.0), (10.0, 100.0), (8.0, 10.0)]
 )
-def test_member_with_a_tenth_to_spare_is_at_the_floor(rate: float, pressure_s: float) -> None:
-    price = Price(horizon_s=100.0, floor_s=20.0)
+def test_member_with_a_tenth_to_spare_is_at_the_floor(rate: float, load_s: float) -> None:
+    model = CostModel(horizon_s=100.0, floor_s=20.0)
 
-    assert price.pressure_s(one(0.0), one(rate), CAPACITY).tolist() == [pytest.approx(pressure_s)]
+    assert model.load_s(one(0.0), one(rate), CAPACITY).tolist() == [pytest.approx(load_s)]
 
 
 @pytest.mark.parametrize(
-    ("lag", "rate", "record_s"),
+    ("lag", "rate", "lag_area"),
     [
         (0.0, 0.0, 0.0),
         (100.0, 0.0, 500.0),
@@ -52,7 +52,7 @@ def test_member_with_a_tenth_to_spare_is_at_the_floor(rate: float, pressure_s: f
     ],
     ids=["nothing", "drained in 10 s", "drained in 20 s", "growing by 2 a second", "half drained"],
 )
-def test_area_is_lag_summed_until_drained_or_the_horizon(lag: float, rate: float, record_s: float) -> None:
-    price = Price(horizon_s=100.0, floor_s=0.0)
+def test_area_is_lag_summed_until_drained_or_the_horizon(lag: float, rate: float, lag_area: float) -> None:
+    model = CostModel(horizon_s=100.0, floor_s=0.0)
 
-    assert price.record_s(one(lag), one(rate), CAPACITY).tolist() == [pytest.approx(record_s)]
+    assert model.lag_area(one(lag), one(rate), CAPACITY).tolist() == [pytest.approx(lag_area)]

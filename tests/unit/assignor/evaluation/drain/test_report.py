@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from assignor.evaluation import validity
-from assignor.evaluation.drain.report import Report, report
+from assignor.evaluation.drain.report import AssignmentReport, report
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from tests.support.drain_groups import owned
 from tests.support.groups import group, member
 
 
-def reported(built: Group, to: list[int]) -> Report:
+def reported(built: Group, to: list[int]) -> AssignmentReport:
     target = Assignment.complete(built, np.array(to, np.int32))
     validity.check(built, target)
     return report(built, target)
@@ -35,7 +35,7 @@ def test_move_buys_what_would_be_lost_without_it() -> None:
 
     [move] = figures.moves
 
-    assert (move.pid, move.giver, move.taker) == (1, 0, 2)
+    assert (move.partition, move.from_member, move.to_member) == (1, 0, 2)
     assert move.without_s == 50
     assert move.saves_record_s == pytest.approx((500**2 - 300**2 - 200**2) / 20)
 

@@ -9,7 +9,7 @@ from tests.support.drain_groups import owned
 from tests.support.groups import group, member
 
 
-def test_member_is_through_after_lag_over_spare_capacity() -> None:
+def test_member_has_drained_after_lag_over_spare_capacity() -> None:
     built = group(
         {"t": 3},
         member("a", "t", capacity=100.0),
@@ -126,16 +126,16 @@ def test_bound_is_the_largest_of_its_parts(
     [
         ([[90], [0]], BoundCause.PARTITION),
         ([[10] * 4, [0]], BoundCause.SHARES),
-        ([[10] * 3, [0]], BoundCause.PIECES),
+        ([[10] * 3, [0]], BoundCause.BIN_PACKING),
     ],
-    ids=["one partition", "all work", "three pieces for two"],
+    ids=["one partition", "all work", "three partitions for two members"],
 )
 def test_bound_says_what_gives_it(lags: list[list[int]], cause: BoundCause) -> None:
     bound = group_bound(owned(*lags))
 
     assert bound is not None
     assert bound.cause is cause
-    assert (bound.pid == 0) == (cause is BoundCause.PARTITION)
+    assert (bound.partition == 0) == (cause is BoundCause.PARTITION)
 
 
 def test_bound_counts_what_arrives_until_then() -> None:
@@ -151,7 +151,7 @@ def test_bound_is_never_when_arrivals_cannot_be_shared_out() -> None:
     bound = group_bound(built)
 
     assert bound is not None
-    assert (bound.time_s, bound.cause) == (math.inf, BoundCause.PIECES)
+    assert (bound.time_s, bound.cause) == (math.inf, BoundCause.BIN_PACKING)
 
 
 def test_bound_of_many_subscriber_sets_is_that_of_the_narrowest_part() -> None:

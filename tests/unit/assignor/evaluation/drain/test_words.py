@@ -45,7 +45,7 @@ OBSTACLES = {
         _reads_apart((4.0, 14.0)),
         ["the part of the group that reads u runs at 140 % of its capacity: add 1 member"],
     ),
-    "pieces": (
+    "bin packing": (
         owned([0] * 3, [], rates=[[6.0] * 3, []]),
         ["the busiest partitions cannot be shared out so that no member gets too much: add partitions"],
     ),
@@ -114,10 +114,10 @@ def test_what_keeps_a_group_from_being_drained_is_named(built: Group, words: lis
     ids=[
         "partition",
         "shares",
-        "pieces",
+        "bin packing",
         "partition in no time",
         "shares in no time",
-        "pieces in no time",
+        "bin packing in no time",
         "hardly drain",
     ],
 )

@@ -11,7 +11,7 @@ REMARKS = {
     "nothing late but nothing to spare": (
         owned([0], [0], rates=[[9.5], [9.5]]),
         {},
-        "no move: nobody is late, and no plan of at most 2 leaves the fullest member more to spare",
+        "no move: nobody is late, and no plan of at most 2 gives the busiest member more headroom",
     ),
     "best already": (
         owned([900], [0]),

@@ -8,18 +8,18 @@ from assignor.evaluation.drain.bound import lower_bound
 from assignor.evaluation.drain.time import drain_s
 from assignor.evaluation.drain.work import Work
 from assignor.model.group import Group
-from assignor.strategies.lag_sticky.options import Terms
-from assignor.strategies.lag_sticky.placement import Dealer
+from assignor.strategies.lag_sticky.options import Options as LagStickyOptions
+from assignor.strategies.lag_sticky.placement import Placement
 from assignor.strategies.lag_sticky.problem import Problem
-from assignor.strategies.lag_sticky.search.candidates import by_member_and_weight, shelves
-from assignor.strategies.lag_sticky.search.deadline import Deadline, fewest
-from assignor.strategies.lag_sticky.search.local_search import polish
-from assignor.strategies.lag_sticky.search.packing import Filler
-from assignor.strategies.lag_sticky.search.residual_capacity import rooms
+from assignor.strategies.lag_sticky.search.candidates import by_member_and_weight, candidates_at
+from assignor.strategies.lag_sticky.search.deadline import Deadline, fewest_covering
+from assignor.strategies.lag_sticky.search.local_search import improve
+from assignor.strategies.lag_sticky.search.neighbourhood import Improvement, Neighbourhood
+from assignor.strategies.lag_sticky.search.packing import DeadlinePacker
+from assignor.strategies.lag_sticky.search.residual_capacity import residual_capacity
 from assignor.strategies.lag_sticky.search.search import Search
-from assignor.strategies.lag_sticky.search.state import Standing
-from assignor.strategies.lag_sticky.search.steps import Options, Step
-from assignor.strategies.lag_sticky.start import problem_of
+from assignor.strategies.lag_sticky.search.state import SearchState
+from assignor.strategies.lag_sticky.start import build_problem
 from assignor.strategies.registry import strategy
 from tests.support.drain_groups import FREE, lag_sticky, moved, owned
 from tests.support.groups import group, member
@@ -28,24 +28,24 @@ NONE = np.zeros(0, np.int64)
 
 
 def problem(lagging: Group, **options: object) -> Problem:
-    terms = Terms(**strategy("lag-sticky").check_options({**FREE, **options}))  # type: ignore[arg-type]  # checked
+    terms = LagStickyOptions(**strategy("lag-sticky").check_options({**FREE, **options}))  # type: ignore[arg-type]  # checked
     assert lagging.capacity is not None
     bound = lower_bound(Work.of(lagging, lagging.capacity))
-    return problem_of(lagging, terms, lagging.capacity, bound.time_s)
+    return build_problem(lagging, terms, lagging.capacity, bound.time_s)
 
 
-def step(lagging: Group, budget: int = 9, **options: object) -> Step | None:
+def step(lagging: Group, budget: int = 9, **options: object) -> Improvement | None:
     """The best step for member 0."""
     posed = problem(lagging, **options)
-    standing = Standing(posed, shelves(posed, NONE, 0.0), NONE, posed.plan({}), 0.0)
-    return Options(standing, 0, standing.pressures(), budget).best()
+    state = SearchState(posed, candidates_at(posed, NONE, 0.0), NONE, posed.solution({}), 0.0)
+    return Neighbourhood(state, 0, state.loads_s(), budget).best()
 
 
-def attempts(lagging: Group, time_s: float, budget: int = 999) -> list[dict[int, int]]:
+def packings(lagging: Group, time_s: float, budget: int = 999) -> list[dict[int, int]]:
     posed = problem(lagging)
-    free = np.nonzero(posed.home[:-1] < 0)[0]
-    filler = Filler(posed, shelves(posed, free, 0.0), free, (NONE, np.zeros(0)), budget)
-    return list(filler.attempts(time_s, time_s))
+    unowned = np.nonzero(posed.current_owner[:-1] < 0)[0]
+    packer = DeadlinePacker(posed, candidates_at(posed, unowned, 0.0), unowned, (NONE, np.zeros(0)), budget)
+    return list(packer.packings(time_s, time_s))
 
 
 @pytest.mark.parametrize(
@@ -66,35 +66,35 @@ def attempts(lagging: Group, time_s: float, budget: int = 999) -> list[dict[int,
 def test_fewest_are_the_heaviest_and_last_the_lightest_that_is_enough(
     weights: list[float], excess: float, skip: int, picked: list[int] | None
 ) -> None:
-    assert fewest(np.array(weights), excess, skip=skip) == picked
+    assert fewest_covering(np.array(weights), excess, skip=skip) == picked
 
 
-@pytest.mark.parametrize(("keep_heaviest", "given_up"), [(False, [0]), (True, [1, 2])])
-def test_late_member_gives_up_just_enough(keep_heaviest: bool, given_up: list[int]) -> None:
+@pytest.mark.parametrize(("keep_heaviest", "evicted"), [(False, [0]), (True, [1, 2])])
+def test_late_member_evicts_just_enough(keep_heaviest: bool, evicted: list[int]) -> None:
     posed = problem(owned([90, 50, 30, 10], [0]))
-    deadline = Deadline(posed, shelves(posed, NONE, 0.0), NONE, 10.0)
+    deadline = Deadline(posed, candidates_at(posed, NONE, 0.0), NONE, 10.0)
 
-    found = deadline.given_up(np.ones(2, np.bool_), keep_heaviest=keep_heaviest)
+    found = deadline.evictions(np.ones(2, np.bool_), keep_heaviest=keep_heaviest)
 
-    assert sorted(found.tolist()) == given_up
+    assert sorted(found.tolist()) == evicted
 
 
-def test_member_gives_up_more_than_its_row_of_the_table_holds() -> None:
+def test_member_evicts_more_than_its_row_of_the_table_holds() -> None:
     posed = problem(owned([10] * 300, []))
-    deadline = Deadline(posed, shelves(posed, NONE, 0.0), NONE, 10.0)
+    deadline = Deadline(posed, candidates_at(posed, NONE, 0.0), NONE, 10.0)
 
-    found = deadline.given_up(np.ones(2, np.bool_), keep_heaviest=False)
+    found = deadline.evictions(np.ones(2, np.bool_), keep_heaviest=False)
 
     assert len(set(found.tolist())) == 290
 
 
-def test_partitions_placed_anew_are_on_no_shelf() -> None:
+def test_partitions_placed_anew_are_no_candidates() -> None:
     posed = problem(owned([5, 4], [3]))
 
-    shelf = shelves(posed, np.array([0]), 0.0)
+    candidates = candidates_at(posed, np.array([0]), 0.0)
 
-    assert sorted(shelf.pid.tolist()) == [1, 2]
-    assert 0 not in shelf.table
+    assert sorted(candidates.partitions.tolist()) == [1, 2]
+    assert 0 not in candidates.table
 
 
 @pytest.mark.parametrize(
@@ -111,65 +111,67 @@ def test_partitions_are_sorted_by_member_and_falling_weight(n_members: int) -> N
     assert ordered.tolist() == expected
 
 
-def test_heavy_partition_drives_lighter_ones_out() -> None:
-    """By 10 s each member drains 100; 90 has no room anywhere but where 50 makes it."""
+def test_heavy_partition_evicts_lighter_ones() -> None:
+    """By 10 s each member drains 100; 90 fits nowhere but where 50 is evicted."""
     members = [
         member("a", "t", owned={"t": [1, 2]}, capacity=10.0),
         member("b", "t", owned={"t": [3]}, capacity=10.0),
     ]
     lagging = group({"t": 4}, *members, lags={"t": [90, 50, 10, 50]})
 
-    places = attempts(lagging, 10.0)
+    found_all = packings(lagging, 10.0)
 
-    assert places
-    for found in places:
+    assert found_all
+    for found in found_all:
         loads = np.bincount([found.get(p, 0 if p < 3 else 1) for p in range(4)], weights=lagging.lag)
         assert loads.max() <= 100
 
 
-def test_heavy_partition_drives_out_more_than_a_row_of_the_table_holds() -> None:
-    """2990 leave room for two partitions of 4 where 300 are."""
+def test_heavy_partition_evicts_more_than_a_row_of_the_table_holds() -> None:
+    """2990 leave residual capacity for two partitions of 4 where 300 are."""
     members = [
         member("a", "t", owned={"t": list(range(1, 301))}, capacity=10.0),
         member("b", "t", owned={"t": list(range(301, 601))}, capacity=10.0),
     ]
     lagging = group({"t": 601}, *members, lags={"t": [2990] + [4] * 600})
 
-    places = attempts(lagging, 300.0)
+    found_all = packings(lagging, 300.0)
 
-    assert places
-    assert all(len(found) == 1 + 298 for found in places)
+    assert found_all
+    assert all(len(found) == 1 + 298 for found in found_all)
 
 
-def test_attempt_ends_when_its_moves_are_used_up() -> None:
+def test_packing_ends_when_its_moves_are_used_up() -> None:
     lagging = owned([60, 40], [50, 30])
 
-    assert attempts(lagging, 9.0, budget=1) == []
-    assert attempts(lagging, 9.0, budget=2) != []
+    assert packings(lagging, 9.0, budget=1) == []
+    assert packings(lagging, 9.0, budget=2) != []
 
 
 @pytest.mark.parametrize("equal", [True, False], ids=["anybody", "readers"])
-def test_room_is_found_tightest_or_widest_and_not_with_the_closed_or_full(equal: bool) -> None:
+def test_best_and_worst_fit_leave_out_excluded_and_full_members(equal: bool) -> None:
     members = [member(f"m{m}", "t" if equal or m < 4 else "u", capacity=10.0) for m in range(5)]
     posed = problem(group({"t": 1, "u": 0 if equal else 1}, *members), count_cap=3)
-    room = np.array([5.0, 9.0, 2.0, 7.0, 1.0])
-    found = rooms(posed, room, np.array([0, 3, 0, 0, 0]), np.array([False, False, True, False, False]))
+    residual = np.array([5.0, 9.0, 2.0, 7.0, 1.0])
+    found = residual_capacity(
+        posed, residual, np.array([0, 3, 0, 0, 0]), np.array([False, False, True, False, False])
+    )
 
-    before = [found.tightest(0, 3.0), found.roomiest(0, 3.0), found.roomiest(0, 8.0)]
+    before = [found.best_fit(0, 3.0), found.worst_fit(0, 3.0), found.worst_fit(0, 8.0)]
     found.change(1, weight=-1.0, count=-1)
     found.change(3, weight=3.0, count=1)
 
     assert before == [0, 3, -1]
-    assert [found.tightest(0, 4.5), found.roomiest(0, 8.0), found.tightest(0, 11.0)] == [0, 1, -1]
-    assert found.roomiest_few(0)[:3] == [1, 0, 3]
-    assert found.room(1) == 10.0
+    assert [found.best_fit(0, 4.5), found.worst_fit(0, 8.0), found.best_fit(0, 11.0)] == [0, 1, -1]
+    assert found.worst_fits(0)[:3] == [1, 0, 3]
+    assert found.of(1) == 10.0
 
 
-def test_gift_goes_to_the_member_with_least_to_do() -> None:
+def test_move_goes_to_the_member_with_least_to_do() -> None:
     found = step(owned([60, 40], [20], [0]))
 
     assert found is not None
-    assert [(t.pid, t.giver, t.taker) for t in found.transfers] == [(0, 0, 2)]
+    assert [(t.partition, t.from_member, t.to_member) for t in found.transfers] == [(0, 0, 2)]
 
 
 def test_step_stays_within_the_budget() -> None:
@@ -184,7 +186,7 @@ def test_step_is_worth_its_price(price_s: float, found: bool) -> None:
     assert (step(owned([60, 40], []), move_cost_s=price_s) is not None) == found
 
 
-def test_way_back_home_is_paid_for() -> None:
+def test_transfer_away_from_the_owner_is_paid_for() -> None:
     """Nobody owns t-2; it lies with m0 and moves for nothing, t-0 and t-1 would cost a move each."""
     members = [
         member("a", "t", owned={"t": [0]}, capacity=10.0),
@@ -193,41 +195,41 @@ def test_way_back_home_is_paid_for() -> None:
     posed = problem(group({"t": 3}, *members, lags={"t": [50, 60, 50]}), max_moves=0)
     assert posed.start[2] == 0
 
-    standing = Standing(posed, shelves(posed, NONE, 0.0), NONE, posed.plan({}), 0.0)
-    found = Options(standing, 0, np.array([20.0, 6.0]), 0).best()
+    state = SearchState(posed, candidates_at(posed, NONE, 0.0), NONE, posed.solution({}), 0.0)
+    found = Neighbourhood(state, 0, np.array([20.0, 6.0]), 0).best()
 
     assert found is None or found.moves == 0
 
 
-def test_dealer_gives_the_heaviest_first() -> None:
+def test_placement_begins_with_the_heaviest() -> None:
     fresh = group({"t": 3}, member("a", "t", capacity=1.0), member("b", "t", capacity=1.0))
     weight = np.array([2.0, 2.0, 4.0])
 
-    dealt = Dealer(fresh, np.full(3, -1, np.int32), np.ones(2), weight, 3).deal(np.arange(3))
+    placed = Placement(fresh, np.full(3, -1, np.int32), np.ones(2), weight, 3).place(np.arange(3))
 
-    assert dealt is not None
-    assert dealt.tolist() == [1, 1, 0]
+    assert placed is not None
+    assert placed.tolist() == [1, 1, 0]
 
 
-def test_dealer_gives_up_where_only_full_members_read() -> None:
-    """Topic t is dealt first and fills b halfway, so that u, which only b reads, has no room below the cap."""
+def test_placement_fails_where_only_full_members_read() -> None:
+    """Topic t is placed first and half of it on b, so that b reaches the cap before u, which only b reads, is placed."""
     fresh = group({"t": 20, "u": 10}, member("a", "t", capacity=1.0), member("b", "t", "u", capacity=1.0))
 
-    dealt = Dealer(fresh, np.full(30, -1, np.int32), np.ones(2), np.zeros(30), 15).deal(np.arange(30))
+    placed = Placement(fresh, np.full(30, -1, np.int32), np.ones(2), np.zeros(30), 15).place(np.arange(30))
     target = lag_sticky(fresh, count_cap=15)
 
-    assert dealt is None
+    assert placed is None
     assert validity.check(fresh, target).counts.tolist() == [15, 15]
 
 
-def test_members_that_are_never_through_come_last() -> None:
+def test_members_that_never_drain_come_last() -> None:
     """One move: m0 stays hopeless whatever leaves it, m1 does not."""
     posed = problem(owned([100, 300], [900, 900], [0], rates=[[20.0, 0.0], [0.0, 0.0], [0.0]]))
-    standing = Standing(posed, shelves(posed, NONE, 0.0), NONE, posed.plan({}), 0.0)
+    state = SearchState(posed, candidates_at(posed, NONE, 0.0), NONE, posed.solution({}), 0.0)
 
-    polish(standing, 1, np.array([True, False, False]))
+    improve(state, 1, np.array([True, False, False]))
 
-    assert standing.plan().pid.tolist() == [2]
+    assert state.solution().partitions.tolist() == [2]
 
 
 def test_plan_with_less_lag_that_is_a_little_later_is_not_taken() -> None:
@@ -235,7 +237,7 @@ def test_plan_with_less_lag_that_is_a_little_later_is_not_taken() -> None:
     lagging = owned([10_000], [4], [900, 900], [0])
     posed = problem(lagging)
     search = Search(posed, Work.of(lagging, posed.capacity), 1000.0)
-    later, earlier = posed.plan({1: 0, 2: 3}), posed.plan({2: 3})
+    later, earlier = posed.solution({1: 0, 2: 3}), posed.solution({2: 3})
 
     assert posed.is_better(later, search.start)
     assert search._better(later, search.start, 9) is search.start
@@ -254,8 +256,8 @@ def test_move_that_the_search_made_but_that_buys_less_than_its_price_is_taken_ba
     assert (moved(lagging, cheap), drain_s(lagging, cheap.member)) == (2, 73)
 
 
-def test_second_round_makes_the_answer_one_that_stays() -> None:
-    """Found among random groups: after the first round the search, asked again, finds another move."""
+def test_second_solve_makes_the_answer_stable() -> None:
+    """Found among random groups: after the first solve the search, asked again, finds another move."""
     lagging = owned([], [100, 150, 20, 10, 50], [50, 0], rates=[[], [0.0, 0.0, 4.0, 0.0, 0.0], [2.0, 2.0]])
     options = {**FREE, "max_moves": 7, "move_cost_s": 5.0, "floor_s": 20.0}
     target = lag_sticky(lagging, **options)

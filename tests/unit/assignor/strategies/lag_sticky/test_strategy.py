@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from assignor.evaluation import validity
+from assignor.evaluation.drain.bound import lower_bound_s
 from assignor.evaluation.drain.time import drain_s
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
@@ -350,3 +351,15 @@ def test_large_group_is_drained_as_soon_as_its_largest_partition_allows() -> Non
     found_s, best_s = time_s(lagging, target), max(float(lags.max()), lags.sum() / 30) / 1000
     assert found_s is not None
     assert math.isclose(found_s, best_s, rel_tol=0.01)
+
+
+def test_worked_example_of_the_module_holds() -> None:
+    lagging = owned([900, 800, 700], [10], [10])
+
+    target = lag_sticky(lagging)
+
+    validity.check(lagging, target)
+    assert (drain_s(lagging, lagging.owner), drain_s(lagging, target.member)) == (240, 90)
+    assert lower_bound_s(lagging) == 90
+    assert target.member[0] == 0
+    assert moved(lagging, target) == 2

@@ -72,9 +72,9 @@ from tests.support.groups import by_name, group, member
         ),
     ],
     ids=[
-        "two hand-overs to an idle member",
-        "four hand-overs to an idle member",
-        "one hand-over for each unit of a chain",
+        "two moves to an idle member",
+        "four moves to an idle member",
+        "one move for each partition along a path",
         "a topic only one member reads",
         "larger counts where they are: b and c",
         "larger counts where they are: a and c",
@@ -126,9 +126,7 @@ def test_counts_are_most_even_with_the_fewest_moves(built: Group, counts: list[i
     ],
     ids=["given up, then regained", "regained up to what was given up", "larger count given back"],
 )
-def test_earlier_hand_over_is_undone_where_that_saves_a_move(
-    built: Group, counts: list[int], moves: int
-) -> None:
+def test_earlier_move_is_taken_back_where_that_saves_one(built: Group, counts: list[int], moves: int) -> None:
     assignment = assign_unequal(built)
 
     verdict = validity.check(built, assignment, even="optimal")
@@ -149,7 +147,7 @@ def test_member_keeps_its_first_partitions_by_number_then_topic() -> None:
     assert by_name(built, assignment)["a"] == ["t-0", "t-1", "u-0", "u-1"]
 
 
-def test_new_partitions_are_dealt_by_number_then_topic() -> None:
+def test_new_partitions_are_given_out_by_number_then_topic() -> None:
     built = group({"t": 2, "u": 2, "v": 1}, member("a", "t", "u"), member("b", "t", "u"), member("c", "v"))
 
     assignment = assign_unequal(built)
@@ -184,8 +182,8 @@ def test_partitions_that_nobody_subscribes_to_are_left_out() -> None:
 def test_blocks_of_another_group_are_refused() -> None:
     owned = np.array([[2, 0]], np.int32)
     all_to_second = [
-        Block(rows=0, members=0b01, low=0, high=0),
-        Block(rows=0b1, members=0b10, low=2, high=2),
+        Block(sets=0, members=0b01, low=0, high=0),
+        Block(sets=0b1, members=0b10, low=2, high=2),
     ]
 
     with pytest.raises(ValueError, match="not those of the group"):
