@@ -173,8 +173,11 @@ class Question:
         # The client settles the futures of a call together, the last one last.
         call.futures[last].add_done_callback(partial(self._settled, call))
 
-    def _settled(self, call: _Call, _: Future[Any]) -> None:
+    def _settled(self, call: _Call, last: Future[Any]) -> None:
         self._done.put((call, clock.now_ms()))
+        # An answer that comes too late still tells that the leader is only slow: it gets its whole time again.
+        if last.exception() is None and last.result().offset >= 0:
+            self._leaders.silent.discard(call.leader)
 
     def _take(self, call: _Call, at_ms: int) -> None:
         found: dict[PartitionKey, tuple[int, ...]] = {}

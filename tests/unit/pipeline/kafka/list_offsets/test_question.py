@@ -12,6 +12,7 @@ from pipeline.kafka.list_offsets.leaders import Leaders
 from pipeline.kafka.list_offsets.question import LeaderAnswer, Question
 from pipeline.kafka.positions import PartitionKey
 from tests.support.mock_cluster import LIST_OFFSETS, METADATA, MockCluster
+from tests.support.waiting import wait_until
 
 TIMEOUT_S = 1.5
 ASKS = [
@@ -116,6 +117,20 @@ def test_broker_that_answers_again_is_asked_as_before(cluster: MockCluster, lead
     assert leaders.silent == {2}
     assert ends(asked(leaders, timeout_s=10)) == [RECORDS] * 6
     assert leaders.silent == set()
+
+
+def test_broker_that_answers_late_is_waited_for_as_long_as_before(
+    cluster: MockCluster, leaders: Leaders
+) -> None:
+    asked(leaders, OF_BROKER_2, timeout_s=5)
+    cluster.hang(2, seconds=2)
+    asked(leaders, OF_BROKER_2, timeout_s=0.5)
+    assert leaders.silent == {2}
+
+    wait_until(lambda: leaders.silent == set(), what="the late answer")
+
+    answers = asked(leaders, OF_BROKER_2, timeout_s=30)
+    assert all(answer.error is None for answer in answers.values())
 
 
 def test_partition_without_leader_says_so_and_is_right_again_with_the_next_question(
