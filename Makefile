@@ -29,7 +29,7 @@ $(STAMP): pyproject.toml deploy/constraints.txt
 run: setup ## run the job on an embedded broker with live, uneven traffic (Ctrl-C ends it)
 	@$(BIN)/lagwise demo $(ARGS)
 
-test: setup ## unit, property, oracle (Kafka's own code), Spark and broker tests (25 to 35 minutes on 2 cores)
+test: setup ## unit, property, oracle (Kafka's own code), Spark and broker tests (about 25 minutes on 2 cores)
 	@$(BIN)/python -m pytest tests/unit tests/property -q -n 2
 	@$(BIN)/python -m pytest tests/oracle tests/spark tests/integration -q -n 2 --dist loadfile --no-loadscope-reorder \
 	  --durations=10

@@ -1,6 +1,7 @@
 """Shared fixtures; every test gets the marker of its folder."""
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,8 @@ _LONGEST_FIRST = (
     "test_memory",
     "test_bad_input_topics",
 )
+# A shell lets what it starts in the background ignore Ctrl-C, and the commands under test would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 _MARKERS = {"spark": "spark", "integration": "broker", "fault": "fault"}
 
 

@@ -213,7 +213,7 @@ def test_the_command_says_where_each_node_is_and_goes_on_without_one_that_was_ki
         _, said = owner.communicate(timeout=40)
 
     assert pids.keys() == {"controller 101", "broker 1", "broker 2"}
-    assert ended == f"broker 2 ended; see {tmp_path}/broker-2/server.log\n"
+    assert ended == f"broker 2 stopped; see {tmp_path}/broker-2/server.log\n"
     assert (owner.returncode, said) == (0, "stopped\n")
     assert not any(is_alive(pid) for pid in pids.values())
 
