@@ -49,6 +49,11 @@ _SIGNATURES: Final[dict[str, tuple[object, list[object]]]] = {
         None,
         [_Handle, ctypes.c_int16, ctypes.c_size_t, ctypes.POINTER(_Int)],
     ),
+    # Variadic: for each error its code and how many milliseconds later it is sent.
+    "rd_kafka_mock_broker_push_request_error_rtts": (
+        _Int,
+        [_Handle, _Int32, ctypes.c_int16, ctypes.c_size_t, _Int, _Int],
+    ),
     "rd_kafka_mock_start_request_tracking": (None, [_Handle]),
     "rd_kafka_mock_stop_request_tracking": (None, [_Handle]),
     "rd_kafka_mock_get_requests": (
@@ -151,6 +156,12 @@ class MockCluster:
         """Answer the next requests of this kind, whoever receives them, with these errors in turn."""
         errors = (_Int * len(codes))(*codes)
         _LIB.rd_kafka_mock_push_request_errors_array(self._cluster, api_key, len(codes), errors)
+
+    def fail_next_of(self, broker: int, api_key: int, code: int) -> None:
+        """Answer the next request of this kind that this broker receives with an error."""
+        _accept(
+            _LIB.rd_kafka_mock_broker_push_request_error_rtts(self._cluster, broker, api_key, 1, code, 0)
+        )
 
     def watch(self) -> None:
         """Count requests from now on."""
