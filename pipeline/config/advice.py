@@ -58,6 +58,12 @@ def _timing(config: Config) -> Iterator[str]:
 
 def _plans(config: Config) -> Iterator[str]:
     plan = config.plan
+    guards = {"plan.guards": plan.guards} | {
+        f"plan.groups[{number}].guards": rule.guards for number, rule in enumerate(plan.groups)
+    }
+    for name, section in guards.items():
+        if section.min_lag_age_s is not None:
+            yield f"{name}.min_lag_age_s: is now called min_lag_s; the next version does not know the old name"
     if not plan.dry_run:
         yield (
             "plan.dry_run: false publishes plans for every group, except where [[plan.groups]] sets dry_run = true"

@@ -19,6 +19,8 @@ def known_keys() -> tuple[str, ...]:
 
 def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
     for name, info in model.model_fields.items():
+        if info.json_schema_extra is not None:
+            continue  # An earlier name of another key: nobody is told to write it.
         yield f"{prefix}{name}"
         for kind in (info.annotation, *get_args(info.annotation)):
             if isinstance(kind, type) and issubclass(kind, BaseModel):

@@ -1,8 +1,8 @@
-"""What a decision about one group depends on, and the decision itself."""
+"""What a decision about one group depends on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from assignor.protocol.commands import Orders
 from assignor.protocol.migration import Migration
 from pipeline.lag.lag import OffsetReset
 from pipeline.planning.guards import Guards
-from pipeline.planning.state import FRESH, GroupState, PlanState, Ranges
-
-Decided = Literal["publish", "dry_run", "unchanged", "abstain"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,59 +103,3 @@ class Rules:
     guards: Guards
     migration: Migration = "unknown"
     """Whether the brokers would migrate the group online."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """The newest plan of the group on the control topic."""
-
-    epoch: int
-    target_hash: str
-    base_hash: str
-    valid_until_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
-    """A partition that changes its owner; `from_member` is None when nobody had it."""
-
-    topic: str
-    partition: int
-    from_member: str | None
-    to_member: str | None
-    lag: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """One row of `recommendations`."""
-
-    decided: Decided
-    reason: str | None = None
-    strategy: str
-    epoch: int | None = None
-    base_generation: int | None = None
-    base_hash: str | None = None
-    target_hash: str | None = None
-    assignment: Ranges | None = None
-    """Member id -> topic -> ranges of partition numbers."""
-    moves: tuple[Move, ...] = ()
-    revoked: Ranges = field(default_factory=dict)
-    """What these moves revoke: member id -> topic -> ranges of partition numbers."""
-    unassigned: Ranges = field(default_factory=dict)
-    """Reason -> topic -> ranges of the partitions that stay without an owner."""
-    drain_s_before: float | None = None
-    drain_s_after: float | None = None
-    drain_s_bound: float | None = None
-    """Seconds; None for never and for unknown."""
-    imbalance_before: float | None = None
-    imbalance_after: float | None = None
-    record: str | None = None
-    """The control record's value, when there is something to publish; None in a decision to publish withdraws."""
-    valid_until_ms: int | None = None
-    migration: Migration = "unknown"
-    """As the control record says it."""
-    plan: PlanState | None = None
-    """What became so far of the plan published before this decision."""
-    state: GroupState = FRESH
-    """For the next decision."""

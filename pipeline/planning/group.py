@@ -1,42 +1,43 @@
 """The array form of a group that is to be decided about."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from assignor.errors import AbstainError
 from assignor.model.arrays import Int64s
-from assignor.model.group import LEAST_CAPACITY, Group
+from assignor.model.group import Group
 from assignor.model.members import Member, build_group
 from assignor.model.topics import Topics
 from pipeline.lag.lag import UNKNOWN, assignor_lag
 from pipeline.planning import reasons
+from pipeline.planning.capacity import Belief, Load, believed, identities, learned
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
-
-_BACKLOG_S = 10.0
-"""Lag of so many seconds of draining is a backlog. Less is what lies between two commits of a member that keeps
-up: a client commits every 5 s by default (auto.commit.interval.ms), and the batch looks some time later."""
+from pipeline.planning.state import GroupState
 
 
-def to_group(facts: GroupFacts, partitions: PartitionFacts, rules: Rules) -> Group:
+def to_group(
+    facts: GroupFacts, partitions: PartitionFacts, rules: Rules, state: GroupState, *, now_ms: int
+) -> tuple[Group, dict[str, Belief], GroupState]:
     """The array form of the group: what each member was given in its generation is what it owns.
+
+    Returns:
+        The group, how fast each member id is taken to be (empty while nobody has shown anything), and the state with
+        what members have shown by now.
 
     Raises:
         AbstainError: A topic's partition numbers are not contiguous, or a lag is unknown.
     """
-    counts: dict[str, int] = {}
-    for topic in partitions.topic:
-        counts[topic] = counts.get(topic, 0) + 1
-    topics = Topics.of(counts)
-    if not np.array_equal(topics.number_of, partitions.partition):
-        first = int((topics.number_of != partitions.partition).argmax())
-        raise AbstainError(reasons.partitions_not_contiguous(partitions.topic[first]))
-    lag = assignor_lag(
-        partitions.committed, partitions.log_start, partitions.log_end, rules.auto_offset_reset
-    )
-    if (lag == UNKNOWN).any():
-        raise AbstainError(reasons.lag_unknown(topics.name(int((lag == UNKNOWN).argmax()))))
-    capacity = _capacity(facts, partitions, topics, lag)
+    topics, lag = _topics(partitions), _lag(partitions, rules)
+    names = identities(facts.members)
+    index, drained = topics.index(), np.nan_to_num(partitions.drain_rate)
+    loads: dict[str, Load] = {}
+    for name, member in zip(names, facts.members, strict=True):
+        held = _indices(member.assigned, topics, index)
+        loads[name] = Load(rate=float(drained[held].sum()), lag=float(lag[held].sum()))
+    rates = learned(state.rates, loads, now_ms=now_ms)
+    beliefs = believed(rates, loads, now_ms=now_ms)
     members = [
         Member(
             member_id=member.member_id,
@@ -44,51 +45,42 @@ def to_group(facts: GroupFacts, partitions: PartitionFacts, rules: Rules) -> Gro
             topics=member.topics,
             owned=member.assigned,
             generation=facts.generation if facts.generation is not None else -1,
-            capacity=capacity[index],
+            capacity=beliefs[number].capacity if beliefs is not None else None,
         )
-        for index, member in enumerate(facts.members)
+        for number, member in enumerate(facts.members)
     ]
-    return build_group(
-        topics=topics, members=members, lag=lag, rate=np.nan_to_num(np.maximum(partitions.arrival_rate, 0.0))
+    rate = np.nan_to_num(np.maximum(partitions.arrival_rate, 0.0))
+    group = build_group(topics=topics, members=members, lag=lag, rate=rate)
+    by_id = dict(zip((m.member_id for m in facts.members), beliefs, strict=True)) if beliefs else {}
+    return group, by_id, replace(state, rates=rates)
+
+
+def _topics(partitions: PartitionFacts) -> Topics:
+    counts: dict[str, int] = {}
+    for topic in partitions.topic:
+        counts[topic] = counts.get(topic, 0) + 1
+    topics = Topics.of(counts)
+    if not np.array_equal(topics.number_of, partitions.partition):
+        first = int((topics.number_of != partitions.partition).argmax())
+        raise AbstainError(reasons.partitions_not_contiguous(partitions.topic[first]))
+    return topics
+
+
+def _lag(partitions: PartitionFacts, rules: Rules) -> Int64s:
+    lag = assignor_lag(
+        partitions.committed, partitions.log_start, partitions.log_end, rules.auto_offset_reset
     )
+    if (lag == UNKNOWN).any():
+        first = int((lag == UNKNOWN).argmax())
+        raise AbstainError(reasons.lag_unknown(f"{partitions.topic[first]}-{partitions.partition[first]}"))
+    return lag
 
 
-def _capacity(
-    facts: GroupFacts, partitions: PartitionFacts, topics: Topics, lag: Int64s
-) -> list[float | None]:
-    """Records/s that each member drains while it has a backlog, the only time when it shows its capacity.
-
-    A backlog of which nothing was ever seen to be drained (rates of 0 or unknown, `rates.drain_rate`) shows
-    none. Its member may be stuck, but so looks one that has only just started on partitions without a commit
-    or with offsets that were reset, and as slow as it looks everything would go to whoever commits first. So
-    it counts as fast as the others, its backlog is levelled like theirs, and with the partitions that it takes
-    over from a member that drains come rates above 0, which fall as long as it stands still: then it is slow.
-
-    A member without a backlog has no limit that shows. It counts as fast as the others, but never slower than it is:
-    where a single slow member shows its capacity, the others are not taken to be like it.
-    """
-    index = topics.index()
-    drained = np.nan_to_num(partitions.drain_rate)
-    rates: list[float | None] = []
-    seen: list[float] = []
-    for member in facts.members:
-        pid = _pids(member.assigned, topics, index)
-        rate = float(drained[pid].sum())
-        seen.append(rate)
-        # The moving average of a member that got stuck halves for ever.
-        rates.append(max(rate, LEAST_CAPACITY) if rate > 0 and lag[pid].sum() > _BACKLOG_S * rate else None)
-    shown = [rate for rate in rates if rate is not None]
-    if not shown:
-        return rates
-    likely = float(np.median(shown))
-    return [max(likely, least) if rate is None else rate for rate, least in zip(rates, seen, strict=True)]
-
-
-def _pids(assigned: Mapping[str, Sequence[int]], topics: Topics, index: Mapping[str, int]) -> Int64s:
+def _indices(assigned: Mapping[str, Sequence[int]], topics: Topics, index: Mapping[str, int]) -> Int64s:
     """Indices of a member's partitions; those of topics that are not among `topics` are left out."""
     pairs = [
         (index[topic], number) for topic, numbers in assigned.items() for number in numbers if topic in index
     ]
     topic, number = np.array(pairs, np.int64).reshape(-1, 2).T
-    pid = topics.partition_indices(topic, number)
-    return pid[pid >= 0]
+    indices = topics.partition_indices(topic, number)
+    return indices[indices >= 0]

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pipeline.planning.facts import Published
 from pipeline.planning.state import from_json
+from pipeline.planning.values import Published
 
 
 class PlanRecord(NamedTuple):

@@ -4,13 +4,17 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from assignor.model.group import Group
-from pipeline.planning.facts import Decision, Move
-from pipeline.planning.frozen import DAY_MS
+from pipeline.planning.fixed import DAY_MS
 from pipeline.planning.guards import Guards
-from pipeline.planning.outcome import helped
+from pipeline.planning.progress import PlanProgress
 from pipeline.planning.state import GroupState, PlanState, partition_key
+from pipeline.planning.values import Move, Sent, Target
 
-_NOT_MADE = ("refused", "superseded", "expired")
+_LEFT = 0.05
+"""A backlog is gone when only this share of it is left, or what arrives in `_ARRIVALS_S`: commits come in steps."""
+_ARRIVALS_S = 10.0
+_SILENT_FOR_MS = 3_600_000
+"""After so long a member that did not answer is given another chance."""
 
 
 def on_confirmed(state: GroupState, base_hash: str | None) -> GroupState:
@@ -21,72 +25,105 @@ def on_confirmed(state: GroupState, base_hash: str | None) -> GroupState:
     return replace(state, base_hash=base_hash, confirmations=so_far + 1)
 
 
-def on_outcome(state: GroupState, plan: PlanState, *, left: Collection[str] = ()) -> GroupState:
-    """The state with this outcome of its plan; a partition that the plan did not move need not cool down.
+def on_answers(
+    state: GroupState, *, silent: Collection[str], answered: Collection[str], now_ms: int
+) -> GroupState:
+    """The state with these members known to be silent, and those that have answered no longer."""
+    known = {
+        member_id: since_ms
+        for member_id, since_ms in state.silent_since_ms.items()
+        if member_id not in answered and now_ms - since_ms < _SILENT_FOR_MS
+    }
+    return replace(state, silent_since_ms=dict.fromkeys(silent, now_ms) | known)
 
-    Args:
-        state: Before the outcome.
-        plan: The state's plan, with the outcome.
-        left: Partitions (`state.partition_key`) that are still with the member that the plan revokes them from.
-    """
-    if state.plan is None or plan.status not in (*_NOT_MADE, "partly"):
-        return replace(state, plan=plan)
+
+def on_observed(
+    state: GroupState, plan: PlanState, progress: PlanProgress | None, group: Group, *, now_ms: int
+) -> GroupState:
+    """The state with what became of its plan; a partition that the plan did not move need not cool down."""
+    before, plan = state.plan, _drained(plan, group, now_ms=now_ms)
+    state = replace(state, plan=plan)
+    if before is None or before.status != "open" or plan.status in {"open", "applied"}:
+        return state
+    return replace(state, moved_at_ms=_without_unmade(state, plan, progress))
+
+
+def _without_unmade(
+    state: GroupState, plan: PlanState, progress: PlanProgress | None
+) -> dict[str, tuple[int, ...]]:
+    left = progress.left if progress is not None else frozenset()
     moved = {
         name: times
         if plan.status == "partly" and name not in left
         else tuple(at_ms for at_ms in times if at_ms != plan.published_at_ms)
         for name, times in state.moved_at_ms.items()
     }
-    return replace(state, plan=plan, moved_at_ms={name: times for name, times in moved.items() if times})
+    return {name: times for name, times in moved.items() if times}
 
 
-def on_republished(
-    state: GroupState, plan: PlanState, decision: Decision, *, done: int, valid_until_ms: int
+def on_resent(
+    state: GroupState, plan: PlanState, target: Target, sent: Sent, *, generation: int, done: int, now_ms: int
 ) -> GroupState:
     """The state once its plan has been published again, for the group as it is now.
+
+    The plan gets more time only if something has moved since it was published last: a plan that stands still would be
+    published for ever.
 
     Args:
         state: Before the publication.
         plan: The state's plan.
-        decision: With epoch, base and time.
+        target: As it is now.
+        sent: What is published.
+        generation: Of the group.
         done: Moves that are made already.
-        valid_until_ms: When the plan expires, which may be earlier than the published record says.
+        now_ms: Time of the decision.
     """
-    republished = replace(
+    has_moved = plan.status != "open" or plan.done > plan.done_then
+    resent = replace(
         plan,
-        epoch=decision.epoch or 0,
-        base_generation=decision.base_generation or 0,
-        gives=decision.revoked,
-        moves=done + len(decision.moves),
-        migration=decision.migration,
-        valid_until_ms=valid_until_ms,
+        epoch=sent.epoch,
+        base_generation=generation,
+        sent_at_ms=now_ms,
+        revoked=target.revoked,
+        receivers=target.receivers,
+        moves=done + len(target.moves),
+        migration=sent.migration,
+        valid_until_ms=sent.valid_until_ms if has_moved else plan.valid_until_ms,
         status="open",
         why=None,
         done=done,
         done_then=done,
     )
-    return replace(state, plan=republished)
+    return replace(state, plan=resent)
 
 
 def on_published(
-    state: GroupState, decision: Decision, group: Group, guards: Guards, *, now_ms: int
+    state: GroupState,
+    target: Target,
+    sent: Sent,
+    group: Group,
+    guards: Guards,
+    *,
+    generation: int,
+    now_ms: int,
 ) -> GroupState:
-    """The state once a new plan has been published: the group and the partitions that it moves cool down."""
-    has_helped = helped(state.plan, group)
-    longer_ms = min(2 * state.cooldown_ms, guards.cooldown_max_ms)
-    length_ms = guards.cooldown_ms if has_helped else max(longer_ms, guards.cooldown_ms)
+    """The state once a new plan has been published: the group cools down, longer if the last plan did not help."""
+    longer_ms = max(min(2 * state.cooldown_ms, guards.cooldown_max_ms), guards.cooldown_ms)
+    length_ms = guards.cooldown_ms if _has_helped(state.plan, group) else longer_ms
     plan = PlanState(
-        epoch=decision.epoch or 0,
-        base_generation=decision.base_generation or 0,
-        target=decision.assignment or {},
-        gives=decision.revoked,
-        unassigned=decision.unassigned,
-        moves=len(decision.moves),
+        epoch=sent.epoch,
+        base_generation=generation,
+        target=target.by_member,
+        revoked=target.revoked,
+        receivers=target.receivers,
+        unassigned=target.unassigned,
+        moves=len(target.moves),
         published_at_ms=now_ms,
-        valid_until_ms=decision.valid_until_ms or 0,
+        sent_at_ms=now_ms,
+        valid_until_ms=sent.valid_until_ms,
         lag=int(group.lag.sum()),
-        drain_s=decision.drain_s_after,
-        migration=decision.migration,
+        drain_s=target.figures.drain_s_after,
+        migration=sent.migration,
         status_at_ms=now_ms,
     )
     return replace(
@@ -95,9 +132,22 @@ def on_published(
         base_hash=None,
         cooldown_ms=length_ms,
         cooldown_until_ms=now_ms + length_ms,
-        moved_at_ms=_moved(state, decision.moves, now_ms=now_ms),
+        moved_at_ms=_moved(state, target.moves, now_ms=now_ms),
         plan=plan,
     )
+
+
+def _drained(plan: PlanState, group: Group, *, now_ms: int) -> PlanState:
+    """The plan with the time that the backlog took to go, once it is gone."""
+    left = float(group.lag.sum())
+    if plan.drained_s is not None or left > max(_LEFT * plan.lag, _ARRIVALS_S * float(group.rate.sum())):
+        return plan
+    return replace(plan, drained_s=(now_ms - plan.published_at_ms) / 1000)
+
+
+def _has_helped(plan: PlanState | None, group: Group) -> bool:
+    """Whether at least half of the lag that the plan was made for is gone; True when there was none."""
+    return plan is None or plan.drained_s is not None or 2 * int(group.lag.sum()) <= plan.lag
 
 
 def _moved(state: GroupState, moves: tuple[Move, ...], *, now_ms: int) -> dict[str, tuple[int, ...]]:

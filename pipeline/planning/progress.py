@@ -50,7 +50,7 @@ def progress_of(group: Group, plan: PlanState) -> PlanProgress | None:
     except AssignorError:
         return None
     holder = group.ownership.holder
-    revoked_from = _members(group, plan.gives)
+    revoked_from = _members(group, plan.revoked)
     there: Bools = holder == target.member
     between: Bools = (holder < 0) & (target.member >= 0)
     left: Bools = ~there & (revoked_from >= 0) & (holder == revoked_from)

@@ -5,7 +5,12 @@ after a semicolon, what to do if there is something to do. The group is that of 
 beginnings `provisional: `, `withdrawn: ` and `held back by <guard>: ` and on nothing else.
 """
 
+from collections.abc import Sequence
+
 from assignor.protocol.migration import POLICY, Migration
+
+_SHOWN = 3
+"""Members that a list names."""
 
 NO_MEMBERS_NO_RECORD = (
     "no members: its consumers use assign() or have left, so nobody can follow a plan; "
@@ -31,6 +36,7 @@ OTHER_PLAN_PUBLISHED = "the control topic holds a different plan"
 GROUP_CHANGED = "the members or the partitions of the group have changed"
 REBALANCED_BEFORE_ACCEPTED = "the group rebalanced before any member accepted the plan"
 EXPIRED = "the plan expired (plan.valid_for_s)"
+HELPS_NO_LONGER = "the group was rebalanced, and by its own figures the target helps no longer"
 
 
 def provisional(cause: str) -> str:
@@ -127,24 +133,16 @@ def withdrawn(cause: str) -> str:
     return f"withdrawn: {cause}"
 
 
-def under_way(epoch: int, made: int, moves: int) -> str:
-    """Members are making the plan's moves."""
-    return f"plan epoch {epoch} is under way: {made} of {moves} moves are made"
+def waiting(epoch: int, is_adopted: bool, made: int, moves: int) -> str:
+    """Members are making the plan's moves, or have not begun."""
+    if is_adopted:
+        return f"plan epoch {epoch} is under way: {made} of {moves} moves are made"
+    return f"{still_current(epoch)}, and no member has accepted it yet"
 
 
 def still_current(epoch: int) -> str:
     """The published plan is what would be published now."""
     return f"plan epoch {epoch} is still current"
-
-
-def not_accepted_yet(epoch: int) -> str:
-    """The same, and its moves have not begun."""
-    return f"{still_current(epoch)}, and no member has accepted it yet"
-
-
-def kept_for_other_members(epoch: int) -> str:
-    """The members that accepted the plan may come back."""
-    return f"{AT_TARGET}; plan epoch {epoch} stays valid for the members that accepted it"
 
 
 def held_back(guard_and_cause: str) -> str:
@@ -162,12 +160,12 @@ def guard_lag(lag: int, limit: int) -> str:
     return f"lag: the group's lag of {lag} records is below min_lag = {limit}"
 
 
-def guard_lag_age(age_s: float | None, limit_ms: int) -> str:
+def guard_lag_seconds(lag_s: float | None, limit_ms: int) -> str:
     """The lag is young, or of unknown age."""
-    limit = f"min_lag_age_s = {_s(limit_ms)}"
-    if age_s is None:
+    limit = f"min_lag_s = {_s(limit_ms)}"
+    if lag_s is None:
         return f"lag: the age of the oldest unread record is unknown, and {limit} needs it"
-    return f"lag: the oldest unread record is {age_s:.0f} s old, less than {limit}"
+    return f"lag: the partition that is furthest behind is {lag_s:.0f} s behind, less than {limit}"
 
 
 def guard_moves(moves: int, partitions: int, most: int, share: float) -> str:
@@ -222,9 +220,26 @@ def replaced_by(epoch: int | None) -> str:
     return f"plan epoch {epoch} replaced it"
 
 
-def frozen(count: int) -> str:
-    """The remark of a target whose pinned or recently moved partitions were left in place."""
-    return f"{count} partition(s) that would move stay with their owner: pinned, or moved recently"
+def not_answered(members: Sequence[str]) -> str:
+    """The plan needs members that do not follow."""
+    return f"{_names(members)} did not answer within plan.guards.settle_s, and others had accepted it"
+
+
+def planned_around(members: Sequence[str]) -> str:
+    """The remark of a target that leaves members as they are."""
+    return f"{_names(members)} stay(s) as it is: it did not answer a plan that others accepted"
+
+
+def optimistic(members: Sequence[str]) -> str:
+    """The remark of a target that gives partitions to members of unknown capacity."""
+    return f"{_names(members)} never had a backlog, and is taken to drain up to twice what it drains now"
+
+
+def _names(members: Sequence[str]) -> str:
+    if len(members) == 1:
+        return f"member {members[0]}"
+    others = f" and {len(members) - _SHOWN} more" if len(members) > _SHOWN else ""
+    return f"members {', '.join(members[:_SHOWN])}{others}"
 
 
 def _and_more(partition: str, others: int) -> str:

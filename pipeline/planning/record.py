@@ -1,14 +1,21 @@
 """A decision by names: assignments by member, moves, and the control record."""
 
+import hashlib
+import json
+import math
+
 import numpy as np
 
+from assignor.evaluation.drain.bound import lower_bound_s
+from assignor.evaluation.drain.time import drain_s, lag_imbalance
 from assignor.model.arrays import Int32s
 from assignor.model.assignment import Assignment, Unassigned
 from assignor.model.by_member import Placed, by_member, by_topic
 from assignor.model.group import Group
 from assignor.protocol.control import ControlMember, ControlMove, ControlReasons, ControlRecord, encode
 from assignor.protocol.ranges import format_ranges
-from pipeline.planning.facts import Decision, GroupFacts, Move, Rules
+from pipeline.planning.facts import GroupFacts, Rules
+from pipeline.planning.values import Figures, Move, Sent, Target
 
 
 def ranges_by_member(group: Group, member: Int32s) -> dict[str, dict[str, str]]:
@@ -44,23 +51,49 @@ def group_moves(group: Group, target: Assignment) -> tuple[Move, ...]:
     )
 
 
-def to_record(
-    facts: GroupFacts, rules: Rules, group: Group, target: Assignment, decision: Decision, *, now_ms: int
-) -> str:
-    """Value of the control record for a decision to publish.
+def to_target(group: Group, assignment: Assignment, *, facts: GroupFacts, strategy: str) -> Target:
+    """The assignment by names, with its figures."""
+    base = ranges_by_member(group, group.ownership.holder)
+    wanted, unassigned = ranges_by_member(group, assignment.member), unassigned_ranges(group, assignment)
+    subscribed = sorted((member.member_id, *sorted(member.topics)) for member in facts.members)
+    return Target(
+        assignment=assignment,
+        by_member=wanted,
+        moves=group_moves(group, assignment),
+        revoked=revoked_ranges(group, assignment),
+        unassigned=unassigned,
+        base_hash=_hash([facts.generation, facts.assignor, base, subscribed]),
+        target_hash=_hash([strategy, wanted, unassigned]),
+        # A consumer drops partitions of topics that it does not subscribe to: nobody drains them.
+        figures=Figures(
+            drain_s_before=_finite(drain_s(group, group.owner)),
+            drain_s_after=_finite(drain_s(group, assignment.member)),
+            drain_s_bound=_finite(lower_bound_s(group)),
+            imbalance_before=lag_imbalance(group, group.owner),
+            imbalance_after=lag_imbalance(group, assignment.member),
+        ),
+    )
+
+
+def to_sent(
+    group: Group, target: Target, *, facts: GroupFacts, rules: Rules, epoch: int, now_ms: int
+) -> Sent:
+    """What is sent to publish the target.
 
     Raises:
-        ControlRecordTooLargeError: It is larger than `rules.max_record_bytes`.
+        ControlRecordTooLargeError: The record is larger than `rules.max_record_bytes`.
     """
-    base, wanted = by_member(group, group.ownership.holder), by_member(group, target.member)
+    valid_until_ms = now_ms + rules.valid_for_ms
+    base = by_member(group, group.ownership.holder)
+    wanted = by_member(group, target.assignment.member)
     record = ControlRecord(
         cluster=rules.cluster,
         group=facts.group_id,
-        epoch=decision.epoch or 0,
+        epoch=epoch,
         strategy=rules.strategy,
         dry_run=rules.dry_run,
         created_at_ms=now_ms,
-        valid_until_ms=decision.valid_until_ms or now_ms,
+        valid_until_ms=valid_until_ms,
         base_generation=facts.generation or 0,
         base_protocol=facts.assignor or "",
         migration=rules.migration,
@@ -76,17 +109,18 @@ def to_record(
         },
         moves=tuple(
             ControlMove(topic=m.topic, partition=m.partition, giver=m.from_member, taker=m.to_member)
-            for m in decision.moves
+            for m in target.moves
         ),
-        unassigned=_unassigned(group, target),
+        unassigned=_unassigned(group, target.assignment),
         why=ControlReasons(
-            drain_s_before=decision.drain_s_before,
-            drain_s_after=decision.drain_s_after,
-            drain_s_bound=decision.drain_s_bound,
+            drain_s_before=target.figures.drain_s_before,
+            drain_s_after=target.figures.drain_s_after,
+            drain_s_bound=target.figures.drain_s_bound,
             lag=int(group.lag.sum()),
         ),
     )
-    return encode(record, limit_bytes=rules.max_record_bytes).decode()
+    value = encode(record, limit_bytes=rules.max_record_bytes).decode()
+    return Sent(epoch=epoch, record=value, valid_until_ms=valid_until_ms, migration=rules.migration)
 
 
 def _unassigned(group: Group, target: Assignment) -> dict[str, Placed]:
@@ -99,3 +133,12 @@ def _unassigned(group: Group, target: Assignment) -> dict[str, Placed]:
 
 def _ranges(placed: Placed) -> dict[str, str]:
     return {topic: format_ranges(numbers) for topic, numbers in placed.items()}
+
+
+def _finite(seconds: float | None) -> float | None:
+    return seconds if seconds is not None and math.isfinite(seconds) else None
+
+
+def _hash(content: object) -> str:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -9,7 +9,8 @@ import pyarrow as pa
 from assignor.model.topics import java_order
 from assignor.protocol.commands import Orders, parse_pin
 from pipeline.lag.columns import bools, floats, int64s, millis
-from pipeline.planning.facts import AckFacts, GroupFacts, MemberFacts, PartitionFacts, Published
+from pipeline.planning.facts import AckFacts, GroupFacts, MemberFacts, PartitionFacts
+from pipeline.planning.values import Published
 
 
 def group_facts(

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from pipeline.planning.facts import Decision
 from pipeline.planning.state import PlanState, to_json
+from pipeline.planning.values import Decision
 
 
 def to_row(group_id: str, decision: Decision, *, at_ms: int, batch_id: int) -> dict[str, Any]:
@@ -30,11 +30,11 @@ def to_row(group_id: str, decision: Decision, *, at_ms: int, batch_id: int) -> d
             }
             for move in decision.moves
         ],
-        "drain_s_before": decision.drain_s_before,
-        "drain_s_after": decision.drain_s_after,
-        "drain_s_bound": decision.drain_s_bound,
-        "imbalance_before": decision.imbalance_before,
-        "imbalance_after": decision.imbalance_after,
+        "drain_s_before": decision.figures.drain_s_before,
+        "drain_s_after": decision.figures.drain_s_after,
+        "drain_s_bound": decision.figures.drain_s_bound,
+        "imbalance_before": decision.figures.imbalance_before,
+        "imbalance_after": decision.figures.imbalance_after,
         "record": decision.record,
         "valid_until": _time(decision.valid_until_ms),
         "plan": _plan(decision.plan),

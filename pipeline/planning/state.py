@@ -6,7 +6,7 @@ It stands in the row of each decision, as text: a decision depends on stored row
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from assignor.protocol.migration import Migration
 
@@ -17,6 +17,20 @@ Ranges: TypeAlias = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MemberRate:
+    """What one member has shown of its capacity."""
+
+    rate: float
+    """Records/s that it drained at the newest decision."""
+    shown: float | None = None
+    """Records/s that it drained when it last had a backlog; None when it never had one."""
+    shown_at_ms: int = 0
+    """When that was."""
+    seen_at_ms: int
+    """When it was last a member."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanState:
     """The newest published plan of a group, and what became of it."""
 
@@ -24,14 +38,18 @@ class PlanState:
     """Of its newest publication; a plan that goes on is published again."""
     base_generation: int
     target: Ranges
-    gives: Ranges
+    revoked: Ranges
     """What the plan revokes from each member; a partition without an owner is not in it."""
+    receivers: tuple[str, ...] = ()
+    """Members that are given something."""
     unassigned: Ranges = field(default_factory=dict)
     """Reason -> topic -> ranges of the partitions that the target leaves without an owner."""
     moves: int
     """Partitions that change hands, made or to be made, those that nobody had included."""
     published_at_ms: int
     """Of its first publication."""
+    sent_at_ms: int
+    """Of its newest publication."""
     valid_until_ms: int
     """When it expires; put off by each publication after which something has moved."""
     lag: int
@@ -53,13 +71,13 @@ class PlanState:
     """Seconds from the first publication until the backlog was gone; None while it is not."""
     migration: Migration = "unknown"
     """As in its newest publication."""
-    is_left: bool = False
-    """It expired while the group had other members or partitions: the group is not brought back to the target."""
+    is_dropped: bool = False
+    """The group is not brought back to the target: it was withdrawn or refused, or nothing moved in its time."""
 
     @property
     def is_restored(self) -> bool:
-        """Whether the group is brought back to the target after a rebalance, at once."""
-        return self.is_adopted and self.status in {"open", "applied"} and not self.is_left
+        """Whether the group is brought back to the target after a rebalance, while it helps."""
+        return self.is_adopted and not self.is_dropped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +96,10 @@ class GroupState:
     cooldown_until_ms: int = 0
     moved_at_ms: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """When plans moved a partition lately: "topic:partition" -> times."""
+    rates: Mapping[str, MemberRate] = field(default_factory=dict)
+    """What members have shown, by identity (`capacity.identities`)."""
+    silent_since_ms: Mapping[str, int] = field(default_factory=dict)
+    """Members that did not answer a plan that others accepted, and since when that is known."""
     triggered_at_ms: int = 0
     """Newest manual trigger that was obeyed."""
     plan: PlanState | None = None
@@ -109,6 +131,11 @@ def from_json(text: str | None) -> GroupState:
         values = json.loads(text) if text else {}
         plan = values.pop("plan", None)
         moved = {name: tuple(times) for name, times in values.pop("moved_at_ms", {}).items()}
-        return GroupState(**values, moved_at_ms=moved, plan=PlanState(**plan) if plan else None)
-    except (ValueError, TypeError, AttributeError):
+        rates = {name: MemberRate(**rate) for name, rate in values.pop("rates", {}).items()}
+        return GroupState(**values, moved_at_ms=moved, rates=rates, plan=_plan(plan))
+    except (ValueError, TypeError, AttributeError, KeyError):
         return FRESH
+
+
+def _plan(values: dict[str, Any] | None) -> PlanState | None:
+    return PlanState(**{**values, "receivers": tuple(values["receivers"])}) if values else None

@@ -18,12 +18,13 @@ from assignor.protocol.migration import Migration
 from pipeline.config.model import GuardsConfig, PlanConfig
 from pipeline.planning import reasons
 from pipeline.planning.decide import decide
-from pipeline.planning.facts import Decision, Published, Rules
+from pipeline.planning.facts import Rules
 from pipeline.planning.guards import Guards
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.rows_in import group_facts, partition_facts, published
 from pipeline.planning.rows_out import to_row
 from pipeline.planning.state import from_json
+from pipeline.planning.values import Decision, Published, Verdict
 from pipeline.tables.schemas import RECOMMENDATIONS
 
 _ROW = t.StructType([field for field in RECOMMENDATIONS if field.name != "cluster"])
@@ -172,9 +173,8 @@ def _decide(row: Mapping[str, Any], partitions: pa.Table, settings: PlanSettings
         )
     except Exception as error:  # noqa: BLE001 - a fault that one group brings to light must not stop all others
         return Decision(
-            decided="abstain",
-            reason=reasons.planning_failed(error),
             strategy=rules.strategy,
+            verdict=Verdict(decided="abstain", reason=reasons.planning_failed(error)),
             state=from_json(row.get("last_state")),
         )
 
@@ -204,7 +204,7 @@ def _limits(guards: GuardsConfig) -> Guards:
         confirmations=guards.confirmations,
         settle_ms=guards.settle_s * 1000,
         min_lag=guards.min_lag,
-        min_lag_age_ms=guards.min_lag_age_s * 1000,
+        min_lag_ms=guards.lag_limit_s * 1000,
         cooldown_ms=guards.cooldown_s * 1000,
         cooldown_max_ms=guards.cooldown_max_s * 1000,
         moves_share=guards.moves_share,

@@ -10,8 +10,8 @@ from datetime import timedelta
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from pipeline.planning.facts import Published
 from pipeline.planning.memory import WrittenPlan
+from pipeline.planning.values import Published
 
 _LATELY = timedelta(hours=1)
 _PLAN = ("epoch", "target_hash", "base_hash", "valid_until", "record")

@@ -7,9 +7,9 @@ from pyspark.sql import SparkSession
 
 from pipeline.config.model import GroupRule, PlanConfig
 from pipeline.fold.control_messages import handed_over, talk_of_groups
-from pipeline.planning.facts import Published
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import PlanSettings, Stored, make_plans
+from pipeline.planning.values import Published
 from tests.support.frames import NOW_MS, at, member, picked, stored, stored_groups, stored_lag, stored_topics
 from tests.support.job import NO_GUARDS
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from assignor.protocol.commands import Orders
 from assignor.protocol.ranges import parse_ranges
 from pipeline.planning.decide import decide
-from pipeline.planning.facts import AckFacts, Decision, Published, Rules
+from pipeline.planning.facts import AckFacts, Rules
 from pipeline.planning.state import FRESH, GroupState, from_json, to_json
+from pipeline.planning.values import Decision, Published
 from tests.support.facts import NOW_MS, RULES, group, partitions
 
 Held = Mapping[str, Mapping[str, tuple[int, ...]]]
@@ -31,6 +32,8 @@ class Walk:
     lag_age_s: float = 3600.0
     drain_rates: list[float] | None = None
     """Of each partition; None while nobody was seen to drain anything."""
+    arrival_rates: list[float] | None = None
+    """Of each partition; None for no arrivals."""
     now_ms: int = NOW_MS
     state: GroupState = FRESH
     published: Published | None = None
@@ -45,6 +48,8 @@ class Walk:
         lags.lag_age_s[:] = self.lag_age_s
         if self.drain_rates is not None:
             lags.drain_rate[:] = self.drain_rates
+        if self.arrival_rates is not None:
+            lags.arrival_rate[:] = self.arrival_rates
         decision = decide(facts, lags, self.rules, self.published, self.state, now_ms=self.now_ms)
         # Through the form in which a table keeps it.
         self.state = from_json(to_json(decision.state))

@@ -43,7 +43,7 @@ def check(
         table = settings[outer[0]] if outer else settings
         table[name] = masked(table[name])
     for rule, printed in zip(loaded.plan.groups, settings["plan"]["groups"], strict=True):
-        printed["guards"] = loaded.plan.guards_of(rule).model_dump()
+        printed["guards"] = loaded.plan.guards_of(rule).model_dump(exclude_none=True)
     typer.echo("\n".join(_toml(settings)).strip())
     for warning in warnings(loaded):
         note(f"warning: {warning}")

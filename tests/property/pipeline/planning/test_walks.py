@@ -16,8 +16,9 @@ from assignor.protocol.control import ControlRecord, decode
 from assignor.protocol.kafka.sticky import Claims
 from assignor.protocol.ranges import parse_ranges
 from assignor.strategies.registry import strategy
-from pipeline.planning.facts import AckFacts, Decision
+from pipeline.planning.facts import AckFacts
 from pipeline.planning.state import PlanState, to_json
+from pipeline.planning.values import Decision
 from tests.support.facts import NO_GUARDS, RULES
 from tests.support.plan_walk import Held, Walk
 

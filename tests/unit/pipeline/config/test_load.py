@@ -90,7 +90,7 @@ def test_unknown_key_gets_advice(problems: Problems, text: str, expected: str) -
         ),
         (
             "[[plan.groups]]\npattern = 'a'\nguards = {min_lags = 1}",
-            'plan.groups[0].guards.min_lags: unknown key; did you mean "min_lag"?',
+            'plan.groups[0].guards.min_lags: unknown key; did you mean "min_lag_s"?',
         ),
     ],
 )

@@ -50,7 +50,7 @@ def test_example_of_a_group_rule_is_valid() -> None:
 
     settings = config.plan.for_group("billing-eu")
     assert (settings.strategy, settings.options) == ("lag-sticky", {"max_moves": 20, "floor_s": 30})
-    assert (settings.guards.min_lag, settings.guards.min_lag_age_s) == (1000, 60)
+    assert (settings.guards.min_lag, settings.guards.min_lag_s) == (1000, 300)
 
 
 def test_every_key_of_the_reference_has_its_meaning_above() -> None:

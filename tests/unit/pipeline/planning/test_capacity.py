@@ -1,31 +1,133 @@
-"""How fast the members of a group are taken to be."""
+"""How fast members are taken to be: learned while they have a backlog, optimistic where they never had one."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from assignor.model.group import LEAST_CAPACITY
+from pipeline.planning.capacity import Load, believed, identities, learned
+from pipeline.planning.facts import MemberFacts
 from pipeline.planning.group import to_group
-from tests.support.facts import RULES, group, partitions
+from pipeline.planning.state import FRESH, MemberRate
+from tests.support.facts import NOW_MS, RULES, group, partitions
 
 THREE = {"a": {"t": (0, 1)}, "b": {"t": (2,)}, "c": {"t": (3,)}}
+HOUR_MS = 3_600_000
 
 
 @pytest.mark.parametrize(
     ("drain_rate", "expected"),
     [
-        ([5.0, 5.0, 60.0, 4.0], [10.0, 60.0, 10.0]),
+        ([5.0, 5.0, 60.0, 4.0], [10.0, 120.0, 32.0]),
         ([5.0, 5.0, np.nan, 4.0], [10.0, 10.0, 10.0]),
-        ([40.0, 40.0, 60.0, 4.0], [80.0, 80.0, 80.0]),
+        ([40.0, 40.0, 60.0, 4.0], [80.0, 120.0, 80.0]),
     ],
     ids=["slow member has the backlog", "never seen to drain", "fast member has the backlog"],
 )
-def test_member_that_keeps_up_is_as_fast_as_the_others_and_not_slower_than_it_is(
+def test_member_that_keeps_up_has_headroom_and_is_no_slower_than_a_typical_one(
     drain_rate: list[float], expected: list[float]
 ) -> None:
     lags = replace(partitions([900, 800, 10, 0]), drain_rate=np.array(drain_rate))
 
-    found = to_group(group(THREE), lags, RULES)
+    found, _, _ = to_group(group(THREE), lags, RULES, FRESH, now_ms=NOW_MS)
 
     assert found.capacity is not None
     assert found.capacity.tolist() == expected
+
+
+def capacities(rates: dict[str, MemberRate], loads: dict[str, Load], *, now_ms: int = NOW_MS) -> list[float]:
+    beliefs = believed(rates, loads, now_ms=now_ms)
+    assert beliefs is not None
+    return [belief.capacity for belief in beliefs]
+
+
+def test_nobody_who_has_a_backlog_leaves_capacities_unknown() -> None:
+    loads = {"a": Load(rate=10, lag=50), "b": Load(rate=0, lag=10_000)}
+
+    assert believed(learned({}, loads, now_ms=NOW_MS), loads, now_ms=NOW_MS) is None
+
+
+def test_what_was_shown_is_remembered_when_the_backlog_is_gone() -> None:
+    behind = {"a": Load(rate=500, lag=90_000), "b": Load(rate=1000, lag=0)}
+    rates = learned({}, behind, now_ms=NOW_MS)
+    relieved = {"a": Load(rate=300, lag=0), "b": Load(rate=1200, lag=0)}
+
+    rates = learned(rates, relieved, now_ms=NOW_MS + 60_000)
+
+    assert capacities(rates, relieved, now_ms=NOW_MS)[0] == 500
+
+
+def test_taker_that_falls_behind_is_believed_to_be_as_slow_as_it_is() -> None:
+    first = {"a": Load(rate=500, lag=90_000), "b": Load(rate=1000, lag=0)}
+    rates = learned({}, first, now_ms=NOW_MS)
+    before = capacities(rates, first)[1]
+    loaded = {"a": Load(rate=300, lag=0), "b": Load(rate=1050, lag=60_000)}
+
+    rates = learned(rates, loaded, now_ms=NOW_MS + 60_000)
+
+    assert (before, capacities(rates, loaded)[1]) == (2000, 1050)
+
+
+def test_old_evidence_gives_way_to_optimism() -> None:
+    loads = {"a": Load(rate=300, lag=0), "b": Load(rate=1000, lag=0)}
+    rates = {
+        "a": MemberRate(rate=300, shown=500, shown_at_ms=NOW_MS, seen_at_ms=NOW_MS),
+        "b": MemberRate(rate=1000, seen_at_ms=NOW_MS),
+    }
+
+    after = [capacities(rates, loads, now_ms=NOW_MS + hours * HOUR_MS)[0] for hours in (0, 6, 600)]
+
+    assert after == pytest.approx([500, 575, 650])
+
+
+def test_rate_that_still_rises_is_no_limit_yet() -> None:
+    """A burst meets a member whose moving average has to climb for minutes before it shows the capacity."""
+    calm = {"a": Load(rate=300, lag=0)}
+    rates = learned({}, calm, now_ms=NOW_MS)
+    climbing, there = {"a": Load(rate=600, lag=50_000)}, {"a": Load(rate=620, lag=50_000)}
+
+    rising = learned(rates, climbing, now_ms=NOW_MS + 60_000)
+    steady = learned(rising, there, now_ms=NOW_MS + 120_000)
+
+    assert rising["a"].shown is None
+    assert steady["a"].shown == 620
+
+
+def test_member_that_was_away_for_days_is_forgotten_and_one_that_restarts_is_not() -> None:
+    loads = {"a": Load(rate=500, lag=90_000), "b": Load(rate=1000, lag=0)}
+    rates = learned({}, loads, now_ms=NOW_MS)
+    alone = {"b": loads["b"]}
+
+    after_hours = learned(rates, alone, now_ms=NOW_MS + 5 * HOUR_MS)
+    after_days = learned(after_hours, alone, now_ms=NOW_MS + 8 * 24 * HOUR_MS)
+
+    assert after_hours["a"].shown == 500
+    assert set(after_days) == {"b"}
+
+
+def test_stuck_member_has_the_least_capacity_that_there_is() -> None:
+    loads = {"a": Load(rate=1e-310, lag=90_000)}
+
+    assert capacities(learned({}, loads, now_ms=NOW_MS), loads) == [LEAST_CAPACITY]
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ([("1", "i1", "c", "/h"), ("2", "i2", "c", "/h")], ["instance i1", "instance i2"]),
+        ([("1", None, "c1", "/h"), ("2", None, "c2", "/h")], ["client c1", "client c2"]),
+        ([("1", None, "c", "/h1"), ("2", None, "c", "/h2")], ["client c /h1", "client c /h2"]),
+        ([("1", None, "c", "/h"), ("2", None, "c", "/h")], ["member 1", "member 2"]),
+    ],
+    ids=["static", "own client ids", "one client id on several hosts", "nothing that tells them apart"],
+)
+def test_member_is_remembered_by_what_outlives_its_restart(
+    members: list[tuple[str, str | None, str, str]], expected: list[str]
+) -> None:
+    facts = [
+        MemberFacts(member_id=name, instance_id=instance, client_id=client, client_host=host)
+        for name, instance, client, host in members
+    ]
+
+    assert list(identities(facts)) == expected

@@ -9,8 +9,9 @@ from assignor.model.group import LEAST_CAPACITY
 from assignor.protocol.control import decode
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning.decide import decide
-from pipeline.planning.facts import Decision, GroupFacts, MemberFacts, PartitionFacts, Published, Rules
+from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
 from pipeline.planning.state import FRESH
+from pipeline.planning.values import Decision, Published
 from tests.support.facts import NOW_MS, RULES, group, partitions
 
 BURIED = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}
@@ -118,9 +119,9 @@ def test_dry_run_has_figures_but_neither_epoch_nor_record() -> None:
 
     assert (decision.decided, decision.epoch, decision.record) == ("dry_run", None, None)
     assert len(decision.moves) == 2
-    assert decision.imbalance_after is not None
-    assert decision.imbalance_before is not None
-    assert decision.imbalance_after < decision.imbalance_before
+    assert decision.figures.imbalance_after is not None
+    assert decision.figures.imbalance_before is not None
+    assert decision.figures.imbalance_after < decision.figures.imbalance_before
 
 
 def test_drain_times_come_from_members_seen_draining_a_backlog() -> None:
@@ -128,10 +129,10 @@ def test_drain_times_come_from_members_seen_draining_a_backlog() -> None:
 
     decision = decided(lags=lags)
 
-    assert decision.drain_s_before == pytest.approx(1700 / 20)
-    assert decision.drain_s_after == pytest.approx(900 / 20)
-    assert decision.drain_s_bound is not None
-    assert decision.drain_s_bound <= decision.drain_s_after
+    assert decision.figures.drain_s_before == pytest.approx(1700 / 20)
+    assert decision.figures.drain_s_after == pytest.approx(900 / 20)
+    assert decision.figures.drain_s_bound is not None
+    assert decision.figures.drain_s_bound <= decision.figures.drain_s_after
 
 
 def test_member_that_keeps_up_counts_as_fast_as_those_with_a_backlog() -> None:
@@ -139,7 +140,7 @@ def test_member_that_keeps_up_counts_as_fast_as_those_with_a_backlog() -> None:
 
     decision = decided(lags=lags)
 
-    assert decision.drain_s_after == pytest.approx(900 / 20)
+    assert decision.figures.drain_s_after == pytest.approx(900 / 20)
 
 
 @pytest.mark.parametrize("rate", [0.0, np.nan], ids=["commit that never moved", "never committed"])
@@ -148,14 +149,14 @@ def test_member_that_was_never_seen_to_drain_counts_as_fast_as_the_others(rate: 
 
     decision = decided(lags=lags)
 
-    assert decision.drain_s_before == pytest.approx(1700 / 20)
-    assert decision.drain_s_after == pytest.approx(900 / 20)
+    assert decision.figures.drain_s_before == pytest.approx(1700 / 20)
+    assert decision.figures.drain_s_after == pytest.approx(900 / 20)
 
 
 def test_member_that_drained_once_and_stands_still_is_slow() -> None:
     lags = replace(partitions(LAGS), drain_rate=np.array([10.0, 10.0, np.finfo(np.float64).tiny, 0.0]))
 
-    assert decided(lags=lags).drain_s_before == pytest.approx(10 / LEAST_CAPACITY)
+    assert decided(lags=lags).figures.drain_s_before == pytest.approx(10 / LEAST_CAPACITY)
 
 
 def test_members_stuck_for_days_are_slow_and_no_fault() -> None:
@@ -175,8 +176,8 @@ def test_what_a_member_holds_and_does_not_read_is_never_drained() -> None:
 
     decision = decided(replace(facts, members=(facts.members[0], stranger)), lags=lags)
 
-    assert decision.drain_s_before is None
-    assert decision.drain_s_after == pytest.approx(1710 / 20)
+    assert decision.figures.drain_s_before is None
+    assert decision.figures.drain_s_after == pytest.approx(1710 / 20)
     assert {(m.partition, m.from_member, m.to_member) for m in decision.moves} == {
         (2, "b", "a"),
         (3, "b", "a"),
@@ -186,7 +187,11 @@ def test_what_a_member_holds_and_does_not_read_is_never_drained() -> None:
 def test_no_drain_rate_gives_no_times() -> None:
     decision = decided()
 
-    assert (decision.drain_s_before, decision.drain_s_after, decision.drain_s_bound) == (None, None, None)
+    assert (
+        decision.figures.drain_s_before,
+        decision.figures.drain_s_after,
+        decision.figures.drain_s_bound,
+    ) == (None, None, None)
 
 
 def test_never_committed_partition_weighs_its_whole_log_under_earliest() -> None:
@@ -326,6 +331,7 @@ def test_unequal_subscriptions_are_refused_by_the_constrained_strategy_with_a_wa
                 "observed_at_ms",
                 "arrival_rate",
                 "drain_rate",
+                "lag_age_s",
             )
         },
     )

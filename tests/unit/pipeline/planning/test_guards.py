@@ -26,8 +26,8 @@ def guarded(**guards: object) -> Rules:
         ({"settle_ms": 120_000}, "settle: generation 4 is 0 s old, less than settle_s = 120 s"),
         ({"min_lag": 1711}, "lag: the group's lag of 1710 records is below min_lag = 1711"),
         (
-            {"min_lag_age_ms": 3_601_000},
-            "lag: the oldest unread record is 3600 s old, less than min_lag_age_s = 3601 s",
+            {"min_lag_ms": 3_601_000},
+            "lag: the partition that is furthest behind is 3600 s behind, less than min_lag_s = 3601 s",
         ),
         ({"min_improvement": 0.6}, "improvement: the plan gains less than min_improvement = 60%"),
         ({"confirmations": 2}, "confirmations: 1 of 2 evaluations in a row found that a plan is needed"),
@@ -43,19 +43,59 @@ def test_plan_is_held_back_by_name(guards: dict[str, object], reason: str) -> No
 
 
 def test_lag_of_unknown_age_is_not_old() -> None:
-    group = walk(min_lag_age_ms=1000)
+    group = walk(min_lag_ms=1000)
     group.lag_age_s = float("nan")
 
     assert "is unknown" in (group.decide().reason or "")
 
 
 def test_plan_that_moves_more_than_its_share_is_held_back() -> None:
-    group = walk(moves_share=0.5)
-    group.held, group.lags = {"a": {"t": (0, 1, 2, 3)}, "b": {"t": (4, 5)}}, [9, 9, 9, 9, 1, 900]
+    group = walk(moves_share=0.1)
+    group.held = {"a": {"t": tuple(range(90))}, "b": {"t": ()}}
+    group.lags = [9] * 90
 
-    assert "moves: the plan moves 5 of 6 partitions, and moves_share = 0.5 allows 3" in (
+    assert "moves: the plan moves 45 of 90 partitions, and moves_share = 0.1 allows 9" in (
         group.decide().reason or ""
     )
+
+
+def test_strategy_without_a_budget_publishes_for_a_small_group() -> None:
+    group = walk(moves_share=0.1)
+    group.held = {"a": {"t": tuple(range(30))}, "b": {"t": ()}}
+    group.lags = [9] * 30
+
+    decision = group.decide()
+
+    assert (decision.decided, len(decision.moves)) == ("publish", 15)
+
+
+def test_partition_that_no_member_can_drain_does_not_hide_what_the_others_gain() -> None:
+    group = walk(min_improvement=0.1)
+    group.rules = replace(group.rules, strategy="lag-sticky", options={"max_moves": 4})
+    group.held = {"a": {"t": (0,)}, "b": {"t": (1, 2, 3)}, "c": {"t": (4,)}}
+    group.lags = [9_000_000, 500, 400, 300, 0]
+    group.drain_rates = [10.0, 0.3, 0.3, 0.4, 0.9]
+
+    decision = group.decide()
+
+    assert decision.decided == "publish"
+    assert {(move.from_member, move.to_member) for move in decision.moves} == {("b", "c")}
+
+
+def test_group_that_is_hours_behind_is_helped_however_few_its_records_are() -> None:
+    group = walk(min_lag_ms=60_000)
+    group.lag_age_s = float("nan")
+    group.lags, group.arrival_rates = [900, 800, 10, 0], [5.0, 5.0, 5.0, 5.0]
+
+    assert group.decide().decided == "publish"
+
+
+def test_few_seconds_of_arrivals_are_no_lag_whatever_their_number() -> None:
+    group = walk(min_lag_ms=60_000)
+    group.lag_age_s = float("nan")
+    group.lags, group.arrival_rates = [90_000, 80_000, 10, 0], [5_000.0] * 4
+
+    assert "18 s behind" in (group.decide().reason or "")
 
 
 def test_settled_generation_lets_the_plan_through() -> None:

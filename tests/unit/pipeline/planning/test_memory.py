@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.planning.facts import Published
 from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
 from pipeline.planning.state import to_json
+from pipeline.planning.values import Published
 from tests.support.facts import NOW_MS
 from tests.support.plan_walk import HALFWAY, walk
 

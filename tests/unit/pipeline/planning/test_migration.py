@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from assignor.protocol.migration import Migration, why_not
-from pipeline.planning.facts import AckFacts, Decision
+from pipeline.planning.facts import AckFacts
+from pipeline.planning.values import Decision
 from tests.support.facts import NO_GUARDS, RULES
 from tests.support.plan_walk import HALFWAY, Walk, walk
 

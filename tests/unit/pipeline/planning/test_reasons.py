@@ -22,14 +22,12 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     reasons.partitions_not_contiguous: [("invoices",)],
     reasons.planning_failed: [(KeyError("epoch"),)],
     reasons.withdrawn: [(reasons.NOW_PINNED,)],
-    reasons.under_way: [(7, 12, 20)],
+    reasons.waiting: [(7, True, 12, 20), (7, False, 0, 20)],
     reasons.still_current: [(7,)],
-    reasons.not_accepted_yet: [(7,)],
-    reasons.kept_for_other_members: [(7,)],
     reasons.held_back: [(reasons.guard_confirmations(1, 2),)],
     reasons.guard_settle: [(7, 2000, 30_000)],
     reasons.guard_lag: [(1772, 2000)],
-    reasons.guard_lag_age: [(3.0, 10_000), (None, 10_000)],
+    reasons.guard_lag_seconds: [(3.0, 10_000), (None, 10_000)],
     reasons.guard_moves: [(5, 6, 3, 0.5)],
     reasons.guard_improvement: [(0.1,)],
     reasons.guard_cooldown: [(600_000, 1_200_000)],
@@ -39,9 +37,15 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     reasons.partly_made: [(12, 20, reasons.EXPIRED)],
     reasons.refused: [("member-1", "two claims"), ("member-1", None)],
     reasons.replaced_by: [(8,)],
-    reasons.frozen: [(3,)],
+    reasons.not_answered: [(("member-1",),)],
+    reasons.planned_around: [(("member-1",),)],
+    reasons.optimistic: [(("member-1",),), (("member-1", "member-2", "member-3", "member-4"),)],
 }
-_CONSTANTS = {name: text for name, text in vars(reasons).items() if name.isupper() and name != "POLICY"}
+_CONSTANTS = {
+    name: text
+    for name, text in vars(reasons).items()
+    if name.isupper() and name[0] != "_" and name != "POLICY"
+}
 _MADE = {
     f"{template.__name__}{sample}": (template(*sample), sample)
     for template, samples in _SAMPLES.items()

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from pipeline.planning.frozen import pinned, with_frozen
 
 from assignor.evaluation import validity
 from assignor.model.assignment import Unassigned
 from assignor.strategies import stream_join
-from pipeline.planning.frozen import pinned, with_frozen
 from tests.support.groups import by_name, group, member
 
 JOIN = ("clicks", "impressions")

@@ -1,0 +1,155 @@
+"""How fast each member drains: learned from backlogs, remembered by identity, optimistic where nothing was shown.
+
+A member shows its capacity only while it has a backlog. Without one it shows how much arrives. So its capacity is
+believed, and every belief is corrected by what the member shows after a plan has given it more:
+
+* With a backlog it is as fast as it drains. While its rate still rises, that is only a lower limit.
+* Without a backlog it is as fast as when it had one. That evidence ages: the belief moves towards optimism.
+* A member that never had a backlog has twice the rate that it keeps up with, and is no slower than a typical one.
+
+Example: a receives 1,000 records/s and drains 500; b receives 1,000 and keeps up. a is believed to drain 500, b
+2,000: so moves from a to b help. If b then falls behind at 1,200, it is believed to drain 1,200.
+
+Source: optimism in the face of uncertainty, as in Auer, Cesa-Bianchi, Fischer, Finite-time analysis of the
+multiarmed bandit problem (2002): a wrong optimistic belief is disproved by acting on it, a wrong pessimistic one never.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from assignor.model.group import LEAST_CAPACITY
+from pipeline.planning.facts import MemberFacts
+from pipeline.planning.state import MemberRate
+
+_BACKLOG_S = 10.0
+"""Lag of so many seconds of draining is a backlog. Less is what lies between two commits of a member that keeps
+up: a client commits every 5 s by default (auto.commit.interval.ms), and the batch looks some time later."""
+_HEADROOM = 2.0
+"""A member that never had a backlog is believed to drain so many times what it keeps up with."""
+_RISING = 1.1
+"""A rate this many times that of the decision before is on its way up: moving averages take minutes."""
+_TRUST_HALF_LIFE_MS = 6 * 3_600_000
+"""Half of what separates an old rate from optimism is gone after so long: members recover, and get other machines."""
+_FORGOTTEN_AFTER_MS = 7 * 86_400_000
+_MOST_ABSENT = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What one member does now."""
+
+    rate: float
+    """Records/s that it drains."""
+    lag: float
+    """Records of lag of what it holds."""
+
+    @property
+    def is_backlogged(self) -> bool:
+        """Whether it shows its capacity.
+
+        One that never drained anything (rate 0) shows none. It may be stuck, but so looks one that has only just
+        started, and as slow as it looks everything would go to whoever commits first.
+        """
+        return self.rate > 0 and self.lag > _BACKLOG_S * self.rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Belief:
+    """How fast a member is taken to be."""
+
+    capacity: float
+    """Records/s."""
+    is_shown: bool
+    """It has shown it, now or before; otherwise it is optimism."""
+
+
+def identities(members: Sequence[MemberFacts]) -> tuple[str, ...]:
+    """What each member is remembered by: what outlives its restart and no other member has.
+
+    Its instance id, or its client id, with its host if several members share it, or else its member id, which is
+    another one after a restart.
+    """
+    clients = Counter(member.client_id for member in members)
+    hosts = Counter((member.client_id, member.client_host) for member in members)
+    return tuple(_identity(member, clients, hosts) for member in members)
+
+
+def _identity(
+    member: MemberFacts, clients: Counter[str | None], hosts: Counter[tuple[str | None, str | None]]
+) -> str:
+    if member.instance_id is not None:
+        return f"instance {member.instance_id}"
+    if member.client_id and clients[member.client_id] == 1:
+        return f"client {member.client_id}"
+    if member.client_id and hosts[member.client_id, member.client_host] == 1:
+        return f"client {member.client_id} {member.client_host}"
+    return f"member {member.member_id}"
+
+
+def learned(
+    before: Mapping[str, MemberRate], loads: Mapping[str, Load], *, now_ms: int
+) -> dict[str, MemberRate]:
+    """What members have shown, this decision included.
+
+    Args:
+        before: As the decision before left it.
+        loads: Members of the group by identity.
+        now_ms: Time of the decision.
+    """
+    absent = sorted(
+        (
+            (name, rate)
+            for name, rate in before.items()
+            if name not in loads and now_ms - rate.seen_at_ms < _FORGOTTEN_AFTER_MS
+        ),
+        key=lambda entry: (-entry[1].seen_at_ms, entry[0]),
+    )
+    kept = dict(absent[:_MOST_ABSENT])
+    return kept | {name: _shown(before.get(name), load, now_ms=now_ms) for name, load in loads.items()}
+
+
+def _shown(before: MemberRate | None, load: Load, *, now_ms: int) -> MemberRate:
+    known = before or MemberRate(rate=load.rate, seen_at_ms=now_ms)
+    now = replace(known, rate=load.rate, seen_at_ms=now_ms)
+    if not load.is_backlogged:
+        return now
+    is_rising = load.rate > _RISING * known.rate
+    if is_rising and (known.shown is None or known.shown > load.rate):
+        return now
+    return replace(now, shown=load.rate, shown_at_ms=now_ms)
+
+
+def believed(
+    rates: Mapping[str, MemberRate], loads: Mapping[str, Load], *, now_ms: int
+) -> list[Belief] | None:
+    """How fast each member of `loads` is taken to be, in its order; None when nobody has ever shown anything.
+
+    Args:
+        rates: `learned` of this decision.
+        loads: Members of the group by identity.
+        now_ms: Time of the decision.
+    """
+    shown = [rate for name in loads if (rate := rates[name].shown) is not None]
+    if not shown:
+        return None
+    # Where a single slow member shows its capacity, the others are not taken to be like it.
+    kept_up = [load.rate for load in loads.values() if load.rate > 0 and not load.is_backlogged]
+    typical = max(float(np.median(some)) for some in (shown, kept_up) if some)
+    return [_belief(rates[name], load, typical, now_ms=now_ms) for name, load in loads.items()]
+
+
+def _belief(rate: MemberRate, load: Load, typical: float, *, now_ms: int) -> Belief:
+    optimistic = max(_HEADROOM * load.rate, typical)
+    if rate.shown is None:
+        return Belief(capacity=max(optimistic, LEAST_CAPACITY), is_shown=False)
+    # The moving average of a member that got stuck halves for ever.
+    shown = max(rate.shown, LEAST_CAPACITY)
+    if load.is_backlogged:
+        return Belief(capacity=shown, is_shown=True)
+    doubt = 1 - 0.5 ** ((now_ms - rate.shown_at_ms) / _TRUST_HALF_LIFE_MS)
+    # It keeps up with what it drains now, whatever it has shown before.
+    capacity = max(shown + doubt * max(optimistic - shown, 0.0), load.rate)
+    return Belief(capacity=capacity, is_shown=True)

@@ -1,0 +1,56 @@
+"""What no plan may move: pinned partitions, those that cool down after a move, and what silent members hold."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from assignor.model.arrays import Bools
+from assignor.model.group import Group
+from pipeline.name_filter import NameFilter
+from pipeline.planning.guards import Guards
+from pipeline.planning.state import GroupState
+
+DAY_MS = 86_400_000
+
+
+def pinned(group: Group, patterns: tuple[str, ...], ordered: Mapping[str, tuple[int, ...]]) -> Bools:
+    """P entries: is the partition pinned, by a topic pattern of the configuration or by an operator's order.
+
+    Args:
+        group: Whose partitions.
+        patterns: Topics whose partitions stay where they are.
+        ordered: Partitions by topic; an empty tuple is all of them (`protocol.commands.Orders.pinned`).
+    """
+    topics = group.topics
+    found = np.zeros(group.n_partitions, np.bool_)
+    by_pattern = NameFilter(patterns)
+    for t, name in enumerate(topics.names):
+        if by_pattern.admits(name) or ordered.get(name) == ():
+            found[topics.topic_of == t] = True
+        elif name in ordered:
+            found[(topics.topic_of == t) & np.isin(topics.number_of, ordered[name])] = True
+    return found & (group.owner >= 0)
+
+
+def cooling_down(group: Group, guards: Guards, state: GroupState, *, now_ms: int) -> Bools:
+    """P entries: was the partition moved too recently, or too often in a day, to be moved again."""
+    topics = group.topics
+    names = [
+        name
+        for name, times in state.moved_at_ms.items()
+        if now_ms - times[-1] < guards.partition_rest_ms
+        or sum(now_ms - at_ms < DAY_MS for at_ms in times) >= guards.partition_moves_per_day
+    ]
+    index, keys = topics.index(), [name.rpartition(":") for name in names]
+    indices = topics.partition_indices(
+        np.array([index.get(topic, -1) for topic, _, _ in keys], np.int64),
+        np.array([int(number) for _, _, number in keys], np.int64),
+    )
+    found = np.zeros(group.n_partitions, np.bool_)
+    found[indices[indices >= 0]] = True
+    return found & (group.owner >= 0)
+
+
+def silent(group: Group, state: GroupState) -> Bools:
+    """N entries: did the member leave a plan unanswered that others accepted."""
+    return np.array([member_id in state.silent_since_ms for member_id in group.member_ids], np.bool_)

@@ -1,0 +1,263 @@
+"""The life of a plan: what an evaluation observes of the newest published plan, and what follows from it.
+
+One table, state by event; `deploy/docs/architecture.md` draws it. An evaluation observes one event, the first of
+`Event` that applies; the table says how the plan ends by it, if it does, and what is done about the group.
+
+The group is brought back to the target of a plan that its members have taken when Kafka has rebalanced it away,
+as long as the target still helps: lent placement is no state that Kafka keeps (`Action.RETURN`).
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Final
+
+from assignor.protocol.migration import Migration
+from pipeline.planning import reasons
+from pipeline.planning.progress import PlanProgress
+from pipeline.planning.state import PlanState, PlanStatus
+
+
+class Phase(Enum):
+    """Where a plan is in its life."""
+
+    OFFERED = auto()
+    """Published; no member has accepted it."""
+    UNDER_WAY = auto()
+    """A member has accepted it, or a partition has changed hands by it."""
+    APPLIED = auto()
+    """Every partition was where the plan wants it."""
+    ENDED = auto()
+    """Over before that: partly, refused, superseded or expired."""
+
+
+class Event(Enum):
+    """What an evaluation observes; of several the first in this order."""
+
+    OTHER_PLAN = auto()
+    """The control topic holds another plan, or this one was never sent."""
+    PINNED = auto()
+    """It moves partitions that are pinned now."""
+    MEMBERS_CHANGED = auto()
+    """The target does not fit the members, the subscriptions or the partitions any more."""
+    ARRIVED = auto()
+    """Every partition is where the target has it."""
+    REFUSED = auto()
+    """A member refuses the newest publication, nobody has accepted it, and nothing has moved since."""
+    EXPIRED = auto()
+    """It is open and its time is up."""
+    REBALANCED = auto()
+    """Kafka has made a new generation in which partitions are elsewhere; none is on its way."""
+    MIGRATION_NEWS = auto()
+    """Members have to learn that migration to KIP-848 is, or is no longer, possible."""
+    IGNORED = auto()
+    """Some have accepted; a member that the plan needs has not answered while the group settled."""
+    AGED = auto()
+    """Half of its time is over, and publishing it again may give it more."""
+    QUIET = auto()
+    """None of these."""
+
+
+class Action(Enum):
+    """What is done about the group."""
+
+    WAIT = auto()
+    """Leave it alone."""
+    PLAN = auto()
+    """Ask the strategy; guards decide."""
+    RETURN = auto()
+    """Publish the target again if it still helps, or else plan."""
+    RESEND = auto()
+    """Publish the target again, for the group as it is now."""
+    WITHDRAW = auto()
+    """Take the plan back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An entry of the table."""
+
+    action: Action
+    ends: PlanStatus | None = None
+    """How an open plan ends; `partly` if members had accepted it."""
+    drops: bool = False
+    """The group is not brought back to the target later."""
+
+
+_PLAN, _WAIT = Step(Action.PLAN), Step(Action.WAIT)
+_RETURN, _RESEND = Step(Action.RETURN), Step(Action.RESEND)
+_DROP = Step(Action.PLAN, drops=True)
+_PINNED = Step(Action.WITHDRAW, "superseded", drops=True)
+_OTHER = Step(Action.PLAN, "superseded", drops=True)
+_REFUSED = Step(Action.PLAN, "refused", drops=True)
+_APPLIED = Step(Action.PLAN, "applied")
+_REPLACED = Step(Action.PLAN, "superseded")
+_IGNORED = Step(Action.PLAN, "superseded", drops=True)
+
+_COLUMNS: Final = (Phase.OFFERED, Phase.UNDER_WAY, Phase.APPLIED, Phase.ENDED)
+_ROWS: Final = {
+    # Event              OFFERED, UNDER_WAY, APPLIED, ENDED
+    Event.OTHER_PLAN: (_OTHER, _OTHER, _DROP, _DROP),
+    Event.PINNED: (_PINNED, _PINNED, _PINNED, _PINNED),
+    Event.MEMBERS_CHANGED: (_REPLACED, _REPLACED, _PLAN, _PLAN),
+    Event.ARRIVED: (_APPLIED, _APPLIED, _PLAN, _PLAN),
+    Event.REFUSED: (_REFUSED, _REFUSED, _PLAN, _PLAN),
+    Event.EXPIRED: (Step(Action.PLAN, "expired"), Step(Action.RETURN, "expired"), _PLAN, _PLAN),
+    Event.REBALANCED: (_REPLACED, _RETURN, _RETURN, _RETURN),
+    Event.MIGRATION_NEWS: (_RESEND, _RESEND, _RESEND, _PLAN),
+    Event.IGNORED: (_IGNORED, _IGNORED, _PLAN, _PLAN),
+    Event.AGED: (_PLAN, _RESEND, _PLAN, _PLAN),
+    Event.QUIET: (_WAIT, _WAIT, _PLAN, _PLAN),
+}
+TABLE: Final = {
+    (phase, event): step for event, row in _ROWS.items() for phase, step in zip(_COLUMNS, row, strict=True)
+}
+"""State by event."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What is seen of a plan and its group."""
+
+    progress: PlanProgress | None
+    """Towards the target; None when it does not fit the group any more."""
+    generation: int | None
+    is_on_topic: bool
+    """The newest record of the control topic is this plan's."""
+    is_pinned: bool
+    """See `Event.PINNED`."""
+    accepted: bool
+    """A member has accepted the newest publication."""
+    refusal: str | None
+    """The first refusal of the newest publication."""
+    silent: tuple[str, ...]
+    """See `Event.IGNORED`; members."""
+    migration: Migration
+    follows_within: bool
+    """The group's members may follow within a generation, and so look at migration."""
+    now_ms: int
+    valid_for_ms: int
+
+
+def phase_of(plan: PlanState) -> Phase:
+    """The phase, from the status."""
+    if plan.status == "applied":
+        return Phase.APPLIED
+    if plan.status != "open":
+        return Phase.ENDED
+    return Phase.UNDER_WAY if plan.is_adopted else Phase.OFFERED
+
+
+def advance(plan: PlanState, sight: Sight) -> tuple[PlanState, Action]:
+    """The plan after this evaluation, and what to do about the group."""
+    plan = _adopted(plan, sight)
+    event, phase = observe(plan, sight), phase_of(plan)
+    step = TABLE[phase, event]
+    if step.ends is not None:
+        plan = ended(plan, step.ends, _cause(event, plan, sight), now_ms=sight.now_ms)
+    # A plan by which nothing moved in its time would be published for ever.
+    stands_still = event is Event.EXPIRED and plan.done == plan.done_then
+    if step.drops or stands_still:
+        plan = replace(plan, is_dropped=True)
+    return plan, step.action
+
+
+def observe(plan: PlanState, sight: Sight) -> Event:
+    """The first event that applies."""
+    progress, phase = sight.progress, phase_of(plan)
+    is_open = phase in {Phase.OFFERED, Phase.UNDER_WAY}
+    if progress is None:
+        return _without_progress(plan, sight)
+    is_half_over = 2 * (plan.valid_until_ms - sight.now_ms) <= sight.valid_for_ms
+    has_moved = plan.done > plan.done_then
+    is_another = sight.generation != plan.base_generation or (is_open and progress.is_off)
+    candidates = (
+        (not sight.is_on_topic, Event.OTHER_PLAN),
+        (sight.is_pinned, Event.PINNED),
+        (progress.is_there and not _is_news(plan, sight), Event.ARRIVED),
+        (is_open and sight.refusal is not None and not sight.accepted and not has_moved, Event.REFUSED),
+        (is_open and sight.now_ms >= plan.valid_until_ms, Event.EXPIRED),
+        (is_another and not progress.is_between and not progress.is_there, Event.REBALANCED),
+        (_is_news(plan, sight), Event.MIGRATION_NEWS),
+        (is_open and bool(sight.silent), Event.IGNORED),
+        (_may_be_renewed(phase, is_half_over, has_moved, progress), Event.AGED),
+    )
+    return next((event for applies, event in candidates if applies), Event.QUIET)
+
+
+def _without_progress(plan: PlanState, sight: Sight) -> Event:
+    if not sight.is_on_topic:
+        return Event.OTHER_PLAN
+    return Event.PINNED if sight.is_pinned and plan.is_restored else Event.MEMBERS_CHANGED
+
+
+def _may_be_renewed(phase: Phase, is_half_over: bool, has_moved: bool, progress: PlanProgress) -> bool:
+    if phase is Phase.OFFERED:
+        return is_half_over
+    # While a partition is between two members, no follower has what a publication would start from.
+    return phase is Phase.UNDER_WAY and is_half_over and has_moved and not progress.is_between
+
+
+def _is_news(plan: PlanState, sight: Sight) -> bool:
+    """Whether migration differs from the newest publication, for members that look at it.
+
+    An applied plan is published again only when migration has become possible: hand-overs must then be undone.
+    """
+    progress = sight.progress
+    if (
+        progress is None
+        or progress.is_between
+        or not sight.follows_within
+        or sight.migration == plan.migration
+    ):
+        return False
+    if plan.status == "open" and not progress.is_there:
+        return True
+    return sight.migration == "possible" and plan.is_restored and plan.status == "applied"
+
+
+def _adopted(plan: PlanState, sight: Sight) -> PlanState:
+    """An open plan with what members have said and done since."""
+    if plan.status != "open":
+        return plan
+    progress = sight.progress
+    done = max(progress.done, 0) if progress is not None and not progress.is_off else 0
+    return replace(
+        plan,
+        is_adopted=plan.is_adopted or sight.accepted or done > 0,
+        done=max(done, plan.done),
+    )
+
+
+def ended(plan: PlanState, status: PlanStatus, why: str, *, now_ms: int) -> PlanState:
+    """The plan, ended for this cause if it is still open; `partly` if members had accepted it."""
+    if plan.status != "open":
+        return plan
+    has_begun = plan.done > 0 if status == "refused" else plan.is_adopted
+    if status != "applied" and has_begun:
+        status, why = "partly", reasons.partly_made(plan.done, plan.moves, why)
+    return replace(plan, status=status, why=why, status_at_ms=now_ms)
+
+
+def expired(plan: PlanState | None, refusal: str | None, *, now_ms: int) -> PlanState | None:
+    """The plan of a group that cannot be looked at, ended if its time is up."""
+    if plan is None or plan.status != "open" or now_ms < plan.valid_until_ms:
+        return plan
+    return replace(ended(plan, "expired", _expiry(refusal), now_ms=now_ms), is_dropped=True)
+
+
+def _expiry(refusal: str | None) -> str:
+    return "; ".join(cause for cause in (reasons.EXPIRED, refusal) if cause)
+
+
+def _cause(event: Event, plan: PlanState, sight: Sight) -> str:
+    causes = {
+        Event.OTHER_PLAN: reasons.OTHER_PLAN_PUBLISHED,
+        Event.PINNED: reasons.NOW_PINNED,
+        Event.MEMBERS_CHANGED: reasons.GROUP_CHANGED,
+        Event.ARRIVED: reasons.all_made(plan.moves),
+        Event.REFUSED: sight.refusal or "",
+        Event.EXPIRED: _expiry(sight.refusal),
+        Event.REBALANCED: reasons.REBALANCED_BEFORE_ACCEPTED,
+        Event.IGNORED: reasons.not_answered(sight.silent),
+    }
+    return causes[event]

@@ -1,0 +1,161 @@
+"""The three values of a decision, made in this order: the target, the verdict on it, and what is sent."""
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from assignor.model.assignment import Assignment
+from assignor.protocol.migration import Migration
+from pipeline.planning.state import FRESH, GroupState, PlanState, Ranges
+
+Decided: TypeAlias = Literal["publish", "dry_run", "unchanged", "abstain"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """The newest plan of the group on the control topic."""
+
+    epoch: int
+    target_hash: str
+    base_hash: str
+    valid_until_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A partition that changes its owner; `from_member` is None when nobody had it."""
+
+    topic: str
+    partition: int
+    from_member: str | None
+    to_member: str | None
+    lag: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What is expected of a group before and after a plan; times in s, None for never and for unknown."""
+
+    drain_s_before: float | None = None
+    drain_s_after: float | None = None
+    drain_s_bound: float | None = None
+    imbalance_before: float | None = None
+    imbalance_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Target:
+    """What is wanted: an assignment by names, with its figures."""
+
+    assignment: Assignment
+    by_member: Ranges
+    """Member id -> topic -> ranges of partition numbers."""
+    moves: tuple[Move, ...]
+    revoked: Ranges
+    """What these moves revoke: member id -> topic -> ranges."""
+    unassigned: Ranges
+    """Reason -> topic -> ranges of the partitions that stay without an owner."""
+    base_hash: str
+    """Of the members, their subscriptions and partitions."""
+    target_hash: str
+    figures: Figures
+
+    @property
+    def receivers(self) -> tuple[str, ...]:
+        """Members that are given something, in the order of their ids."""
+        return tuple(sorted({move.to_member for move in self.moves if move.to_member is not None}))
+
+    @property
+    def hashes(self) -> tuple[str, str]:
+        """What a published plan of the same content has."""
+        return self.target_hash, self.base_hash
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What is decided, and why."""
+
+    decided: Decided
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What goes to the control topic."""
+
+    epoch: int
+    record: str | None
+    """The record's value; None withdraws the group's plan."""
+    valid_until_ms: int
+    migration: Migration = "unknown"
+    """As the record says it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A row of `recommendations`, and what the next decision has to know."""
+
+    strategy: str
+    base_generation: int | None = None
+    target: Target | None = field(default=None, compare=False)
+    """None where there is none to speak of."""
+    verdict: Verdict
+    sent: Sent | None = None
+    """None unless it is published."""
+    plan: PlanState | None = None
+    """What became so far of the plan published before this decision."""
+    state: GroupState = FRESH
+    """For the next decision."""
+
+    @property
+    def decided(self) -> Decided:
+        """See `Verdict`."""
+        return self.verdict.decided
+
+    @property
+    def reason(self) -> str | None:
+        """See `Verdict`."""
+        return self.verdict.reason
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """Of the target."""
+        return self.target.moves if self.target is not None else ()
+
+    @property
+    def assignment(self) -> Ranges | None:
+        """Of the target, by member."""
+        return self.target.by_member if self.target is not None else None
+
+    @property
+    def figures(self) -> Figures:
+        """Of the target."""
+        return self.target.figures if self.target is not None else Figures()
+
+    @property
+    def target_hash(self) -> str | None:
+        """Of the target; empty in a withdrawal: the hash of no group, so that what follows differs."""
+        if self.target is not None:
+            return self.target.target_hash
+        return "" if self.sent is not None else None
+
+    @property
+    def base_hash(self) -> str | None:
+        """As `target_hash`."""
+        if self.target is not None:
+            return self.target.base_hash
+        return "" if self.sent is not None else None
+
+    @property
+    def epoch(self) -> int | None:
+        """Of what is sent."""
+        return self.sent.epoch if self.sent is not None else None
+
+    @property
+    def record(self) -> str | None:
+        """Of what is sent."""
+        return self.sent.record if self.sent is not None else None
+
+    @property
+    def valid_until_ms(self) -> int | None:
+        """Of what is sent."""
+        return self.sent.valid_until_ms if self.sent is not None else None
