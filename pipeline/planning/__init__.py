@@ -1,6 +1,7 @@
 """Deciding about a group: facts in, decision out.
 
-Imports `assignor` and `lag`, without Spark, network or clock; `step` alone meets Spark, and brings rows in and out.
-Start with `facts` and `decide`; `eligibility`, `guards` and `frozen` hold plans back, `progress` and `outcome` follow
-a published one, `memory` is what the next decisions know of it, and `reasons` has every reason in words.
+Imports `assignor` and `lag`, without Spark, network or clock; `step` alone meets Spark, and `rows` brings rows in and
+out. Start with `decide`, which reads from top to bottom: `eligibility`, the `problem`, the `lifecycle` of the newest
+plan (`progress`, `answers`), what is wanted, `guards` and `improvement`, and the `values` that are sent. `state` is
+what a decision remembers, `memory` keeps it from batch to batch, and `reasons` has every reason in words.
 """

@@ -17,19 +17,19 @@ from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from assignor.strategies.registry import strategy
 from pipeline.planning import answers, reasons
-from pipeline.planning.capacity import Belief
 from pipeline.planning.eligibility import paused_reason, require_fresh_offsets, require_plannable_group
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
-from pipeline.planning.fixed import cooling_down, pinned, silent
-from pipeline.planning.group import to_group
 from pipeline.planning.guards import Proposal, guard_against
 from pipeline.planning.improvement import gain
 from pipeline.planning.lifecycle import Action, Sight, advance, ended, expired
 from pipeline.planning.next_state import on_answers, on_confirmed, on_observed, on_published, on_resent
+from pipeline.planning.problem.capacity import Belief
+from pipeline.planning.problem.fixed import cooling_down, pinned, silent
+from pipeline.planning.problem.group import to_group
 from pipeline.planning.progress import PlanProgress, progress_of
 from pipeline.planning.record import to_sent, to_target
 from pipeline.planning.state import GroupState, PlanState
-from pipeline.planning.values import Decision, Published, Sent, Target, Verdict
+from pipeline.planning.values import Decision, Publication, Published, Sent, Target, Verdict
 
 _TRIGGER_LIVES_MS = 600_000
 """An older trigger was meant for a driver that has ended since."""
@@ -100,10 +100,6 @@ class _Case:
     published: Published | None
     now_ms: int
 
-    @property
-    def generation(self) -> int:
-        return self.facts.generation or 0
-
     def target(self, assignment: Assignment) -> Target:
         return to_target(self.group, assignment, facts=self.facts, strategy=self.rules.strategy)
 
@@ -112,6 +108,9 @@ class _Case:
         return to_sent(
             self.group, target, facts=self.facts, rules=self.rules, epoch=epoch, now_ms=self.now_ms
         )
+
+    def publication(self, target: Target, sent: Sent) -> Publication:
+        return Publication(target=target, sent=sent, generation=self.facts.generation or 0, at_ms=self.now_ms)
 
     def decision(
         self, state: GroupState, target: Target, verdict: Verdict, *, sent: Sent | None = None
@@ -154,12 +153,20 @@ def _decided(case: _Case, state: GroupState) -> Decision:
     if action is Action.WAIT:
         reason = reasons.waiting(plan.epoch, plan.is_adopted, max(progress.done, 0), progress.moves)
         return case.decision(state, case.target(progress.target), Verdict(decided="unchanged", reason=reason))
-    if action is Action.RETURN and plan.is_restored and not _helps(case, progress.target):
-        plan = ended(plan, "superseded", reasons.HELPS_NO_LONGER, now_ms=case.now_ms)
-        state = replace(state, plan=replace(plan, is_dropped=True))
-    elif action is Action.RESEND or (action is Action.RETURN and plan.is_restored):
+    if action is Action.RESEND:
         return _resent(case, state, plan, progress)
-    return _planned(case, state)
+    return _returned(case, state, plan, progress) if action is Action.RETURN else _planned(case, state)
+
+
+def _returned(case: _Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:
+    """Bring the group back to the target that its members have taken, if by its own figures that helps, or plan."""
+    if not plan.is_restored:
+        return _planned(case, state)
+    better = gain(case.group, case.group.owner, progress.target.member)
+    if better > 0 or (better == 0 and case.rules.guards.min_improvement == 0):
+        return _resent(case, state, plan, progress)
+    plan = ended(plan, "superseded", reasons.HELPS_NO_LONGER, now_ms=case.now_ms)
+    return _planned(case, replace(state, plan=replace(plan, is_dropped=True)))
 
 
 def _looked_at(case: _Case, state: GroupState) -> tuple[GroupState, Action, PlanProgress | None]:
@@ -202,24 +209,12 @@ def _is_pinned(case: _Case, progress: PlanProgress | None) -> bool:
     return bool((case.pinned & (progress.target.member != case.group.owner)).any())
 
 
-def _helps(case: _Case, target: Assignment) -> bool:
-    """Whether the target of a plan that members have taken still helps, by its own figures of today."""
-    better = gain(case.group, case.group.owner, target.member)
-    return better > 0 or (better == 0 and case.rules.guards.min_improvement == 0)
-
-
 def _resent(case: _Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:
     """Publish the same target under the next epoch, based on the group as it is now."""
     target = case.target(progress.target)
     sent = case.sent(target)
-    after = on_resent(
-        *(state, plan, target, sent),
-        generation=case.generation,
-        done=max(progress.done, 0),
-        now_ms=case.now_ms,
-    )
-    decision = case.decision(after, target, Verdict(decided="publish"), sent=sent)
-    return replace(decision, plan=plan)
+    after = on_resent(state, plan, case.publication(target, sent), done=max(progress.done, 0))
+    return replace(case.decision(after, target, Verdict(decided="publish"), sent=sent), plan=plan)
 
 
 def _planned(case: _Case, state: GroupState) -> Decision:
@@ -229,23 +224,15 @@ def _planned(case: _Case, state: GroupState) -> Decision:
     if verdict.decided != "publish":
         return case.decision(state, target, verdict)
     sent, plan = case.sent(target), state.plan
+    published = case.publication(target, sent)
     if plan is not None and _is_out(case, state, target):
-        renewed = replace(plan, is_dropped=False) if plan.status == "open" else plan
-        after = on_resent(
-            state, renewed, target, sent, generation=case.generation, done=plan.done, now_ms=case.now_ms
-        )
-        after = replace(after, plan=replace(after.plan or plan, valid_until_ms=sent.valid_until_ms))
+        # Members that look at it only at their next rebalance must find one that is valid.
+        after = on_resent(state, replace(plan, valid_until_ms=sent.valid_until_ms), published, done=plan.done)
         return case.decision(after, target, verdict, sent=sent)
     if plan is not None:
         plan = ended(plan, "superseded", reasons.replaced_by(sent.epoch), now_ms=case.now_ms)
         state = replace(state, plan=plan)
-    after = state
-    if target.moves:
-        after = on_published(
-            *(state, target, sent, case.group, case.rules.guards),
-            generation=case.generation,
-            now_ms=case.now_ms,
-        )
+    after = on_published(state, published, case.group, case.rules.guards) if target.moves else state
     return replace(case.decision(after, target, verdict, sent=sent), plan=plan)
 
 
@@ -304,23 +291,29 @@ def _not_now(reason: str, target: Target) -> Verdict:
 
 def _why_unchanged(case: _Case, state: GroupState, target: Target) -> str | None:
     """Why there is nothing to publish; None when there is."""
-    published, now_ms, plan = case.published, case.now_ms, state.plan
-    if published is None:
-        return None if target.moves else reasons.AT_TARGET
-    # A different target that is still valid must not be followed: it is replaced, even when nothing has to move. One
-    # for other members cannot be, and is welcome when they come back.
-    if not target.moves and (
-        published.valid_until_ms <= now_ms
-        or published.target_hash == target.target_hash
-        or (_is_for_others(case, state) and not case.rules.dry_run)
-    ):
+    published = case.published
+    if not target.moves and not _must_be_replaced(case, state, target):
         return reasons.AT_TARGET
+    if published is None:
+        return None
     # Half of its life before a plan expires there is still time for the next one to be missed.
-    is_young = published.valid_until_ms - now_ms > case.rules.valid_for_ms // 2
-    has_news = plan is not None and plan.migration != case.rules.migration
+    is_young = published.valid_until_ms - case.now_ms > case.rules.valid_for_ms // 2
+    has_news = state.plan is not None and state.plan.migration != case.rules.migration
     if _hashes(published) == target.hashes and is_young and not has_news:
         return reasons.still_current(published.epoch)
     return None
+
+
+def _must_be_replaced(case: _Case, state: GroupState, target: Target) -> bool:
+    """Whether the published plan must not be followed although the group is where it should be.
+
+    One for other members cannot be followed, and is welcome when they come back.
+    """
+    published = case.published
+    if published is None or not _is_valid(published, case.now_ms):
+        return False
+    is_welcome = _is_for_others(case, state) and not case.rules.dry_run
+    return published.target_hash != target.target_hash and not is_welcome
 
 
 def _is_for_others(case: _Case, state: GroupState) -> bool:

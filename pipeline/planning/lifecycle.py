@@ -163,52 +163,51 @@ def advance(plan: PlanState, sight: Sight) -> tuple[PlanState, Action]:
 
 def observe(plan: PlanState, sight: Sight) -> Event:
     """The first event that applies."""
-    progress, phase = sight.progress, phase_of(plan)
-    is_open = phase in {Phase.OFFERED, Phase.UNDER_WAY}
+    progress = sight.progress
+    if not sight.is_on_topic:
+        return Event.OTHER_PLAN
     if progress is None:
-        return _without_progress(plan, sight)
-    is_half_over = 2 * (plan.valid_until_ms - sight.now_ms) <= sight.valid_for_ms
-    has_moved = plan.done > plan.done_then
-    is_another = sight.generation != plan.base_generation or (is_open and progress.is_off)
+        return Event.PINNED if sight.is_pinned and plan.is_restored else Event.MEMBERS_CHANGED
+    is_news = _is_news(plan, sight, progress)
+    is_elsewhere = not progress.is_between and not progress.is_there
     candidates = (
-        (not sight.is_on_topic, Event.OTHER_PLAN),
         (sight.is_pinned, Event.PINNED),
-        (progress.is_there and not _is_news(plan, sight), Event.ARRIVED),
-        (is_open and sight.refusal is not None and not sight.accepted and not has_moved, Event.REFUSED),
-        (is_open and sight.now_ms >= plan.valid_until_ms, Event.EXPIRED),
-        (is_another and not progress.is_between and not progress.is_there, Event.REBALANCED),
-        (_is_news(plan, sight), Event.MIGRATION_NEWS),
-        (is_open and bool(sight.silent), Event.IGNORED),
-        (_may_be_renewed(phase, is_half_over, has_moved, progress), Event.AGED),
+        (progress.is_there and not is_news, Event.ARRIVED),
+        (_is_refused(plan, sight), Event.REFUSED),
+        (plan.status == "open" and sight.now_ms >= plan.valid_until_ms, Event.EXPIRED),
+        (is_elsewhere and _is_rebalanced(plan, sight, progress), Event.REBALANCED),
+        (is_news, Event.MIGRATION_NEWS),
+        (plan.status == "open" and bool(sight.silent), Event.IGNORED),
+        (_may_be_renewed(plan, sight, progress), Event.AGED),
     )
     return next((event for applies, event in candidates if applies), Event.QUIET)
 
 
-def _without_progress(plan: PlanState, sight: Sight) -> Event:
-    if not sight.is_on_topic:
-        return Event.OTHER_PLAN
-    return Event.PINNED if sight.is_pinned and plan.is_restored else Event.MEMBERS_CHANGED
+def _is_refused(plan: PlanState, sight: Sight) -> bool:
+    stands_still = plan.done == plan.done_then
+    return plan.status == "open" and sight.refusal is not None and not sight.accepted and stands_still
 
 
-def _may_be_renewed(phase: Phase, is_half_over: bool, has_moved: bool, progress: PlanProgress) -> bool:
+def _is_rebalanced(plan: PlanState, sight: Sight, progress: PlanProgress) -> bool:
+    return sight.generation != plan.base_generation or (plan.status == "open" and progress.is_off)
+
+
+def _may_be_renewed(plan: PlanState, sight: Sight, progress: PlanProgress) -> bool:
+    is_half_over = 2 * (plan.valid_until_ms - sight.now_ms) <= sight.valid_for_ms
+    phase = phase_of(plan)
     if phase is Phase.OFFERED:
         return is_half_over
     # While a partition is between two members, no follower has what a publication would start from.
-    return phase is Phase.UNDER_WAY and is_half_over and has_moved and not progress.is_between
+    is_moving = plan.done > plan.done_then and not progress.is_between
+    return phase is Phase.UNDER_WAY and is_half_over and is_moving
 
 
-def _is_news(plan: PlanState, sight: Sight) -> bool:
+def _is_news(plan: PlanState, sight: Sight, progress: PlanProgress) -> bool:
     """Whether migration differs from the newest publication, for members that look at it.
 
     An applied plan is published again only when migration has become possible: hand-overs must then be undone.
     """
-    progress = sight.progress
-    if (
-        progress is None
-        or progress.is_between
-        or not sight.follows_within
-        or sight.migration == plan.migration
-    ):
+    if progress.is_between or not sight.follows_within or sight.migration == plan.migration:
         return False
     if plan.status == "open" and not progress.is_there:
         return True

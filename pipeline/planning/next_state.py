@@ -4,11 +4,11 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from assignor.model.group import Group
-from pipeline.planning.fixed import DAY_MS
 from pipeline.planning.guards import Guards
+from pipeline.planning.problem.fixed import DAY_MS
 from pipeline.planning.progress import PlanProgress
 from pipeline.planning.state import GroupState, PlanState, partition_key
-from pipeline.planning.values import Move, Sent, Target
+from pipeline.planning.values import Move, Publication
 
 _LEFT = 0.05
 """A backlog is gone when only this share of it is left, or what arrives in `_ARRIVALS_S`: commits come in steps."""
@@ -61,9 +61,7 @@ def _without_unmade(
     return {name: times for name, times in moved.items() if times}
 
 
-def on_resent(
-    state: GroupState, plan: PlanState, target: Target, sent: Sent, *, generation: int, done: int, now_ms: int
-) -> GroupState:
+def on_resent(state: GroupState, plan: PlanState, published: Publication, *, done: int) -> GroupState:
     """The state once its plan has been published again, for the group as it is now.
 
     The plan gets more time only if something has moved since it was published last: a plan that stands still would be
@@ -72,18 +70,16 @@ def on_resent(
     Args:
         state: Before the publication.
         plan: The state's plan.
-        target: As it is now.
-        sent: What is published.
-        generation: Of the group.
+        published: The same target, as it is now.
         done: Moves that are made already.
-        now_ms: Time of the decision.
     """
     has_moved = plan.status != "open" or plan.done > plan.done_then
+    target, sent = published.target, published.sent
     resent = replace(
         plan,
         epoch=sent.epoch,
-        base_generation=generation,
-        sent_at_ms=now_ms,
+        base_generation=published.generation,
+        sent_at_ms=published.at_ms,
         revoked=target.revoked,
         receivers=target.receivers,
         moves=done + len(target.moves),
@@ -97,22 +93,14 @@ def on_resent(
     return replace(state, plan=resent)
 
 
-def on_published(
-    state: GroupState,
-    target: Target,
-    sent: Sent,
-    group: Group,
-    guards: Guards,
-    *,
-    generation: int,
-    now_ms: int,
-) -> GroupState:
+def on_published(state: GroupState, published: Publication, group: Group, guards: Guards) -> GroupState:
     """The state once a new plan has been published: the group cools down, longer if the last plan did not help."""
+    target, sent, now_ms = published.target, published.sent, published.at_ms
     longer_ms = max(min(2 * state.cooldown_ms, guards.cooldown_max_ms), guards.cooldown_ms)
     length_ms = guards.cooldown_ms if _has_helped(state.plan, group) else longer_ms
     plan = PlanState(
         epoch=sent.epoch,
-        base_generation=generation,
+        base_generation=published.generation,
         target=target.by_member,
         revoked=target.revoked,
         receivers=target.receivers,

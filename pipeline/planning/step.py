@@ -21,8 +21,8 @@ from pipeline.planning.decide import decide
 from pipeline.planning.facts import Rules
 from pipeline.planning.guards import Guards
 from pipeline.planning.memory import PlanMemory
-from pipeline.planning.rows_in import group_facts, partition_facts, published
-from pipeline.planning.rows_out import to_row
+from pipeline.planning.rows.facts_of_rows import group_facts, partition_facts, published
+from pipeline.planning.rows.row_of_decision import to_row
 from pipeline.planning.state import from_json
 from pipeline.planning.values import Decision, Published, Verdict
 from pipeline.tables.schemas import RECOMMENDATIONS

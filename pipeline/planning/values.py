@@ -90,6 +90,16 @@ class Sent:
     """As the record says it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Publication:
+    """A target that is sent, for the group in one generation."""
+
+    target: Target
+    sent: Sent
+    generation: int
+    at_ms: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """A row of `recommendations`, and what the next decision has to know."""

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from assignor.model.group import LEAST_CAPACITY
-from pipeline.planning.capacity import Load, believed, identities, learned
 from pipeline.planning.facts import MemberFacts
-from pipeline.planning.group import to_group
+from pipeline.planning.problem.capacity import Load, believed, identities, learned
+from pipeline.planning.problem.group import to_group
 from pipeline.planning.state import FRESH, MemberRate
 from tests.support.facts import NOW_MS, RULES, group, partitions
 

@@ -12,8 +12,8 @@ from assignor.model.members import Member, build_group
 from assignor.model.topics import Topics
 from pipeline.lag.lag import UNKNOWN, assignor_lag
 from pipeline.planning import reasons
-from pipeline.planning.capacity import Belief, Load, believed, identities, learned
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
+from pipeline.planning.problem.capacity import Belief, Load, believed, identities, learned
 from pipeline.planning.state import GroupState
 
 
