@@ -10,10 +10,11 @@ from assignor.protocol.commands import Orders
 from assignor.protocol.control import ControlRecord, decode
 from pipeline.config.model import PlanConfig
 from pipeline.planning.decide import decide
-from pipeline.planning.facts import AckFacts, Decision, GroupFacts, MemberFacts, PartitionFacts, Published, Rules
+from pipeline.planning.facts import AckFacts, GroupFacts, MemberFacts, PartitionFacts, Rules
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.state import FRESH, from_json, to_json
 from pipeline.planning.step import _limits
+from pipeline.planning.values import Decision, Published
 from tests.benchmarks.worlds.followers import Offer
 from tests.benchmarks.worlds.observer import START_MS, Observer
 from tests.benchmarks.worlds.scenario import Scenario
