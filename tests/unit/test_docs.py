@@ -73,6 +73,30 @@ def test_files_and_folders_that_show_the_way_exist(page: Path) -> None:
     assert set(missing_files(page)) - known_by_pattern == set()
 
 
+def missing_names(page: Path) -> Iterator[str]:
+    """Names such as `lag.step.measure_lag` in backticks that begin with a package and lead to nothing."""
+    for text in re.findall(r"`([a-z_]+(?:\.\w+)+)`", page.read_text(encoding="utf-8")):
+        first, *rest = text.split(".")
+        places = [home / first for home in _HOMES if (home / first).is_dir()]
+        if places and not any(leads_somewhere(place, rest) for place in places):
+            yield text
+
+
+def leads_somewhere(place: Path, names: list[str]) -> bool:
+    if not names:
+        return True
+    module = place / f"{names[0]}.py"
+    if not module.exists():
+        return (place / names[0]).is_dir() and leads_somewhere(place / names[0], names[1:])
+    code = module.read_text(encoding="utf-8")
+    return all(re.search(rf"^(?:def |class |){name}\b", code, re.MULTILINE) for name in names[1:])
+
+
+@pytest.mark.parametrize("page", _MAPS, ids=name)
+def test_names_that_show_the_way_exist(page: Path) -> None:
+    assert list(missing_names(page)) == []
+
+
 def example(title: str) -> tuple[bytes, bytes]:
     """Key and value in the section of that title."""
     section = _RECORDS.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
