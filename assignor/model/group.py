@@ -63,8 +63,6 @@ class Group:
     """Records per second each member can drain; None when that is unknown."""
     racks: Racks | None = None
     """Racks of members and replicas; None when no member has one."""
-    fixed: Bools | None = None
-    closed: Bools | None = None
     ignored_claims: IgnoredClaims = field(default_factory=IgnoredClaims)
     owner: Int32s = field(init=False)
     """Holder of each partition as long as it still subscribes, otherwise -1."""
