@@ -247,7 +247,6 @@ def _wanted(case: _Case, state: GroupState) -> Assignment:
     if any(option.name == "max_moves" for option in chosen.options):
         options.setdefault("max_moves", guards.most_moves(group.n_partitions))
     assignment = chosen.assign(group, options)
-    assignment = replace(assignment, member=np.where(fixed, group.owner, assignment.member))  # SHIM
     check(group, assignment)
     return replace(assignment, remarks=(*assignment.remarks, *_remarks(case, state, assignment)))
 
