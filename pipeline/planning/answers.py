@@ -10,6 +10,9 @@ _ACCEPTING = frozenset({"accepted", "applied"})
 _FOLLOWED_WITHIN = frozenset({"range", "roundrobin"})
 """Assignors of groups that may follow within a generation; other groups follow by a rebalance of their leader."""
 
+_LEAST_TIME_MS = 60_000
+"""A member may be busy with what it has polled, and hears of a plan when it polls again."""
+
 
 def follows_within_generation(facts: GroupFacts) -> bool:
     """Whether the group's members may follow a plan within their generation."""
@@ -33,7 +36,7 @@ def silent(plan: PlanState, facts: GroupFacts, *, settle_ms: int, now_ms: int) -
     """
     if not follows_within_generation(facts) or not accepting(plan, facts):
         return ()
-    if now_ms - plan.sent_at_ms <= settle_ms:
+    if now_ms - plan.sent_at_ms <= max(settle_ms, _LEAST_TIME_MS):
         return ()
     needed = {*plan.revoked, *plan.receivers}
     members = {member.member_id for member in facts.members}

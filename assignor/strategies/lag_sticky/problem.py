@@ -104,10 +104,14 @@ class Problem:
         gone = np.bincount(self.start[solution.partitions], minlength=n)
         return self.start_count - gone + np.bincount(solution.to_member, minlength=n)
 
-    def standstill_area(self, solution: Solution) -> float:
-        """Lag area of the group if nothing had been read for `floor_s`, record-seconds."""
+    def lag_area(self, solution: Solution) -> Floats:
+        """Lag area of each member, record-seconds."""
+        return self.cost_model.lag_area(solution.lag, solution.rate, self.capacity)
+
+    def standstill_area(self, solution: Solution) -> Floats:
+        """Lag area of each member if nothing had been read for `floor_s`, record-seconds."""
         lag = solution.lag + solution.rate * self.options.floor_s
-        return float(self.cost_model.lag_area(lag, solution.rate, self.capacity).sum())
+        return self.cost_model.lag_area(lag, solution.rate, self.capacity)
 
     def pause_cost(self, partitions: Int64s) -> Floats:
         """Record-seconds of lag that build up while each partition changes its member."""

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from assignor.evaluation.drain.bound import LowerBound
 from assignor.evaluation.drain.work import Work
 from assignor.model.arrays import Int32s
@@ -62,8 +64,10 @@ def solve(group: Group, options: Options, work: Work, bound: LowerBound) -> Solv
 def pays(problem: Problem, start: Solution, solution: Solution) -> bool:
     """Does the solution save more lag area than its moves cost, plus the share `min_gain` of the area before.
 
-    While nobody is late but arrivals fill a member, the area is that of catching up after a standstill of
-    `floor_s`. With free moves and a `min_gain` of 0 there is nothing to weigh: what drains sooner pays.
+    Only the members count whose partitions change: the area of a member that nobody can help, which grows with the
+    square of time, must not hide what the others gain. While nobody is late but arrivals fill a member, the area is
+    that of catching up after a standstill of `floor_s`. With free moves and a `min_gain` of 0 there is nothing to
+    weigh: what drains sooner pays.
     """
     before, after = lag_areas(problem, start, solution)
     must_save = problem.options.min_gain * before + move_cost(problem, solution)
@@ -71,10 +75,15 @@ def pays(problem: Problem, start: Solution, solution: Solution) -> bool:
 
 
 def lag_areas(problem: Problem, start: Solution, solution: Solution) -> tuple[float, float]:
-    """Record-seconds of lag at the start and under the solution, as `pays` compares them."""
-    if start.makespan_s > problem.options.floor_s:
-        return start.lag_area, solution.lag_area
-    return problem.standstill_area(start), problem.standstill_area(solution)
+    """Record-seconds of lag at the start and under the solution, of the members that the solution changes."""
+    touched = np.unique(np.concatenate((problem.start[solution.partitions], solution.to_member)))
+    touched = touched[touched >= 0]
+    is_late = start.makespan_s > problem.options.floor_s
+    before, after = (
+        (problem.lag_area if is_late else problem.standstill_area)(one)[touched].sum()
+        for one in (start, solution)
+    )
+    return float(before), float(after)
 
 
 def move_cost(problem: Problem, solution: Solution) -> float:

@@ -72,7 +72,9 @@ class Planner:
         self._topics = [f"t{topic}" for topic in scenario.topic_of]
         self._number_of = scenario.number_of
         pinned = self._by_topic(scenario.pinned)
-        self._orders = Orders(cluster=_CLUSTER, group=_GROUP, pinned=pinned, by="operator") if pinned else None
+        self._orders = (
+            Orders(cluster=_CLUSTER, group=_GROUP, pinned=pinned, by="operator") if pinned else None
+        )
 
     def is_due(self, view: View, now_s: float) -> bool:
         """Whether the batch of now decides about the group."""
@@ -185,7 +187,9 @@ class Planner:
 
     def _slots(self, record: ControlRecord, slots: Mapping[str, int], *, of: str) -> Int32s:
         """Slot of each partition by the record's base or target; -1 for none."""
-        place = {name: index for index, name in enumerate(zip(self._topics, self._number_of.tolist(), strict=True))}
+        place = {
+            name: index for index, name in enumerate(zip(self._topics, self._number_of.tolist(), strict=True))
+        }
         owner = np.full(len(place), -1, np.int32)
         for member_id, member in record.members.items():
             placed: Mapping[str, Sequence[int]] = getattr(member, of)

@@ -10,7 +10,8 @@ from tests.benchmarks.worlds import score
 def line(name: str, world: Mapping[str, Any], *, seconds: float) -> str:
     """A world in a line, while the others run."""
     goals = ", ".join(
-        f"{what} {goal['is']:g} ({'met' if goal['met'] else 'missed'})" for what, goal in world["goals"].items()
+        f"{what} {goal['is']:g} ({'met' if goal['met'] else 'missed'})"
+        for what, goal in world["goals"].items()
     )
     why = "; ".join(f"{share:.0%} {reason}" for reason, share in list(world["why"].items())[:4])
     return f"{name}: {goals}; {seconds:.0f} s since the beginning\n         {why}"
@@ -27,7 +28,10 @@ def _goals(worlds: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, An
     rows = [
         [
             name,
-            *(f"{goal['is']:g} {'met' if goal['met'] else 'missed'} (≤ {goal['goal']:g})" for goal in world["goals"].values()),
+            *(
+                f"{goal['is']:g} {'met' if goal['met'] else 'missed'} (≤ {goal['goal']:g})"
+                for goal in world["goals"].values()
+            ),
             *_against(world["seeds"], before.get(name)),
         ]
         for name, world in worlds.items()

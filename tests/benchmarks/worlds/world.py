@@ -72,7 +72,12 @@ class World:
         while self.now_s < until_s - 1e-9:
             self._finish_hand_overs()
             later = self.resumes_s[self.resumes_s > self.now_s]
-            ends = (until_s, self.now_s + _STEP_S, (self.frame + 1.0) * FRAME_S, float(later.min(initial=np.inf)))
+            ends = (
+                until_s,
+                self.now_s + _STEP_S,
+                (self.frame + 1.0) * FRAME_S,
+                float(later.min(initial=np.inf)),
+            )
             self._step(min(ends))
         self._finish_hand_overs()
 
