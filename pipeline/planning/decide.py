@@ -6,6 +6,7 @@ plan (`lifecycle`), what is wanted (`_target`), does anything speak against it (
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +25,7 @@ from pipeline.planning.improvement import gain
 from pipeline.planning.lifecycle import Action, Sight, advance, ended, expired
 from pipeline.planning.next_state import on_answers, on_confirmed, on_observed, on_published, on_resent
 from pipeline.planning.problem.capacity import Belief
-from pipeline.planning.problem.fixed import cooling_down, pinned, silent
+from pipeline.planning.problem.fixed import cooling_down, limits, pinned, silent
 from pipeline.planning.problem.group import to_group
 from pipeline.planning.progress import PlanProgress, progress_of
 from pipeline.planning.record import to_sent, to_target
@@ -219,7 +220,8 @@ def _resent(case: _Case, state: GroupState, plan: PlanState, progress: PlanProgr
 
 def _planned(case: _Case, state: GroupState) -> Decision:
     """Ask the strategy for a target, and publish it unless something speaks against it."""
-    target = case.target(_wanted(case, state))
+    case, assignment = _wanted(case, state)
+    target = case.target(assignment)
     verdict, state = _judged(case, state, target)
     if verdict.decided != "publish":
         return case.decision(state, target, verdict)
@@ -236,35 +238,36 @@ def _planned(case: _Case, state: GroupState) -> Decision:
     return replace(case.decision(after, target, verdict, sent=sent), plan=plan)
 
 
-def _wanted(case: _Case, state: GroupState) -> Assignment:
-    """The strategy's answer, with what is fixed in its place."""
-    rules, guards = case.rules, case.rules.guards
-    fixed = case.pinned | cooling_down(case.group, guards, state, now_ms=case.now_ms)
-    closed = silent(case.group, state)
+def _wanted(case: _Case, state: GroupState) -> tuple[_Case, Assignment]:
+    """The strategy's answer, and the case in which nothing moves that is fixed, as the strategy saw it."""
+    rules = case.rules
+    resting = cooling_down(case.group, rules.guards, state, now_ms=case.now_ms) & ~case.pinned
+    fixed, closed = case.pinned | resting, silent(case.group, state)
     group = replace(case.group, fixed=fixed if fixed.any() else None, closed=closed if closed.any() else None)
     chosen = strategy(rules.strategy)
     options = dict(rules.options)
     if any(option.name == "max_moves" for option in chosen.options):
-        options.setdefault("max_moves", guards.most_moves(group.n_partitions))
+        options.setdefault("max_moves", rules.guards.most_moves(group.n_partitions))
     assignment = chosen.assign(group, options)
     check(group, assignment)
-    return replace(assignment, remarks=(*assignment.remarks, *_remarks(case, state, assignment)))
+    remarks = list(assignment.remarks)
+    if fixed.any() and (not chosen.reads_lag or limits(group, assignment)):
+        remarks.append(reasons.fixed(int(case.pinned.sum()), int(resting.sum())))
+    remarks += _unseen(case, state, assignment)
+    return replace(case, group=group), replace(assignment, remarks=tuple(remarks))
 
 
-def _remarks(case: _Case, state: GroupState, assignment: Assignment) -> tuple[str, ...]:
+def _unseen(case: _Case, state: GroupState, assignment: Assignment) -> Iterator[str]:
     """What the target rests on that nobody has seen."""
     group = case.group
     takers = np.unique(assignment.member[(assignment.member != group.owner) & (assignment.member >= 0)])
-    unproven = [
-        name
-        for name in (group.member_ids[number] for number in takers.tolist())
-        if name in case.beliefs and not case.beliefs[name].is_shown
-    ]
+    names = [group.member_ids[number] for number in takers.tolist()]
+    unproven = [name for name in names if name in case.beliefs and not case.beliefs[name].is_shown]
+    if unproven:
+        yield reasons.optimistic(unproven)
     quiet = [name for name in group.member_ids if name in state.silent_since_ms]
-    return (
-        *((reasons.optimistic(unproven),) if unproven else ()),
-        *((reasons.planned_around(quiet),) if quiet else ()),
-    )
+    if quiet:
+        yield reasons.planned_around(quiet)
 
 
 def _judged(case: _Case, state: GroupState, target: Target) -> tuple[Verdict, GroupState]:

@@ -220,6 +220,13 @@ def replaced_by(epoch: int | None) -> str:
     return f"plan epoch {epoch} replaced it"
 
 
+def fixed(pinned: int, resting: int) -> str:
+    """The remark of a target that pinned or recently moved partitions may keep from being better."""
+    causes = [(pinned, "pinned"), (resting, "moved recently")]
+    listed = ", ".join(f"{count} {cause}" for count, cause in causes if count > 0)
+    return f"{pinned + resting} partition(s) stay with their owner: {listed}"
+
+
 def not_answered(members: Sequence[str]) -> str:
     """The plan needs members that do not follow."""
     return f"{_names(members)} did not answer within plan.guards.settle_s, and others had accepted it"

@@ -1,10 +1,15 @@
-"""What no plan may move: pinned partitions, those that cool down after a move, and what silent members hold."""
+"""What no plan may move: pinned partitions, those that cool down after a move, and what silent members hold.
+
+They are fixed in the group that a strategy is asked about, so that its plan is the best around them.
+"""
 
 from collections.abc import Mapping
 
 import numpy as np
 
+from assignor.evaluation.drain.time import member_drain_s, summed
 from assignor.model.arrays import Bools
+from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from pipeline.name_filter import NameFilter
 from pipeline.planning.guards import Guards
@@ -54,3 +59,16 @@ def cooling_down(group: Group, guards: Guards, state: GroupState, *, now_ms: int
 def silent(group: Group, state: GroupState) -> Bools:
     """N entries: did the member leave a plan unanswered that others accepted."""
     return np.array([member_id in state.silent_since_ms for member_id in group.member_ids], np.bool_)
+
+
+def limits(group: Group, target: Assignment) -> bool:
+    """Whether the member that drains last under the target holds a fixed partition, and something to read in it.
+
+    Without capacities it is the member with the most lag.
+    """
+    held = target.member >= 0
+    times_s = member_drain_s(group, target.member)
+    if times_s is None:
+        times_s = summed(group.lag[held], by=target.member[held], n=group.n_members)
+    last = target.member == int(times_s.argmax())
+    return bool((group.is_fixed() & last & ((group.lag > 0) | (group.rate > 0))).any())

@@ -37,6 +37,7 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     reasons.partly_made: [(12, 20, reasons.EXPIRED)],
     reasons.refused: [("member-1", "two claims"), ("member-1", None)],
     reasons.replaced_by: [(8,)],
+    reasons.fixed: [(3, 0), (0, 2), (3, 2)],
     reasons.not_answered: [(("member-1",),)],
     reasons.planned_around: [(("member-1",),)],
     reasons.optimistic: [(("member-1",),), (("member-1", "member-2", "member-3", "member-4"),)],

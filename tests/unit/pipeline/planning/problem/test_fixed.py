@@ -1,7 +1,24 @@
+"""Partitions that are pinned or cool down are part of the problem that a strategy solves."""
+
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from pipeline.planning.problem.fixed import pinned
+from tests.support.facts import NO_GUARDS, RULES
 from tests.support.groups import group, member
+from tests.support.plan_walk import Walk
+
+
+def buried(strategy: str = "lag-sticky", **guards: object) -> Walk:
+    """Of two members that drain 10 records/s, a has partitions of 60, 30 and 30 s, and b has nothing to read."""
+    return Walk(
+        held={"a": {"t": (0, 1, 2)}, "b": {"t": (3,)}},
+        lags=[600, 300, 300, 0],
+        drain_rates=[4.0, 3.0, 3.0, 10.0],
+        rules=replace(RULES, strategy=strategy, guards=replace(NO_GUARDS, **guards)),  # type: ignore[arg-type]  # the tests know their types
+    )
 
 
 def test_pin_holds_nothing_that_nobody_owns() -> None:
@@ -9,3 +26,57 @@ def test_pin_holds_nothing_that_nobody_owns() -> None:
 
     assert pinned(built, ("t",), {}).tolist() == [True, False]
     np.testing.assert_array_equal(pinned(built, (), {"t": ()}), pinned(built, ("t",), {}))
+
+
+@pytest.mark.parametrize(("ordered", "moved"), [((), {0}), ((0,), {1, 2}), ((1,), {0})])
+def test_plan_gains_as_much_around_a_pin_as_without_it(ordered: tuple[int, ...], moved: set[int]) -> None:
+    walk = buried(min_improvement=0.4)
+    if ordered:
+        walk.order(pinned={"t": ordered})
+
+    decision = walk.decide()
+
+    assert decision.decided == "publish"
+    assert {move.partition for move in decision.moves} == moved
+    assert (decision.figures.drain_s_before, decision.figures.drain_s_after) == (120.0, 60.0)
+
+
+def test_bound_of_a_decision_is_that_of_what_may_move() -> None:
+    walk = buried()
+    walk.order(pinned={"t": (0, 1)})
+
+    decision = walk.decide()
+
+    assert (decision.figures.drain_s_after, decision.figures.drain_s_bound) == (90.0, 90.0)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "ordered", "remark"),
+    [
+        ("lag-sticky", (0, 1, 2), "3 partition(s) stay with their owner: 3 pinned"),
+        ("lag-sticky", (3,), None),
+        ("range", (0, 1, 2), "3 partition(s) stay with their owner: 3 pinned"),
+    ],
+    ids=["they decide when the group is drained", "they do not", "the strategy reads no lag"],
+)
+def test_reason_names_what_is_frozen_when_it_matters(
+    strategy: str, ordered: tuple[int, ...], remark: str | None
+) -> None:
+    walk = buried(strategy, settle_ms=10**9)
+    walk.order(pinned={"t": ordered})
+
+    reason = walk.decide().reason or ""
+
+    assert reason.endswith(remark) if remark else "stay with their owner" not in reason
+
+
+def test_reason_tells_pinned_partitions_from_those_that_moved_recently() -> None:
+    walk = buried(partition_rest_ms=1_200_000)
+    walk.apply(walk.decide())
+    walk.lags = [0, 0, 0, 900]
+    walk.order(pinned={"t": (3,)})
+    walk.held = {"a": {"t": (1, 2)}, "b": {"t": (0, 3)}}
+
+    reason = walk.decide(after_s=60).reason or ""
+
+    assert reason.endswith("2 partition(s) stay with their owner: 1 pinned, 1 moved recently")
