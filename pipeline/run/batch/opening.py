@@ -1,8 +1,8 @@
 """The first steps of a batch: whose turn it is, at what time, and which records it reads."""
 
 import logging
-import time
 
+from pipeline.clock import now_ms
 from pipeline.decode import records
 from pipeline.decode import step as decode
 from pipeline.errors import BrokerUnavailableError, TopicMissingError
@@ -33,7 +33,7 @@ def begin(batch: Batch) -> None:
         batch.at_ms = batch.clock.at_ms
     else:
         # Time that goes back would make ages and rates negative; it stands still instead.
-        batch.at_ms = max(time.time_ns() // 1_000_000, replay.at_ms + 1)
+        batch.at_ms = max(now_ms(), replay.at_ms + 1)
     replay.at_ms = batch.at_ms
 
 
