@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from pipeline.config.model import ControlConfig
 from pipeline.errors import BrokerUnavailableError
-from pipeline.kafka.errors import explained, trouble
+from pipeline.kafka.errors import error_of_call, explained
 from pipeline.kafka.topic_configs import (
     AROUND_BYTES,
     LARGEST_RECORD,
@@ -117,4 +117,4 @@ def _refuse_hidden(admin: AdminClient, topic: str, *, timeout_s: float) -> None:
     """Raise if the topic is in no list because this user may not describe it; asked by its name, Kafka says so."""
     error = admin.list_topics(topic, timeout=timeout_s).topics[topic].error
     if error is not None and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-        raise trouble(f"topic {topic} cannot be used", error)
+        raise error_of_call(f"topic {topic} cannot be used", error)

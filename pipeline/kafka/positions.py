@@ -84,7 +84,7 @@ class Limits:
     """Partitions that were read a batch ago, however long that batch took."""
 
 
-def choose(
+def choose_spans(
     positions: Positions,
     answers: Mapping[PartitionKey, Answer],
     *,

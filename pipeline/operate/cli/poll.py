@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from confluent_kafka import Consumer, KafkaError, Message
 
 from pipeline.errors import BrokerUnavailableError
-from pipeline.kafka.errors import trouble
+from pipeline.kafka.errors import error_of_call
 
 _POLL_S = 0.5
 
@@ -40,4 +40,4 @@ def messages(
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # confluent_kafka's name for it
             at_end.add(message.partition())
         else:
-            raise trouble(f"topic {topic} cannot be read", error)
+            raise error_of_call(f"topic {topic} cannot be read", error)

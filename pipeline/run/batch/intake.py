@@ -21,8 +21,8 @@ from pipeline.kafka.positions import (
     Position,
     Span,
     advance,
+    choose_spans,
 )
-from pipeline.kafka.positions import choose as choose_spans
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.driver import Batch
 from pipeline.run.progress import ReadProgress

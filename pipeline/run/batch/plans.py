@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from pipeline.clock import now_ms
 from pipeline.errors import BrokerUnavailableError
-from pipeline.fold import control_messages as fold_control
+from pipeline.fold.control_messages import control_messages_by_group
 from pipeline.planning import step as plan
 from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
 from pipeline.publish.outbox import EpochsInTopic
@@ -61,7 +61,7 @@ def make_plans(batch: Batch) -> None:
 def _control_messages(store: Store, tables: TableFacts) -> DataFrame | None:
     if not (tables.has_acks or tables.has_orders):
         return None
-    return fold_control.talk_of_groups(store.read("acks"), store.read("orders"), handed_over(store))
+    return control_messages_by_group(store.read("acks"), store.read("orders"), handed_over(store))
 
 
 def _urgent(batch: Batch) -> tuple[str, ...]:

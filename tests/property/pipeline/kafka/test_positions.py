@@ -15,7 +15,7 @@ from pipeline.kafka.positions import (
     Position,
     Span,
     advance,
-    choose,
+    choose_spans,
     shares,
 )
 
@@ -94,7 +94,7 @@ def test_no_record_is_passed_over_and_none_is_read_twice(
         now_ms, by_key = number * batch_ms, dict(zip(KEYS, given_steps, strict=True))
         answers = {key: logs[key].take(by_key[key]) for key in KEYS}
         distrusted = {key: "why" for key in KEYS if by_key[key].is_distrusted}
-        intake = choose(positions, answers, distrusted=distrusted, limits=limits, now_ms=now_ms)
+        intake = choose_spans(positions, answers, distrusted=distrusted, limits=limits, now_ms=now_ms)
         reached = _reached(intake, by_key)
         for key in intake.reread:
             logs[key].seen = set()
@@ -159,7 +159,7 @@ def test_budget_is_kept_up_to_rounding_and_every_backlog_moves_on(
         most_records=most_records, tombstones_kept_ms=dict.fromkeys("tu", KEPT_MS), tolerated_ms=0
     )
 
-    spans = choose({}, answers, distrusted={}, limits=limits, now_ms=0).spans
+    spans = choose_spans({}, answers, distrusted={}, limits=limits, now_ms=0).spans
 
     assert {span.partition for span in spans} == {number for number, length in enumerate(lengths) if length}
     assert all(span.start < span.end <= lengths[span.partition] for span in spans)

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError
-from pipeline.kafka.errors import explained, listened_to
+from pipeline.kafka.errors import client_with_reason, explained
 
 LOST, SLOW, DOWN = KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN
 PASSWORD = KafkaError(KafkaError._AUTHENTICATION, "SASL authentication error: invalid credentials")
@@ -46,7 +46,7 @@ class Client:
 def test_reason_is_what_was_heard_when_a_call_got_no_answer(
     failure: int, heard: tuple[KafkaError, ...], kind: type[Exception], why: str
 ) -> None:
-    _, reason = listened_to(partial(Client, heard), {})
+    _, reason = client_with_reason(partial(Client, heard), {})
 
     with pytest.raises(kind, match=rf"^it failed: .*{why}"), explained("it failed", reason):
         raise KafkaException(KafkaError(failure))
