@@ -63,11 +63,11 @@ def _as_numbers(group: Group, n_numbers: int, taking: Int32s) -> Group:
 def _owners(group: Group, n_numbers: int) -> tuple[Int32s, Int32s]:
     """Owner of each number, -1 for none, and the generation of the claim."""
     ownership = group.ownership
-    pids = np.nonzero((group.topics.number_of < n_numbers) & (ownership.generation > UNCLAIMED))[0]
-    number = group.topics.number_of[pids]
+    claimed = np.nonzero((group.topics.number_of < n_numbers) & (ownership.generation > UNCLAIMED))[0]
+    number = group.topics.number_of[claimed]
     newest = np.full(n_numbers, UNCLAIMED, np.int32)
-    np.maximum.at(newest, number, ownership.generation[pids])
-    current = pids[ownership.generation[pids] == newest[number]]
+    np.maximum.at(newest, number, ownership.generation[claimed])
+    current = claimed[ownership.generation[claimed] == newest[number]]
     owner = np.full(n_numbers, -1, np.int32)
     np.maximum.at(owner, group.topics.number_of[current], ownership.holder[current])
     # Disagreement shows as a claim that is not the greatest; a contested partition has holder -1.

@@ -10,8 +10,8 @@ from tests.support.follow_crew import Crew
 from tests.support.follow_plans import one_moved
 from tests.support.waiting import wait_until
 
-GIVER = ("following", "stopping", "stopped", "committed", "released")
-TAKER = ("following", "offered", "taken")
+OLD_OWNER = ("following", "stopping", "stopped", "committed", "released")
+NEW_OWNER = ("following", "offered", "taken")
 SIGNALS = ("KILL", "STOP")
 
 
@@ -19,16 +19,17 @@ def wait_for_hurt(crew: Crew, who: str, count: int = 1) -> None:
     wait_until(lambda: crew.count("hurt", who=who) >= count, what=f"hurt {count} of {who}", within_s=40)
 
 
-def hand_over(crew: Crew, giver: str, taker: str) -> int:
+def hand_over(crew: Crew, old_owner: str, new_owner: str) -> int:
     """Publish a plan that moves one partition between these processes, and give the generation it is for."""
     generation, ids, base = crew.base(3)
-    crew.publish(generation, base, one_moved(base, ids[giver], ids[taker]))
+    crew.publish(generation, base, one_moved(base, ids[old_owner], ids[new_owner]))
     return generation
 
 
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize(
-    ("who", "point"), [*(("giver", point) for point in GIVER), *(("taker", point) for point in TAKER)]
+    ("who", "point"),
+    [*(("old_owner", point) for point in OLD_OWNER), *(("new_owner", point) for point in NEW_OWNER)],
 )
 def test_member_hurt_at_a_state_of_the_hand_over_loses_nothing(
     broker: EmbeddedBroker, tmp_path: Path, who: str, point: str, number: str
@@ -38,8 +39,8 @@ def test_member_hurt_at_a_state_of_the_hand_over_loses_nothing(
         crew.start("b")
         crew.start("c")
 
-        giver, taker = ("a", "b") if who == "giver" else ("b", "a")
-        generation = hand_over(crew, giver, taker)
+        old_owner, new_owner = ("a", "b") if who == "old_owner" else ("b", "a")
+        generation = hand_over(crew, old_owner, new_owner)
         wait_for_hurt(crew, "a")
         if number == "STOP":
             crew.base(2, after=generation)
@@ -76,7 +77,7 @@ def test_member_hurt_again_when_its_commit_was_refused_loses_nothing(
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_giver_hurt_as_it_rejoins_for_want_of_a_taker_loses_nothing(
+def test_old_owner_hurt_as_it_rejoins_for_want_of_a_new_owner_loses_nothing(
     broker: EmbeddedBroker, tmp_path: Path, number: str
 ) -> None:
     with Crew(broker.bootstrap_servers, f"rejoin-{number}", tmp_path, partitions=3) as crew:

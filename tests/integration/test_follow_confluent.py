@@ -87,8 +87,8 @@ def test_users_who_process_in_other_threads_lose_and_repeat_nothing(
     ("hurt", "point"),
     [
         # `make fault` has every state with both signals.
-        ("giver", "stopped:KILL"),
-        ("taker", "offered:STOP"),
+        ("old_owner", "stopped:KILL"),
+        ("new_owner", "offered:STOP"),
     ],
 )
 def test_member_hurt_in_a_hand_over_loses_nothing(
@@ -101,9 +101,9 @@ def test_member_hurt_in_a_hand_over_loses_nothing(
         crew.start("c")
         generation, ids, base = crew.base(3)
         other = "b" if base[ids["b"]] else "c"
-        giver, taker = ("a", other) if hurt == "giver" else (other, "a")
+        old_owner, new_owner = ("a", other) if hurt == "old_owner" else (other, "a")
 
-        crew.publish(generation, base, one_moved(base, ids[giver], ids[taker]))
+        crew.publish(generation, base, one_moved(base, ids[old_owner], ids[new_owner]))
         wait_until(lambda: crew.count("hurt"), what="the hurt")
         stopped = point.endswith("STOP")
         if stopped:

@@ -62,10 +62,10 @@ def at_random(members: Iterable[str], partitions: int, random: Random) -> dict[s
     return target
 
 
-def one_moved(base: Mapping[str, list[int]], giver: str, taker: str) -> dict[str, list[int]]:
-    """A target that moves one partition of the giver's to the taker."""
-    place = base[giver][0]
-    return {**base, giver: base[giver][1:], taker: sorted([*base[taker], place])}
+def one_moved(base: Mapping[str, list[int]], old_owner: str, new_owner: str) -> dict[str, list[int]]:
+    """A target that moves one partition from the old owner to the new one."""
+    place = base[old_owner][0]
+    return {**base, old_owner: base[old_owner][1:], new_owner: sorted([*base[new_owner], place])}
 
 
 def key_of(record: ControlRecord) -> bytes:

@@ -252,9 +252,9 @@ class Follower:
         if now_s - self._looked_s < _LOOK_AT_MOST_EVERY_S:
             return
         self._looked_s = now_s
-        heard = self._side.read()
-        if heard:
-            self._feed(AcksSeen(acks=heard))
+        acks = self._side.read()
+        if acks:
+            self._feed(AcksSeen(acks=acks))
         plan = self._side.plan()
         if plan is not self._state.offered:
             self._feed(PlanSeen(plan=plan))

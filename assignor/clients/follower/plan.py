@@ -57,11 +57,13 @@ def _refuse(state: FollowerState, plan: ControlRecord, why: str, now: Instant) -
 
 
 def release_due(state: FollowerState, now: Instant) -> Step:
-    """Stop all partitions whose takers follow the same plan, in one go: each assign() drops what was fetched."""
+    """Stop all partitions whose new owners follow the same plan, in one go: each assign() drops what was fetched."""
     plan = state.plan
     if plan is None or state.phase is not Phase.FOLLOW or state.waiting:
         return state, ()
-    due = {place: to for place in sorted(state.held) if (to := _ready_taker(state, plan, place)) is not None}
+    due = {
+        place: to for place in sorted(state.held) if (to := _ready_new_owner(state, plan, place)) is not None
+    }
     if not due:
         return state, ()
     stopping = {place: _stopping(state, plan, place, to, now) for place, to in due.items()}
@@ -94,7 +96,7 @@ def _why_not(state: FollowerState, plan: ControlRecord) -> str | None:
     return why.value if why else None
 
 
-def _ready_taker(state: FollowerState, plan: ControlRecord, place: Place) -> str | None:
+def _ready_new_owner(state: FollowerState, plan: ControlRecord, place: Place) -> str | None:
     to = state.targets.get(place)
     return to if to != state.member and to is not None and state.accepted.get(to) == plan.epoch else None
 

@@ -7,7 +7,7 @@
      └── revoked ── REJOIN ◄── nobody took what was released; no word on why a commit was refused;
                                migration has become possible, and partitions are not where Kafka put them
 
-    HELD ─ taker accepted ─► STOPPING ─ commit ok ─► RELEASED ─ taken ─► GONE
+    HELD ─ new owner accepted ─► STOPPING ─ commit ok ─► RELEASED ─ taken ─► GONE
       ▲                                                  │                │
       └──────────────── commit ok ──── CHECK ◄── release to me ───────────┘   (from ABSENT as well)
 
@@ -57,11 +57,11 @@ class Token:
     hop: int = 0
     """Last hand-over that this member was part of; 0 for what Kafka assigned."""
     release: Release | None = None
-    """STOPPING: to be said, its offset not known yet. RELEASED: said, to be said again. CHECK: heard."""
+    """STOPPING: not written yet, its offset is not known. RELEASED: written, and repeated until taken. CHECK: read."""
     sends: int = 0
-    """RELEASED: how often it was said."""
+    """RELEASED: how often it was written."""
     sent_s: float = 0.0
-    """RELEASED: when it was said last, on the monotonic clock."""
+    """RELEASED: when it was written last, on the monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ class FollowerState:
 
 
 Step: TypeAlias = "tuple[FollowerState, tuple[Action, ...]]"
-Stage: TypeAlias = Callable[[FollowerState, Instant], Step]
+Transition: TypeAlias = Callable[[FollowerState, Instant], Step]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,7 @@ def read_acks(state: FollowerState, now: Instant) -> Step:
 
 
 def released(state: FollowerState, offsets: Mapping[Place, int], now: Instant) -> Step:
-    """The commits of what was stopped are accepted: say whose it is now."""
+    """The commits of what was stopped are accepted: release it to its new owner."""
     tokens, writes = dict(state.tokens), list[Action]()
     for place in sorted(state.marked(Mark.STOPPING)):
         draft = tokens[place].release
@@ -59,13 +59,13 @@ def released(state: FollowerState, offsets: Mapping[Place, int], now: Instant) -
 
 
 def taken(state: FollowerState, now: Instant) -> Step:
-    """The commits of what was released to this member are accepted: read it, and say so."""
+    """The commits of what was released to this member are accepted: read it, and acknowledge it."""
     releases = _offered(state)
     held = {place: Token(mark=Mark.HELD, hop=release.hop) for place, release in releases.items()}
     state = replace(state, tokens={**state.tokens, **held})
     assign = Assign(places=state.held, offsets={place: release.offset for place, release in releases.items()})
-    said = tuple(_taken(state, release, now) for release in releases.values())
-    return state, (assign, *said, Tell(change=Change.GAINED, places=frozenset(releases)))
+    acks = tuple(_taken(state, release, now) for release in releases.values())
+    return state, (assign, *acks, Tell(change=Change.GAINED, places=frozenset(releases)))
 
 
 def _offered(state: FollowerState) -> dict[Place, Release]:
@@ -101,11 +101,11 @@ def _read_taken(state: FollowerState, ack: Taken) -> FollowerState:
 def _read_release(state: FollowerState, ack: Release, now: Instant) -> Step:
     place = (ack.topic, ack.partition)
     token = state.tokens.get(place, _ABSENT)
-    heard = token.release.hop if token.mark is Mark.CHECK and token.release else token.hop
+    known_hop = token.release.hop if token.mark is Mark.CHECK and token.release else token.hop
     if token.mark is not Mark.CHECK and ack.hop <= token.hop:
-        # It was taken, here, and the giver has not heard it.
+        # It was taken, here, and its old owner does not know yet.
         return state, (_taken(state, ack, now),)
-    if token.mark not in _MAY_TAKE or ack.hop <= heard:
+    if token.mark not in _MAY_TAKE or ack.hop <= known_hop:
         return state, ()
     # A later hop than one's own also says that the own release was taken.
     return _with_token(state, place, Token(mark=Mark.CHECK, hop=token.hop, release=ack)), ()
