@@ -1,4 +1,4 @@
-"""Strategy `roundrobin`: all partitions in a row, dealt to the members in turn, as in Kafka."""
+"""Strategy `roundrobin`: all partitions in a row, assigned to the members in turn, as in Kafka."""
 
 import numpy as np
 

@@ -23,7 +23,7 @@ def assign(group: Group) -> Assignment:
     subscriber; a topic without metadata is left out, or Q would be 0 and the whole group would stop. Members
     that read none of them get no number. A number belongs to the member that claims it in the newest
     generation, in whichever topic; if two do, to nobody. Own numbers are kept first, then unowned ones are
-    dealt, and a number is taken from a member only if it has more than its share.
+    given out, and a number is taken from a member only if it has more than its share.
 
     Two kinds of partitions come out unassigned by design, each with its reason: those of numbers from Q on,
     whose join partners do not exist yet, and those of a topic that the owner of the number does not read.
