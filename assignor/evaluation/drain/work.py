@@ -41,6 +41,7 @@ class Work:
 
     def as_of(self, horizon_s: float) -> "Work":
         """The same work with what arrives within the horizon counted as lag, and nothing arriving after."""
+        # As in `cost`: beyond the horizon counts how long all work takes that has arrived by then.
         return replace(self, lag=self.lag + self.rate * horizon_s, rate=np.zeros(len(self.rate)))
 
     def of_sets(self) -> tuple[Floats, Floats]:
@@ -55,6 +56,7 @@ class Work:
 
     def fastest(self) -> Floats:
         """Capacity of the fastest member that may read each partition."""
+        # By set, not by partition: there are far fewer sets.
         best = np.zeros(self.subscriptions.n_sets)
         np.maximum.at(best, self.set_of_entry(), self.capacity[self.subscriptions.members])
         return best[self.set_of]
