@@ -128,7 +128,7 @@ class GhostHunt:
     _suspects: dict[str, tuple[PartitionKey, ...]] = field(default_factory=dict)
     """Said to be gone once."""
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Ask as soon as all has been read."""
         self._due_ms = 0
         self._waiting, self._suspects = {}, {}

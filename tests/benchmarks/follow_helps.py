@@ -171,7 +171,7 @@ def _row(
     # A group that was not drained would have taken longer than it was watched.
     least_s = plain.drained_s or plain.points[-1][0]
     return {
-        "scene": group.note,
+        "scenario": group.note,
         "run": number,
         "following_s": following.drained_s,
         "plain_s": plain.drained_s,
@@ -191,7 +191,7 @@ def _totals(runs: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
         most_moves = max(row["moves"] / row["partitions"] for row in pair)
         rows.append(
             [
-                pair[0]["scene"],
+                pair[0]["scenario"],
                 len(pair),
                 _seconds(statistics.median(row["following_s"] or float("inf") for row in pair)),
                 _seconds(statistics.median(row["plain_s"] or float("inf") for row in pair)),
@@ -202,7 +202,7 @@ def _totals(runs: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
         )
     return {
         "header": [
-            "scene",
+            "scenario",
             "runs",
             "drained, following, median s",
             "drained, not following, median s",
@@ -215,7 +215,7 @@ def _totals(runs: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
 
 
 def _each(runs: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
-    names = ("scene", "run", "following_s", "plain_s", "times_sooner", "moves", "partitions", "plans")
+    names = ("scenario", "run", "following_s", "plain_s", "times_sooner", "moves", "partitions", "plans")
     return {"header": list(names), "rows": [[row[name] for name in names] for run in runs for row in run]}
 
 

@@ -95,7 +95,7 @@ def test_followers_refuse_and_a_member_of_kip848_gets_its_share_where_groups_are
         crew.wait_for_acks(Refused, epoch, 2)
         busy = keep_b_busy(crew, tmp_path)
         crew.start("j", new="yes", config=NEW)
-        wait_until(lambda: crew.count("gained", who="a") > 1, what="a assigned anew")
+        wait_until(lambda: crew.count("gained", who="a") > 1, what="a assigned again")
         busy.unlink()
         wait_until(lambda: crew.count("gained", who="j"), what="a share for the newcomer")
         kind = group_type(crew)

@@ -141,7 +141,7 @@ def test_rebalance_voids_the_plan_and_the_next_one_is_followed(
         assert crew.overlaps() == []
 
 
-def test_nothing_is_given_to_a_member_that_has_not_heard_of_the_plan(
+def test_nothing_is_given_to_a_member_that_has_not_read_the_plan(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     create_topics(broker.bootstrap_servers, {"mixed-silence": 1})

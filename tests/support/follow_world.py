@@ -51,7 +51,7 @@ class Node:
     """One consumer process."""
 
     name: str
-    heard: int
+    received: int
     """Number of records of the acks topic it has read."""
     state: FollowerState = field(default_factory=lambda: FollowerState(settings=SETTINGS))
     todo: deque[Action] = field(default_factory=deque)
@@ -91,7 +91,7 @@ class World:
     # What happens to the group.
 
     def start(self) -> None:
-        node = Node(name=self._new_name("n"), heard=len(self.acks))
+        node = Node(name=self._new_name("n"), received=len(self.acks))
         self.nodes.append(node)
         self._join(node)
 
@@ -165,9 +165,11 @@ class World:
                     self.committed[place] = node.marks[place]
 
     def _read_topics(self, node: Node, *, late: bool) -> None:
-        start = self.random.randint(0, node.heard) if late and self.random.random() < 0.1 else node.heard
-        node.heard = self.random.randint(node.heard, len(self.acks)) if late else len(self.acks)
-        self._feed(node, AcksSeen(acks=tuple(self.acks[start : node.heard])))
+        start = (
+            self.random.randint(0, node.received) if late and self.random.random() < 0.1 else node.received
+        )
+        node.received = self.random.randint(node.received, len(self.acks)) if late else len(self.acks)
+        self._feed(node, AcksSeen(acks=tuple(self.acks[start : node.received])))
         if not node.todo:
             withdrawn = late and self.random.random() < 0.05
             self._feed(node, PlanSeen(plan=None if withdrawn else self.plan))

@@ -10,15 +10,15 @@ def subscribers(group: Group, topic: int) -> list[int]:
     return [int(m) for m in group.subscriptions.of_topic(topic)]
 
 
-def pids_of(group: Group, topic: int) -> range:
+def partitions_of(group: Group, topic: int) -> range:
     return range(int(group.topics.offsets[topic]), int(group.topics.offsets[topic + 1]))
 
 
 def resolve(claims: Sequence[tuple[int, int, int]], n_partitions: int) -> tuple[list[int], list[bool]]:
-    """KIP-341 for (pid, member, generation): holder and contested of each partition."""
+    """KIP-341 for (partition, member, generation): holder and contested of each partition."""
     holder, contested = [], []
-    for pid in range(n_partitions):
-        mine = [(generation, member) for p, member, generation in claims if p == pid]
+    for partition in range(n_partitions):
+        mine = [(generation, member) for p, member, generation in claims if p == partition]
         newest = {member for generation, member in mine if generation == max(mine)[0]}
         holder.append(newest.pop() if len(newest) == 1 else -1)
         contested.append(len(newest) > 1)
@@ -36,40 +36,49 @@ def lag_aware(group: Group, scope: str) -> list[int]:
     lag = group.lag.tolist()
     topics = list(range(group.topics.n_topics))
     if scope == "group":
-        topics.sort(key=lambda t: (-sum(lag[p] for p in pids_of(group, t)), t))
+        topics.sort(key=lambda t: (-sum(lag[p] for p in partitions_of(group, t)), t))
     member = [-1] * group.n_partitions
     total = dict.fromkeys(range(group.n_members), 0)
     for t in topics:
         count = dict.fromkeys(subscribers(group, t), 0)
         if scope == "topic":
             total = dict.fromkeys(range(group.n_members), 0)
-        for pid in sorted(pids_of(group, t), key=lambda pid: (-lag[pid], pid)) if count else ():
+        for partition in (
+            sorted(partitions_of(group, t), key=lambda partition: (-lag[partition], partition))
+            if count
+            else ()
+        ):
             chosen = min(count, key=lambda m: (count[m], total[m], m))
-            member[pid] = chosen
+            member[partition] = chosen
             count[chosen] += 1
-            total[chosen] += lag[pid]
+            total[chosen] += lag[partition]
     return member
 
 
 def constrained_sticky(group: Group) -> list[int]:
     """KIP-615 with the quotas fixed first, a member and a partition at a time."""
     order = sorted(
-        (pid for t in range(group.topics.n_topics) if subscribers(group, t) for pid in pids_of(group, t)),
-        key=lambda pid: (group.topics.number_of[pid], group.topics.topic_of[pid]),
+        (
+            partition
+            for t in range(group.topics.n_topics)
+            if subscribers(group, t)
+            for partition in partitions_of(group, t)
+        ),
+        key=lambda partition: (group.topics.number_of[partition], group.topics.topic_of[partition]),
     )
     owned: dict[int, list[int]] = {m: [] for m in range(group.n_members)}
-    for pid in order:
-        if group.owner[pid] >= 0:
-            owned[int(group.owner[pid])].append(pid)
+    for partition in order:
+        if group.owner[partition] >= 0:
+            owned[int(group.owner[partition])].append(partition)
     floor, extras = divmod(len(order), max(group.n_members, 1))
     above = [m for m in owned if len(owned[m]) > floor]
     others = [m for m in owned if len(owned[m]) <= floor]
     large = set((above + others)[:extras])
     member = [-1] * group.n_partitions
     for m, partitions in owned.items():
-        for pid in partitions[: floor + (m in large)]:
-            member[pid] = m
-    free = [pid for pid in order if member[pid] < 0]
+        for partition in partitions[: floor + (m in large)]:
+            member[partition] = m
+    free = [partition for partition in order if member[partition] < 0]
     for limit in (floor, floor + 1):
         for m in owned:
             while free and member.count(m) < limit and (limit == floor or m in large):

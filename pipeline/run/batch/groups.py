@@ -16,7 +16,7 @@ def find_ghosts(batch: Batch) -> None:
     """Find groups whose deletion was missed: now and then, while everything is read to its end."""
     services = batch.services
     if batch.reread(OFFSETS_TOPIC):
-        services.ghosts.begin_anew()
+        services.ghosts.restart()
     if not (batch.is_replay or batch.clock.behind or services.is_once):
         batch.ghosts = services.ghosts.found(lambda: _stored_groups(services.store), now_ms=batch.at_ms)
 

@@ -201,7 +201,7 @@ def test_member_that_was_evicted_while_stopped_takes_nothing(new_owner: Driver) 
     assert new_owner.state.phase is Phase.OUT_PENDING
 
 
-def test_release_heard_again_is_answered_again_and_changes_nothing(new_owner: Driver) -> None:
+def test_release_read_again_is_answered_again_and_changes_nothing(new_owner: Driver) -> None:
     new_owner.hear(release(A, B, partition=1))
     new_owner.do(Committed(accepted=True, offsets={P1: 70}))
     held = new_owner.state.held
