@@ -47,13 +47,13 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder, ExitStack() as cleanup:
         broker = cleanup.enter_context(EmbeddedBroker(properties=_BROKER))
         config = _config(broker.bootstrap_servers, Path(folder))
-        stage = _Stage(config, cleanup)
+        setup = _Setup(config, cleanup)
         begun_s = time.monotonic()
-        runs = [stage.run(number, say) for number in range(1, 2 if quick else _RUNS + 1)]
+        runs = [setup.run(number, say) for number in range(1, 2 if quick else _RUNS + 1)]
         while not quick and time.monotonic() - begun_s < _EVEN_FOR_S:
-            stage.check()
+            setup.check()
             time.sleep(1)
-        even = stage.even(time.monotonic() - begun_s)
+        even = setup.even(time.monotonic() - begun_s)
     say(f"even group: {even}")
     return {
         "drained_when_behind_s": BEHIND_S,
@@ -63,7 +63,7 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     }
 
 
-class _Stage:
+class _Setup:
     """The stream on a broker, and the even group; the pairs come and go."""
 
     def __init__(self, config: Config, cleanup: ExitStack) -> None:

@@ -19,19 +19,19 @@ RECORDS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
+class PluginSetup:
     """Topics of one test, named for it."""
 
     bootstrap: str
     name: str
 
     @classmethod
-    def made(cls, bootstrap: str, name: str) -> "Stage":
+    def made(cls, bootstrap: str, name: str) -> "PluginSetup":
         """With its topics, and records in each partition."""
-        stage = cls(bootstrap=bootstrap, name=name)
-        create_topics(bootstrap, {stage.name: PARTITIONS, stage.control: 1, stage.acks: 1})
-        produce(bootstrap, stage.name, dict.fromkeys(range(PARTITIONS), RECORDS))
-        return stage
+        setup = cls(bootstrap=bootstrap, name=name)
+        create_topics(bootstrap, {setup.name: PARTITIONS, setup.control: 1, setup.acks: 1})
+        produce(bootstrap, setup.name, dict.fromkeys(range(PARTITIONS), RECORDS))
+        return setup
 
     @property
     def control(self) -> str:

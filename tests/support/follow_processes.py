@@ -38,7 +38,7 @@ Base: TypeAlias = tuple[int, dict[str, str], dict[str, list[int]]]
 """Generation, member id by process, and what Kafka assigned by member id."""
 
 
-class Crew:
+class Processes:
     """Processes of one group, numbered records that flow to its topic, and its control and acks topics."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Crew:
         self.late = 0
         """Plans that came behind a later one."""
 
-    def __enter__(self) -> "Crew":
+    def __enter__(self) -> "Processes":
         self._flow.start()
         return self
 
