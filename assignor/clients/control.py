@@ -33,7 +33,7 @@ class Fed(enum.Enum):
 
 
 class ControlState:
-    """The newest word on one group; feed it every record of the control topic.
+    """The newest record of one group; feed it every record of the control topic.
 
     Attributes:
         cluster: Name of the cluster in the records, by default of the job Kafka's id of the cluster.

@@ -172,7 +172,7 @@ def decode(key: bytes, value: bytes) -> AnyAck:
 
 
 def kind_of(ack: AnyAck) -> str:
-    """The word that the record uses for this class."""
+    """The name of this class in the record."""
     return type(ack).__name__.lower()
 
 

@@ -69,7 +69,7 @@ def _create_missing(
             num_partitions=control.partitions,
             config={**_COMPACTED, LARGEST_RECORD: str(control.max_record_bytes + AROUND_BYTES)},
         ),
-        # One partition: all that is said about a group keeps its order.
+        # One partition: records of one group keep their order.
         NewTopic(control.acks_topic, num_partitions=1, config=_ACKS),
         NewTopic(control.commands_topic, num_partitions=1, config=_COMPACTED),
     ]

@@ -57,7 +57,7 @@ def append(samples: Samples, observed_at_ms: Int64s, log_end: Int64s) -> Samples
 
     - Time or log end UNKNOWN: the ring stays as it is.
     - Log end below the newest sample (topic truncated or recreated): the ring restarts with this
-      sample, because what it knew was said of other records.
+      sample, because its samples are of other records.
     - Time not after the newest sample (clock gone back): the sample replaces all that are not older,
       because times that lie ahead of the clock would make every age 0 until it caught up.
     - Log end equal to that of the two newest: the newest is moved to this time, so a partition

@@ -24,7 +24,7 @@ _TOLERATED_INTERVALS = 3
 
 
 def admin_client(config: Config) -> tuple[AdminClient, Reason]:
-    """A client of the cluster, and why it cannot reach it, as far as it has said so."""
+    """A client of the cluster, and a function that asks it why a call got no answer."""
     return client_with_reason(AdminClient, librdkafka_properties(config))
 
 

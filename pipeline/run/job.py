@@ -184,7 +184,7 @@ class Job:
             replay=ReplayContext(start=Start(is_new_cluster=recalled.is_new_cluster)),
             memory=PlanMemory(states=states),
         )
-        # Whatever forbids to publish is said at the start, not with the first plan.
+        # A reason not to publish is logged at the start, not with the first plan.
         why_unpublishable(driver.services, driver.memory)
         return driver
 

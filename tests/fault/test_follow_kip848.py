@@ -33,7 +33,7 @@ def migrating() -> Iterator[EmbeddedBroker]:
 
 @contextmanager
 def two_processes(broker: EmbeddedBroker, name: str, folder: Path, **options: object) -> Iterator[Processes]:
-    """Members a and b; b is busy while the processes's file "busy" is there. Plans say what the broker's policy is."""
+    """Members a and b; b is busy while their file "busy" is there. Plans say what the broker's policy is."""
     with Processes(broker.bootstrap_servers, name, folder) as processes:
         processes.migration = MigrationWatch(admin_client(broker.bootstrap_servers))()
         processes.start("a", **options)

@@ -4,7 +4,7 @@
      ▲                    ▲ └── withdrawn or over ◄──┘
      │ revoked, lost      │
      ├────────────────────┴── commit refused ──► OUT_PENDING ── revoked, lost ──► OUT
-     └── revoked ── REJOIN ◄── nobody took what was released; no word on why a commit was refused;
+     └── revoked ── REJOIN ◄── nobody took what was released; no reason came for a refused commit;
                                migration has become possible, and partitions are not where Kafka put them
 
     HELD ─ new owner accepted ─► STOPPING ─ commit ok ─► RELEASED ─ taken ─► GONE

@@ -37,7 +37,7 @@ def prefer_own_rack(group: Group, racks: Racks, member: Int32s) -> None:
         match: Bools = np.logical_and.reduce(racks.of_partition[partitions], axis=0)
         hand_out = _reader_after_reader if len(topics) == 1 else _number_after_number
         reader_of = hand_out(match, racks.of_member[readers])
-        member[partitions] = readers[_fill(reader_of, len(readers))]
+        member[partitions] = readers[_range_the_rest(reader_of, len(readers))]
 
 
 def _needs_racks(group: Group, racks: Racks) -> Bools:
@@ -112,7 +112,7 @@ def _number_after_number(match: Bools, rack: Int32s) -> Int32s:
     return reader_of
 
 
-def _fill(reader_of: Int32s, n_readers: int) -> Int32s:
+def _range_the_rest(reader_of: Int32s, n_readers: int) -> Int32s:
     """Numbers without a reader as ranges over the shares that are not full."""
     base, extras = divmod(len(reader_of), n_readers)
     held = np.bincount(reader_of[reader_of >= 0], minlength=n_readers)

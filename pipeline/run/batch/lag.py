@@ -12,7 +12,7 @@ from pipeline.run.batch.writes import handed_over, less_ghosts, write
 from pipeline.run.driver import Batch
 
 _BESIDE_LAGS = ("consumer_groups", "acks", "orders")
-"""Latest tables that hold what records said, as `partition_lag` does."""
+"""Latest tables that are folded from records, as `partition_lag` is."""
 
 
 def store_lag(batch: Batch) -> None:

@@ -15,7 +15,7 @@ from pipeline.run.services import Services
 
 
 def store_topic_offsets(batch: Batch) -> None:
-    """The batch's first write: what the brokers said, and when."""
+    """The batch's first write: what the brokers answered, and when."""
     if "topic_offsets" in batch.written:
         return
     known, observed = _known_topics(batch.services, batch.driver.replay.start), batch.kind("log_offset")

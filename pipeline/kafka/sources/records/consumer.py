@@ -134,7 +134,7 @@ def _taken(
     taken: list[Message] = []
     answered: set[PartitionKey] = set()
     for message in messages:
-        # An error that is about no partition is told again by the silence of some.
+        # An error that is about no partition shows again as the silence of some.
         key = (message.topic() or "", _int(message.partition()))
         if key in progress and not progress[key].is_over:
             answered.add(key)

@@ -32,7 +32,7 @@ from pipeline.operate.cli.poll import messages
 
 Change = Callable[[Orders], Orders]
 
-# What is said about a group must keep its order, also on a topic that somebody made with more partitions.
+# Records of one group must keep their order, also on a topic that somebody made with more partitions.
 _PARTITION = 0
 _FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001  # public constant
 # A command that is killed leaves its transaction open for so long, and readers wait behind it.
