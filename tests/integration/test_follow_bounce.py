@@ -16,7 +16,13 @@ from assignor.protocol.acks import Accepted, Applied, Release
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.flow import Flow
 from tests.support.follow_processes import Base, Processes
-from tests.support.plugin_members import AiokafkaMember, KafkaPythonMember, Members, Place, PluginMember
+from tests.support.plugin_members import (
+    AiokafkaMember,
+    KafkaPythonMember,
+    Members,
+    PartitionKey,
+    PluginMember,
+)
 from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
 from tests.support.stays import overlapping
 from tests.support.waiting import wait_until
@@ -83,7 +89,7 @@ def kafka_python(setup: PluginSetup, *assignors: Any, **more: Any) -> Callable[[
 
 def bounced(
     members: Members, setup: PluginSetup, make: Callable[[], PluginMember]
-) -> tuple[list[set[str | None]], dict[str, frozenset[Place]]]:
+) -> tuple[list[set[str | None]], dict[str, frozenset[PartitionKey]]]:
     """Each member replaced, one at a time: what was selected after each, and what each owns in the end."""
     selected, owned = [], {}
     for old in list(members.all):
@@ -95,7 +101,9 @@ def bounced(
     return selected, owned
 
 
-def apply(setup: PluginSetup, members: Members, base: dict[str, frozenset[Place]], *, epoch: int) -> None:
+def apply(
+    setup: PluginSetup, members: Members, base: dict[str, frozenset[PartitionKey]], *, epoch: int
+) -> None:
     """A plan that no even strategy gives, published and applied."""
     target = all_to_one(base)
     setup.publish(setup.plan(base, target, generation=members.generation, epoch=epoch))

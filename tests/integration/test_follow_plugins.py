@@ -9,7 +9,7 @@ import pytest
 from assignor.clients.kafka_python import COOPERATIVE
 from assignor.protocol.acks import Applied, Refused
 from tests.support.broker import create_topics
-from tests.support.plugin_members import KafkaPythonMember, Members, Place, PluginMember
+from tests.support.plugin_members import KafkaPythonMember, Members, PartitionKey, PluginMember
 from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
 from tests.support.waiting import wait_until
 
@@ -29,7 +29,7 @@ def aiokafka_eager(setup: PluginSetup) -> PluginMember:
 Make = Callable[[PluginSetup], PluginMember]
 
 
-def three(members: Members, setup: PluginSetup, make: Make) -> dict[str, frozenset[Place]]:
+def three(members: Members, setup: PluginSetup, make: Make) -> dict[str, frozenset[PartitionKey]]:
     """Three settled members, and what each owns."""
     for _ in range(3):
         members.add(make(setup))

@@ -25,7 +25,7 @@ from assignor.clients.follower.state import (
     Instant,
     Lost,
     Mark,
-    Place,
+    PartitionKey,
     PlanSeen,
     Rejoin,
     Revoked,
@@ -55,9 +55,9 @@ class Node:
     """Number of records of the acks topic it has read."""
     state: FollowerState = field(default_factory=lambda: FollowerState(settings=SETTINGS))
     todo: deque[Action] = field(default_factory=deque)
-    reading: dict[Place, int] = field(default_factory=dict)
+    reading: dict[PartitionKey, int] = field(default_factory=dict)
     """What its consumer is assigned, with the next record to read."""
-    marks: dict[Place, int] = field(default_factory=dict)
+    marks: dict[PartitionKey, int] = field(default_factory=dict)
     """What its user has finished, also of partitions it no longer reads."""
     member: str = ""
     assigned: Assigned | None = None
@@ -78,7 +78,7 @@ class World:
         self.joined: set[str] = set()
         self.rebalancing = False
         self.generation = 0
-        self.base: dict[str, frozenset[Place]] = {}
+        self.base: dict[str, frozenset[PartitionKey]] = {}
         self.acks: list[AnyAck] = []
         self.plan: ControlRecord | None = None
         self.committed = dict.fromkeys(self.places, 0)
@@ -259,7 +259,7 @@ class World:
 
     def _check_owners(self) -> None:
         """One owner at most among those the coordinator has not evicted, stopped ones included."""
-        owners: dict[Place, str] = {}
+        owners: dict[PartitionKey, str] = {}
         for name, node in sorted(self.members.items()):
             for place in () if node.dead else node.reading:
                 if place in owners:

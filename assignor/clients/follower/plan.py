@@ -12,8 +12,8 @@ from assignor.clients.follower.state import (
     FollowerState,
     Instant,
     Mark,
+    PartitionKey,
     Phase,
-    Place,
     Rejoin,
     Step,
     Tell,
@@ -61,12 +61,10 @@ def release_due(state: FollowerState, now: Instant) -> Step:
     plan = state.plan
     if plan is None or state.phase is not Phase.FOLLOW or state.waiting:
         return state, ()
-    due = {
-        place: to for place in sorted(state.held) if (to := _ready_new_owner(state, plan, place)) is not None
-    }
+    due = {key: to for key in sorted(state.held) if (to := _ready_new_owner(state, plan, key)) is not None}
     if not due:
         return state, ()
-    stopping = {place: _stopping(state, plan, place, to, now) for place, to in due.items()}
+    stopping = {key: _stopping(state, plan, key, to, now) for key, to in due.items()}
     state = replace(state, tokens={**state.tokens, **stopping})
     told = Tell(change=Change.REVOKED, places=frozenset(due))
     return state, (told, Assign(places=state.held), Commit(offsets=dict.fromkeys(due)))
@@ -77,7 +75,7 @@ def note_applied(state: FollowerState, now: Instant) -> Step:
     plan = state.plan
     if plan is None or state.phase is not Phase.FOLLOW or state.applied or state.waiting:
         return state, ()
-    wanted = {place for place, member in state.targets.items() if member == state.member}
+    wanted = {key for key, member in state.targets.items() if member == state.member}
     if state.held != wanted or state.marked(Mark.RELEASED):
         return state, ()
     return replace(state, applied=True), (Write(ack=Applied(**_head(state, plan, now))),)
@@ -96,14 +94,14 @@ def _why_not(state: FollowerState, plan: ControlRecord) -> str | None:
     return why.value if why else None
 
 
-def _ready_new_owner(state: FollowerState, plan: ControlRecord, place: Place) -> str | None:
-    to = state.targets.get(place)
+def _ready_new_owner(state: FollowerState, plan: ControlRecord, key: PartitionKey) -> str | None:
+    to = state.targets.get(key)
     return to if to != state.member and to is not None and state.accepted.get(to) == plan.epoch else None
 
 
-def _stopping(state: FollowerState, plan: ControlRecord, place: Place, to: str, now: Instant) -> Token:
-    hop = state.tokens[place].hop
-    topic, partition = place
+def _stopping(state: FollowerState, plan: ControlRecord, key: PartitionKey, to: str, now: Instant) -> Token:
+    hop = state.tokens[key].hop
+    topic, partition = key
     draft = Release(**_head(state, plan, now), to=to, topic=topic, partition=partition, hop=hop + 1, offset=0)
     return Token(mark=Mark.STOPPING, hop=hop, release=draft)
 

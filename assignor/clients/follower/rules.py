@@ -21,8 +21,8 @@ from assignor.clients.follower.state import (
     Instant,
     Lost,
     Mark,
+    PartitionKey,
     Phase,
-    Place,
     PlanSeen,
     Rejoin,
     Revoked,
@@ -75,16 +75,16 @@ def _assigned(state: FollowerState, event: Assigned, now: Instant) -> Step:  # n
     return state, (Assign(places=state.held), Tell(change=Change.GAINED, places=state.held))
 
 
-def _fresh_tokens(base: frozenset[Place]) -> Mapping[Place, Token]:
-    return {place: Token(mark=Mark.HELD) for place in base}
+def _fresh_tokens(base: frozenset[PartitionKey]) -> Mapping[PartitionKey, Token]:
+    return {key: Token(mark=Mark.HELD) for key in base}
 
 
-def restored_tokens(state: FollowerState, base: frozenset[Place]) -> Mapping[Place, Token]:
+def restored_tokens(state: FollowerState, base: frozenset[PartitionKey]) -> Mapping[PartitionKey, Token]:
     """Tokens when the same generation is assigned to the same member again.
 
     Nobody else has noticed: what it gave away is still theirs, and what it took still its own.
     """
-    kept = {place: _rolled_back(token) for place, token in state.tokens.items()}
+    kept = {key: _rolled_back(token) for key, token in state.tokens.items()}
     return {**_fresh_tokens(base), **kept}
 
 
@@ -156,8 +156,8 @@ def _tick(state: FollowerState, event: Tick, now: Instant) -> Step:  # noqa: ARG
     if not state.settled:
         return state, ()
     silent = {
-        place: token
-        for place, token in state.tokens.items()
+        key: token
+        for key, token in state.tokens.items()
         if token.mark is Mark.RELEASED and now.monotonic_s - token.sent_s >= timeout_s / RESENDS
     }
     if any(token.sends >= RESENDS for token in silent.values()):
@@ -166,12 +166,11 @@ def _tick(state: FollowerState, event: Tick, now: Instant) -> Step:  # noqa: ARG
     return _written_again(state, silent, now)
 
 
-def _written_again(state: FollowerState, silent: Mapping[Place, Token], now: Instant) -> Step:
+def _written_again(state: FollowerState, silent: Mapping[PartitionKey, Token], now: Instant) -> Step:
     resent = {
-        place: replace(token, sends=token.sends + 1, sent_s=now.monotonic_s)
-        for place, token in silent.items()
+        key: replace(token, sends=token.sends + 1, sent_s=now.monotonic_s) for key, token in silent.items()
     }
-    writes = tuple(Write(ack=release) for place in sorted(silent) if (release := silent[place].release))
+    writes = tuple(Write(ack=release) for key in sorted(silent) if (release := silent[key].release))
     return replace(state, tokens={**state.tokens, **resent}), writes
 
 

@@ -25,7 +25,7 @@ from typing import TypeAlias
 from assignor.protocol.acks import AnyAck, Release
 from assignor.protocol.control import ControlRecord
 
-Place: TypeAlias = tuple[str, int]
+PartitionKey: TypeAlias = tuple[str, int]
 """Topic and partition."""
 
 
@@ -95,9 +95,9 @@ class FollowerState:
     member: str = ""
     generation: int = -1
     """Last one known, also when OUT; -1 before the first and after a loss."""
-    base: frozenset[Place] = frozenset()
+    base: frozenset[PartitionKey] = frozenset()
     """What Kafka assigned in this generation."""
-    tokens: Mapping[Place, Token] = field(default_factory=dict)
+    tokens: Mapping[PartitionKey, Token] = field(default_factory=dict)
     """They outlive a revocation: Kafka may assign the same generation to the same member twice."""
     accepted: Mapping[str, int] = field(default_factory=dict)
     """Newest plan epoch that each other member has accepted in this generation."""
@@ -109,7 +109,7 @@ class FollowerState:
     """Newest plan epoch accepted or refused since the partitions were assigned."""
     plan: ControlRecord | None = None
     """The plan accepted last in this generation, also when it is no longer followed."""
-    targets: Mapping[Place, str] = field(default_factory=dict)
+    targets: Mapping[PartitionKey, str] = field(default_factory=dict)
     """Of `plan`."""
     applied: bool = False
     """`plan` is done, as far as this member is concerned."""
@@ -117,7 +117,7 @@ class FollowerState:
     """When a commit was refused."""
 
     @property
-    def held(self) -> frozenset[Place]:
+    def held(self) -> frozenset[PartitionKey]:
         """What the member reads."""
         return self.marked(Mark.HELD)
 
@@ -131,9 +131,9 @@ class FollowerState:
         """A commit of a hand-over is under way; one at a time."""
         return any(token.mark in (Mark.STOPPING, Mark.CHECK) for token in self.tokens.values())
 
-    def marked(self, mark: Mark) -> frozenset[Place]:
+    def marked(self, mark: Mark) -> frozenset[PartitionKey]:
         """Partitions with that mark."""
-        return frozenset(place for place, token in self.tokens.items() if token.mark is mark)
+        return frozenset(key for key, token in self.tokens.items() if token.mark is mark)
 
 
 Step: TypeAlias = "tuple[FollowerState, tuple[Action, ...]]"
@@ -146,7 +146,7 @@ class Assigned:
 
     member: str
     generation: int
-    places: frozenset[Place]
+    places: frozenset[PartitionKey]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class Committed:
     """Event: answer to `Commit`."""
 
     accepted: bool
-    offsets: Mapping[Place, int]
+    offsets: Mapping[PartitionKey, int]
     """What was committed: next record to read."""
 
 
@@ -197,8 +197,8 @@ class Assign:
     Others start at the offset given here, or else where the group has committed.
     """
 
-    places: frozenset[Place]
-    offsets: Mapping[Place, int] = field(default_factory=dict)
+    places: frozenset[PartitionKey]
+    offsets: Mapping[PartitionKey, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class Commit:
     None stands for what the user has finished: last commit, or where the reading began.
     """
 
-    offsets: Mapping[Place, int | None]
+    offsets: Mapping[PartitionKey, int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +241,7 @@ class Tell:
     """Action: tell the user."""
 
     change: Change
-    places: frozenset[Place]
+    places: frozenset[PartitionKey]
 
 
 Action: TypeAlias = Assign | Unassign | Commit | Write | Rejoin | Tell

@@ -11,7 +11,7 @@ from assignor.clients.follower.state import (
     FollowerState,
     Instant,
     Mark,
-    Place,
+    PartitionKey,
     Step,
     Tell,
     Token,
@@ -40,18 +40,18 @@ def read_acks(state: FollowerState, now: Instant) -> Step:
             actions += more
     offered = _offered(state)
     if offered:
-        actions.append(Commit(offsets={place: release.offset for place, release in offered.items()}))
+        actions.append(Commit(offsets={key: release.offset for key, release in offered.items()}))
     return state, tuple(actions)
 
 
-def released(state: FollowerState, offsets: Mapping[Place, int], now: Instant) -> Step:
+def released(state: FollowerState, offsets: Mapping[PartitionKey, int], now: Instant) -> Step:
     """The commits of what was stopped are accepted: release it to its new owner."""
     tokens, writes = dict(state.tokens), list[Action]()
-    for place in sorted(state.marked(Mark.STOPPING)):
-        draft = tokens[place].release
+    for key in sorted(state.marked(Mark.STOPPING)):
+        draft = tokens[key].release
         if draft:
-            release = replace(draft, offset=offsets[place])
-            tokens[place] = Token(
+            release = replace(draft, offset=offsets[key])
+            tokens[key] = Token(
                 mark=Mark.RELEASED, hop=release.hop, release=release, sends=1, sent_s=now.monotonic_s
             )
             writes.append(Write(ack=release))
@@ -61,17 +61,17 @@ def released(state: FollowerState, offsets: Mapping[Place, int], now: Instant) -
 def taken(state: FollowerState, now: Instant) -> Step:
     """The commits of what was released to this member are accepted: read it, and acknowledge it."""
     releases = _offered(state)
-    held = {place: Token(mark=Mark.HELD, hop=release.hop) for place, release in releases.items()}
+    held = {key: Token(mark=Mark.HELD, hop=release.hop) for key, release in releases.items()}
     state = replace(state, tokens={**state.tokens, **held})
-    assign = Assign(places=state.held, offsets={place: release.offset for place, release in releases.items()})
+    assign = Assign(places=state.held, offsets={key: release.offset for key, release in releases.items()})
     acks = tuple(_taken(state, release, now) for release in releases.values())
     return state, (assign, *acks, Tell(change=Change.GAINED, places=frozenset(releases)))
 
 
-def _offered(state: FollowerState) -> dict[Place, Release]:
+def _offered(state: FollowerState) -> dict[PartitionKey, Release]:
     """What was released to this member and is not taken yet."""
-    checked = {place: state.tokens[place].release for place in sorted(state.marked(Mark.CHECK))}
-    return {place: release for place, release in checked.items() if release}
+    checked = {key: state.tokens[key].release for key in sorted(state.marked(Mark.CHECK))}
+    return {key: release for key, release in checked.items() if release}
 
 
 def _read(state: FollowerState, ack: AnyAck, now: Instant) -> Step:
@@ -91,16 +91,16 @@ def _read(state: FollowerState, ack: AnyAck, now: Instant) -> Step:
 
 
 def _read_taken(state: FollowerState, ack: Taken) -> FollowerState:
-    place = (ack.topic, ack.partition)
-    token = state.tokens.get(place)
+    key = (ack.topic, ack.partition)
+    token = state.tokens.get(key)
     if token is None or token.mark is not Mark.RELEASED or ack.hop < token.hop:
         return state
-    return _with_token(state, place, replace(token, mark=Mark.GONE, release=None))
+    return _with_token(state, key, replace(token, mark=Mark.GONE, release=None))
 
 
 def _read_release(state: FollowerState, ack: Release, now: Instant) -> Step:
-    place = (ack.topic, ack.partition)
-    token = state.tokens.get(place, _ABSENT)
+    key = (ack.topic, ack.partition)
+    token = state.tokens.get(key, _ABSENT)
     known_hop = token.release.hop if token.mark is Mark.CHECK and token.release else token.hop
     if token.mark is not Mark.CHECK and ack.hop <= token.hop:
         # It was taken, here, and its old owner does not know yet.
@@ -108,11 +108,11 @@ def _read_release(state: FollowerState, ack: Release, now: Instant) -> Step:
     if token.mark not in _MAY_TAKE or ack.hop <= known_hop:
         return state, ()
     # A later hop than one's own also says that the own release was taken.
-    return _with_token(state, place, Token(mark=Mark.CHECK, hop=token.hop, release=ack)), ()
+    return _with_token(state, key, Token(mark=Mark.CHECK, hop=token.hop, release=ack)), ()
 
 
-def _with_token(state: FollowerState, place: Place, token: Token) -> FollowerState:
-    return replace(state, tokens={**state.tokens, place: token})
+def _with_token(state: FollowerState, key: PartitionKey, token: Token) -> FollowerState:
+    return replace(state, tokens={**state.tokens, key: token})
 
 
 def _taken(state: FollowerState, release: Release, now: Instant) -> Write:

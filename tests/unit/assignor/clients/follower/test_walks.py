@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from assignor.clients.follower import rules as follower_state_rules
-from assignor.clients.follower.state import FollowerState, Mark, Place, Token
+from assignor.clients.follower.state import FollowerState, Mark, PartitionKey, Token
 from assignor.protocol.acks import Applied, Release
 from assignor.protocol.migration import Migration
 from tests.support.follow_world import BrokenPromiseError, World, walk
@@ -60,7 +60,7 @@ def first_failure(seeds: range) -> str:
     return "none"
 
 
-def forget(_: FollowerState, base: frozenset[Place]) -> Mapping[Place, Token]:
+def forget(_: FollowerState, base: frozenset[PartitionKey]) -> Mapping[PartitionKey, Token]:
     return {place: Token(mark=Mark.HELD) for place in base}
 
 
