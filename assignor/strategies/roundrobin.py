@@ -26,6 +26,7 @@ def assign(group: Group) -> Assignment:
         readers = group.subscriptions.of_topic(t)
         if len(readers) > 0:
             count = offsets[t + 1] - offsets[t]
+            # A turn past the last subscriber gives their number, which wraps around to the first.
             start = int(np.searchsorted(readers, turn))
             taken = readers[(start + np.arange(count)) % len(readers)]
             member[offsets[t] : offsets[t + 1]] = taken

@@ -64,6 +64,7 @@ def _owners(group: Group, n_numbers: int) -> tuple[Int32s, Int32s]:
     """Owner of each number, -1 for none, and the generation of the claim."""
     ownership = group.ownership
     claimed = np.nonzero((group.topics.number_of < n_numbers) & (ownership.generation > UNCLAIMED))[0]
+    # A topic that joined later has older claims: only the newest generation of a number counts, whatever its topic.
     number = group.topics.number_of[claimed]
     newest = np.full(n_numbers, UNCLAIMED, np.int32)
     np.maximum.at(newest, number, ownership.generation[claimed])
