@@ -135,6 +135,12 @@ def targets(plan: ControlRecord) -> Mapping[tuple[str, int], str]:
     return {place: name for name, member in plan.members.items() for place in spread(member.target)}
 
 
+def named_in_moves(plan: ControlRecord) -> frozenset[str]:
+    """Member ids that some move is from or to."""
+    ends = (member for move in plan.moves for member in (move.from_member, move.to_member))
+    return frozenset(member for member in ends if member is not None)
+
+
 def _is_permutation(plan: ControlRecord) -> bool:
     base = [place for member in plan.members.values() for place in spread(member.base)]
     target = [place for member in plan.members.values() for place in spread(member.target)]

@@ -85,9 +85,10 @@ def assigned(member: str, *, generation: int = 3) -> Assigned:
 
 
 def following_old_owner() -> Driver:
-    """Member a, which has accepted the plan."""
+    """Member a, which has accepted the plan, and has read so on the topic."""
     driver = Driver()
     driver.do(assigned(A), PlanSeen(plan=MOVE_1))
+    driver.hear(Accepted(**head(A)))
     return driver
 
 

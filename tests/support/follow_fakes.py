@@ -111,6 +111,7 @@ class FakeTopics:
 
     def write(self, ack: AnyAck) -> None:
         self.written.append(ack)
+        self.incoming.append(ack)
 
     def close(self) -> None:
         self.closed += 1

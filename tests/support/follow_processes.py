@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from types import TracebackType
@@ -155,9 +156,18 @@ class Processes:
         ids = {who: str(line["member"]) for who, line in live.items()}
         return generations.pop(), ids, {str(line["member"]): line["places"] for line in live.values()}
 
-    def publish(self, generation: int, base: Mapping[str, list[int]], target: Mapping[str, list[int]]) -> int:
-        """Put a plan on the control topic, and give its epoch."""
+    def publish(
+        self,
+        generation: int,
+        base: Mapping[str, list[int]],
+        target: Mapping[str, list[int]],
+        *,
+        valid_s: float | None = None,
+    ) -> int:
+        """Put a plan on the control topic, valid for ever unless told otherwise, and give its epoch."""
         epoch, record = self._record(generation, base, target)
+        if valid_s is not None:
+            record = replace(record, valid_until_ms=round((time.time() + valid_s) * 1000))
         self._write(record)
         return epoch
 

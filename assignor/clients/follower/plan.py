@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from assignor.clients.control import Misfit, misfit, targets
+from assignor.clients.control import Misfit, misfit, named_in_moves, targets
 from assignor.clients.follower.state import (
     Assign,
     Change,
@@ -37,7 +37,13 @@ def consider(state: FollowerState, now: Instant) -> Step:
     if why is not None:
         return _refuse(state, plan, why, now)
     state = replace(
-        state, phase=Phase.FOLLOW, decided=plan.epoch, plan=plan, targets=targets(plan), applied=False
+        state,
+        phase=Phase.FOLLOW,
+        decided=plan.epoch,
+        plan=plan,
+        targets=targets(plan),
+        needed=named_in_moves(plan),
+        applied=False,
     )
     return state, (Write(ack=Accepted(**_head(state, plan, now))),)
 
@@ -57,9 +63,12 @@ def _refuse(state: FollowerState, plan: ControlRecord, why: str, now: Instant) -
 
 
 def release_due(state: FollowerState, now: Instant) -> Step:
-    """Stop all partitions whose new owners follow the same plan, in one go: each assign() drops what was fetched."""
+    """Once all needed members have accepted the plan, stop what it takes from this one.
+
+    All of it in one go: each assign() drops what was fetched.
+    """
     plan = state.plan
-    if plan is None or state.phase is not Phase.FOLLOW or state.waiting:
+    if plan is None or state.phase is not Phase.FOLLOW or state.waiting or state.agreed != plan.epoch:
         return state, ()
     due = {key: to for key in sorted(state.held) if (to := _ready_new_owner(state, plan, key)) is not None}
     if not due:

@@ -7,9 +7,12 @@
      └── revoked ── REJOIN ◄── nobody took what was released; no reason came for a refused commit;
                                migration has become possible, and partitions are not where Kafka put them
 
-    HELD ─ new owner accepted ─► STOPPING ─ commit ok ─► RELEASED ─ taken ─► GONE
-      ▲                                                  │                │
-      └──────────────── commit ok ──── CHECK ◄── release to me ───────────┘   (from ABSENT as well)
+    HELD ─ all accepted ─► STOPPING ─ commit ok ─► RELEASED ─ taken ─► GONE
+      ▲                                                │                │
+      └──────────────── commit ok ──── CHECK ◄── release to me ─────────┘   (from ABSENT as well)
+
+"All" are the members that the plan's moves name: half of a plan can be worse than none. Each sees the others'
+acceptances, and its own, in the one order of the topic, so all old owners begin at the same record or none does.
 
 Kafka's own rebalance is the only authority over a generation: it starts from what Kafka assigned, the base.
 Within it a partition has one token, which only its holder can pass on. Source: KIP-726 for a member that lost
@@ -100,7 +103,10 @@ class FollowerState:
     tokens: Mapping[PartitionKey, Token] = field(default_factory=dict)
     """They outlive a revocation: Kafka may assign the same generation to the same member twice."""
     accepted: Mapping[str, int] = field(default_factory=dict)
-    """Newest plan epoch that each other member has accepted in this generation."""
+    """Newest plan epoch that each member, this one included, has accepted in this generation.
+
+    Of this one it is what the topic says: an acceptance that was lost on the way is known to nobody else.
+    """
     inbox: tuple[AnyAck, ...] = ()
     """Acknowledgements not looked at yet."""
     offered: ControlRecord | None = None
@@ -111,6 +117,13 @@ class FollowerState:
     """The plan accepted last in this generation, also when it is no longer followed."""
     targets: Mapping[PartitionKey, str] = field(default_factory=dict)
     """Of `plan`."""
+    needed: frozenset[str] = frozenset()
+    """Members that the moves of `plan` name."""
+    agreed: int = 0
+    """Newest plan epoch that all needed members followed at one time: what was begun is finished when one drops out.
+
+    An epoch is of one generation, so it is never reset.
+    """
     applied: bool = False
     """`plan` is done, as far as this member is concerned."""
     pending_since_s: float = 0.0

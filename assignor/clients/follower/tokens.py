@@ -35,7 +35,8 @@ def read_acks(state: FollowerState, now: Instant) -> Step:
     inbox, actions = state.inbox, list[Action]()
     state = replace(state, inbox=())
     for ack in inbox:
-        if ack.generation == state.generation and ack.member != state.member:
+        is_echo = ack.member == state.member and isinstance(ack, Release | Taken)
+        if ack.generation == state.generation and not is_echo:
             state, more = _read(state, ack, now)
             actions += more
     offered = _offered(state)
@@ -78,7 +79,7 @@ def _read(state: FollowerState, ack: AnyAck, now: Instant) -> Step:
     match ack:
         case Accepted():
             newest = max(ack.epoch, state.accepted.get(ack.member, 0))
-            return replace(state, accepted={**state.accepted, ack.member: newest}), ()
+            return _agreed(replace(state, accepted={**state.accepted, ack.member: newest})), ()
         case Refused() | Void() if ack.epoch >= state.accepted.get(ack.member, 0):
             others = {member: epoch for member, epoch in state.accepted.items() if member != ack.member}
             return replace(state, accepted=others), ()
@@ -88,6 +89,14 @@ def _read(state: FollowerState, ack: AnyAck, now: Instant) -> Step:
             return _read_release(state, ack, now)
         case _:
             return state, ()
+
+
+def _agreed(state: FollowerState) -> FollowerState:
+    # After each acceptance, not after each batch of them: where batches end differs from member to member.
+    plan = state.plan
+    if plan is None or any(state.accepted.get(member) != plan.epoch for member in state.needed):
+        return state
+    return replace(state, agreed=plan.epoch)
 
 
 def _read_taken(state: FollowerState, ack: Taken) -> FollowerState:

@@ -75,7 +75,9 @@ def setup() -> Setup:
 
 @pytest.fixture
 def following(setup: Setup) -> Setup:
+    """It has also read its own acceptance."""
     setup.topics.offered = GIVES_1
+    setup.poll()
     setup.poll()
     setup.calls()
     return setup

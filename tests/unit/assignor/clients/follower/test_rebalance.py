@@ -97,5 +97,6 @@ def test_acks_of_the_next_generation_may_arrive_before_it() -> None:
 
     driver.hear(Accepted(**head(B, generation=2)), Accepted(**head(B)))
     driver.do(assigned(A))
+    driver.hear(Accepted(**head(A)))
 
     assert driver.the(Commit).offsets == {P1: None}

@@ -45,13 +45,15 @@ def test_assigned_partitions_are_read_and_told() -> None:
     assert driver.state.phase is Phase.BASE
 
 
-def test_plan_that_fits_is_accepted_once(old_owner: Driver) -> None:
-    assert old_owner.written() == [Accepted(**head(A))]
-    assert old_owner.state.phase is Phase.FOLLOW
+def test_plan_that_fits_is_accepted_once() -> None:
+    driver = Driver()
 
-    old_owner.do(PlanSeen(plan=MOVE_1), Tick())
+    driver.do(assigned(A), PlanSeen(plan=MOVE_1))
+    assert driver.written() == [Accepted(**head(A))]
+    assert driver.state.phase is Phase.FOLLOW
+    driver.do(PlanSeen(plan=MOVE_1), Tick())
 
-    assert old_owner.written() == []
+    assert driver.written() == []
 
 
 def test_static_member_stays_on_its_base() -> None:
