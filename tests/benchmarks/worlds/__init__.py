@@ -1,0 +1,5 @@
+"""Closed-loop worlds: what plans do to groups over hours, against no plans, KIP-169 and an oracle.
+
+Start with `scenario` (what happens, whatever the policy), `world` (the fluid model) and `run` (the loop). `planner` is
+the one module that calls `pipeline.planning`.
+"""
