@@ -117,7 +117,9 @@ def _targets(world: World, view: View) -> list[Int32s]:
         rate=scenario.mean_rate[frame] * scenario.cost,
         capacity=np.maximum(scenario.capacity[frame, slots], 1e-3),
         holder=holder,
-        subscriptions=_choices(holder, scenario.pinned | ~follows[holder], np.flatnonzero(follows), n=len(slots)),
+        subscriptions=_choices(
+            holder, scenario.pinned | ~follows[holder], np.flatnonzero(follows), n=len(slots)
+        ),
     )
     found: dict[bytes, Int32s] = {}
     for share in _BUDGET_SHARES:

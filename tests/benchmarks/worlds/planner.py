@@ -1,5 +1,6 @@
 """lagwise's planning as the stream calls it: the only module of this package that knows its signatures."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,7 +11,15 @@ from assignor.protocol.commands import Orders
 from assignor.protocol.control import ControlRecord, decode
 from pipeline.config.model import PlanConfig
 from pipeline.planning.decide import decide
-from pipeline.planning.facts import AckFacts, Decision, GroupFacts, MemberFacts, PartitionFacts, Published, Rules
+from pipeline.planning.facts import (
+    AckFacts,
+    Decision,
+    GroupFacts,
+    MemberFacts,
+    PartitionFacts,
+    Published,
+    Rules,
+)
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.state import FRESH, from_json, to_json
 from pipeline.planning.step import _limits
@@ -71,7 +80,9 @@ class Planner:
         self._topics = [f"t{topic}" for topic in scenario.topic_of]
         self._number_of = scenario.number_of
         pinned = self._by_topic(scenario.pinned)
-        self._orders = Orders(cluster=_CLUSTER, group=_GROUP, pinned=pinned, by="operator") if pinned else None
+        self._orders = (
+            Orders(cluster=_CLUSTER, group=_GROUP, pinned=pinned, by="operator") if pinned else None
+        )
 
     def is_due(self, view: View, now_s: float) -> bool:
         """Whether the batch of now decides about the group."""
@@ -110,13 +121,9 @@ class Planner:
         return self._offer(decision, view)
 
     def _note(self, decision: Decision) -> None:
-        # Numbers and names come after the kind of a reason.
-        reason = (decision.reason or "").split(";")[0]
-        if reason.startswith("plan epoch"):
-            reason = " ".join(reason.split()[3:8])
-        elif reason.startswith("held back by"):
-            reason = reason.split(":")[0]
-        reason = "".join(letter for letter in reason if not letter.isdigit())
+        # Numbers differ from evaluation to evaluation; what follows the second remark is detail.
+        parts = re.sub(r"[0-9][0-9.,]*", "#", decision.reason or "").split("; ")
+        reason = "; ".join(parts[:2])
         key = f"{decision.decided}: {reason}" if reason else decision.decided
         self.reasons[key] = self.reasons.get(key, 0) + 1
 
@@ -184,7 +191,9 @@ class Planner:
 
     def _slots(self, record: ControlRecord, slots: Mapping[str, int], *, of: str) -> Int32s:
         """Slot of each partition by the record's base or target; -1 for none."""
-        place = {name: index for index, name in enumerate(zip(self._topics, self._number_of.tolist(), strict=True))}
+        place = {
+            name: index for index, name in enumerate(zip(self._topics, self._number_of.tolist(), strict=True))
+        }
         owner = np.full(len(place), -1, np.int32)
         for member_id, member in record.members.items():
             placed: Mapping[str, Sequence[int]] = getattr(member, of)

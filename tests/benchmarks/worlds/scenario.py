@@ -75,6 +75,9 @@ def range_owners(topic_of: Int32s, slots: Int64s) -> Int32s:
     for topic in np.unique(topic_of):
         pids = np.flatnonzero(topic_of == topic)
         owners[pids] = np.concatenate(
-            [np.full(len(part), slot) for slot, part in zip(slots, np.array_split(pids, len(slots)), strict=True)]
+            [
+                np.full(len(part), slot)
+                for slot, part in zip(slots, np.array_split(pids, len(slots)), strict=True)
+            ]
         )
     return owners

@@ -72,7 +72,12 @@ class World:
         while self.now_s < until_s - 1e-9:
             self._finish_hand_overs()
             later = self.resumes_s[self.resumes_s > self.now_s]
-            ends = (until_s, self.now_s + _STEP_S, (self.frame + 1.0) * FRAME_S, float(later.min(initial=np.inf)))
+            ends = (
+                until_s,
+                self.now_s + _STEP_S,
+                (self.frame + 1.0) * FRAME_S,
+                float(later.min(initial=np.inf)),
+            )
             self._step(min(ends))
         self._finish_hand_overs()
 
@@ -142,5 +147,5 @@ class World:
         for partition in moved.tolist():
             at_s, origin = totals.last_move.get(partition, (-np.inf, _NOBODY))
             totals.plan_moves += 1
-            totals.moves_back += origin == taker[partition] and self.now_s - at_s <= 3600
+            totals.moves_back += int(origin == taker[partition] and self.now_s - at_s <= 3600)
             totals.last_move[partition] = (self.now_s, int(giver[partition]))
