@@ -26,24 +26,11 @@ from pipeline.planning.step import _limits
 from tests.benchmarks.worlds.followers import Offer
 from tests.benchmarks.worlds.observer import START_MS, Observer
 from tests.benchmarks.worlds.scenario import Scenario
+from tests.benchmarks.worlds.view import View
 
 _CONFIG = PlanConfig()
 _GROUP = "g"
 _CLUSTER = "local"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class View:
-    """The group as its newest record and acknowledgements show it."""
-
-    generation: int
-    is_stable: bool
-    owner: Int32s
-    """Slot of each partition, -1 while it is handed over."""
-    member_ids: Mapping[int, str]
-    """By the slots of the members that are there."""
-    acks: Mapping[int, tuple[str, int]]
-    """Slot -> kind and epoch."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

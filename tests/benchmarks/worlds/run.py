@@ -7,8 +7,8 @@ import numpy as np
 
 from assignor.model.arrays import Bools, Int32s, Int64s
 from tests.benchmarks.worlds.followers import Followers, Offer
-from tests.benchmarks.worlds.planner import View
 from tests.benchmarks.worlds.scenario import FRAME_S, Scenario
+from tests.benchmarks.worlds.view import View
 from tests.benchmarks.worlds.world import World
 
 _NOTICED_S = 10.0
