@@ -13,11 +13,9 @@ from pipeline.config.model import PlanConfig
 from pipeline.planning.decide import decide
 from pipeline.planning.facts import (
     AckFacts,
-    Decision,
     GroupFacts,
     MemberFacts,
     PartitionFacts,
-    Published,
     Rules,
 )
 from pipeline.planning.memory import PlanMemory
