@@ -28,7 +28,9 @@ _BACKLOG_S = 10.0
 """Lag of so many seconds of draining is a backlog. Less is what lies between two commits of a member that keeps
 up: a client commits every 5 s by default (auto.commit.interval.ms), and the batch looks some time later."""
 _HEADROOM = 2.0
-"""A member that never had a backlog is believed to drain so many times what it keeps up with."""
+"""A member that never had a backlog, and keeps up with clearly more than others can, is believed to drain so many times
+what it keeps up with."""
+_CLEARLY_MORE = 1.25
 _RISING = 1.1
 """A rate this many times that of the decision before is on its way up: moving averages take minutes."""
 _TRUST_HALF_LIFE_MS = 6 * 3_600_000
@@ -135,14 +137,12 @@ def believed(
     shown = [rate for name in loads if (rate := rates[name].shown) is not None]
     if not shown:
         return None
-    # Where a single slow member shows its capacity, the others are not taken to be like it.
-    kept_up = [load.rate for load in loads.values() if load.rate > 0 and not load.is_backlogged]
-    typical = max(float(np.median(some)) for some in (shown, kept_up) if some)
+    typical = float(np.median(shown))
     return [_belief(rates[name], load, typical, now_ms=now_ms) for name, load in loads.items()]
 
 
 def _belief(rate: MemberRate, load: Load, typical: float, *, now_ms: int) -> Belief:
-    optimistic = max(_HEADROOM * load.rate, typical)
+    optimistic = _optimistic(load.rate, typical)
     if rate.shown is None:
         return Belief(capacity=max(optimistic, LEAST_CAPACITY), is_shown=False)
     # The moving average of a member that got stuck halves for ever.
@@ -153,3 +153,12 @@ def _belief(rate: MemberRate, load: Load, typical: float, *, now_ms: int) -> Bel
     # It keeps up with what it drains now, whatever it has shown before.
     capacity = max(shown + doubt * max(optimistic - shown, 0.0), load.rate)
     return Belief(capacity=capacity, is_shown=True)
+
+
+def _optimistic(rate: float, typical: float) -> float:
+    """The capacity of a member that keeps up with `rate`, where others were seen to drain `typical` and no more.
+
+    With less than they, it is taken to be like them. The more it exceeds them, the less they say about it.
+    """
+    share = min(max((rate / typical - 1) / (_CLEARLY_MORE - 1), 0.0), 1.0)
+    return max(typical, rate * (1 + (_HEADROOM - 1) * share))
