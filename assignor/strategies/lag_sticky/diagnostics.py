@@ -53,11 +53,17 @@ def remarks(
 
 
 def _why_no_move(group: Group, bound: LowerBound, result: SolveResult) -> str:
-    options, start, best = result.problem.options, result.start, result.best
+    start, best = result.start, result.best
     if not start.loads_s.any():
-        return f"no member needs more than {time_in_words(options.floor_s)}"
+        return f"no member needs more than {time_in_words(result.problem.options.floor_s)}"
     if best.moves > 0:
         return _why_not_accepted(result)
+    return _why_no_gain(group, bound, result)
+
+
+def _why_no_gain(group: Group, bound: LowerBound, result: SolveResult) -> str:
+    """Why the search found nothing better than the start."""
+    options, start = result.problem.options, result.start
     if start.makespan_s <= options.floor_s:
         words = _none(result, "gives the busiest member more headroom", is_proved=result.all_tried)
         return f"nobody is late, and {words}"
