@@ -1,13 +1,15 @@
 """A drain time that no assignment can beat, to judge an assignment without knowing the best one."""
 
 import enum
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from assignor.evaluation.drain.exact import FixedOnMembers, SmallProblem, soonest
 from assignor.evaluation.drain.shares import shares_bound
 from assignor.evaluation.drain.time import times_s
-from assignor.evaluation.drain.work import Work
+from assignor.evaluation.drain.work import FixedLoad, Work
 from assignor.model.arrays import Bools, Floats, Int64s
 from assignor.model.group import Group
 
@@ -15,10 +17,15 @@ from assignor.model.group import Group
 _ROUNDING = 1 + 1e-11
 _PRECISION = 1e-11
 _CLEARLY_MORE = 1 + 1e-7
+_SAME = 1e-9
 # Thirty million years; what is impossible for longer counts as never.
 _NEVER_S = 1e15
 _MOST_ROUNDS = 4
 _MOST_NUMBERS = 24
+# A group so small is tried out, for at most 20 ms.
+_SMALL_PARTITIONS = 12
+_SMALL_MEMBERS = 6
+_MOST_STEPS = 4_000
 
 
 class BoundCause(enum.IntEnum):
@@ -28,6 +35,7 @@ class BoundCause(enum.IntEnum):
     SHARES = 1
     BIN_PACKING = 2
     FIXED = 3
+    ALL_TRIED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,7 +65,7 @@ def group_bound(group: Group) -> LowerBound | None:
 
 
 def lower_bound(work: Work) -> LowerBound:
-    """The largest of four bounds, each of which holds for every assignment of `work`.
+    """The largest of five bounds, each of which holds for every assignment of `work`.
 
     A member with capacity mu has drained a set of partitions by time T only if L + A*T <= mu*T, L and A the sums
     of lag and rate over the set; call w_p = L_p + a_p*T the weight of partition p at T.
@@ -77,6 +85,8 @@ def lower_bound(work: Work) -> LowerBound:
        way it was found; and both arguments hold for any choice of partitions, so it is enough to look at the
        heaviest few.
     4. *What is fixed* on a member stays there: T >= L_0 / (mu_m - A_0), sums over the member's fixed partitions.
+    5. *All tried.* In a group small enough every assignment that leaves what is fixed is tried, see `exact`: the bound
+       is the soonest of them.
 
     Example: three partitions of 30 records on two members of 10 records/s. One partition takes 3 s, all shared
     evenly 4.5 s; but two of the three lie on one member, so nothing is sooner than 6 s.
@@ -103,7 +113,36 @@ def lower_bound(work: Work) -> LowerBound:
     if not np.isfinite(bound.time_s):
         return bound
     packing_s = _bin_packing_bound(work, bound.time_s)
-    return LowerBound(time_s=packing_s, cause=BoundCause.BIN_PACKING) if packing_s > bound.time_s else bound
+    if packing_s > bound.time_s:
+        bound = LowerBound(time_s=packing_s, cause=BoundCause.BIN_PACKING)
+    soonest_s = _soonest_of_all(work, bound.time_s)
+    return LowerBound(time_s=soonest_s, cause=BoundCause.ALL_TRIED) if soonest_s > bound.time_s else bound
+
+
+def _soonest_of_all(work: Work, known_s: float) -> float:
+    """Time of the soonest assignment of a small group; `known_s` if it is no later or not all could be tried."""
+    loose = work.loose()
+    few = len(loose.partitions) <= _SMALL_PARTITIONS and len(loose.taking_part()) <= _SMALL_MEMBERS
+    if not few or not math.isfinite(known_s):
+        return known_s
+    problem = SmallProblem(
+        lag=loose.lag.tolist(),
+        rate=loose.rate.tolist(),
+        may_read=[loose.subscriptions.set_members(s).tolist() for s in loose.set_of.tolist()],
+        owner=[-1] * len(loose.partitions),
+        capacity=work.capacity.tolist(),
+        most_held=len(loose.partitions),
+        fixed=None if work.fixed is None else _fixed_on_members(work.fixed),
+    )
+    answer = soonest(problem, known_s=math.inf, most_moves=0, enough_s=known_s, most_steps=_MOST_STEPS)
+    is_later = answer.is_complete and answer.cost_s > known_s * _CLEARLY_MORE
+    # The search tells assignments apart beyond rounding only.
+    return answer.cost_s * (1 - _SAME) if is_later else known_s
+
+
+def _fixed_on_members(fixed: FixedLoad) -> FixedOnMembers:
+    # The count of partitions is limited by nothing here.
+    return FixedOnMembers(lag=fixed.lag.tolist(), rate=fixed.rate.tolist(), count=[0] * len(fixed.lag))
 
 
 def _bin_packing_bound(work: Work, known_s: float) -> float:

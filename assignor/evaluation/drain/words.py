@@ -17,6 +17,8 @@ _AGES_S = 30 * 86_400.0
 _HARDLY = 0.1
 """A member hardly drains if it manages less than this part of its even share of what arrives."""
 _ALL_STUCK = "its members hardly drain, are they stuck?"
+_WHOLE = 100
+"""From here on three digits have no decimal place."""
 _UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0))
 
 
@@ -28,6 +30,11 @@ def time_in_words(time_s: float) -> str:
         if time_s >= 2 * size:
             return f"{time_s / size:.3g} {unit}"
     return f"{time_s:.3g} s"
+
+
+def rate_in_words(records_s: float) -> str:
+    """Records per second, to three digits or to the record."""
+    return f"{records_s:,.0f} records/s" if records_s >= _WHOLE else f"{records_s:.3g} records/s"
 
 
 def obstacles(group: Group, bound: LowerBound | None) -> tuple[str, ...]:
@@ -43,9 +50,12 @@ def obstacles(group: Group, bound: LowerBound | None) -> tuple[str, ...]:
     together = _too_much_together(group, work, bound)
     # Where nobody drains, every partition is too much, and more partitions help nobody.
     alone = [] if any(words.endswith(_ALL_STUCK) for words in together) else _too_much_alone(group, work)
-    return (*together, *alone) or (
-        "the busiest partitions cannot be shared out so that no member gets too much: add partitions",
+    if together or alone:
+        return (*together, *alone)
+    beside, remedy = (
+        (" beside what is fixed", "add members") if group.is_fixed().any() else ("", "add partitions")
     )
+    return (f"the busiest partitions cannot be shared out{beside} so that no member gets too much: {remedy}",)
 
 
 def cause_in_words(group: Group, bound: LowerBound) -> str:
@@ -60,6 +70,10 @@ def cause_in_words(group: Group, bound: LowerBound) -> str:
         return words + _advice(bound.time_s, "partitions")
     if bound.cause == BoundCause.FIXED:
         return f"the partitions fixed on member {group.member_ids[bound.member]} take {time}"
+    if bound.cause == BoundCause.ALL_TRIED:
+        which = "the partitions that are not fixed" if group.is_fixed().any() else "its partitions"
+        words = f"every way to share out {which} takes {time} or more"
+        return words + _advice(bound.time_s, "members, or more partitions")
     who, _ = _union(group, bound.sets)
     return f"{who} would take {time} with all work shared evenly" + _advice(bound.time_s, "members")
 
@@ -81,7 +95,8 @@ def _too_much_together(group: Group, work: Work, bound: LowerBound) -> list[str]
         capacity = work.capacity[members]
         total = float(capacity.sum())
         if rate > total or (rate == total and lag > 0):
-            return [f"{who} runs at {_load_in_words(rate / total)}: {_remedy(rate, capacity)}"]
+            more = f" (receives {rate_in_words(rate - total)} more than it drains)" if rate > total else ""
+            return [f"{who} runs at {_load_in_words(rate / total)}{more}: {_remedy(rate, capacity)}"]
     return []
 
 
@@ -126,13 +141,18 @@ def _too_much_alone(group: Group, work: Work) -> list[str]:
     needs = work.rate[hopeless] / fastest[hopeless]
     worst = hopeless[np.argsort(-needs, kind="stable")][:_MOST_NAMED]
     words = [
-        f"partition {group.topics.name(int(work.partitions[i]))} alone needs "
-        f"{_members_in_words(work.rate[i] / fastest[i])}: add partitions"
+        f"partition {group.topics.name(int(work.partitions[i]))} alone "
+        f"{_needs_in_words(float(work.rate[i]), float(fastest[i]))}: add partitions"
         for i in worst.tolist()
     ]
     more = len(hopeless) - len(words)
     return [*words, f"so do {more} more partitions"] if more > 0 else words
 
 
-def _members_in_words(needs: float) -> str:
-    return f"{math.ceil(10 * needs) / 10:.1f} members" if needs > 1 else "more than one member"
+def _needs_in_words(rate: float, fastest: float) -> str:
+    if rate <= fastest:
+        return "needs more than one member"
+    members = math.ceil(10 * rate / fastest) / 10
+    return (
+        f"needs {members:.1f} members (receives {rate_in_words(rate - fastest)} more than the fastest drains)"
+    )

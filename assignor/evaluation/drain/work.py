@@ -5,17 +5,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from assignor.evaluation.drain.time import summed
-from assignor.model.arrays import Floats, Int32s, Int64s
+from assignor.model.arrays import Bools, Floats, Int32s, Int64s
 from assignor.model.group import Group
 from assignor.model.subscriptions import Subscriptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FixedLoad:
-    """What is fixed on each of N members."""
+    """What is fixed on each of N members, and what is not."""
 
     lag: Floats
     rate: Floats
+    loose: Bools
+    """W entries: the partitions that are not fixed and that somebody takes."""
+    takers: Subscriptions
+    """The subscriptions of those who take them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,7 +51,7 @@ class Work:
             set_of=group.subscriptions.set_of_topic[group.topics.topic_of[partitions]],
             subscriptions=group.subscriptions,
             capacity=capacity,
-            fixed=_fixed_load(group) if group.is_constrained() else None,
+            fixed=_fixed_load(group, partitions) if group.is_constrained() else None,
         )
 
     def as_of(self, horizon_s: float) -> "Work":
@@ -55,9 +59,25 @@ class Work:
         # As in `cost`: beyond the horizon counts how long all work takes that has arrived by then.
         fixed = self.fixed
         if fixed is not None:
-            fixed = FixedLoad(lag=fixed.lag + fixed.rate * horizon_s, rate=np.zeros(len(fixed.rate)))
+            arrived = fixed.lag + fixed.rate * horizon_s
+            fixed = replace(fixed, lag=arrived, rate=np.zeros(len(fixed.rate)))
         arrived = self.lag + self.rate * horizon_s
         return replace(self, lag=arrived, rate=np.zeros(len(self.rate)), fixed=fixed)
+
+    def loose(self) -> "Work":
+        """The work that is not fixed and can be given to somebody."""
+        if self.fixed is None:
+            return self
+        loose = self.fixed.loose
+        return replace(
+            self,
+            partitions=self.partitions[loose],
+            lag=self.lag[loose],
+            rate=self.rate[loose],
+            set_of=self.set_of[loose],
+            subscriptions=self.fixed.takers,
+            fixed=None,
+        )
 
     def of_sets(self) -> tuple[Floats, Floats]:
         """Sum of lag and of rate over the partitions of each subscriber set."""
@@ -84,9 +104,12 @@ class Work:
         return -np.sort(-self.capacity[members])
 
 
-def _fixed_load(group: Group) -> FixedLoad:
+def _fixed_load(group: Group, partitions: Int64s) -> FixedLoad:
     fixed, n = group.is_fixed(), group.n_members
     owner = group.owner[fixed]
     return FixedLoad(
-        lag=summed(group.lag[fixed], by=owner, n=n), rate=summed(group.rate[fixed], by=owner, n=n)
+        lag=summed(group.lag[fixed], by=owner, n=n),
+        rate=summed(group.rate[fixed], by=owner, n=n),
+        loose=(group.placeable() & ~fixed)[partitions],
+        takers=group.takers,
     )

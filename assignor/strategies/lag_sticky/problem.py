@@ -79,6 +79,25 @@ class Problem:
         """Number of members, N."""
         return self.group.n_members
 
+    def readers_of(self, partition: int) -> list[int]:
+        """Members that may be given a partition."""
+        readers: list[int] = self.group.takers.set_members(int(self.set_of[partition])).tolist()
+        return readers
+
+    def without_fixed(self, member: Int32s) -> Int32s:
+        """These members of the partitions, -1 for those that are fixed."""
+        return member if self.fixed is None else np.where(self.fixed, np.int32(-1), member)
+
+    def fixed_on_members(self) -> tuple[Floats, Floats, Int64s]:
+        """Lag, arrival rate and number of the partitions that are fixed on each member."""
+        n = self.n_members
+        if self.fixed is None:
+            return np.zeros(n), np.zeros(n), np.zeros(n, np.int64)
+        fixed = np.nonzero(self.fixed)[0]
+        member = self.start[fixed]
+        lag, rate = (summed(values[fixed], by=member, n=n) for values in (self.lag, self.rate))
+        return lag, rate, np.bincount(member, minlength=n)
+
     def member(self, solution: Solution) -> Int32s:
         """Member of each partition."""
         member: Int32s = self.start[:-1].copy()

@@ -5,7 +5,8 @@ believed, and every belief is corrected by what the member shows after a plan ha
 
 * With a backlog it is as fast as it drains. While its rate still rises, that is only a lower limit.
 * Without a backlog it is as fast as when it had one. That evidence ages: the belief moves towards optimism.
-* A member that never had a backlog has twice the rate that it keeps up with, and is no slower than a typical one.
+* A member that never had a backlog is like a typical one, or up to twice as fast as the rate that it keeps up with, the
+  more that rate exceeds what others were seen to drain at most.
 
 Example: a receives 1,000 records/s and drains 500; b receives 1,000 and keeps up. a is believed to drain 500, b
 2,000: so moves from a to b help. If b then falls behind at 1,200, it is believed to drain 1,200.
@@ -137,11 +138,25 @@ def believed(
     shown = [rate for name in loads if (rate := rates[name].shown) is not None]
     if not shown:
         return None
-    typical = float(np.median(shown))
+    # Where a single slow member shows its capacity, the others are not taken to be like it.
+    kept_up = [load.rate for load in loads.values() if load.rate > 0 and not load.is_backlogged]
+    typical = _Typical(
+        shown=float(np.median(shown)), likely=max(float(np.median(some)) for some in (shown, kept_up) if some)
+    )
     return [_belief(rates[name], load, typical, now_ms=now_ms) for name, load in loads.items()]
 
 
-def _belief(rate: MemberRate, load: Load, typical: float, *, now_ms: int) -> Belief:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Typical:
+    """What the group says about a member that says nothing itself; records/s."""
+
+    shown: float
+    """Median of what members have shown."""
+    likely: float
+    """The same, or the median of what members without a backlog drain, if that is more."""
+
+
+def _belief(rate: MemberRate, load: Load, typical: _Typical, *, now_ms: int) -> Belief:
     optimistic = _optimistic(load.rate, typical)
     if rate.shown is None:
         return Belief(capacity=max(optimistic, LEAST_CAPACITY), is_shown=False)
@@ -155,10 +170,11 @@ def _belief(rate: MemberRate, load: Load, typical: float, *, now_ms: int) -> Bel
     return Belief(capacity=capacity, is_shown=True)
 
 
-def _optimistic(rate: float, typical: float) -> float:
-    """The capacity of a member that keeps up with `rate`, where others were seen to drain `typical` and no more.
+def _optimistic(rate: float, typical: _Typical) -> float:
+    """The capacity of a member that keeps up with `rate`.
 
-    With less than they, it is taken to be like them. The more it exceeds them, the less they say about it.
+    With no more than others were seen to drain at most, it is taken to be like them: in a busy group all are near
+    their limit. The more it exceeds them, the less they say about it.
     """
-    share = min(max((rate / typical - 1) / (_CLEARLY_MORE - 1), 0.0), 1.0)
-    return max(typical, rate * (1 + (_HEADROOM - 1) * share))
+    share = min(max((rate / typical.shown - 1) / (_CLEARLY_MORE - 1), 0.0), 1.0)
+    return max(typical.likely, rate * (1 + (_HEADROOM - 1) * share))

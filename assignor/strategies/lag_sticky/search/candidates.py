@@ -33,10 +33,8 @@ class Candidates:
 def candidates_at(problem: Problem, unowned: Int64s, time_s: float) -> Candidates:
     """The candidates ranked by weight at a time, without the `unowned` partitions and those that are fixed."""
     weight = problem.lag[:-1] + problem.rate[:-1] * time_s
-    start = problem.start[:-1].copy()
+    start = problem.without_fixed(problem.start[:-1]).copy()
     start[unowned] = -1
-    if problem.fixed is not None:
-        start[problem.fixed] = -1
     partitions = by_member_and_weight(start, weight, problem.n_members)
     first = np.zeros(problem.n_members + 1, np.int64)
     np.cumsum(np.bincount(start[start >= 0], minlength=problem.n_members), out=first[1:])

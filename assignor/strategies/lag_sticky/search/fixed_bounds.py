@@ -1,7 +1,5 @@
 """The bounds of a search in which some partitions are fixed or some members closed."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from assignor.evaluation.drain.work import FixedLoad, Work
@@ -30,7 +28,7 @@ def bounds_over_fixed(problem: Problem, work: Work, fixed: FixedLoad, bound_s: f
     """
     model = problem.cost_model
     bound_s = within_horizon(problem, work, bound_s)
-    loose = _loose(problem, work)
+    loose = work.loose()
     readers = loose.fastest()
     alone_s = model.finite_drain_s(loose.lag, loose.rate, readers)
     fixed_s = model.finite_drain_s(fixed.lag, fixed.rate, problem.capacity)
@@ -47,21 +45,6 @@ def bounds_over_fixed(problem: Problem, work: Work, fixed: FixedLoad, bound_s: f
         never=loose.partitions[slowest][loose.rate[slowest] >= readers[slowest]],
         fixed_s=fixed_s,
         fixed_never=(fixed.rate > problem.capacity) | ((fixed.rate == problem.capacity) & (fixed.lag > 0)),
-    )
-
-
-def _loose(problem: Problem, work: Work) -> Work:
-    """The work that is not fixed and can be given to somebody."""
-    group = problem.group
-    loose = (group.placeable() & ~group.is_fixed())[work.partitions]
-    return replace(
-        work,
-        partitions=work.partitions[loose],
-        lag=work.lag[loose],
-        rate=work.rate[loose],
-        set_of=work.set_of[loose],
-        subscriptions=group.takers,
-        fixed=None,
     )
 
 

@@ -21,7 +21,7 @@ HOUR_MS = 3_600_000
     [
         ([5.0, 5.0, 60.0, 4.0], [10.0, 120.0, 32.0]),
         ([5.0, 5.0, np.nan, 4.0], [10.0, 10.0, 10.0]),
-        ([40.0, 40.0, 60.0, 4.0], [80.0, 120.0, 80.0]),
+        ([40.0, 40.0, 60.0, 4.0], [80.0, 80.0, 80.0]),
     ],
     ids=["slow member has the backlog", "never seen to drain", "fast member has the backlog"],
 )
@@ -67,6 +67,13 @@ def test_taker_that_falls_behind_is_believed_to_be_as_slow_as_it_is() -> None:
     rates = learned(rates, loaded, now_ms=NOW_MS + 60_000)
 
     assert (before, capacities(rates, loaded)[1]) == (2000, 1050)
+
+
+def test_busy_member_is_taken_to_be_like_those_that_show_their_limit() -> None:
+    """In a group at nine tenths of its capacity nobody has room for twice as much."""
+    loads = {"a": Load(rate=1000, lag=90_000), "b": Load(rate=900, lag=0), "c": Load(rate=1100, lag=0)}
+
+    assert capacities(learned({}, loads, now_ms=NOW_MS), loads) == pytest.approx([1000, 1000, 1540])
 
 
 def test_old_evidence_gives_way_to_optimism() -> None:
