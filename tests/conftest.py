@@ -21,7 +21,7 @@ _LONGEST_FIRST = (
     "test_demo",
     "test_truth",
     "test_second_driver",
-    "test_broker_trouble",
+    "test_broker_failures",
     "test_replay",
     "test_once",
     "test_follow_loop",

@@ -77,13 +77,13 @@ def named_moves(case: Case, member: Int32s) -> list[dict[str, object]]:
     names = (*group.member_ids, None)  # index -1 is nobody
     return [
         {
-            "topic": group.topics.names[group.topics.topic_of[pid]],
-            "partition": int(group.topics.number_of[pid]),
-            "from": names[holder[pid]],
-            "to": names[member[pid]],
-            "lag": None if case.unknown_lag[pid] else int(group.lag[pid]),
+            "topic": group.topics.names[group.topics.topic_of[partition]],
+            "partition": int(group.topics.number_of[partition]),
+            "from": names[holder[partition]],
+            "to": names[member[partition]],
+            "lag": None if case.unknown_lag[partition] else int(group.lag[partition]),
         }
-        for pid in np.nonzero(member != holder)[0].tolist()
+        for partition in np.nonzero(member != holder)[0].tolist()
     ]
 
 

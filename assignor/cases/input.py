@@ -141,7 +141,7 @@ def _numbers(value: object, key: str) -> list[int]:
 
 
 def _lags(topics: Topics, value: object) -> tuple[Int64s, Bools]:
-    """Lag by pid with 0 for unknown, and where it is unknown."""
+    """Lag by partition index with 0 for unknown, and where it is unknown."""
     lag = np.zeros(topics.n_partitions, np.int64)
     unknown = np.ones(topics.n_partitions, np.bool_)
     for name, first, values in _by_topic(topics, value, "lags"):
@@ -165,13 +165,13 @@ def _rates(topics: Topics, value: object) -> Floats:
 
 
 def _racks(topics: Topics, value: object) -> list[list[str]]:
-    """Replica racks by pid; a topic left out has none."""
-    by_pid: list[list[str]] = [[] for _ in range(topics.n_partitions)]
+    """Replica racks by partition index; a topic left out has none."""
+    by_partition: list[list[str]] = [[] for _ in range(topics.n_partitions)]
     for name, first, values in _by_topic(topics, value, "racks"):
         for i, racks in enumerate(values):
             key = f"racks.{name}[{i}]"
-            by_pid[first + i] = [_text(rack, f"{key}[{j}]") for j, rack in enumerate(_list(racks, key))]
-    return by_pid
+            by_partition[first + i] = [_text(rack, f"{key}[{j}]") for j, rack in enumerate(_list(racks, key))]
+    return by_partition
 
 
 def _fixed(topics: Topics, value: object) -> Bools | None:
@@ -189,7 +189,7 @@ def _fixed(topics: Topics, value: object) -> Bools | None:
 
 
 def _by_topic(topics: Topics, value: object, key: str) -> Iterable[tuple[str, int, list[object]]]:
-    """(topic, its first pid, one value for each of its partitions) of a key that may be absent."""
+    """(topic, its first partition index, one value for each of its partitions) of a key that may be absent."""
     index = topics.index()
     for name, given in ({} if value is None else _object(value, key)).items():
         if name not in index:

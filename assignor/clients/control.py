@@ -33,7 +33,7 @@ class Fed(enum.Enum):
 
 
 class ControlState:
-    """The newest word on one group; feed it every record of the control topic.
+    """The newest record of one group; feed it every record of the control topic.
 
     Attributes:
         cluster: Name of the cluster in the records, by default of the job Kafka's id of the cluster.
@@ -133,6 +133,12 @@ def spread(partitions: TopicPartitions) -> Iterator[tuple[str, int]]:
 def targets(plan: ControlRecord) -> Mapping[tuple[str, int], str]:
     """Member id for every (topic, partition) that the plan places."""
     return {place: name for name, member in plan.members.items() for place in spread(member.target)}
+
+
+def named_in_moves(plan: ControlRecord) -> frozenset[str]:
+    """Member ids that some move is from or to."""
+    ends = (member for move in plan.moves for member in (move.from_member, move.to_member))
+    return frozenset(member for member in ends if member is not None)
 
 
 def _is_permutation(plan: ControlRecord) -> bool:

@@ -40,6 +40,8 @@ def find_augmenting_path(holds: Bools, may_read: Bools, counts: Int64s) -> Augme
 
     Source: Harvey, Ladner, Lovász, Tamir, Semi-matchings for bipartite graphs and load balancing (2006).
     """
+    # From the largest count down: what was reached from a larger count without a shorter end stays reached, so every
+    # member and topic is visited once, and not once for each count.
     members = np.zeros(len(counts), np.bool_)
     topics = np.zeros(len(holds), np.bool_)
     for count in np.unique(counts)[::-1].tolist():

@@ -85,6 +85,7 @@ def _verdict(group: Group, assignment: Assignment) -> Verdict:
 
 def _may_read(group: Group) -> Bools:
     """T x N: does the member subscribe to the topic."""
+    # A dense table: strategies work on subscriber sets, and a mistake with those must not be repeated here.
     table = np.zeros((group.topics.n_topics, group.n_members), np.bool_)
     for t in range(group.topics.n_topics):
         table[t, group.subscriptions.of_topic(t)] = True
@@ -150,6 +151,7 @@ def _uneven(group: Group, assignment: Assignment, may_read: Bools, *, even: Even
     counts = np.bincount(member, minlength=group.n_members)
     if even == "group":
         return [] if np.ptp(counts) <= 1 else [f"counts from {counts.min()} to {counts.max()}"]
+    # Counts within one are not always possible; that no augmenting path is left is the certificate.
     # What has to stay on a member is a topic of its own that nobody else reads.
     only = np.eye(group.n_members, dtype=np.bool_)
     takes = np.concatenate((takes, only))

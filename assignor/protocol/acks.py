@@ -3,11 +3,11 @@
     key    {"cluster":"…","group":"…","kind":"…","id":"…"}     exactly so; id is the member id, or <topic>-<p>
     value  {"v":1,"kind":"…","group":"…","gen":42,"epoch":17,"member":"<member id>", …,"at":"2026-…Z"}
 
-    kind      id            besides                        said by
+    kind      id            besides                        written by
     accepted  member                                       a member that follows the plan
     refused   member        why                            a member that does not
-    release   <topic>-<p>   to, topic, p, hop, offset      the giver, after its commit: p is `to`'s now
-    taken     <topic>-<p>   topic, p, hop                  the taker: it reads p
+    release   <topic>-<p>   to, topic, p, hop, offset      the old owner, after its commit: p is `to`'s now
+    taken     <topic>-<p>   topic, p, hop                  the new owner: it reads p
     applied   member                                       a member that has all of its target, and no more
     void      member        why                            a member that follows the plan no longer
 
@@ -172,7 +172,7 @@ def decode(key: bytes, value: bytes) -> AnyAck:
 
 
 def kind_of(ack: AnyAck) -> str:
-    """The word that the record uses for this class."""
+    """The name of this class in the record."""
     return type(ack).__name__.lower()
 
 

@@ -59,8 +59,8 @@ class ControlMove:
 
     topic: str
     partition: int
-    giver: str | None
-    taker: str | None
+    from_member: str | None
+    to_member: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,8 +221,8 @@ def _read_move(fields: Fields) -> ControlMove:
     return ControlMove(
         topic=fields.text("topic"),
         partition=fields.integer("partition", least=0),
-        giver=fields.nullable_text("from"),
-        taker=fields.nullable_text("to"),
+        from_member=fields.nullable_text("from"),
+        to_member=fields.nullable_text("to"),
     )
 
 
@@ -244,7 +244,7 @@ def _member_json(member: ControlMember) -> dict[str, Any]:
 
 
 def _move_json(move: ControlMove) -> dict[str, Any]:
-    return {"topic": move.topic, "partition": move.partition, "from": move.giver, "to": move.taker}
+    return {"topic": move.topic, "partition": move.partition, "from": move.from_member, "to": move.to_member}
 
 
 def _place_of(move: ControlMove) -> tuple[str, int]:

@@ -40,6 +40,7 @@ def next_step(group: Group, target: Assignment, *, by_number: bool = False) -> A
     Source: KIP-429; Kafka's CooperativeStickyAssignor, which misses contested and stale claims on its general
     path.
     """
+    # Monotone: what is given out now is part of the target, so the second step only adds to the first (KIP-429).
     waiting = withheld(group, target)
     if by_number:
         waiting |= _of_waiting_numbers(group, waiting) & (target.member != group.ownership.holder)

@@ -1,10 +1,23 @@
-"""Strategy `lag-aware`: even counts in every topic, and within them lag dealt largest first (KIP-169).
+"""Strategy `lag-aware`: even counts in every topic, and within them the largest lag placed first (KIP-169).
 
 One topic at a time, partitions by falling lag go to the subscriber with the fewest partitions of that topic,
 then the least lag, then the first in member order. So every subscriber gets one partition before anybody
 gets a second: the rule runs in *rounds*. While a round lasts only members that have not had their turn
 compete and their totals do not change, so a round is one step: the next n partitions by falling lag onto the
 n subscribers by (total lag, member order). That is computed here; it equals the rule partition by partition.
+
+The rule is Graham's LPT (1969), largest processing time first to the least loaded machine, with counts kept even.
+
+Example: one topic with lags 9, 7, 6, 5, 2 and members a and b. Round one: 9 to a, 7 to b. Round two: b has less, so
+6 goes to b and 5 to a. Totals are 14 and 13, and 2 goes to b.
+
+    >>> import numpy as np
+    >>> from assignor.model.members import Member, build_group
+    >>> from assignor.model.topics import Topics
+    >>> members = [Member(member_id=name, topics=("t",)) for name in "ab"]
+    >>> group = build_group(topics=Topics.of({"t": 5}), members=members, lag=np.array([9, 7, 6, 5, 2]))
+    >>> assign(group).member.tolist()
+    [0, 1, 1, 0, 1]
 """
 
 import heapq
@@ -19,7 +32,7 @@ from assignor.model.group import Group
 NAME = "lag-aware"
 Scope: TypeAlias = Literal["topic", "group"]
 
-# Up to here sorting a Python list costs less than the fixed price of numpy's calls.
+# Up to here sorting a Python list takes less time than the overhead of numpy's calls.
 _FEW_MEMBERS = 12
 # A round over less than this part of the members is selected; a full one is sorted.
 _SHORT_ROUND = 8
@@ -48,17 +61,17 @@ def assign(group: Group, *, scope: Scope = "topic") -> Assignment:
     """
     order = _by_falling_lag(group)
     if group.is_constrained():
-        return Assignment.complete(group, _deal_on_top(group, order, scope))
-    deal = _deal_topics_apart if scope == "topic" else _deal_topics_together
-    return Assignment.complete(group, deal(group, order))
+        return Assignment.complete(group, _place_on_top(group, order, scope))
+    place = _place_topics_apart if scope == "topic" else _place_topics_together
+    return Assignment.complete(group, place(group, order))
 
 
 def _by_falling_lag(group: Group) -> Int64s:
-    """All pids: topics in order, inside a topic by falling lag, then partition number."""
+    """All partition indices: topics in order, inside a topic by falling lag, then partition number."""
     return np.lexsort((-group.lag, group.topics.topic_of))
 
 
-def _deal_topics_apart(group: Group, order: Int64s) -> Int32s:
+def _place_topics_apart(group: Group, order: Int64s) -> Int32s:
     """Totals of 0 at the start of every topic: round one is in member order, for all topics at once."""
     subscriptions, offsets, topic = group.subscriptions, group.topics.offsets, group.topics.topic_of
     readers = subscriptions.subscriber_counts()
@@ -67,16 +80,17 @@ def _deal_topics_apart(group: Group, order: Int64s) -> Int32s:
     member = np.full(len(order), -1, np.int32)
     row = subscriptions.offsets[subscriptions.set_of_topic[topic[first]]]
     member[order[first]] = subscriptions.members[row + rank[first]]
+    # Only topics with more partitions than readers have a second round, and only there do totals matter.
     for t in np.nonzero((group.topics.counts > readers) & (readers > 0))[0].tolist():
         n = int(readers[t])
         start = int(offsets[t])
         rest = order[start + n : int(offsets[t + 1])]
         total = group.lag[order[start : start + n]]
-        member[rest] = subscriptions.of_topic(t)[_deal(group.lag[rest], total)]
+        member[rest] = subscriptions.of_topic(t)[_place(group.lag[rest], total)]
     return member
 
 
-def _deal_topics_together(group: Group, order: Int64s) -> Int32s:
+def _place_topics_together(group: Group, order: Int64s) -> Int32s:
     """Totals carried from topic to topic, the topics by falling total lag, then name."""
     offsets = group.topics.offsets
     total = np.zeros(group.n_members, np.int64)
@@ -84,9 +98,9 @@ def _deal_topics_together(group: Group, order: Int64s) -> Int32s:
     for t in _topics_by_lag(group):
         readers = group.subscriptions.of_topic(t)
         if len(readers) > 0:
-            pids = order[int(offsets[t]) : int(offsets[t + 1])]
+            partitions = order[int(offsets[t]) : int(offsets[t + 1])]
             carried = total[readers]
-            member[pids] = readers[_deal(group.lag[pids], carried)]
+            member[partitions] = readers[_place(group.lag[partitions], carried)]
             total[readers] = carried
     return member
 
@@ -94,13 +108,14 @@ def _deal_topics_together(group: Group, order: Int64s) -> Int32s:
 def _topics_by_lag(group: Group) -> list[int]:
     """Topics by falling total lag, then name."""
     offsets = group.topics.offsets
+    # Differences of one cumulative sum stay right for topics without partitions, where `reduceat` would not.
     summed = np.concatenate((np.zeros(1, np.int64), np.cumsum(group.lag)))
     by_lag: list[int] = np.argsort(-(summed[offsets[1:]] - summed[offsets[:-1]]), kind="stable").tolist()
     return by_lag
 
 
-def _deal_on_top(group: Group, order: Int64s, scope: Scope) -> Int32s:
-    """The rule one partition at a time, on top of what is fixed; closed members are dealt nothing.
+def _place_on_top(group: Group, order: Int64s, scope: Scope) -> Int32s:
+    """The rule one partition at a time, on top of what is fixed; closed members are given nothing.
 
     With scope "group" the totals start with all that is fixed, in whichever topic.
     """
@@ -108,16 +123,16 @@ def _deal_on_top(group: Group, order: Int64s, scope: Scope) -> Int32s:
     member: Int32s = np.where(group.is_fixed(), group.owner, -1).astype(np.int32)
     total = _fixed_lag(group, member, np.nonzero(member >= 0)[0])
     for t in _topics_by_lag(group):
-        pids = order[int(offsets[t]) : int(offsets[t + 1])]
+        partitions = order[int(offsets[t]) : int(offsets[t + 1])]
         takers = group.takers.of_topic(t)
-        is_held = member[pids] >= 0
+        is_held = member[partitions] >= 0
         if len(takers) == 0 or is_held.all():
             continue
-        held, free = pids[is_held], pids[~is_held]
+        held, free = partitions[is_held], partitions[~is_held]
         if scope == "topic":
             total = _fixed_lag(group, member, held)
         count = np.bincount(member[held], minlength=n)
-        member[free] = takers[_deal_one_by_one(group.lag[free], total, count, takers)]
+        member[free] = takers[_place_one_by_one(group.lag[free], total, count, takers)]
     return member
 
 
@@ -128,21 +143,21 @@ def _fixed_lag(group: Group, member: Int32s, held: Int64s) -> Int64s:
     return total
 
 
-def _deal_one_by_one(lag: Int64s, total: Int64s, count: Int64s, takers: Int32s) -> Int32s:
+def _place_one_by_one(lag: Int64s, total: Int64s, count: Int64s, takers: Int32s) -> Int32s:
     """Position in `takers` of the member of each entry of the falling `lag`; `total` is brought up to date."""
     heap = [(int(count[m]), int(total[m]), position) for position, m in enumerate(takers.tolist())]
     heapq.heapify(heap)
-    dealt = []
+    placed = []
     for records in lag.tolist():
         held, carried, position = heap[0]
         heapq.heapreplace(heap, (held + 1, carried + records, position))
-        dealt.append(position)
+        placed.append(position)
         total[takers[position]] = carried + records
-    return np.array(dealt, np.int32)
+    return np.array(placed, np.int32)
 
 
-def _deal(lag: Int64s, total: Int64s) -> Int32s:
-    """Deal falling `lag` in rounds over len(total) members; `total` is brought up to date.
+def _place(lag: Int64s, total: Int64s) -> Int32s:
+    """Place falling `lag` in rounds over len(total) members; `total` is brought up to date.
 
     Returns:
         Position in `total` of the member of each entry of `lag`.
@@ -151,42 +166,44 @@ def _deal(lag: Int64s, total: Int64s) -> Int32s:
     n_rounds = -(-int(np.count_nonzero(lag)) // len(total))
     lagging = lag[: n_rounds * len(total)]
     rounds = _rounds_of_few if len(total) <= _FEW_MEMBERS else _rounds
-    dealt = rounds(lagging, total)
+    placed = rounds(lagging, total)
     rest = len(lag) - len(lagging)
     if rest == 0:
-        return dealt
+        return placed
     again = np.resize(_least(total, min(rest, len(total))), rest)
-    return np.concatenate((dealt, again.astype(np.int32)))
+    return np.concatenate((placed, again.astype(np.int32)))
 
 
 def _least(total: Int64s, k: int) -> Int64s:
     """Positions of the k least totals, by (total, position)."""
     if 0 < k <= len(total) // _SHORT_ROUND:
+        # Selection takes O(n); with everything up to the k-th value kept, ties still go by position.
         candidates = np.nonzero(total <= np.partition(total, k - 1)[k - 1])[0]
         return candidates[np.argsort(total[candidates], kind="stable")][:k]
     return np.argsort(total, kind="stable")[:k]
 
 
 def _rounds(lag: Int64s, total: Int64s) -> Int32s:
-    dealt = np.empty(len(lag), np.int32)
+    # Nobody has two turns in a round, so adding by index writes no entry of `total` twice.
+    chosen = np.empty(len(lag), np.int32)
     n = len(total)
     for start in range(0, len(lag), n):
         block = lag[start : start + n]
         turn = _least(total, len(block))
-        dealt[start : start + n] = turn
+        chosen[start : start + n] = turn
         total[turn] += block
-    return dealt
+    return chosen
 
 
 def _rounds_of_few(lag: Int64s, total: Int64s) -> Int32s:
     lags, totals = lag.tolist(), total.tolist()
     members = range(len(totals))
-    dealt: list[int] = []
+    chosen: list[int] = []
     for start in range(0, len(lags), len(totals)):
         block = lags[start : start + len(totals)]
         turn = sorted(members, key=totals.__getitem__)[: len(block)]
-        dealt.extend(turn)
+        chosen.extend(turn)
         for m, records in zip(turn, block, strict=True):
             totals[m] += records
     total[:] = totals
-    return np.array(dealt, np.int32)
+    return np.array(chosen, np.int32)

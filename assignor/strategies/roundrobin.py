@@ -1,4 +1,4 @@
-"""Strategy `roundrobin`: all partitions in a row, dealt to the members in turn, as in Kafka."""
+"""Strategy `roundrobin`: all partitions in a row, assigned to the members in turn, as in Kafka."""
 
 import numpy as np
 
@@ -28,6 +28,7 @@ def assign(group: Group) -> Assignment:
         readers = group.subscriptions.of_topic(t)
         if len(readers) > 0:
             count = offsets[t + 1] - offsets[t]
+            # A turn past the last subscriber gives their number, which wraps around to the first.
             start = int(np.searchsorted(readers, turn))
             taken = readers[(start + np.arange(count)) % len(readers)]
             member[offsets[t] : offsets[t + 1]] = taken

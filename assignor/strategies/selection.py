@@ -40,7 +40,7 @@ def select_assignor(lists: Sequence[Sequence[str]]) -> Selection:
 
     Among the names that every member lists, each member votes for its first; most votes win. A tie goes to
     the name that stands further forward in the lists on the whole, then to the first by name. Kafka breaks
-    ties by the order of a Java hash map instead, which is why a tie is told.
+    ties by the order of a Java hash map instead, which is why a tie is reported.
 
     Raises:
         NoCommonAssignorError: No name is in all lists, or there is no list.

@@ -24,7 +24,7 @@ def assign(group: Group) -> Assignment:
     subscriber; a topic without metadata is left out, or Q would be 0 and the whole group would stop. Members
     that read none of them get no number. A number belongs to the member that claims it in the newest
     generation, in whichever topic; if two do, to nobody. Own numbers are kept first, then unowned ones are
-    dealt, and a number is taken from a member only if it has more than its share.
+    given out, and a number is taken from a member only if it has more than its share.
 
     A number of which a partition is fixed belongs to the owner of that partition, and its other partitions follow. If
     several members hold fixed ones, it belongs to the first of them, and what anybody owns of it stays in place.
@@ -88,11 +88,12 @@ def _as_numbers(group: Group, fixed_at: Int32s, taking: Int32s) -> Group:
 def _owners(group: Group, n_numbers: int) -> tuple[Int32s, Int32s]:
     """Owner of each number, -1 for none, and the generation of the claim."""
     ownership = group.ownership
-    pids = np.nonzero((group.topics.number_of < n_numbers) & (ownership.generation > UNCLAIMED))[0]
-    number = group.topics.number_of[pids]
+    claimed = np.nonzero((group.topics.number_of < n_numbers) & (ownership.generation > UNCLAIMED))[0]
+    # A topic that joined later has older claims: only the newest generation of a number counts, whatever its topic.
+    number = group.topics.number_of[claimed]
     newest = np.full(n_numbers, UNCLAIMED, np.int32)
-    np.maximum.at(newest, number, ownership.generation[pids])
-    current = pids[ownership.generation[pids] == newest[number]]
+    np.maximum.at(newest, number, ownership.generation[claimed])
+    current = claimed[ownership.generation[claimed] == newest[number]]
     owner = np.full(n_numbers, -1, np.int32)
     np.maximum.at(owner, group.topics.number_of[current], ownership.holder[current])
     # Disagreement shows as a claim that is not the greatest; a contested partition has holder -1.

@@ -27,6 +27,7 @@ class ByteColumn:
         wide = pa.types.is_large_binary(array.type)
         bounds = np.zeros(1, np.int64)
         if len(array):
+            # A slice shares the buffers of its parent: only the offsets tell where its rows are.
             bounds = np.frombuffer(offsets, np.int64 if wide else np.int32)[array.offset :][: len(array) + 1]
         self._array = array
         self._data = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
@@ -42,6 +43,7 @@ class ByteColumn:
                 failing, so the caller checks against `end`, once, after all fields are read.
             form: Numpy name of the type on the wire, such as ">i4".
         """
+        # An empty buffer, or one that is shorter than the field, holds no such integer anywhere.
         wire = np.dtype(form)
         places = self._data.size - wire.itemsize + 1
         if places <= 0:

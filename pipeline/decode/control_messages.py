@@ -1,4 +1,4 @@
-"""Decode: what consumers and operators say, one record at a time; there are few.
+"""Decode: control messages (acknowledgements and orders), one record at a time; there are few.
 
 Acknowledgements come from the followers of a plan, orders from `lagwise pause` and its like.
 """
@@ -17,7 +17,7 @@ from pipeline.tables.schemas import ACK_FIELDS, ACKS, ORDER_FIELDS
 
 Row: TypeAlias = dict[str, Any]
 
-TALK_COLUMNS = (
+CONTROL_COLUMNS = (
     StructField("ack", StructType([ACKS["kind"], ACKS["id"], *ACK_FIELDS])),
     StructField("orders", StructType(list(ORDER_FIELDS))),
 )
@@ -25,16 +25,16 @@ TALK_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TalkTopics:
-    """Where it is said, and about which cluster."""
+class ControlTopics:
+    """The topics of control messages, and the cluster that they have to be about."""
 
     cluster: str
     acks: str
     commands: str
 
 
-def talk_rows(
-    records: pa.RecordBatch, topics: TalkTopics, wants_group: Callable[[str], bool]
+def control_rows(
+    records: pa.RecordBatch, topics: ControlTopics, wants_group: Callable[[str], bool]
 ) -> tuple[list[Row], list[Row]]:
     """Rows of kind 'ack' and 'orders', and rows of kind 'bad'; what is about other clusters is left out."""
     good: list[Row] = []
@@ -60,14 +60,14 @@ def _ack(key: bytes, value: bytes | None) -> tuple[str, Row]:
     if value is None:
         return about.cluster, row
     ack = acks.decode(key, value)
-    said = {
+    fields = {
         "generation": ack.generation,
         "epoch": ack.epoch,
         "member_id": ack.member,
         "acked_at": _time(ack.at_ms),
         **{column: getattr(ack, name, None) for column, name in _BESIDES.items()},
     }
-    return about.cluster, row | {"ack": row["ack"] | said}
+    return about.cluster, row | {"ack": row["ack"] | fields}
 
 
 _BESIDES = {
@@ -85,7 +85,7 @@ def _orders(key: bytes, value: bytes | None) -> tuple[str, Row]:
     row: Row = {"row_kind": "orders", "group_id": orders.group, "orders": None}
     if value is None:
         return orders.cluster, row
-    said = {
+    fields = {
         "paused": orders.paused,
         "pause_reason": orders.pause_reason,
         "pinned": [(topic, commands.format_pin(numbers)) for topic, numbers in orders.pinned.items()],
@@ -93,7 +93,7 @@ def _orders(key: bytes, value: bytes | None) -> tuple[str, Row]:
         "ordered_by": orders.by,
         "ordered_at": _time(orders.at_ms),
     }
-    return orders.cluster, row | {"orders": said}
+    return orders.cluster, row | {"orders": fields}
 
 
 def _time(at_ms: int) -> datetime:

@@ -99,11 +99,13 @@ def decode_offset_commits(key: pa.Array, value: pa.Array) -> OffsetColumns:
     good = committing & of_key.good & (of_value.good | ~values.valid)
     raw_group_id, raw_topic = keys.cut(of_key.group_span, of_key.topic_span, where=good)
     (group_id, odd_group_id), (topic, odd_topic) = as_text(raw_group_id), as_text(raw_topic)
+    # A name that may not be UTF-8 makes its row doubtful, not bad: the scalar codec decides that.
     good &= ~(odd_group_id | odd_topic)
     topic_id = _topic_ids(values, of_value, where=good)
 
     kind = _kinds(record_type, typed, keys.valid)
     kind[good] = np.where(values.valid[good], Kind.COMMIT, Kind.TOMBSTONE)
+    # Doubtful is what might be a commit. Brokers write few such records, so this loop over records stays short.
     doubtful = ~good & (committing | (keys.valid & ~typed))
     rows = _decode_each(key.filter(pa.array(doubtful)), value.filter(pa.array(doubtful)))
     kind[doubtful] = [row.kind for row in rows]
@@ -114,6 +116,7 @@ def decode_offset_commits(key: pa.Array, value: pa.Array) -> OffsetColumns:
     offset = _merged(of_value.committed_offset, doubtful, [row.committed_offset for row in rows])
     epoch = _merged(of_value.leader_epoch, doubtful, [row.leader_epoch for row in rows])
     timestamp_ms = _merged(of_value.commit_timestamp_ms, doubtful, [row.commit_timestamp_ms for row in rows])
+    # A time that no calendar has is null, as in the scalar codec: the offset beside it counts all the same.
     known_time = (timestamp_ms >= 0) & (timestamp_ms <= MAX_TIMESTAMP_MS)
     return OffsetColumns(
         kind=pa.array(kind),
@@ -139,8 +142,10 @@ def last_per_key(key: pa.Array, record_offset: npt.NDArray[np.int64]) -> Int64s:
         key: Record keys, compared as bytes. Rows with a null key are left out.
         record_offset: Offset of each record, in any order. Of equal ones the later row wins.
     """
+    # Arrow hashes the bytes of the keys once; from here on a key is a small integer.
     encoded = key.dictionary_encode()
     code = pc.fill_null(encoded.indices, -1).to_numpy()
+    # Ranks instead of offsets: they lead back to their row, and of equal offsets the later row has the greater one.
     by_offset = np.argsort(record_offset, kind="stable")
     rank = np.empty(by_offset.size, np.int64)
     rank[by_offset] = np.arange(by_offset.size)
@@ -165,6 +170,7 @@ def _kinds(record_type: Int64s, typed: Bools, valid: Bools) -> npt.NDArray[np.in
 
 def _topic_ids(values: ByteColumn, fields: ValueFields, *, where: Bools) -> pa.Array:
     (raw,) = values.cut(fields.topic_id_span, where=where & fields.has_topic_id)
+    # The id is zero where the client named the topic by its name.
     ids = raw.cast(pa.binary())
     return pc.if_else(pc.equal(ids, NO_TOPIC_ID), pa.scalar(None, pa.binary()), ids)
 
@@ -200,6 +206,7 @@ def _merged(numbers: Int64s, where: Bools, others: Sequence[int | None]) -> Int6
 
 
 def _merged_cells(cells: pa.Array, where: Bools, others: Sequence[str | bytes | None]) -> pa.Array:
+    # The usual batch has no doubtful row, and replacing copies all the others.
     if not others:
         return cells
     return pc.replace_with_mask(cells, pa.array(where), pa.array(others, cells.type))
@@ -214,6 +221,7 @@ def _reasons(
 ) -> pa.Array:
     """The reasons found by the scalar codecs, at `where`, and those that the kind alone gives."""
     no_key, unknown = kind == Kind.NULL_KEY, kind == Kind.UNKNOWN_TYPE
+    # Merged in any order: a row has one kind, so no two of these masks meet.
     reasons = _merged_cells(pa.nulls(kind.size, pa.string()), where, found)
     reasons = _merged_cells(reasons, no_key, ["null key"] * int(np.count_nonzero(no_key)))
     types = [f"unknown record type {number}" for number in record_type[unknown]]

@@ -48,6 +48,7 @@ def record_types(keys: ByteColumn) -> tuple[Int64s, Bools]:
 
 def key_fields(keys: ByteColumn) -> KeyFields:
     """The fields of each key, read as if it were of type 0 or 1; `good` does not look at the type."""
+    # int16 type | int16 length, group | int16 length, topic | int32 partition
     group_at = keys.start + 4
     group_end = group_at + keys.integers(group_at - 2, ">i2")
     topic_at = group_end + 2
@@ -68,6 +69,7 @@ def value_fields(values: ByteColumn) -> ValueFields:
     Not `good` although a scalar decoder may accept them: a metadata length of more than two varint bytes,
     and tagged fields other than none or one topic id. Brokers write neither.
     """
+    # int16 version | int64 offset | int32 leader epoch, from 3 on | metadata | int64 time | int64 expiry, in 1 only
     version = values.integers(values.start, ">i2")
     committed_offset = values.integers(values.start + 2, ">i8")
     has_epoch = version >= 3  # noqa: PLR2004 - the version that brought it
@@ -77,6 +79,7 @@ def value_fields(values: ByteColumn) -> ValueFields:
     tail_at = metadata_end + 8 + 8 * (version == 1)
     good = values.valid & (version >= 0) & (version <= NEWEST_VERSION) & (committed_offset >= 0)
     good &= (metadata_end >= metadata_at) & (tail_at <= values.end)
+    # A batch without flexible versions, as all of an older cluster are, does not pay for their tags.
     has_topic_id = np.zeros_like(good)
     if flexible.any():
         is_usual, is_tagged = _usual_tags(values, tail_at)
@@ -100,6 +103,7 @@ def _metadata_span(values: ByteColumn, size_at: Int64s, flexible: Bools) -> tupl
     if flexible.any():
         low, high = values.integers(size_at, ">u1"), values.integers(size_at + 1, ">u1")
         long = low >= _CONTINUES
+        # Compact lengths are one more than the length, so 0 is null: -1 here, which is refused like any length below 0.
         compact = np.where(long, (low & ~_CONTINUES) | (high << 7), low) - 1
         compact[long & (high >= _CONTINUES)] = -1
         size = np.where(flexible, compact, size)

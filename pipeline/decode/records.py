@@ -16,7 +16,7 @@ from pipeline.decode.step import DECODED, Decoder, Filters, counted, rows_of
 from pipeline.kafka.positions import Span, shares
 from pipeline.kafka.sources.records.consumer import ReadSettings, consume
 
-# A task is a round trip to a Python worker, and a consumer that connects anew in a new worker.
+# A task is a round trip to a Python worker, and a consumer that connects again in a new worker.
 _RECORDS_A_TASK = 50_000
 
 

@@ -32,7 +32,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from assignor.model.arrays import Bools
 from assignor.protocol.kafka.offsets import topic_id_text
 from assignor.protocol.kafka.record_types import KNOWN_TYPES, RecordType
-from pipeline.decode.control_messages import TALK_COLUMNS, TalkTopics, talk_rows
+from pipeline.decode.control_messages import CONTROL_COLUMNS, ControlTopics, control_rows
 from pipeline.decode.groups import GROUP_COLUMNS, HEADER_TYPES, group_rows
 from pipeline.decode.offset_columns import Kind, OffsetColumns, decode_offset_commits, last_per_key
 from pipeline.kafka.positions import PartitionKey, Position
@@ -64,7 +64,7 @@ _PLAIN_COLUMNS = (
     ("count", t.LongType()),
 )
 DECODED = t.StructType(
-    [*(t.StructField(name, kind) for name, kind in _PLAIN_COLUMNS), *GROUP_COLUMNS, *TALK_COLUMNS]
+    [*(t.StructField(name, kind) for name, kind in _PLAIN_COLUMNS), *GROUP_COLUMNS, *CONTROL_COLUMNS]
 )
 _ARROW = to_arrow_schema(DECODED)
 
@@ -80,6 +80,14 @@ _LOG_COLUMNS = (
 )
 
 
+# The tables hold the hash of this text. In another form of it the same filters would count as others, and every
+# driver that is upgraded would read all topics again from their start.
+_IDENTITY_FORM = (
+    "Filters(topics_include={!r}, topics_exclude={!r}, groups_include={!r}, groups_exclude={!r}, "
+    "talk=TalkTopics(cluster={!r}, acks={!r}, commands={!r}))"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
     """Whose commits are kept: regular expressions on the whole name; exclusion wins."""
@@ -88,12 +96,20 @@ class Filters:
     topics_exclude: tuple[str, ...]
     groups_include: tuple[str, ...]
     groups_exclude: tuple[str, ...]
-    talk: TalkTopics
+    control_topics: ControlTopics
 
     @property
     def identity(self) -> str:
         """The same for the same filters: rows that were taken under others are not what these would have taken."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        control = self.control_topics
+        text = _IDENTITY_FORM.format(
+            self.topics_include,
+            self.topics_exclude,
+            self.groups_include,
+            self.groups_exclude,
+            *(control.cluster, control.acks, control.commands),
+        )
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,18 +191,18 @@ class Decoder:
     """Decodes Arrow batches of raw records in a worker."""
 
     def __init__(self, filters: Filters) -> None:
-        self._talk = filters.talk
+        self._control_topics = filters.control_topics
         self._wants_topic = NameFilter(filters.topics_include, filters.topics_exclude).admits
         self._wants_group = NameFilter(filters.groups_include, filters.groups_exclude).admits
 
     def decode(self, batch: pa.RecordBatch, counts: Counter[str]) -> Iterator[pa.RecordBatch]:
         """Decoded rows of records with topic, partition, offset, timestamp, key and value; adds to `counts`."""
         is_offset = pc.equal(batch["topic"], OFFSETS_TOPIC)
-        records, talk = batch.filter(is_offset), batch.filter(pc.invert(is_offset))
+        records, messages = batch.filter(is_offset), batch.filter(pc.invert(is_offset))
         if records.num_rows:
             yield from _records(records, self._wants_topic, self._wants_group, counts)
-        if talk.num_rows:
-            yield from _talk(talk, self._talk, self._wants_group, counts)
+        if messages.num_rows:
+            yield from _control_messages(messages, self._control_topics, self._wants_group, counts)
 
 
 def counted(counts: Counter[str]) -> Iterator[pa.RecordBatch]:
@@ -229,10 +245,10 @@ def _records(
     yield from (rows for rows in bad if rows.num_rows)
 
 
-def _talk(
-    batch: pa.RecordBatch, topics: TalkTopics, wants_group: Callable[[str], bool], counts: Counter[str]
+def _control_messages(
+    batch: pa.RecordBatch, topics: ControlTopics, wants_group: Callable[[str], bool], counts: Counter[str]
 ) -> Iterator[pa.RecordBatch]:
-    good, bad = talk_rows(batch, topics, wants_group)
+    good, bad = control_rows(batch, topics, wants_group)
     counts.update(row["row_kind"] for row in (*good, *bad))
     yield from (rows_of(rows) for rows in (good, bad) if rows)
 

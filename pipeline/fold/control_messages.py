@@ -1,4 +1,4 @@
-"""Fold: the newest word of everybody, and where partitions are by it.
+"""Fold: the newest acknowledgements and orders, and the partitions that followers have handed over.
 
 Records of one key are in one partition of their topic, so their offsets order them; hand-overs have a number each.
 """
@@ -10,14 +10,14 @@ from pipeline.fold.step import LAG_KEY
 from pipeline.tables.schemas import ACK_FIELDS, ORDER_FIELDS
 
 _KEPT_S = 7 * 86_400
-"""How long the words of a group that is not there are kept: it may be new, or deleted. Kafka's default for records."""
+"""How long control messages of a group that is not there are kept: it may be new, or deleted. Kafka's default."""
 _HAND_OVERS = ("release", "taken")
 
 
 def fold_acks(stored: DataFrame, events: DataFrame, groups: DataFrame, *, at_ms: int) -> DataFrame:
     """The newest acknowledgement of each kind by each member, or about each partition.
 
-    What was said in a generation that is over counts no more: Kafka has assigned every partition anew.
+    Acknowledgements of a generation that is over do not count: Kafka has assigned every partition again.
 
     Args:
         stored: `schemas.ACKS`; empty under a new checkpoint, which reads the topic from its beginning.
@@ -26,8 +26,8 @@ def fold_acks(stored: DataFrame, events: DataFrame, groups: DataFrame, *, at_ms:
         at_ms: Clock of the batch.
     """
     names = [field.name for field in ACK_FIELDS]
-    said = events.select("group_id", "ack.kind", "ack.id", *(f"ack.{name}" for name in names), "position")
-    rows = stored.select("group_id", "kind", "id", *names, "position").unionByName(said)
+    new = events.select("group_id", "ack.kind", "ack.id", *(f"ack.{name}" for name in names), "position")
+    rows = stored.select("group_id", "kind", "id", *names, "position").unionByName(new)
     newest = Window.partitionBy("group_id", "kind", "id").orderBy(F.desc("position"))
     present = groups.select("group_id", F.col("generation").alias("present"))
     is_young = F.unix_millis("acked_at") > at_ms - _KEPT_S * 1000
@@ -49,8 +49,8 @@ def fold_orders(stored: DataFrame, events: DataFrame) -> DataFrame:
         events: Decoded rows of kind 'orders'.
     """
     names = [field.name for field in ORDER_FIELDS]
-    said = events.select("group_id", *(f"orders.{name}" for name in names), "position")
-    rows = stored.select("group_id", *names, "position").unionByName(said)
+    new = events.select("group_id", *(f"orders.{name}" for name in names), "position")
+    rows = stored.select("group_id", *names, "position").unionByName(new)
     newest = Window.partitionBy("group_id").orderBy(F.desc("position"))
     return (
         rows.withColumn("rank", F.row_number().over(newest))
@@ -62,8 +62,8 @@ def fold_orders(stored: DataFrame, events: DataFrame) -> DataFrame:
 def handed_over(acks: DataFrame, groups: DataFrame) -> DataFrame:
     """One row per partition that has left its owner within the present generation.
 
-    `member_id` is who has taken it since; null while it is on its way, when nobody reads it. Words of members that
-    the generation does not have are of a group of the same name that was deleted: its generations began anew.
+    `member_id` is its owner since; null while it is on its way, when nobody reads it. Acknowledgements of members
+    that the generation does not have are of a deleted group of the same name, whose generations began again at 1.
 
     Args:
         acks: `schemas.ACKS`.
@@ -99,28 +99,30 @@ def held_partitions(assigned: DataFrame, moved: DataFrame, groups: DataFrame) ->
             "member.client_host",
             "generation",
             "offsets_partition",
-        ).alias("taker"),
+        ).alias("new_owner"),
     )
-    takers = moved.withColumn("is_moved", F.lit(True)).join(members, on=["group_id", "member_id"], how="left")
+    new_owners = moved.withColumn("is_moved", F.lit(True)).join(
+        members, on=["group_id", "member_id"], how="left"
+    )
     return (
-        assigned.join(takers.drop("member_id"), on=list(LAG_KEY), how="left")
-        .withColumn("owner", F.when(F.col("is_moved"), F.col("taker")).otherwise(F.col("owner")))
+        assigned.join(new_owners.drop("member_id"), on=list(LAG_KEY), how="left")
+        .withColumn("owner", F.when(F.col("is_moved"), F.col("new_owner")).otherwise(F.col("owner")))
         .where("owner is not null")
         .select(*LAG_KEY, "owner")
     )
 
 
-def talk_of_groups(acks: DataFrame, orders: DataFrame, moved: DataFrame) -> DataFrame:
-    """One row per group of which anything was said: `acks` of its members, `orders`, and what has `moved`.
+def control_messages_by_group(acks: DataFrame, orders: DataFrame, moved: DataFrame) -> DataFrame:
+    """One row per group with control messages: `acks` of its members, `orders`, and what has `moved`.
 
     Args:
         acks: `schemas.ACKS`.
         orders: `schemas.ORDERS`.
         moved: `handed_over`.
     """
-    said = acks.where(~F.col("kind").isin(*_HAND_OVERS))
+    plan_acks = acks.where(~F.col("kind").isin(*_HAND_OVERS))
     by_group = (
-        said.groupBy("group_id").agg(
+        plan_acks.groupBy("group_id").agg(
             F.collect_list(F.struct("kind", "member_id", "epoch", "why")).alias("acks")
         ),
         orders.select("group_id", F.struct("group_id", *(f.name for f in ORDER_FIELDS)).alias("orders")),

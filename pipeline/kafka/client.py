@@ -13,7 +13,7 @@ __all__ = ["librdkafka_properties", "resolve", "unresolved"]
 
 _DEFAULTS = {
     # librdkafka writes to stderr by itself: several lines a second, of each client, while a broker is away. What a
-    # client could not do is told by the one who asked it, once, with the reason.
+    # client could not do is logged by the one who asked it, once, with the reason.
     "log_level": "0",
     # Admin clients and producers would make a topic by asking for it, where the broker lets them, and not compacted.
     "allow.auto.create.topics": "false",

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from pipeline.config.model import ControlConfig
 from pipeline.errors import BrokerUnavailableError
-from pipeline.kafka.errors import explained, trouble
+from pipeline.kafka.errors import error_of_call, explained
 from pipeline.kafka.topic_configs import (
     AROUND_BYTES,
     LARGEST_RECORD,
@@ -69,7 +69,7 @@ def _create_missing(
             num_partitions=control.partitions,
             config={**_COMPACTED, LARGEST_RECORD: str(control.max_record_bytes + AROUND_BYTES)},
         ),
-        # One partition: all that is said about a group keeps its order.
+        # One partition: records of one group keep their order.
         NewTopic(control.acks_topic, num_partitions=1, config=_ACKS),
         NewTopic(control.commands_topic, num_partitions=1, config=_COMPACTED),
     ]
@@ -117,4 +117,4 @@ def _refuse_hidden(admin: AdminClient, topic: str, *, timeout_s: float) -> None:
     """Raise if the topic is in no list because this user may not describe it; asked by its name, Kafka says so."""
     error = admin.list_topics(topic, timeout=timeout_s).topics[topic].error
     if error is not None and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-        raise trouble(f"topic {topic} cannot be used", error)
+        raise error_of_call(f"topic {topic} cannot be used", error)

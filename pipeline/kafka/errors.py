@@ -58,7 +58,7 @@ class _BrokerErrors:
         return self._last
 
 
-def listened_to(
+def client_with_reason(
     make: Callable[[dict[str, Any]], ClientT], properties: Mapping[str, str]
 ) -> tuple[ClientT, Reason]:
     """A client, and a function that asks it why a call got no answer.
@@ -93,13 +93,13 @@ def explained(doing: str, reason: Reason | None = None) -> Iterator[None]:
     try:
         yield
     except KafkaException as failure:
-        raise trouble(doing, failure.args[0], reason) from failure
+        raise error_of_call(doing, failure.args[0], reason) from failure
 
 
-def trouble(
+def error_of_call(
     doing: str, error: KafkaError, reason: Reason | None = None
 ) -> AccessRefusedError | BrokerUnavailableError:
-    """The error to raise for the answer of a call; see `explained`."""
+    """The error to raise for the error that a call ended with; see `explained`."""
     hint = ""
     if reason is not None and error.code() in _UNANSWERED:
         cause = reason()
@@ -115,7 +115,7 @@ def unusable(topic: str, error: KafkaError) -> AccessRefusedError | BrokerUnavai
     """The error to raise for a topic that existed when the job started and cannot be used now."""
     if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
         return TopicMissingError(f"topic {topic} was deleted; the job creates it again")
-    return trouble(f"topic {topic} cannot be used", error)
+    return error_of_call(f"topic {topic} cannot be used", error)
 
 
 def _is_no_entry(error: KafkaError | None) -> bool:

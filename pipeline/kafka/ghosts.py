@@ -1,9 +1,9 @@
 """Ghosts: groups that stand in the tables though the brokers no longer know them.
 
 A deletion is a tombstone in the offsets topic. Whoever was away while it was written and compacted away never sees it.
-So once a day, and after each full reading, the brokers are asked. A group is dropped only if they have said of it, by
-its name and twice, a batch apart, that it is dead or not there, and that it has no commit. Whatever else they say, or
-do not say, is no reason.
+So once a day, and after each full reading, the brokers are asked. A group is dropped only if they have answered, by
+its name and twice, a batch apart, that it is dead or not there, and that it has no commit. No other answer, and no
+silence, is a reason.
 """
 
 import logging
@@ -128,7 +128,7 @@ class GhostHunt:
     _suspects: dict[str, tuple[PartitionKey, ...]] = field(default_factory=dict)
     """Said to be gone once."""
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Ask as soon as all has been read."""
         self._due_ms = 0
         self._waiting, self._suspects = {}, {}

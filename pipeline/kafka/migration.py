@@ -118,9 +118,9 @@ def _result(future: Future[Any]) -> Any:
 def _in_words(error: Exception) -> str:
     if not isinstance(error, KafkaException):
         return "no answer"
-    said: KafkaError = error.args[0]
-    hint = f" ({RIGHTS})" if said.code() == KafkaError.CLUSTER_AUTHORIZATION_FAILED else ""
-    return f"{said.str()}{hint}"
+    cause: KafkaError = error.args[0]
+    hint = f" ({RIGHTS})" if cause.code() == KafkaError.CLUSTER_AUTHORIZATION_FAILED else ""
+    return f"{cause.str()}{hint}"
 
 
 def _report(found: Migration, answers: Mapping[int, Answer], problem: str | None) -> None:

@@ -84,7 +84,7 @@ class Limits:
     """Partitions that were read a batch ago, however long that batch took."""
 
 
-def choose(
+def choose_spans(
     positions: Positions,
     answers: Mapping[PartitionKey, Answer],
     *,
@@ -94,7 +94,7 @@ def choose(
 ) -> Intake:
     """The spans to read next, and the partitions whose stored position no longer holds.
 
-    A partition whose leader did not answer is left out: nothing can be said of its position, either.
+    A partition whose leader did not answer is left out: its position is not known, either.
 
     Args:
         positions: How far each partition was read; one that is not in it is new.
@@ -138,7 +138,7 @@ def advance(
         positions: Those before it.
         intake: What it was to read.
         reached: Where it stopped in each span.
-        answers: What the leaders said before it.
+        answers: What the leaders answered before it.
         now_ms: Clock of the batch.
     """
     after = dict(positions)

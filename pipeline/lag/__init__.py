@@ -3,4 +3,19 @@
 Imports `assignor.model` and Arrow; `step` alone meets Spark and the tables. Start with `lag` and `age`, then
 `status`; `samples` and `commit_window` are the history that they judge by. Which columns a row has stands in
 `tables.schemas`; `columns` only turns Arrow into arrays.
+
+Example: the log end was 100 at second 0 and 400 at second 30; the group has committed 250. It lags by 150 records.
+Offset 250 was written at second 15, so at second 30 the next record has waited for 15 seconds.
+
+    >>> import numpy as np
+    >>> from pipeline.lag import samples
+    >>> from pipeline.lag.age import lag_age
+    >>> from pipeline.lag.lag import lag
+    >>> ring, committed, log_start = samples.empty(1), np.array([250]), np.array([0])
+    >>> for at_ms, log_end in ((0, 100), (30_000, 400)):
+    ...     ring = samples.append(ring, np.array([at_ms]), np.array([log_end]))
+    >>> records = lag(committed, log_start, np.array([400]))
+    >>> age = lag_age(ring, committed=committed, log_start=log_start, lag=records, now_ms=30_000)
+    >>> records.tolist(), age.seconds.tolist(), age.is_lower_bound.tolist()
+    ([150], [15.0], [False])
 """

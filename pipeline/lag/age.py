@@ -47,8 +47,10 @@ def lag_age(samples: Samples, *, committed: Int64s, log_start: Int64s, lag: Int6
         lag: ``lag.lag`` of the same partitions, records.
         now_ms: Time of the batch, ms since the epoch.
     """
+    # Records below the log start are deleted: the next one to be read is the first that is left.
     passage = passage_of(samples, np.maximum(committed, log_start))
     waited_s = np.maximum(now_ms - passage.at_ms, 0) / 1000.0
+    # UNKNOWN is below 0, so it waits for nothing and is not 0 either: nan.
     waiting = (lag > 0) & (passage.at_ms != UNKNOWN)
     seconds = np.where(waiting, waited_s, np.where(lag == 0, 0.0, np.nan))
     return LagAge(seconds=seconds, is_lower_bound=waiting & passage.is_older)
@@ -70,6 +72,7 @@ def passage_of(samples: Samples, offset: Int64s) -> Passage:
     width = samples.log_end.shape[1]
     # The empty slots hold UNKNOWN, which no offset is below.
     reached = np.count_nonzero(samples.log_end <= offset[:, None], axis=1) - (width - samples.count)
+    # Of log ends that are equal the last one counts: until then the record had not arrived.
     before = np.maximum(reached - 1, 0)
     behind = np.minimum(reached, np.maximum(samples.count - 1, 0))
     first_ms, first_end = entry(samples.observed_at_ms, before), entry(samples.log_end, before)

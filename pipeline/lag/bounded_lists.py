@@ -31,6 +31,7 @@ def from_arrow(lists: pa.ListArray, kind: pa.ListType, *, width: int) -> tuple[l
     # flatten() leaves out the entries outside a slice and those hidden behind a null list.
     entries = lists.flatten()
     if np.any(lengths > width):
+        # One filter over all entries: slicing list by list would be a loop in Python.
         entries_to_end = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(entries))
         entries = entries.filter(pa.array(entries_to_end <= width))
         lengths = np.minimum(lengths, width)
@@ -52,6 +53,7 @@ def to_arrow(matrices: Sequence[Int64s], count: Int64s, kind: pa.ListType) -> pa
 
 def entry(matrix: Int64s, index: Int64s) -> Int64s:
     """Entry ``index`` of each row; UNKNOWN for an index behind the row's entries or below 0."""
+    # numpy would count an index below 0 from the end.
     chosen: Int64s = matrix[np.arange(len(matrix)), np.maximum(index, 0)]
     return np.where(index >= 0, chosen, UNKNOWN)
 

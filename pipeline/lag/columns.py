@@ -30,6 +30,7 @@ def bools(column: pa.Array) -> Bools:
 
 def millis(column: pa.Array) -> Int64s:
     """Timestamps as ms since the epoch, UNKNOWN where null."""
+    # Floor division takes UNKNOWN to another number, which would count as a time.
     micros = int64s(column.cast(TIMESTAMP).cast(pa.int64()))
     return np.where(micros == UNKNOWN, UNKNOWN, micros // 1000)
 
@@ -46,5 +47,6 @@ def from_floats(values: Floats) -> pa.Array:
 
 def from_millis(values: Int64s) -> pa.Array:
     """A timestamp column (UTC, µs) of ms since the epoch, null where UNKNOWN."""
+    # UNKNOWN times 1000 overflows, and numpy would not say so.
     unknown = values == UNKNOWN
     return pa.array(np.where(unknown, 0, values) * 1000, mask=unknown).cast(TIMESTAMP)

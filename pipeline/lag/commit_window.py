@@ -37,6 +37,7 @@ class CommitWindow:
 
 def empty(partitions: int) -> CommitWindow:
     """Windows without a commit."""
+    # One matrix can stand for all three: appending makes copies and never writes into it.
     nothing = np.full((partitions, WINDOW_SIZE), UNKNOWN, dtype=np.int64)
     count = np.zeros(partitions, dtype=np.int64)
     return CommitWindow(committed_offset=nothing, commit_timestamp_ms=nothing, lag=nothing, count=count)
@@ -82,10 +83,12 @@ def append_commit(
             offset at a new position counts: that is how a stalled consumer looks.
     """
     width = window.lag.shape[1]
+    # A row is in one of three cases, which masks tell apart: commits deleted, one appended, nothing new.
     is_gone = committed == UNKNOWN
     added = is_new & ~is_gone
     is_full = added & (window.count == width)
     kept = np.where(is_gone, 0, window.count - is_full)
+    # Index `width` is behind every entry: nothing is dropped.
     dropped = np.where(is_full, 0, width)
     write = partial(rewritten, count=window.count, dropped=dropped, kept=kept, added=added)
     return CommitWindow(

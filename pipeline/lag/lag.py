@@ -44,6 +44,7 @@ def lag(committed: Int64s, log_start: Int64s, log_end: Int64s) -> Int64s:
         (``CalculateGroupLagWithStartOffsets`` of franz-go's kadm counts the same way).
     """
     known = (committed != UNKNOWN) & (log_end != UNKNOWN)
+    # An unknown log start is the smallest integer, so it is no floor; a log end behind the commit is no negative lag.
     unread = np.maximum(log_end - np.maximum(committed, log_start), 0)
     return np.where(known, unread, UNKNOWN)
 
@@ -56,6 +57,7 @@ def assignor_lag(committed: Int64s, log_start: Int64s, log_end: Int64s, reset: O
 
     Source: KIP-169.
     """
+    # From the log start everything is read: the lag of a group that has committed just that.
     whole_log = lag(log_start, log_start, log_end)
     uncommitted = np.where(log_end != UNKNOWN, 0, UNKNOWN) if reset == "latest" else whole_log
     return np.where(committed != UNKNOWN, lag(committed, log_start, log_end), uncommitted)

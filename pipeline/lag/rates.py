@@ -36,6 +36,7 @@ def drain_rate(previous: Floats, delta_records: Int64s, delta_ms: Int64s, half_l
         ``1 - 2^(-delta_ms / half_life_ms)``, so that two short steps weigh as one long one. It is 0 only
         as long as no advance was ever seen: a rate that halves for ever stays above.
     """
+    # Halved for years a rate would underflow to 0, which means that no advance was ever seen.
     mean = _mean(previous, delta_records, delta_ms, half_life_ms)
     return np.where(previous > 0, np.maximum(mean, np.finfo(np.float64).tiny), mean)
 

@@ -57,7 +57,7 @@ def append(samples: Samples, observed_at_ms: Int64s, log_end: Int64s) -> Samples
 
     - Time or log end UNKNOWN: the ring stays as it is.
     - Log end below the newest sample (topic truncated or recreated): the ring restarts with this
-      sample, because what it knew was said of other records.
+      sample, because its samples are of other records.
     - Time not after the newest sample (clock gone back): the sample replaces all that are not older,
       because times that lie ahead of the clock would make every age 0 until it caught up.
     - Log end equal to that of the two newest: the newest is moved to this time, so a partition
@@ -70,6 +70,7 @@ def append(samples: Samples, observed_at_ms: Int64s, log_end: Int64s) -> Samples
         observed_at_ms: ``[P]``, when the log end was observed.
         log_end: ``[P]``, log end offset.
     """
+    # Samples that the new one replaces make space first: only a ring that is full even then is thinned.
     added = (observed_at_ms != UNKNOWN) & (log_end != UNKNOWN)
     kept = np.where(added, _kept(samples, observed_at_ms, log_end), samples.count)
     dropped = _dropped(samples, observed_at_ms, added & (kept == samples.log_end.shape[1]))
@@ -85,10 +86,13 @@ def append(samples: Samples, observed_at_ms: Int64s, log_end: Int64s) -> Samples
 def _kept(samples: Samples, observed_at_ms: Int64s, log_end: Int64s) -> Int64s:
     """How many samples stay in front of the new one, before a full ring is thinned."""
     kept = np.array(samples.count)
+    # Clocks rarely go back: only those rows are looked through.
     back = np.flatnonzero(entry(samples.observed_at_ms, kept - 1) >= observed_at_ms)
     times = samples.observed_at_ms[back]
     kept[back] = np.count_nonzero((times != UNKNOWN) & (times < observed_at_ms[back, None]), axis=1)
+    # An empty ring answers UNKNOWN, which no log end is below.
     kept[log_end < entry(samples.log_end, samples.count - 1)] = 0
+    # Two samples of one log end mark when it was reached and until when it stayed; a third says nothing more.
     idle = (entry(samples.log_end, kept - 1) == log_end) & (entry(samples.log_end, kept - 2) == log_end)
     kept[idle] -= 1
     return kept
@@ -99,6 +103,7 @@ def _dropped(samples: Samples, observed_at_ms: Int64s, full: Bools) -> Int64s:
     dropped = np.full(len(full), samples.log_end.shape[1], dtype=np.int64)
     rows = np.flatnonzero(full)
     times = samples.observed_at_ms[rows]
+    # Oldest and newest sample never give way: they say how far back the ring reaches, and where it stands.
     older, newer = times[:, :-2], times[:, 2:]
     gap_by_age = (newer - older) / (observed_at_ms[rows, None] - older)
     dropped[rows] = np.argmin(gap_by_age, axis=1) + 1

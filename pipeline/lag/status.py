@@ -84,7 +84,9 @@ def judge(
             consumer commits past, so a drained group on a transactional topic keeps a lag of 1.
     """
     committed, log_start, log_end = offsets
+    # Rules in reverse, the first that holds written last. Most partitions do not lag: their windows are not looked at.
     codes = np.full(len(committed), Status.OK, dtype=np.int8)
+    # Where the log end is unknown the difference wraps around; rule 3 overwrites what comes of it.
     lagging = np.flatnonzero((committed != UNKNOWN) & (log_end - committed > allowed_lag))
     codes[lagging] = _judge_lagging(_rows(window, lagging), _ring_rows(samples, lagging), now_ms, allowed_lag)
     codes[committed < log_start] = Status.EXPIRED
@@ -125,11 +127,13 @@ def _was_caught_up(window: CommitWindow, allowed_lag: int) -> Bools:
 
 
 def _went_back(window: CommitWindow) -> Bools:
+    # UNKNOWN behind the last commit is smaller than it, and no step back.
     before, after = window.committed_offset[:, :-1], window.committed_offset[:, 1:]
     return _any((after != UNKNOWN) & (after < before))
 
 
 def _stands_still(window: CommitWindow) -> Bools:
+    # One commit alone stands nowhere: there is nothing to compare it with.
     offsets = window.committed_offset
     return (window.count > 1) & ~_any((offsets != UNKNOWN) & (offsets != offsets[:, :1]))
 

@@ -25,7 +25,7 @@ from pipeline.lag.status import STATUS_NAMES, Offsets, judge
 from pipeline.tables.schemas import PARTITION_LAG, TOPIC_OFFSETS
 
 # Columns that Spark adds afterwards. Numbers that change with every batch are not among them: Spark writes
-# literals into the code that it generates, and would compile and warm up that code anew for every batch.
+# literals into the code that it generates, and would compile and warm up that code for every batch again.
 _BY_SPARK = frozenset({"cluster", "history_at", "history_hash"})
 
 # A row says something new when one of these does.
@@ -79,7 +79,7 @@ def measure_topic_offsets(folded: DataFrame, settings: TopicSettings) -> DataFra
     """`schemas.TOPIC_OFFSETS` of `fold.step.fold_topic_offsets`: what was answered replaces what was known.
 
     Without an answer the previous offsets and their time stay, and `error` says why. What the brokers, asked by
-    name, no longer have gets `deleted_at`; a topic that is there again starts anew with the first answer.
+    name, no longer have gets `deleted_at`; a topic that is there again starts from scratch with the first answer.
     """
     return folded.mapInArrow(partial(_each, partial(_topics, settings=settings)), schema=_TOPICS)
 

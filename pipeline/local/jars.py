@@ -108,19 +108,19 @@ def _ivy_command(ivy_cache: Path, ivy_file: Path, jars: Path) -> list[str]:
 
 
 def _run_ivy(command: list[str], coordinates: tuple[str, ...], report: Report) -> None:
-    said: list[str] = []
+    output: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy:
         for line in ivy.stdout or ():
-            said.append(line.rstrip())
+            output.append(line.rstrip())
             progress = _PROGRESS.search(line)
             if progress:
                 report(progress["module"] or progress["url"].rpartition("/")[2])
     if ivy.returncode:
-        raise MissingDependencyError(_explain(said, coordinates))
+        raise MissingDependencyError(_explain(output, coordinates))
 
 
-def _explain(said: Iterable[str], coordinates: tuple[str, ...]) -> str:
-    text = "\n".join(said)
+def _explain(output: Iterable[str], coordinates: tuple[str, ...]) -> str:
+    text = "\n".join(output)
     missing = dict.fromkeys((*_NOT_FOUND.findall(text), *_BROKEN_OFF.findall(text)))
     names = ", ".join(missing) or ", ".join(coordinates)
     server = _SERVER.search(text)

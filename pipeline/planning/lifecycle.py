@@ -78,7 +78,7 @@ class Step:
 
     action: Action
     ends: PlanStatus | None = None
-    """How an open plan ends; `partly` if members had accepted it."""
+    """How an open plan ends; `partly` if something has moved."""
     drops: bool = False
     """The group is not brought back to the target later."""
 
@@ -228,11 +228,10 @@ def _adopted(plan: PlanState, sight: Sight) -> PlanState:
 
 
 def ended(plan: PlanState, status: PlanStatus, why: str, *, now_ms: int) -> PlanState:
-    """The plan, ended for this cause if it is still open; `partly` if members had accepted it."""
+    """The plan, ended for this cause if it is still open; `partly` if something has moved."""
     if plan.status != "open":
         return plan
-    has_begun = plan.done > 0 if status == "refused" else plan.is_adopted
-    if status != "applied" and has_begun:
+    if status != "applied" and plan.done > 0:
         status, why = "partly", reasons.partly_made(plan.done, plan.moves, why)
     return replace(plan, status=status, why=why, status_at_ms=now_ms)
 

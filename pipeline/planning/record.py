@@ -108,7 +108,9 @@ def to_sent(
             for member in facts.members
         },
         moves=tuple(
-            ControlMove(topic=m.topic, partition=m.partition, giver=m.from_member, taker=m.to_member)
+            ControlMove(
+                topic=m.topic, partition=m.partition, from_member=m.from_member, to_member=m.to_member
+            )
             for m in target.moves
         ),
         unassigned=_unassigned(group, target.assignment),

@@ -69,7 +69,7 @@ class Stored:
     topic_offsets: DataFrame
     """`schemas.TOPIC_OFFSETS`."""
     control_messages: DataFrame | None
-    """`fold.control_messages.talk_of_groups`; None while there are neither acknowledgements nor orders."""
+    """`fold.control_messages.control_messages_by_group`; None while there are neither acknowledgements nor orders."""
 
     def only(self, group_ids: tuple[str, ...]) -> "Stored":
         """The same tables, less the rows of other groups."""

@@ -22,7 +22,7 @@ from confluent_kafka import (
 from assignor.errors import DecodeError
 from assignor.protocol import control
 from pipeline.errors import BrokerUnavailableError, FencedError, PublishError, TopicMissingError
-from pipeline.kafka.errors import explained, trouble, unusable
+from pipeline.kafka.errors import error_of_call, explained, unusable
 from pipeline.planning.memory import PlanRecord
 
 log = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ class Publisher:
                 ) from failure
             # The next producer begins by aborting what this one has left open.
             self._producer = None
-            raise trouble(f"plans could not be published on topic {self.topic}", error) from failure
+            raise error_of_call(f"plans could not be published on topic {self.topic}", error) from failure
 
     def _transact(self, records: Sequence[PlanRecord]) -> None:
         producer = self._producer

@@ -5,11 +5,11 @@ from functools import partial
 from confluent_kafka.admin import AdminClient
 
 from pipeline.config.model import Config
-from pipeline.decode.control_messages import TalkTopics
+from pipeline.decode.control_messages import ControlTopics
 from pipeline.decode.step import Filters
 from pipeline.kafka.client import librdkafka_properties, unresolved
 from pipeline.kafka.cluster import Cluster
-from pipeline.kafka.errors import Reason, listened_to
+from pipeline.kafka.errors import Reason, client_with_reason
 from pipeline.kafka.ghosts import Brokers, GhostHunt
 from pipeline.kafka.migration import MigrationWatch
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
@@ -24,8 +24,8 @@ _TOLERATED_INTERVALS = 3
 
 
 def admin_client(config: Config) -> tuple[AdminClient, Reason]:
-    """A client of the cluster, and why it cannot reach it, as far as it has said so."""
-    return listened_to(AdminClient, librdkafka_properties(config))
+    """A client of the cluster, and a function that asks it why a call got no answer."""
+    return client_with_reason(AdminClient, librdkafka_properties(config))
 
 
 def build_services(
@@ -85,7 +85,9 @@ def build_filters(config: Config, cluster: str) -> Filters:
         topics_exclude=source.topics_exclude,
         groups_include=source.groups_include,
         groups_exclude=source.groups_exclude,
-        talk=TalkTopics(cluster=cluster, acks=control.acks_topic, commands=control.commands_topic),
+        control_topics=ControlTopics(
+            cluster=cluster, acks=control.acks_topic, commands=control.commands_topic
+        ),
     )
 
 

@@ -50,7 +50,7 @@ class Batch:
     intake: Intake = field(default_factory=Intake)
     """What it reads."""
     answers: Mapping[PartitionKey, Answer] = field(default_factory=dict)
-    """What the leaders said before it read; empty in a replay."""
+    """What the leaders answered before it read; empty in a replay."""
     stamp: Stamp | None = None
     decoded: DataFrame | None = None
     summary: Summary = field(default_factory=Summary)

@@ -3,13 +3,13 @@
 import logging
 import os
 import threading
-import time
 from collections.abc import Callable
 
 from confluent_kafka.admin import AdminClient
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from pipeline.clock import now_ms
 from pipeline.config.model import Config
 from pipeline.config.secret_values import resolve
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError, TopicMissingError
@@ -127,9 +127,7 @@ class Job:
                 raise
             if self._failures > 1 and self._runner is not None and self._runner.failure is None:
                 # No batch failed: it is Spark that cannot go on. Its checkpoint holds batch numbers only.
-                query.set_checkpoint_aside(
-                    spark, self.config.tables.ticks_path, at_ms=time.time_ns() // 1_000_000
-                )
+                query.set_checkpoint_aside(spark, self.config.tables.ticks_path, at_ms=now_ms())
             log.error("the query failed and is started again", extra={"cause": query.cause_of(error)})  # noqa: TRY400 - the trace is the JVM's
 
     def _wait_for_cluster(self, what: str, error: PipelineError) -> None:
@@ -169,24 +167,24 @@ class Job:
         if self._driver is not None:
             # Started again: a driver that has come meanwhile is not to be fenced by the one before it.
             ownership.check(self._driver.services.store, self._driver.services.owner)
-        config, now_ms = self.config, time.time_ns() // 1_000_000
+        config, at_ms = self.config, now_ms()
         name = cluster_name(config, found)
-        owner = ownership.owner_name(now_ms)
+        owner = ownership.owner_name(at_ms)
         tables = Store(spark, self._root, term=0, storage_options=resolve(config.tables.storage_options))
         recalled = recall(tables, cluster_id=found.cluster_id, filters=build_filters(config, name).identity)
-        store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=now_ms)
+        store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms)
         self._heartbeat.begin(owner, store.term)
         recalled.keep(store)
         states = read_states(store.read("recommendations"), cluster=name, interval_s=config.plan.interval_s)
         driver = Driver(
             services=build_services(config, found, admin, store=store, owner=owner, is_once=self.once),
             progress=ReadProgress(
-                readiness=build_readiness(config, started_at_ms=now_ms), positions=dict(recalled.positions)
+                readiness=build_readiness(config, started_at_ms=at_ms), positions=dict(recalled.positions)
             ),
             replay=ReplayContext(start=Start(is_new_cluster=recalled.is_new_cluster)),
             memory=PlanMemory(states=states),
         )
-        # Whatever forbids to publish is said at the start, not with the first plan.
+        # A reason not to publish is logged at the start, not with the first plan.
         why_unpublishable(driver.services, driver.memory)
         return driver
 

@@ -1,9 +1,9 @@
 """Memory: up to where Kafka was read, as the tables have it, and whether that is still true.
 
 One question at each start and after each failure of the query. What it cannot see (a log that was truncated, one that
-was away for too long) is seen partition by partition before each batch (`positions.choose`). When the answer is no,
-everything is read again from the start, and rows are provisional until that is done; epochs, orders and history stay,
-and nobody has to delete anything.
+was away for too long) is seen partition by partition before each batch (`positions.choose_spans`). When the answer is
+no, everything is read again from the start, and rows are provisional until that is done; epochs, orders and history
+stay, and nobody has to delete anything.
 """
 
 import logging

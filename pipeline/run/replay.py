@@ -63,8 +63,8 @@ def look_back(store: Store, *, query_id: str, batch_id: int) -> Past:
     stamps: dict[str, Stamp] = {name: stamp for name in _WRITTEN if (stamp := store.stamp(name))}
     lags, decided = stamps.get("partition_lag"), stamps.get("recommendations")
     # Where all is read again (`memory`), what a batch left half done has read does not count.
-    is_anew = lags is not None and lags.positions == {}
-    done = () if is_anew else stamps.items()
+    is_reread = lags is not None and lags.positions == {}
+    done = () if is_reread else stamps.items()
     return Past(
         written=frozenset(name for name, stamp in done if stamp.is_batch(query_id, batch_id)),
         at_ms=max((stamp.at_ms for stamp in stamps.values()), default=0),

@@ -51,9 +51,9 @@ def read(root: str) -> Beat | None:
     if file is None:
         return None
     try:
-        said = json.loads(file.read_text(encoding="utf-8"))
+        values = json.loads(file.read_text(encoding="utf-8"))
         # A later version may say more.
-        return Beat(**{field.name: said[field.name] for field in fields(Beat)})
+        return Beat(**{field.name: values[field.name] for field in fields(Beat)})
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:

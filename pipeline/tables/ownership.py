@@ -48,7 +48,7 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
             f"the tables under {tables.root} belong to cluster {last[2]!r}, and this driver runs for {cluster!r}; "
             "give each cluster a tables.root of its own, or set cluster.name to the former name"
         )
-    # Delta skips writes of a term that is not above all that a table has seen, without a word.
+    # Delta skips writes of a term that is not above all that a table has seen, silently.
     store = tables.under(max(last[1] if last else 0, tables.highest_term()) + 1)
     row = store.spark.createDataFrame(
         [(cluster, owner, store.term, now_ms)], "cluster string, owner string, term long, ms long"

@@ -29,7 +29,7 @@ _TERM = 2**32
 _BY_NAME = {table.name: table for table in TABLES}
 
 # A stamp is looked for among so many of a table's newest commits first: reading the whole log takes a second for each
-# thousand. Upkeep and every start add commits without one.
+# thousand. Maintenance and every start add commits without one.
 _STAMP_SEARCH_COMMITS = 50
 
 _ATTEMPTS = 10
@@ -142,7 +142,7 @@ class Store:
     def stamp(self, name: str) -> Stamp | None:
         """The newest stamp in a table's log, or null when no batch has written it yet.
 
-        Upkeep cuts the log after its retention, and the stamp with it where nothing was written since.
+        Maintenance cuts the log after its retention, and the stamp with it where nothing was written since.
         """
         handle = self._handle(name)
         found = _newest_metadata(handle.history(_STAMP_SEARCH_COMMITS)) or _newest_metadata(handle.history())

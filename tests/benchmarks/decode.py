@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 from pipeline.config.model import SourceConfig
 from pipeline.decode import records
-from pipeline.decode.control_messages import TalkTopics
+from pipeline.decode.control_messages import ControlTopics
 from pipeline.decode.offset_columns import decode_offset_commits, last_per_key
 from pipeline.decode.step import Decoder, Filters
-from pipeline.fold import step as fold
+from pipeline.fold.step import newest_commits
 from pipeline.kafka.positions import End, Span
 from pipeline.kafka.sources.records.consumer import RECORDS, ReadSettings
 from pipeline.kafka.sources.records.ends import EndsAsker
@@ -39,8 +39,8 @@ _ARROW_BATCH = 100_000
 _PARTITIONS_OF_A_TOPIC = 100
 _TIMEOUT_S = 30.0
 _FILTERS = Filters(
-    **SourceConfig().model_dump(include=set(Filters.__dataclass_fields__) - {"talk"}),
-    talk=TalkTopics(cluster="local", acks="lagwise.acks", commands="lagwise.commands"),
+    **SourceConfig().model_dump(include=set(Filters.__dataclass_fields__) - {"control_topics"}),
+    control_topics=ControlTopics(cluster="local", acks="lagwise.acks", commands="lagwise.commands"),
 )
 
 
@@ -117,7 +117,7 @@ def _broker(spark: SparkSession, raw: list[RawRecord], times: int) -> dict[str, 
         def work() -> None:
             decoded = records.read(spark, spans, settings, _FILTERS)
             assert decoded is not None
-            fold.newest_commits(decoded).write.format("noop").mode("overwrite").save()
+            newest_commits(decoded).write.format("noop").mode("overwrite").save()
 
         timing = repeat(work, times=times, warm_up=2, without=broker.pid)
     return timing.figures(len(raw))

@@ -16,10 +16,10 @@ from assignor.clients.kafka_python import COOPERATIVE
 from assignor.protocol.acks import AnyAck, Applied
 from tests.benchmarks.timing import p
 from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.follow_crew import Crew
 from tests.support.follow_crowd import Crowd, all_moved, few_moved
+from tests.support.follow_processes import Processes
 from tests.support.plugin_members import Members, PluginMember
-from tests.support.plugin_stage import Stage
+from tests.support.plugin_setup import PluginSetup
 from tests.support.waiting import wait_until
 
 Say = Callable[[str], None]
@@ -68,42 +68,45 @@ def _applied_ms(said: Iterable[AnyAck], epoch: int) -> dict[str, int]:
 
 def _confluent(bootstrap: str, plans: int) -> list[float]:
     took_ms = []
-    with tempfile.TemporaryDirectory() as folder, Crew(bootstrap, "bench-follow", Path(folder)) as crew:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Processes(bootstrap, "bench-follow", Path(folder)) as processes,
+    ):
         for who in "abc":
-            crew.start(who)
-        generation, _, base = crew.base(_MEMBERS)
+            processes.start(who)
+        generation, _, base = processes.base(_MEMBERS)
         places = base
         for _ in range(plans):
             places = _rotated(places)
             published_ms = time.time() * 1000
-            epoch = crew.publish(generation, base, places)
-            crew.wait_for_acks(Applied, epoch, _MEMBERS)
-            took_ms.append(max(_applied_ms(crew.all_acks(), epoch).values()) - published_ms)
-        crew.finish()
+            epoch = processes.publish(generation, base, places)
+            processes.wait_for_acks(Applied, epoch, _MEMBERS)
+            took_ms.append(max(_applied_ms(processes.all_acks(), epoch).values()) - published_ms)
+        processes.finish()
     return took_ms
 
 
-def _plugin(name: str, make: Callable[[Stage], PluginMember]) -> Callable[[str, int], list[float]]:
+def _plugin(name: str, make: Callable[[PluginSetup], PluginMember]) -> Callable[[str, int], list[float]]:
     def run(bootstrap: str, plans: int) -> list[float]:
-        stage = Stage.made(bootstrap, f"bench-{name}")
+        setup = PluginSetup.made(bootstrap, f"bench-{name}")
         with Members() as members:
             for _ in range(_MEMBERS):
-                members.add(make(stage))
-            base = members.settled(stage.places)
-            return [_apply(stage, members, base, epoch) for epoch in range(1, plans + 1)]
+                members.add(make(setup))
+            base = members.settled(setup.places)
+            return [_apply(setup, members, base, epoch) for epoch in range(1, plans + 1)]
 
     return run
 
 
-def _apply(stage: Stage, members: Members, base: Mapping[str, Any], epoch: int) -> float:
+def _apply(setup: PluginSetup, members: Members, base: Mapping[str, Any], epoch: int) -> float:
     target = base
     for _ in range(epoch):
         target = _rotated(target)
-    now = members.settled(stage.places)
+    now = members.settled(setup.places)
     published_ms = time.time() * 1000
-    stage.publish(stage.plan(now, target, generation=members.generation, epoch=epoch))
-    wait_until(lambda: len(_applied_ms(stage.said(Applied), epoch)) == _MEMBERS, what=f"plan {epoch} applied")
-    return max(_applied_ms(stage.said(Applied), epoch).values()) - published_ms
+    setup.publish(setup.plan(now, target, generation=members.generation, epoch=epoch))
+    wait_until(lambda: len(_applied_ms(setup.said(Applied), epoch)) == _MEMBERS, what=f"plan {epoch} applied")
+    return max(_applied_ms(setup.said(Applied), epoch).values()) - published_ms
 
 
 def _crowd(bootstrap: str, plans: int) -> Iterable[list[Any]]:
@@ -121,7 +124,7 @@ def _crowd(bootstrap: str, plans: int) -> Iterable[list[Any]]:
 
 _SMALL: Mapping[str, Callable[[str, int], list[float]]] = {
     "confluent-kafka": _confluent,
-    "kafka-python, eager": _plugin("eager", lambda stage: stage.follower()),
-    "kafka-python, cooperative": _plugin("coop", lambda stage: stage.follower(protocol=COOPERATIVE)),
-    "aiokafka": _plugin("aiokafka", lambda stage: stage.aiokafka_follower()),
+    "kafka-python, eager": _plugin("eager", lambda setup: setup.follower()),
+    "kafka-python, cooperative": _plugin("coop", lambda setup: setup.follower(protocol=COOPERATIVE)),
+    "aiokafka": _plugin("aiokafka", lambda setup: setup.aiokafka_follower()),
 }

@@ -47,13 +47,13 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder, ExitStack() as cleanup:
         broker = cleanup.enter_context(EmbeddedBroker(properties=_BROKER))
         config = _config(broker.bootstrap_servers, Path(folder))
-        stage = _Stage(config, cleanup)
+        setup = _Setup(config, cleanup)
         begun_s = time.monotonic()
-        runs = [stage.run(number, say) for number in range(1, 2 if quick else _RUNS + 1)]
+        runs = [setup.run(number, say) for number in range(1, 2 if quick else _RUNS + 1)]
         while not quick and time.monotonic() - begun_s < _EVEN_FOR_S:
-            stage.check()
+            setup.check()
             time.sleep(1)
-        even = stage.even(time.monotonic() - begun_s)
+        even = setup.even(time.monotonic() - begun_s)
     say(f"even group: {even}")
     return {
         "drained_when_behind_s": BEHIND_S,
@@ -63,7 +63,7 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     }
 
 
-class _Stage:
+class _Setup:
     """The stream on a broker, and the even group; the pairs come and go."""
 
     def __init__(self, config: Config, cleanup: ExitStack) -> None:
@@ -171,7 +171,7 @@ def _row(
     # A group that was not drained would have taken longer than it was watched.
     least_s = plain.drained_s or plain.points[-1][0]
     return {
-        "scene": group.note,
+        "scenario": group.note,
         "run": number,
         "following_s": following.drained_s,
         "plain_s": plain.drained_s,
@@ -191,7 +191,7 @@ def _totals(runs: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
         most_moves = max(row["moves"] / row["partitions"] for row in pair)
         rows.append(
             [
-                pair[0]["scene"],
+                pair[0]["scenario"],
                 len(pair),
                 _seconds(statistics.median(row["following_s"] or float("inf") for row in pair)),
                 _seconds(statistics.median(row["plain_s"] or float("inf") for row in pair)),
@@ -202,7 +202,7 @@ def _totals(runs: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
         )
     return {
         "header": [
-            "scene",
+            "scenario",
             "runs",
             "drained, following, median s",
             "drained, not following, median s",
@@ -215,7 +215,7 @@ def _totals(runs: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
 
 
 def _each(runs: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
-    names = ("scene", "run", "following_s", "plain_s", "times_sooner", "moves", "partitions", "plans")
+    names = ("scenario", "run", "following_s", "plain_s", "times_sooner", "moves", "partitions", "plans")
     return {"header": list(names), "rows": [[row[name] for name in names] for run in runs for row in run]}
 
 

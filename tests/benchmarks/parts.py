@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 from tests.benchmarks import assignors, decode, follow, follow_helps, log_offsets, quality, steady
+from tests.benchmarks.worlds import bench as worlds
 
 PARTS = {
     "assignors": assignors.measure,
@@ -12,6 +13,7 @@ PARTS = {
     "quality": quality.measure,
     "follow-helps": follow_helps.measure,
     "log-offsets": log_offsets.measure,
+    "worlds": worlds.measure,
     **{name: size.measure for name, size in steady.SIZES.items()},
 }
 

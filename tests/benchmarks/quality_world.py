@@ -106,9 +106,9 @@ class World:
 
     def _decide(self, now_s: int, frame: int) -> None:
         members = np.nonzero(self.film.joined[frame])[0]
-        pids = np.nonzero(self.film.exists[frame])[0]
+        partitions = np.nonzero(self.film.exists[frame])[0]
         wanted = self.member.copy()
-        wanted[pids] = members[self.policy.target(self._group(frame, members, pids))]
+        wanted[partitions] = members[self.policy.target(self._group(frame, members, partitions))]
         gone = ~np.isin(self.member, members)
         moved = (wanted != self.member) & ~gone
         changed = wanted != self.member
@@ -127,18 +127,18 @@ class World:
         self.r_score += float(self.film.rate[frame, moved].sum()) / CAPACITY
         self.rebalances += 1
 
-    def _group(self, frame: int, members: Int64s, pids: Int64s) -> Group:
-        counts = np.bincount(self.film.topic_of[pids])
+    def _group(self, frame: int, members: Int64s, partitions: Int64s) -> Group:
+        counts = np.bincount(self.film.topic_of[partitions])
         uncommitted = self.read_rate * self.views.uniform(0.0, _COMMIT_INTERVAL_S, len(self.lag))
         lag = np.where(self.film.known[frame], self.lag + uncommitted, 0.0)
         position = np.full(self.film.capacity.shape[1] + 1, -1, np.int32)
         position[members] = np.arange(len(members))
         return array_group(
             counts=counts,
-            lag=lag[pids].astype(np.int64),
-            rate=self.rate_seen[pids] if self.policy.knows_rates else np.zeros(len(pids)),
+            lag=lag[partitions].astype(np.int64),
+            rate=self.rate_seen[partitions] if self.policy.knows_rates else np.zeros(len(partitions)),
             capacity=self.capacity_seen[members],
-            holder=position[self.member[pids]],
+            holder=position[self.member[partitions]],
         )
 
     def _step(self, now_s: int, frame: int) -> None:

@@ -24,7 +24,7 @@ _BATCHES = (
 
 
 def write(run: dict[str, Any], name: str) -> tuple[Path, Path]:
-    """The two files of a run of benchmarks, written anew."""
+    """The two files of a run of benchmarks, written again."""
     return save(name, run, markdown(run))
 
 

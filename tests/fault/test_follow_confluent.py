@@ -11,8 +11,8 @@ from typing import Any
 from assignor.protocol.acks import Release, Taken, Void
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.follow_crew import Crew
 from tests.support.follow_plans import at_random
+from tests.support.follow_processes import Processes
 from tests.support.waiting import wait_until
 
 log = logging.getLogger(__name__)
@@ -33,134 +33,137 @@ class Sleep:
     for_s: float
 
 
-def disturb(crew: Crew, random: Random, asleep: dict[str, Sleep], number: int) -> None:
+def disturb(processes: Processes, random: Random, asleep: dict[str, Sleep], number: int) -> None:
     """Hurt one of the members, or let it subscribe again."""
-    current = crew.current()
+    current = processes.current()
     if current is None or asleep or len(current[1]) < 3:
         return
     who = random.choice(sorted(current[1]))
     what = random.choice(["kill", "stop", "zombie", "again"])
     now = time.monotonic()
     if what == "kill":
-        crew.send(who, signal.SIGKILL)
-        crew.start(f"m{number}")
+        processes.send(who, signal.SIGKILL)
+        processes.start(f"m{number}")
     elif what == "stop":
         asleep[who] = Sleep(since=now, for_s=random.choice([1.0, _BEYOND_SESSION_S]))
-        crew.send(who, signal.SIGSTOP)
+        processes.send(who, signal.SIGSTOP)
     elif what == "zombie":
         asleep[who] = Sleep(since=now, for_s=_BEYOND_SESSION_S)
-        crew.send(who, signal.SIGUSR2)
+        processes.send(who, signal.SIGUSR2)
     else:
-        crew.send(who, signal.SIGUSR1)
+        processes.send(who, signal.SIGUSR1)
 
 
-def wake(crew: Crew, asleep: dict[str, Sleep]) -> None:
-    began = {line["who"]: line["at"] for line in crew.lines() if line["what"] == "hurt"}
+def wake(processes: Processes, asleep: dict[str, Sleep]) -> None:
+    began = {line["who"]: line["at"] for line in processes.lines() if line["what"] == "hurt"}
     for who, sleep in list(asleep.items()):
         if began.get(who, 0.0) >= sleep.since and time.monotonic() > began[who] + sleep.for_s:
-            crew.send(who, signal.SIGCONT)
+            processes.send(who, signal.SIGCONT)
             del asleep[who]
 
 
-def publish(crew: Crew, random: Random) -> None:
+def publish(processes: Processes, random: Random) -> None:
     """A plan at random, when all members are in one generation; records of the control topic come as they should not."""
-    current = crew.current()
+    current = processes.current()
     if current is None:
         return
     generation, _, base = current
-    crew.publish_in_disorder(generation, base, at_random(base, crew.partitions, random), random)
+    processes.publish_in_disorder(generation, base, at_random(base, processes.partitions, random), random)
 
 
-def hand_overs(crew: Crew) -> int:
-    return len({ack for ack in crew.all_acks() if isinstance(ack, Taken)})
+def hand_overs(processes: Processes) -> int:
+    return len({ack for ack in processes.all_acks() if isinstance(ack, Taken)})
 
 
-def zombies(crew: Crew) -> list[dict[str, Any]]:
+def zombies(processes: Processes) -> list[dict[str, Any]]:
     """What became of hand-over commits by members that had slept beyond their session."""
-    return [line for line in crew.lines() if line["what"] == "zombie"]
+    return [line for line in processes.lines() if line["what"] == "zombie"]
 
 
-def run(crew: Crew, random: Random) -> None:
+def run(processes: Processes, random: Random) -> None:
     """Plans and disturbances, until there were enough of both."""
     asleep: dict[str, Sleep] = {}
     began_s = hurt_s = time.monotonic()
     number = 0
     while (
-        asleep or crew.count("hurt") < HURTS or hand_overs(crew) < HAND_OVERS or len(zombies(crew)) < ZOMBIES
+        asleep
+        or processes.count("hurt") < HURTS
+        or hand_overs(processes) < HAND_OVERS
+        or len(zombies(processes)) < ZOMBIES
     ):
         assert time.monotonic() < began_s + _AT_MOST_S
-        publish(crew, random)
-        wake(crew, asleep)
+        publish(processes, random)
+        wake(processes, asleep)
         if time.monotonic() > hurt_s + _HURT_EVERY_S:
             hurt_s, number = time.monotonic(), number + 1
-            disturb(crew, random, asleep, number)
+            disturb(processes, random, asleep, number)
 
 
 def test_hundreds_of_hand_overs_under_kills_lose_nothing_and_have_one_owner(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    with Crew(broker.bootstrap_servers, "chaos", tmp_path, partitions=8) as crew:
+    with Processes(broker.bootstrap_servers, "chaos", tmp_path, partitions=8) as processes:
         for who in "abcd":
-            crew.start(who)
-        crew.base(4)
+            processes.start(who)
+        processes.base(4)
 
-        run(crew, Random(5))
-        crew.finish()
+        run(processes, Random(5))
+        processes.finish()
 
-        said = crew.all_acks()
+        said = processes.all_acks()
         released, taken = ({a for a in said if isinstance(a, kind)} for kind in (Release, Taken))
         voids = sorted({ack.why for ack in said if isinstance(ack, Void)})
         log.info(
             "%s records, %s repeated, %s released, %s taken, %s hurt, %s zombies, %s generations, %s late plans, void: %s",
-            crew.produced * crew.partitions,
-            crew.repeated(),
+            processes.produced * processes.partitions,
+            processes.repeated(),
             len(released),
             len(taken),
-            crew.count("hurt"),
-            len(zombies(crew)),
+            processes.count("hurt"),
+            len(zombies(processes)),
             len({ack.generation for ack in said}),
-            crew.late,
+            processes.late,
             voids,
         )
-        assert crew.late > 0
-        assert not any(zombie["accepted"] for zombie in zombies(crew))
-        assert crew.missing() == []
-        assert crew.overlaps() == []
+        assert processes.late > 0
+        assert not any(zombie["accepted"] for zombie in zombies(processes))
+        assert processes.missing() == []
+        assert processes.overlaps() == []
 
 
 def test_broker_that_is_killed_in_a_hand_over_loses_nothing(tmp_path: Path) -> None:
     with small_broker() as own:
         create_offsets_topic(own.bootstrap_servers)
-        with Crew(own.bootstrap_servers, "outage", tmp_path, partitions=8) as crew:
+        with Processes(own.bootstrap_servers, "outage", tmp_path, partitions=8) as processes:
             for who in "abc":
-                crew.start(who)
-            generation, _, base = crew.base(3)
+                processes.start(who)
+            generation, _, base = processes.base(3)
             target = dict(zip(sorted(base), [base[name] for name in sorted(base, reverse=True)], strict=True))
 
-            epoch = crew.publish(generation, base, target)
-            crew.wait_for_acks(Release, epoch, 1)
+            epoch = processes.publish(generation, base, target)
+            processes.wait_for_acks(Release, epoch, 1)
             own.kill()
             own.start()
-            produced = crew.produced
-            wait_until(lambda: crew.produced > produced + 200, what="records after the outage")
-            crew.finish()
+            produced = processes.produced
+            wait_until(lambda: processes.produced > produced + 200, what="records after the outage")
+            processes.finish()
 
-            assert crew.missing() == []
-            assert crew.overlaps() == []
+            assert processes.missing() == []
+            assert processes.overlaps() == []
 
 
 def test_judge_sees_the_second_owner_when_tokens_are_forgotten(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    with Crew(broker.bootstrap_servers, "blind", tmp_path, partitions=8) as crew:
+    with Processes(broker.bootstrap_servers, "blind", tmp_path, partitions=8) as processes:
         for who in "abc":
-            crew.start(who, forget="yes")
-        _, ids, _ = crew.base(3)
+            processes.start(who, forget="yes")
+        _, ids, _ = processes.base(3)
 
         random = Random(5)
         deadline = time.monotonic() + 60
-        while not crew.overlaps() and time.monotonic() < deadline:
-            publish(crew, random)
-            crew.send(random.choice(sorted(ids)), signal.SIGUSR1)
+        while not processes.overlaps() and time.monotonic() < deadline:
+            publish(processes, random)
+            processes.send(random.choice(sorted(ids)), signal.SIGUSR1)
 
-        assert crew.overlaps()
+        assert processes.overlaps()

@@ -14,7 +14,7 @@ from pipeline.kafka.migration import MigrationWatch
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import admin_client, create_offsets_topic, small_broker
 from tests.support.commits import set_back
-from tests.support.follow_crew import Base, Crew
+from tests.support.follow_processes import Base, Processes
 from tests.support.waiting import wait_until
 
 log = logging.getLogger(__name__)
@@ -32,19 +32,19 @@ def migrating() -> Iterator[EmbeddedBroker]:
 
 
 @contextmanager
-def crew_of_two(broker: EmbeddedBroker, name: str, folder: Path, **options: object) -> Iterator[Crew]:
-    """Members a and b; b is busy while the crew's file "busy" is there. Plans say what the broker's policy is."""
-    with Crew(broker.bootstrap_servers, name, folder) as crew:
-        crew.migration = MigrationWatch(admin_client(broker.bootstrap_servers))()
-        crew.start("a", **options)
-        crew.start("b", busy=str(folder / "busy"), **options)
-        yield crew
+def two_processes(broker: EmbeddedBroker, name: str, folder: Path, **options: object) -> Iterator[Processes]:
+    """Members a and b; b is busy while their file "busy" is there. Plans say what the broker's policy is."""
+    with Processes(broker.bootstrap_servers, name, folder) as processes:
+        processes.migration = MigrationWatch(admin_client(broker.bootstrap_servers))()
+        processes.start("a", **options)
+        processes.start("b", busy=str(folder / "busy"), **options)
+        yield processes
 
 
-def all_to_b(crew: Crew) -> tuple[Base, int]:
+def all_to_b(processes: Processes) -> tuple[Base, int]:
     """A plan that gives everything to b, and its epoch."""
-    generation, ids, base = crew.base(2)
-    return (generation, ids, base), crew.publish(generation, base, all_with(ids["b"], base))
+    generation, ids, base = processes.base(2)
+    return (generation, ids, base), processes.publish(generation, base, all_with(ids["b"], base))
 
 
 def all_with(member: str, base: dict[str, list[int]]) -> dict[str, list[int]]:
@@ -52,79 +52,83 @@ def all_with(member: str, base: dict[str, list[int]]) -> dict[str, list[int]]:
     return {**{name: [] for name in base}, member: everything}
 
 
-def keep_b_busy(crew: Crew, folder: Path) -> Path:
+def keep_b_busy(processes: Processes, folder: Path) -> Path:
     """B is in the middle of a record, and does not poll until the file is removed."""
     busy = folder / "busy"
     busy.touch()
-    wait_until(lambda: crew.count("busy", who="b"), what="b in the middle of a record")
+    wait_until(lambda: processes.count("busy", who="b"), what="b in the middle of a record")
     return busy
 
 
-def group_type(crew: Crew) -> ConsumerGroupType:
-    admin = admin_client(crew.bootstrap)
-    return admin.describe_consumer_groups([crew.group])[crew.group].result(10).type
+def group_type(processes: Processes) -> ConsumerGroupType:
+    admin = admin_client(processes.bootstrap)
+    return admin.describe_consumer_groups([processes.group])[processes.group].result(10).type
 
 
 def test_member_of_kip848_is_turned_away_and_following_goes_on_where_migration_is_disabled(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    with crew_of_two(broker, "turned-away", tmp_path) as crew:
-        (generation, ids, base), epoch = all_to_b(crew)
-        crew.wait_for_acks(Applied, epoch, 2)
-        busy = keep_b_busy(crew, tmp_path)
-        crew.start("j", new="yes", config=NEW)
-        wait_until(lambda: crew.count("turned away", who="j"), what="the broker's no to the newcomer")
+    with two_processes(broker, "turned-away", tmp_path) as processes:
+        (generation, ids, base), epoch = all_to_b(processes)
+        processes.wait_for_acks(Applied, epoch, 2)
+        busy = keep_b_busy(processes, tmp_path)
+        processes.start("j", new="yes", config=NEW)
+        wait_until(lambda: processes.count("turned away", who="j"), what="the broker's no to the newcomer")
         busy.unlink()
 
-        epoch = crew.publish(generation, all_with(ids["b"], base), base)
-        crew.wait_for_acks(Applied, epoch, 2)
-        kind = group_type(crew)
-        crew.finish()
+        epoch = processes.publish(generation, all_with(ids["b"], base), base)
+        processes.wait_for_acks(Applied, epoch, 2)
+        kind = group_type(processes)
+        processes.finish()
 
-        assert (crew.migration, kind) == ("disabled", ConsumerGroupType.CLASSIC)
-        assert crew.count("gained", who="j") == 0
-        assert {ack.generation for ack in crew.all_acks()} == {generation}
-        assert_nothing_went_wrong(crew)
+        assert (processes.migration, kind) == ("disabled", ConsumerGroupType.CLASSIC)
+        assert processes.count("gained", who="j") == 0
+        assert {ack.generation for ack in processes.all_acks()} == {generation}
+        assert_nothing_went_wrong(processes)
 
 
 def test_followers_refuse_and_a_member_of_kip848_gets_its_share_where_groups_are_migrated(
     migrating: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    with crew_of_two(migrating, "migrated", tmp_path) as crew:
-        _, epoch = all_to_b(crew)
-        crew.wait_for_acks(Refused, epoch, 2)
-        busy = keep_b_busy(crew, tmp_path)
-        crew.start("j", new="yes", config=NEW)
-        wait_until(lambda: crew.count("gained", who="a") > 1, what="a assigned anew")
+    with two_processes(migrating, "migrated", tmp_path) as processes:
+        _, epoch = all_to_b(processes)
+        processes.wait_for_acks(Refused, epoch, 2)
+        busy = keep_b_busy(processes, tmp_path)
+        processes.start("j", new="yes", config=NEW)
+        wait_until(lambda: processes.count("gained", who="a") > 1, what="a assigned again")
         busy.unlink()
-        wait_until(lambda: crew.count("gained", who="j"), what="a share for the newcomer")
-        kind = group_type(crew)
-        crew.finish()
+        wait_until(lambda: processes.count("gained", who="j"), what="a share for the newcomer")
+        kind = group_type(processes)
+        processes.finish()
 
-        said = crew.all_acks()
-        assert (crew.migration, kind) == ("possible", ConsumerGroupType.CONSUMER)
+        said = processes.all_acks()
+        assert (processes.migration, kind) == ("possible", ConsumerGroupType.CONSUMER)
         assert not any(isinstance(ack, Accepted) for ack in said)
         assert {ack.why for ack in said if isinstance(ack, Refused)} == {why_not("possible")}
-        assert_nothing_went_wrong(crew)
+        assert_nothing_went_wrong(processes)
 
 
 def test_judge_sees_two_owners_and_a_commit_set_back_when_members_follow_despite_migration(
     migrating: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    with crew_of_two(migrating, "despite", tmp_path, follower={"despite_migration": True}) as crew:
-        _, epoch = all_to_b(crew)
-        crew.wait_for_acks(Applied, epoch, 2)
-        busy = keep_b_busy(crew, tmp_path)
-        crew.start("j", new="yes", config=NEW)
-        wait_until(lambda: crew.count("gained", who="j"), what="partitions of b's for the newcomer")
-        wait_until(crew.overlaps, what="a second owner")
-        wait_until(lambda: crew.count("record", who="j") > 100, what="commits of the newcomer")
+    with two_processes(migrating, "despite", tmp_path, follower={"despite_migration": True}) as processes:
+        _, epoch = all_to_b(processes)
+        processes.wait_for_acks(Applied, epoch, 2)
+        busy = keep_b_busy(processes, tmp_path)
+        processes.start("j", new="yes", config=NEW)
+        wait_until(lambda: processes.count("gained", who="j"), what="partitions of b's for the newcomer")
+        wait_until(processes.overlaps, what="a second owner")
+        wait_until(lambda: processes.count("record", who="j") > 100, what="commits of the newcomer")
         busy.unlink()
-        wait_until(lambda: set_back(crew.bootstrap, crew.group), what="a commit that goes back")
-        log.info("%s second owners, set back: %s", len(crew.overlaps()), set_back(crew.bootstrap, crew.group))
+        wait_until(lambda: set_back(processes.bootstrap, processes.group), what="a commit that goes back")
+        log.info(
+            "%s second owners, set back: %s",
+            len(processes.overlaps()),
+            set_back(processes.bootstrap, processes.group),
+        )
 
 
-def assert_nothing_went_wrong(crew: Crew) -> None:
-    assert crew.missing() == []
-    assert crew.overlaps() == []
-    assert set_back(crew.bootstrap, crew.group) == []
+def assert_nothing_went_wrong(processes: Processes) -> None:
+    assert processes.missing() == []
+    assert processes.overlaps() == []
+    assert set_back(processes.bootstrap, processes.group) == []

@@ -78,7 +78,7 @@ def test_narrowed_filter_takes_rows_away_and_a_widened_one_brings_them_back(worl
     assert world.rows() == world.commits
 
 
-def test_cluster_that_was_built_anew_under_the_same_name_leaves_no_ghosts(
+def test_cluster_that_was_built_again_under_the_same_name_leaves_no_ghosts(
     world: ForgetfulJob, tmp_path: Path
 ) -> None:
     # A copy: the other tests go on with the tables of the first cluster.

@@ -28,12 +28,12 @@ pytestmark = pytest.mark.timeout(3600)
 
 _DRIVER = Path(__file__).with_name("blind_driver.py")
 _DEADLINE_S = 600
-_TROUBLED = 2
+_UNREACHABLE = 2
 _ORDERS = "orders"
 _PLACED = {
-    OFFSETS_TOPIC: [[1], [_TROUBLED], [3], [1]],
+    OFFSETS_TOPIC: [[1], [_UNREACHABLE], [3], [1]],
     "lagwise.assignments": [[1]],
-    "lagwise.acks": [[_TROUBLED]],
+    "lagwise.acks": [[_UNREACHABLE]],
     "lagwise.commands": [[1]],
 }
 _KILLS = [
@@ -62,7 +62,7 @@ class Disturbed:
         self.statuses: list[int] = []
         self._proxied = proxied
         self._internal = proxied.cluster.internal_servers
-        proxy = proxied.proxies[_TROUBLED]
+        proxy = proxied.proxies[_UNREACHABLE]
         self.go_on()
         for step, when in _KILLS:
             if when == "halted":
@@ -96,7 +96,7 @@ class Disturbed:
                 what="a batch that is to read the partition",
                 within_s=_DEADLINE_S,
             )
-            self._proxied.proxies[_TROUBLED].black_hole()
+            self._proxied.proxies[_UNREACHABLE].black_hole()
             Path(f"{self.root}.go").touch()
             return process.wait(_DEADLINE_S)
         finally:
@@ -149,7 +149,7 @@ def disturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disturbed]:
     with proxied_cluster() as proxied:
         internal = proxied.cluster.internal_servers
         create_replicated_topics(internal, _PLACED, cleanup_policy="compact")
-        create_replicated_topics(internal, {_ORDERS: [[1], [_TROUBLED], [3]]})
+        create_replicated_topics(internal, {_ORDERS: [[1], [_UNREACHABLE], [3]]})
         yield Disturbed(proxied, tmp_path_factory.mktemp("again"))
 
 

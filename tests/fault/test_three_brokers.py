@@ -41,7 +41,7 @@ WANTED_S = 3 * TRIGGER_S + 15
 LIMIT_S = 4 * WANTED_S
 """The same on one that does."""
 SLACK_S = TRIGGER_S + 1.0
-_TROUBLED = 2
+_FAILING = 2
 _MOVED = "leaders moved"
 _RECORDS_PER_S = 8
 
@@ -57,8 +57,8 @@ def _group_in(prefix: str, partition: int) -> str:
     return next(name for i in range(1000) if offsets_partition(name := f"{prefix}-{i}") == partition)
 
 
-ON_TROUBLED, ON_3, ON_1 = _group_in("busy", 1), _group_in("busy", 2), _group_in("home", 3)
-_BUSY = {ON_TROUBLED: (_SINGLE, _COPIED), ON_3: (_SINGLE, _COPIED), ON_1: (_HOME,)}
+ON_FAILING, ON_3, ON_1 = _group_in("busy", 1), _group_in("busy", 2), _group_in("home", 3)
+_BUSY = {ON_FAILING: (_SINGLE, _COPIED), ON_3: (_SINGLE, _COPIED), ON_1: (_HOME,)}
 _RESTING = {_group_in("resting", partition): (_QUIET,) for partition in range(3)}
 _GROUPS = {**_BUSY, **_RESTING}
 _ROWS = sum(3 * len(topics) for topics in _GROUPS.values())
@@ -78,10 +78,10 @@ class Disturbance(NamedTuple):
     final_after_s: float
     """How long after that all rows were final again."""
     hides_broker: bool
-    """Nobody could ask the broker in trouble."""
+    """Nobody could ask the failing broker."""
 
 
-class Trouble:
+class Outages:
     """All disturbances, one after the other, and what was seen of them.
 
     Attributes:
@@ -94,7 +94,7 @@ class Trouble:
         self.decisions: list[Row] = []
         self._proxied = proxied
         self._internal = proxied.cluster.internal_servers
-        self._node = proxied.cluster.node(_TROUBLED)
+        self._node = proxied.cluster.node(_FAILING)
         config = job_config(
             proxied.cluster.bootstrap_servers,
             root,
@@ -120,7 +120,7 @@ class Trouble:
             wait_until(lambda: self.truth.is_known_since(seen_at), what="the truth of the last rows")
 
     def _disturb(self) -> None:
-        proxy, node = self._proxied.proxies[_TROUBLED], self._node
+        proxy, node = self._proxied.proxies[_FAILING], self._node
         controller = self._proxied.cluster.controllers[0]
         self._hold("frozen", node.pause, node.resume, hides_broker=True, hold_s=_FROZEN_S)
         self._lead_as_before()
@@ -172,10 +172,10 @@ class Trouble:
             )
             elect_preferred(self._internal, topic)
 
-    def depends_on_troubled(self, row: Row) -> bool:
+    def depends_on_failing(self, row: Row) -> bool:
         """Whether the broker leads the row's partition, or that of its group's commits, when nothing is moved."""
-        leads_log = _DATA[row["topic"]][row["partition"]][0] == _TROUBLED
-        return leads_log or _OFFSETS[self.copies][row["offsets_partition"]][0] == _TROUBLED
+        leads_log = _DATA[row["topic"]][row["partition"]][0] == _FAILING
+        return leads_log or _OFFSETS[self.copies][row["offsets_partition"]][0] == _FAILING
 
     def shown_during(self, one: Disturbance) -> list[Seen]:
         """What was asked and written while nobody could ask the broker; nothing if somebody could."""
@@ -189,7 +189,7 @@ class Trouble:
         for shown, after in zip(self.watch.seen, self.watch.seen[1:], strict=False):
             if after.at < during.begun or shown.at > during.healed:
                 continue
-            healthy = [r for r in shown.rows if not (during.hides_broker and self.depends_on_troubled(r))]
+            healthy = [r for r in shown.rows if not (during.hides_broker and self.depends_on_failing(r))]
             assert not any(row["provisional"] for row in healthy)
             oldest = min(min(row["log_observed_at"], row["updated_at"]) for row in healthy).timestamp()
             ages.append(after.at - oldest)
@@ -197,7 +197,7 @@ class Trouble:
 
 
 @pytest.fixture(scope="module", params=[1, 3])
-def trouble(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trouble]:
+def outages(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outages]:
     copies: int = request.param
     with proxied_cluster() as proxied:
         internal = proxied.cluster.internal_servers
@@ -207,7 +207,7 @@ def trouble(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         produce(internal, _QUIET, dict.fromkeys(range(3), _QUIET_END))
         for group in _RESTING:
             _commit(internal, group)
-        yield Trouble(proxied, copies, tmp_path_factory.mktemp("three") / "tables")
+        yield Outages(proxied, copies, tmp_path_factory.mktemp("three") / "tables")
 
 
 def _commit(bootstrap: str, group: str) -> None:
@@ -219,16 +219,16 @@ def _commit(bootstrap: str, group: str) -> None:
         consumer.close()
 
 
-def test_every_figure_is_true_as_of_the_time_that_its_row_names(trouble: Trouble) -> None:
+def test_every_figure_is_true_as_of_the_time_that_its_row_names(outages: Outages) -> None:
     wrong = [
         (row["group_id"], row["topic"], row["partition"], why, row)
-        for seen in trouble.watch.seen
+        for seen in outages.watch.seen
         for row in seen.rows
-        for why in _why_wrong(trouble.truth, seen, row)
+        for why in _why_wrong(outages.truth, seen, row)
     ]
 
     assert wrong == []
-    assert len(trouble.watch.seen) >= 2 * len(trouble.past)
+    assert len(outages.watch.seen) >= 2 * len(outages.past)
 
 
 def _why_wrong(truth: BrokerTruth, seen: Seen, row: Row) -> Iterator[str]:
@@ -250,32 +250,32 @@ def _why_wrong(truth: BrokerTruth, seen: Seen, row: Row) -> Iterator[str]:
             yield f"lag {row['lag']} is not {right}"
 
 
-def test_rows_that_nobody_could_ask_for_are_marked(trouble: Trouble) -> None:
-    for one in (one for one in trouble.past if one.hides_broker):
-        shown = trouble.shown_during(one)
+def test_rows_that_nobody_could_ask_for_are_marked(outages: Outages) -> None:
+    for one in (one for one in outages.past if one.hides_broker):
+        shown = outages.shown_during(one)
         assert shown, one
         for row in (row for seen in shown for row in seen.rows):
-            if row["topic"] in {_SINGLE, _QUIET} and row["partition"] == _TROUBLED - 1:
+            if row["topic"] in {_SINGLE, _QUIET} and row["partition"] == _FAILING - 1:
                 assert row["log_observed_at"].timestamp() < one.begun + SLACK_S, (one, row)
                 assert is_old(row), (one, row)
-            if trouble.copies == 1 and row["offsets_partition"] == _TROUBLED - 1:
+            if outages.copies == 1 and row["offsets_partition"] == _FAILING - 1:
                 assert row["provisional"], (one, row)
 
 
-def test_no_plan_is_published_on_what_is_unknown(trouble: Trouble) -> None:
+def test_no_plan_is_published_on_what_is_unknown(outages: Outages) -> None:
     unknown = {
         (row["group_id"], row["updated_at"])
-        for seen in trouble.watch.seen
+        for seen in outages.watch.seen
         for row in seen.rows
         if row["provisional"] or is_old(row)
     }
-    published = [row for row in trouble.decisions if row["decision"] == "publish"]
-    # Each of them subscribes to a partition of which only the broker in trouble knows anything.
+    published = [row for row in outages.decisions if row["decision"] == "publish"]
+    # Each of them subscribes to a partition of which only the failing broker knows anything.
     blind = {
         (group, seen.rows[0]["updated_at"])
-        for one in trouble.past
-        for seen in trouble.shown_during(one)
-        for group in (ON_TROUBLED, ON_3)
+        for one in outages.past
+        for seen in outages.shown_during(one)
+        for group in (ON_FAILING, ON_3)
     }
 
     assert [row for row in published if (row["group_id"], row["created_at"]) in unknown] == []
@@ -283,23 +283,23 @@ def test_no_plan_is_published_on_what_is_unknown(trouble: Trouble) -> None:
     assert {row["group_id"] for row in published} == set(_BUSY)
 
 
-def test_healthy_rows_go_on(trouble: Trouble) -> None:
+def test_healthy_rows_go_on(outages: Outages) -> None:
     # A partition that gets another leader may be marked for one batch.
-    ages = {one.name: trouble.greatest_age_of_healthy_rows(one) for one in trouble.past if one.name != _MOVED}
-    log.info("offsets on %d: greatest age of healthy rows, s: %s", trouble.copies, ages)
+    ages = {one.name: outages.greatest_age_of_healthy_rows(one) for one in outages.past if one.name != _MOVED}
+    log.info("offsets on %d: greatest age of healthy rows, s: %s", outages.copies, ages)
 
     assert max(ages.values()) < LIMIT_S, ages
 
 
-def test_all_is_right_again_soon_after_each(trouble: Trouble) -> None:
-    after = {one.name: one.final_after_s for one in trouble.past}
-    resting = [row for row in trouble.watch.seen[-1].rows if row["group_id"] in _RESTING]
+def test_all_is_right_again_soon_after_each(outages: Outages) -> None:
+    after = {one.name: one.final_after_s for one in outages.past}
+    resting = [row for row in outages.watch.seen[-1].rows if row["group_id"] in _RESTING]
 
     assert max(after.values()) < LIMIT_S, after
     assert {row["lag"] for row in resting} == {_QUIET_END - _QUIET_COMMIT}
-    assert trouble.watch.seen[-1].is_final
+    assert outages.watch.seen[-1].is_final
 
 
-def test_job_went_on_by_itself(trouble: Trouble) -> None:
-    assert trouble.job.failure is None
-    assert not [line for line in trouble.job.messages if "the query failed" in line]
+def test_job_went_on_by_itself(outages: Outages) -> None:
+    assert outages.job.failure is None
+    assert not [line for line in outages.job.messages if "the query failed" in line]

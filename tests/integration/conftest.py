@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import create_offsets_topic
-from tests.support.plugin_stage import Stage
+from tests.support.plugin_setup import PluginSetup
 from tests.support.secured import Secured, secured_broker
 
 
@@ -19,7 +19,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 
 @pytest.fixture
-def stage(broker: EmbeddedBroker, request: pytest.FixtureRequest) -> Stage:
+def setup(broker: EmbeddedBroker, request: pytest.FixtureRequest) -> PluginSetup:
     """Topics named for the test."""
     name = "".join(c if c.isalnum() else "-" for c in request.node.name)
-    return Stage.made(broker.bootstrap_servers, name)
+    return PluginSetup.made(broker.bootstrap_servers, name)

@@ -17,8 +17,8 @@ from assignor.protocol.kafka.offsets import group_id_of, record_type_of
 from assignor.protocol.kafka.record_types import RecordType
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC, create_topics
-from tests.support.follow_crew import Crew
 from tests.support.follow_plans import one_moved
+from tests.support.follow_processes import Processes
 from tests.support.waiting import wait_until
 
 log = logging.getLogger(__name__)
@@ -35,161 +35,166 @@ def rotated(base: dict[str, list[int]]) -> dict[str, list[int]]:
 def test_plan_is_applied_by_all_without_a_rebalance_a_loss_or_a_repetition(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    with Crew(broker.bootstrap_servers, "apply", tmp_path) as crew:
+    with Processes(broker.bootstrap_servers, "apply", tmp_path) as processes:
         for who in "abc":
-            crew.start(who)
-        generation, _, base = crew.base(3)
+            processes.start(who)
+        generation, _, base = processes.base(3)
         took_ms = []
         places = base
         for _ in range(PLANS):
             places = rotated(places)
             published_ms = time.time() * 1000
-            epoch = crew.publish(generation, base, places)
-            crew.wait_for_acks(Applied, epoch, 3)
-            applied = [a.at_ms for a in crew.all_acks() if isinstance(a, Applied) and a.epoch == epoch]
+            epoch = processes.publish(generation, base, places)
+            processes.wait_for_acks(Applied, epoch, 3)
+            applied = [a.at_ms for a in processes.all_acks() if isinstance(a, Applied) and a.epoch == epoch]
             took_ms.append(max(applied) - published_ms)
 
-        crew.finish()
+        processes.finish()
 
         log.info("from publication to applied by all: %s ms", sorted(round(ms) for ms in took_ms))
-        said = crew.all_acks()
+        said = processes.all_acks()
         assert {ack.generation for ack in said} == {generation}
         assert not any(isinstance(ack, Void) for ack in said if ack.epoch < epoch)
-        assert len({a for a in said if isinstance(a, Release)}) == PLANS * crew.partitions
+        assert len({a for a in said if isinstance(a, Release)}) == PLANS * processes.partitions
         assert max(took_ms) < 3000
-        assert crew.missing() == []
-        assert crew.repeated() == 0
-        assert crew.overlaps() == []
+        assert processes.missing() == []
+        assert processes.repeated() == 0
+        assert processes.overlaps() == []
 
 
 def test_users_who_process_in_other_threads_lose_and_repeat_nothing(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    with Crew(broker.bootstrap_servers, "pool", tmp_path) as crew:
+    with Processes(broker.bootstrap_servers, "pool", tmp_path) as processes:
         for who in "abc":
-            crew.start(who, pool="yes")
-        generation, _, base = crew.base(3)
+            processes.start(who, pool="yes")
+        generation, _, base = processes.base(3)
         places = base
         for _ in range(4):
             places = rotated(places)
-            epoch = crew.publish(generation, base, places)
-            crew.wait_for_acks(Applied, epoch, 3)
+            epoch = processes.publish(generation, base, places)
+            processes.wait_for_acks(Applied, epoch, 3)
 
-        crew.finish()
+        processes.finish()
 
-        assert crew.missing() == []
-        assert crew.repeated() == 0
-        assert crew.strays() == []
-        assert crew.overlaps() == []
+        assert processes.missing() == []
+        assert processes.repeated() == 0
+        assert processes.strays() == []
+        assert processes.overlaps() == []
 
 
 @pytest.mark.parametrize(
     ("hurt", "point"),
     [
         # `make fault` has every state with both signals.
-        ("giver", "stopped:KILL"),
-        ("taker", "offered:STOP"),
+        ("old_owner", "stopped:KILL"),
+        ("new_owner", "offered:STOP"),
     ],
 )
 def test_member_hurt_in_a_hand_over_loses_nothing(
     broker: EmbeddedBroker, tmp_path: Path, hurt: str, point: str
 ) -> None:
     name = point.replace(":", "-").lower()
-    with Crew(broker.bootstrap_servers, name, tmp_path, partitions=3) as crew:
-        crew.start("a", hurt=point)
-        crew.start("b")
-        crew.start("c")
-        generation, ids, base = crew.base(3)
+    with Processes(broker.bootstrap_servers, name, tmp_path, partitions=3) as processes:
+        processes.start("a", hurt=point)
+        processes.start("b")
+        processes.start("c")
+        generation, ids, base = processes.base(3)
         other = "b" if base[ids["b"]] else "c"
-        giver, taker = ("a", other) if hurt == "giver" else (other, "a")
+        old_owner, new_owner = ("a", other) if hurt == "old_owner" else (other, "a")
 
-        crew.publish(generation, base, one_moved(base, ids[giver], ids[taker]))
-        wait_until(lambda: crew.count("hurt"), what="the hurt")
+        processes.publish(generation, base, one_moved(base, ids[old_owner], ids[new_owner]))
+        wait_until(lambda: processes.count("hurt"), what="the hurt")
         stopped = point.endswith("STOP")
         if stopped:
-            crew.base(2, after=generation)
-            crew.send("a", signal.SIGCONT)
-        after, _, _ = crew.base(3 if stopped else 2, after=generation)
-        crew.finish()
+            processes.base(2, after=generation)
+            processes.send("a", signal.SIGCONT)
+        after, _, _ = processes.base(3 if stopped else 2, after=generation)
+        processes.finish()
 
         assert after > generation
-        assert crew.missing() == []
-        assert crew.overlaps() == []
+        assert processes.missing() == []
+        assert processes.overlaps() == []
 
 
 def test_rebalance_voids_the_plan_and_the_next_one_is_followed(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    with Crew(broker.bootstrap_servers, "rebalance", tmp_path) as crew:
-        crew.start("a")
-        crew.start("b")
-        generation, _, base = crew.base(2)
-        first = crew.publish(generation, base, rotated(base))
-        crew.wait_for_acks(Applied, first, 2)
+    with Processes(broker.bootstrap_servers, "rebalance", tmp_path) as processes:
+        processes.start("a")
+        processes.start("b")
+        generation, _, base = processes.base(2)
+        first = processes.publish(generation, base, rotated(base))
+        processes.wait_for_acks(Applied, first, 2)
 
-        crew.start("c")
-        later, _, new_base = crew.base(3, after=generation)
-        second = crew.publish(later, new_base, rotated(new_base))
-        crew.wait_for_acks(Applied, second, 3)
-        crew.finish()
+        processes.start("c")
+        later, _, new_base = processes.base(3, after=generation)
+        second = processes.publish(later, new_base, rotated(new_base))
+        processes.wait_for_acks(Applied, second, 3)
+        processes.finish()
 
-        voids = {ack.why for ack in crew.all_acks() if isinstance(ack, Void) and ack.epoch == first}
+        voids = {ack.why for ack in processes.all_acks() if isinstance(ack, Void) and ack.epoch == first}
         assert voids == {"revoked"}
-        stale = {ack.why for ack in crew.all_acks() if isinstance(ack, Refused)}
+        stale = {ack.why for ack in processes.all_acks() if isinstance(ack, Refused)}
         assert stale <= {"made for another generation"}
-        assert crew.missing() == []
-        assert crew.overlaps() == []
+        assert processes.missing() == []
+        assert processes.overlaps() == []
 
 
-def test_nothing_is_given_to_a_member_that_has_not_heard_of_the_plan(
+def test_nothing_is_given_while_one_member_of_the_plan_has_not_heard_of_it(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     create_topics(broker.bootstrap_servers, {"mixed-silence": 1})
-    with Crew(broker.bootstrap_servers, "mixed", tmp_path) as crew:
-        crew.start("a")
-        crew.start("b")
-        crew.start("c", control="mixed-silence")
-        generation, ids, base = crew.base(3)
+    with Processes(broker.bootstrap_servers, "mixed", tmp_path) as processes:
+        processes.start("a")
+        processes.start("b")
+        processes.start("c", control="mixed-silence")
+        generation, ids, base = processes.base(3)
         swapped = {ids["a"]: base[ids["b"]], ids["b"]: base[ids["c"]], ids["c"]: base[ids["a"]]}
 
-        epoch = crew.publish(generation, base, swapped)
-        crew.wait_for_acks(Taken, epoch, 1)
-        crew.finish()
+        whole = processes.publish(generation, base, swapped, valid_s=5.0)
+        processes.wait_for_acks(Accepted, whole, 2)
+        processes.wait_for_acks(Void, whole, 2)
+        without_c = processes.publish(generation, base, one_moved(base, ids["a"], ids["b"]))
+        processes.wait_for_acks(Applied, without_c, 2)
+        processes.finish()
 
-        released = {(ack.member, ack.to) for ack in crew.all_acks() if isinstance(ack, Release)}
-        assert released == {(ids["b"], ids["a"])}
-        assert crew.missing() == []
-        assert crew.overlaps() == []
+        released = {
+            (ack.epoch, ack.member, ack.to) for ack in processes.all_acks() if isinstance(ack, Release)
+        }
+        assert released == {(without_c, ids["a"], ids["b"])}
+        assert processes.missing() == []
+        assert processes.overlaps() == []
 
 
 def test_static_member_stays_on_its_base_and_says_why(broker: EmbeddedBroker, tmp_path: Path) -> None:
-    with Crew(broker.bootstrap_servers, "static", tmp_path, partitions=2) as crew:
-        crew.start("a", config={"group.instance.id": "a"})
-        crew.start("b")
-        generation, ids, base = crew.base(2)
+    with Processes(broker.bootstrap_servers, "static", tmp_path, partitions=2) as processes:
+        processes.start("a", config={"group.instance.id": "a"})
+        processes.start("b")
+        generation, ids, base = processes.base(2)
 
-        epoch = crew.publish(generation, base, rotated(base))
-        crew.wait_for_acks(Refused, epoch, 1)
-        crew.wait_for_acks(Accepted, epoch, 1)
-        crew.finish()
+        epoch = processes.publish(generation, base, rotated(base))
+        processes.wait_for_acks(Refused, epoch, 1)
+        processes.wait_for_acks(Accepted, epoch, 1)
+        processes.finish()
 
-        said = crew.all_acks()
+        said = processes.all_acks()
         assert {(a.member, a.why) for a in said if isinstance(a, Refused)} == {(ids["a"], "static")}
         assert not [ack for ack in said if isinstance(ack, Release | Taken)]
-        assert crew.missing() == []
+        assert processes.missing() == []
 
 
 def test_lone_follower_is_a_plain_consumer(broker: EmbeddedBroker, tmp_path: Path) -> None:
-    with Crew(broker.bootstrap_servers, "lone", tmp_path, partitions=2) as crew:
+    with Processes(broker.bootstrap_servers, "lone", tmp_path, partitions=2) as processes:
         config = {
             "bootstrap.servers": broker.bootstrap_servers,
-            "group.id": crew.group,
+            "group.id": processes.group,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "log_level": 0,
         }
-        topics = {"control_topic": crew.control, "acks_topic": crew.acks}
-        with Follower(config, [crew.topic], **topics) as follower:
+        topics = {"control_topic": processes.control, "acks_topic": processes.acks}
+        with Follower(config, [processes.topic], **topics) as follower:
             with pytest.raises(NotOwnedError):
                 follower.commit()
             wait_until(lambda: follower.poll(0.2), what="a first message")

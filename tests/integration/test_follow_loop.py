@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from assignor.protocol.ranges import parse_ranges
 from pipeline.config.model import ControlConfig, KafkaConfig
 from pipeline.operate.cli.app import app
-from tests.support.follow_crew import Crew
+from tests.support.follow_processes import Processes
 from tests.support.job import NO_GUARDS, RunningJob, eager_plan, job_config, running
 from tests.support.secured import Right, Secured
 
@@ -30,41 +30,44 @@ TOPIC, GROUP, TRANSACTION = ResourceType.TOPIC, ResourceType.GROUP, ResourceType
 CLUSTER = ResourceType.BROKER
 
 
-def rights_of_job(crew: Crew) -> list[Right]:
+def rights_of_job(processes: Processes) -> list[Right]:
     """README, "Your cluster": what is needed, and the optional one without which followers refuse plans."""
     return [
-        *((READ, TOPIC, name) for name in ("__consumer_offsets", crew.control, crew.acks, COMMANDS)),
-        (DESCRIBE, TOPIC, crew.topic),
-        *((CREATE, TOPIC, name) for name in (crew.control, crew.acks, COMMANDS)),
-        (WRITE, TOPIC, crew.control),
+        *(
+            (READ, TOPIC, name)
+            for name in ("__consumer_offsets", processes.control, processes.acks, COMMANDS)
+        ),
+        (DESCRIBE, TOPIC, processes.topic),
+        *((CREATE, TOPIC, name) for name in (processes.control, processes.acks, COMMANDS)),
+        (WRITE, TOPIC, processes.control),
         (WRITE, TRANSACTION, "lagwise-*"),
         (DESCRIBE, GROUP, "lagwise-*"),
         (AclOperation.DESCRIBE_CONFIGS, CLUSTER, "kafka-cluster"),
     ]
 
 
-def rights_of_follower(crew: Crew) -> list[Right]:
+def rights_of_follower(processes: Processes) -> list[Right]:
     """deploy/docs/following.md."""
     return [
-        *((READ, TOPIC, name) for name in (crew.topic, crew.control, crew.acks)),
-        (WRITE, TOPIC, crew.acks),
-        (READ, GROUP, crew.group),
+        *((READ, TOPIC, name) for name in (processes.topic, processes.control, processes.acks)),
+        (WRITE, TOPIC, processes.acks),
+        (READ, GROUP, processes.group),
     ]
 
 
-def rights_of_operator(crew: Crew) -> list[Right]:
+def rights_of_operator(processes: Processes) -> list[Right]:
     """deploy/docs/runbook.md, "Orders"."""
     return [
         *((operation, TOPIC, COMMANDS) for operation in (READ, WRITE, DESCRIBE)),
-        (WRITE, TRANSACTION, f"lagwise-{crew.cluster}:orders"),
+        (WRITE, TRANSACTION, f"lagwise-{processes.cluster}:orders"),
         (READ, GROUP, "lagwise-orders"),
-        (DESCRIBE, GROUP, crew.group),
+        (DESCRIBE, GROUP, processes.group),
     ]
 
 
 @pytest.fixture
-def crew(secured: Secured, tmp_path: Path) -> Iterator[Crew]:
-    with Crew(secured.open_servers, "loop", tmp_path, config=secured.properties("loop-member")) as made:
+def processes(secured: Secured, tmp_path: Path) -> Iterator[Processes]:
+    with Processes(secured.open_servers, "loop", tmp_path, config=secured.properties("loop-member")) as made:
         for user, rights in (
             ("loop-member", rights_of_follower(made)),
             ("loop-job", rights_of_job(made)),
@@ -79,7 +82,7 @@ def crew(secured: Secured, tmp_path: Path) -> Iterator[Crew]:
 
 
 @pytest.fixture
-def order(crew: Crew, secured: Secured, tmp_path: Path) -> Callable[..., None]:
+def order(processes: Processes, secured: Secured, tmp_path: Path) -> Callable[..., None]:
     """An operator's command about the group."""
     file = tmp_path / "lagwise.toml"
     settings = secured.settings("loop-operator").items()
@@ -88,14 +91,14 @@ def order(crew: Crew, secured: Secured, tmp_path: Path) -> Callable[..., None]:
     file.write_text(text, encoding="utf-8")
 
     def give(word: str, *more: str) -> None:
-        done = CliRunner().invoke(app, [word, crew.group, *more, "--config", str(file)])
+        done = CliRunner().invoke(app, [word, processes.group, *more, "--config", str(file)])
         assert (done.exit_code, done.stderr) == (0, ""), done.output
 
     return give
 
 
 def test_job_sees_its_plan_applied_and_obeys_its_operator(
-    crew: Crew, secured: Secured, order: Callable[..., None], tmp_path: Path
+    processes: Processes, secured: Secured, order: Callable[..., None], tmp_path: Path
 ) -> None:
     # With this pause there is one plan, unless somebody asks for another.
     guards = NO_GUARDS.model_copy(update={"cooldown_s": 3600, "cooldown_max_s": 3600})
@@ -104,31 +107,32 @@ def test_job_sees_its_plan_applied_and_obeys_its_operator(
         tmp_path / "tables",
         kafka=KafkaConfig(properties=secured.settings("loop-job")),
         plan=eager_plan(dry_run=False, guards=guards),
-        control=ControlConfig(topic=crew.control, acks_topic=crew.acks, commands_topic=COMMANDS),
+        control=ControlConfig(topic=processes.control, acks_topic=processes.acks, commands_topic=COMMANDS),
     )
     with running(config) as job:
-        job.wait(lambda: _plan(job, crew.group).get("status") == "applied", what="the plan applied")
-        first = _published(job, crew.group)[0]
-        applied = job.last_decision(crew.group)
-        owners = {place: row["member_id"] for place, row in job.lags(crew.group).items()}
+        job.wait(lambda: _plan(job, processes.group).get("status") == "applied", what="the plan applied")
+        first = _published(job, processes.group)[0]
+        applied = job.last_decision(processes.group)
+        owners = {place: row["member_id"] for place, row in job.lags(processes.group).items()}
 
-        crew.start("c")
-        generation, *_ = crew.base(3)
-        crew.leave("c")
-        crew.base(2, after=generation)
+        processes.start("c")
+        generation, *_ = processes.base(3)
+        processes.leave("c")
+        processes.base(2, after=generation)
         job.wait(
-            lambda: _plan(job, crew.group).get("epoch") == 2, what="the plan again, for those who are left"
+            lambda: _plan(job, processes.group).get("epoch") == 2,
+            what="the plan again, for those who are left",
         )
-        job.wait(lambda: _plan(job, crew.group)["status"] == "applied", what="the plan applied again")
+        job.wait(lambda: _plan(job, processes.group)["status"] == "applied", what="the plan applied again")
 
         order("trigger")
-        job.wait(lambda: len(_published(job, crew.group)) > 2, what="a plan that was asked for")
-        again = _published(job, crew.group)[1]
+        job.wait(lambda: len(_published(job, processes.group)) > 2, what="a plan that was asked for")
+        again = _published(job, processes.group)[1]
 
         order("pause", "--reason", "deploy")
-        job.wait(lambda: job.last_decision(crew.group)["decision"] == "abstain", what="the pause")
-        paused = job.last_decision(crew.group)
-        crew.finish()
+        job.wait(lambda: job.last_decision(processes.group)["decision"] == "abstain", what="the pause")
+        paused = job.last_decision(processes.group)
+        processes.finish()
 
     assert owners == _by_place(first)
     assert (applied["plan"]["epoch"], applied["plan"]["moves_made"]) == (1, len(first["moves"]))
@@ -137,8 +141,8 @@ def test_job_sees_its_plan_applied_and_obeys_its_operator(
     assert again["base_generation"] > generation
     assert ": deploy; `lagwise resume" in paused["reason"]
     assert not any(secured.password_file.read_text() in line for line in job.messages)
-    assert crew.missing() == []
-    assert crew.overlaps() == []
+    assert processes.missing() == []
+    assert processes.overlaps() == []
 
 
 def _plan(job: RunningJob, group: str) -> dict[str, Any]:

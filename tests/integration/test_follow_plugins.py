@@ -9,43 +9,43 @@ import pytest
 from assignor.clients.kafka_python import COOPERATIVE
 from assignor.protocol.acks import Applied, Refused
 from tests.support.broker import create_topics
-from tests.support.plugin_members import KafkaPythonMember, Members, Place, PluginMember
-from tests.support.plugin_stage import PARTITIONS, RECORDS, Stage, all_to_one
+from tests.support.plugin_members import KafkaPythonMember, Members, PartitionKey, PluginMember
+from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
 from tests.support.waiting import wait_until
 
 
-def kafka_python_eager(stage: Stage) -> PluginMember:
-    return stage.follower()
+def kafka_python_eager(setup: PluginSetup) -> PluginMember:
+    return setup.follower()
 
 
-def kafka_python_cooperative(stage: Stage) -> PluginMember:
-    return stage.follower(protocol=COOPERATIVE)
+def kafka_python_cooperative(setup: PluginSetup) -> PluginMember:
+    return setup.follower(protocol=COOPERATIVE)
 
 
-def aiokafka_eager(stage: Stage) -> PluginMember:
-    return stage.aiokafka_follower()
+def aiokafka_eager(setup: PluginSetup) -> PluginMember:
+    return setup.aiokafka_follower()
 
 
-Make = Callable[[Stage], PluginMember]
+Make = Callable[[PluginSetup], PluginMember]
 
 
-def three(members: Members, stage: Stage, make: Make) -> dict[str, frozenset[Place]]:
+def three(members: Members, setup: PluginSetup, make: Make) -> dict[str, frozenset[PartitionKey]]:
     """Three settled members, and what each owns."""
     for _ in range(3):
-        members.add(make(stage))
-    return members.settled(stage.places)
+        members.add(make(setup))
+    return members.settled(setup.places)
 
 
 @pytest.mark.parametrize(
     ("make", "rebalances"), [(kafka_python_eager, 1), (kafka_python_cooperative, 2), (aiokafka_eager, 1)]
 )
-def test_published_plan_is_applied_by_all(stage: Stage, make: Make, rebalances: int) -> None:
+def test_published_plan_is_applied_by_all(setup: PluginSetup, make: Make, rebalances: int) -> None:
     with Members() as members:
-        base = three(members, stage, make)
+        base = three(members, setup, make)
         generation = members.generation
         target = all_to_one(base)
 
-        stage.publish(stage.plan(base, target, generation=generation))
+        setup.publish(setup.plan(base, target, generation=generation))
         wait_until(lambda: members.owned() == target, what="the target")
 
         assert members.generation >= generation + rebalances
@@ -53,21 +53,21 @@ def test_published_plan_is_applied_by_all(stage: Stage, make: Make, rebalances: 
             lambda: len(set().union(*(m.read for m in members.all))) == PARTITIONS * RECORDS,
             what="all records",
         )
-        wait_until(lambda: {ack.member for ack in stage.said(Applied)} == set(base), what="three applied")
+        wait_until(lambda: {ack.member for ack in setup.said(Applied)} == set(base), what="three applied")
 
-        settled = {(ack.epoch, ack.generation) for ack in stage.said(Applied)}
+        settled = {(ack.epoch, ack.generation) for ack in setup.said(Applied)}
         assert settled <= {(1, later) for later in range(generation + 1, members.generation + 1)}
-        assert stage.said(Refused) == []
+        assert setup.said(Refused) == []
 
 
-def test_cooperative_move_takes_two_steps(stage: Stage) -> None:
+def test_cooperative_move_takes_two_steps(setup: PluginSetup) -> None:
     with Members() as members:
-        base = three(members, stage, kafka_python_cooperative)
+        base = three(members, setup, kafka_python_cooperative)
         generation = members.generation
         target = all_to_one(base)
         moved = base[max(base)]
 
-        stage.publish(stage.plan(base, target, generation=generation))
+        setup.publish(setup.plan(base, target, generation=generation))
         wait_until(lambda: members.owned() == target, what="the target")
 
         views = [view for member in members.all for view in member.views if view.generation == generation + 1]
@@ -77,60 +77,60 @@ def test_cooperative_move_takes_two_steps(stage: Stage) -> None:
         assert all(base[member] - moved <= kept[member] for member in kept)
 
 
-def test_plan_of_other_members_leaves_everything_where_it_is(stage: Stage) -> None:
+def test_plan_of_other_members_leaves_everything_where_it_is(setup: PluginSetup) -> None:
     with Members() as members:
-        base = three(members, stage, kafka_python_eager)
+        base = three(members, setup, kafka_python_eager)
         generation = members.generation
         strange = {f"not-{member}": places for member, places in base.items()}
 
-        stage.publish(stage.plan(strange, all_to_one(strange), generation=generation))
-        members.settled(stage.places, after=generation)
+        setup.publish(setup.plan(strange, all_to_one(strange), generation=generation))
+        members.settled(setup.places, after=generation)
         after = members.owned()
-        wait_until(lambda: {ack.member for ack in stage.said(Refused)} == set(base), what="three refusals")
+        wait_until(lambda: {ack.member for ack in setup.said(Refused)} == set(base), what="three refusals")
         # One rebalance, in which the leader refused; another plan, which fits, shows that it was the only one.
-        stage.publish(stage.plan(base, all_to_one(base), generation=generation + 1, epoch=2))
+        setup.publish(setup.plan(base, all_to_one(base), generation=generation + 1, epoch=2))
         wait_until(lambda: members.owned() == all_to_one(base), what="the second plan")
 
         assert after == base
         assert members.generation == generation + 2
-        refusals = [(ack.epoch, ack.generation) for ack in stage.said(Refused)]
+        refusals = [(ack.epoch, ack.generation) for ack in setup.said(Refused)]
         assert refusals == [(1, generation + 1)] * 3
-        assert all("for other members, 6 differ" in ack.why for ack in stage.said(Refused))
+        assert all("for other members, 6 differ" in ack.why for ack in setup.said(Refused))
 
 
-def test_member_that_joins_voids_the_plan(stage: Stage) -> None:
+def test_member_that_joins_voids_the_plan(setup: PluginSetup) -> None:
     with Members() as members:
-        base = three(members, stage, kafka_python_eager)
-        stage.publish(stage.plan(base, all_to_one(base), generation=members.generation))
+        base = three(members, setup, kafka_python_eager)
+        setup.publish(setup.plan(base, all_to_one(base), generation=members.generation))
         wait_until(lambda: members.owned() == all_to_one(base), what="the target")
 
-        members.add(stage.follower())
-        owned = members.settled(stage.places, after=members.generation)
+        members.add(setup.follower())
+        owned = members.settled(setup.places, after=members.generation)
 
         assert Counter(map(len, owned.values())) == {2: 2, 1: 2}
 
 
-def test_expired_plan_is_not_applied(stage: Stage) -> None:
+def test_expired_plan_is_not_applied(setup: PluginSetup) -> None:
     with Members() as members:
-        base = three(members, stage, kafka_python_eager)
-        expired = stage.plan(base, all_to_one(base), generation=members.generation)
+        base = three(members, setup, kafka_python_eager)
+        expired = setup.plan(base, all_to_one(base), generation=members.generation)
         other = {**base, min(base): base[max(base)], max(base): base[min(base)]}
 
-        stage.publish(replace(expired, valid_until_ms=1))
-        stage.publish(stage.plan(base, other, generation=members.generation, epoch=2))
+        setup.publish(replace(expired, valid_until_ms=1))
+        setup.publish(setup.plan(base, other, generation=members.generation, epoch=2))
         wait_until(lambda: members.owned() == other, what="the second plan")
 
         assert not any(view.owned == all_to_one(base)[min(base)] for m in members.all for view in m.views)
 
 
-def test_stream_join_keeps_numbers_together_without_a_control_topic(stage: Stage) -> None:
-    create_topics(stage.bootstrap, {f"{stage.name}-2": PARTITIONS})
-    topics = [stage.name, f"{stage.name}-2"]
+def test_stream_join_keeps_numbers_together_without_a_control_topic(setup: PluginSetup) -> None:
+    create_topics(setup.bootstrap, {f"{setup.name}-2": PARTITIONS})
+    topics = [setup.name, f"{setup.name}-2"]
     places = [(topic, number) for topic in topics for number in range(PARTITIONS)]
 
     def member() -> PluginMember:
         return KafkaPythonMember(
-            stage.bootstrap, stage.name, topics, strategy="sticky-stream-join", protocol=COOPERATIVE
+            setup.bootstrap, setup.name, topics, strategy="sticky-stream-join", protocol=COOPERATIVE
         )
 
     with Members() as members:
@@ -146,11 +146,11 @@ def test_stream_join_keeps_numbers_together_without_a_control_topic(stage: Stage
     assert Counter(map(len, second.values())) == {4: 3}
 
 
-def test_consumer_that_polls_briefly_is_freed_from_its_join(stage: Stage) -> None:
+def test_consumer_that_polls_briefly_is_freed_from_its_join(setup: PluginSetup) -> None:
     """The leader joins again because of new metadata, and its poll ends while that join is under way."""
     with Members() as members:
         member = members.add(
-            KafkaPythonMember(stage.bootstrap, stage.name, [stage.name], strategy="sticky", poll_ms=5)
+            KafkaPythonMember(setup.bootstrap, setup.name, [setup.name], strategy="sticky", poll_ms=5)
         )
 
         wait_until(lambda: len(member.read) == PARTITIONS * RECORDS, what="all records", within_s=20)

@@ -12,7 +12,7 @@ from pipeline.config.model import ControlConfig
 from pipeline.kafka.migration import MigrationWatch
 from pipeline.operate.cli.app import app
 from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.follow_crew import Crew
+from tests.support.follow_processes import Processes
 from tests.support.job import eager_plan, job_config, running
 
 
@@ -20,29 +20,29 @@ def test_plan_is_refused_on_a_broker_with_kafkas_own_default_and_the_command_say
     with small_broker(group_consumer_migration_policy="bidirectional") as broker:
         create_offsets_topic(broker.bootstrap_servers)
         tables = tmp_path / "tables"
-        with Crew(broker.bootstrap_servers, "refusal", tmp_path) as crew:
+        with Processes(broker.bootstrap_servers, "refusal", tmp_path) as processes:
             for who in "ab":
-                crew.start(who)
-            crew.base(2)
+                processes.start(who)
+            processes.base(2)
             config = job_config(
                 broker.bootstrap_servers,
                 tables,
                 plan=eager_plan(dry_run=False),
-                control=ControlConfig(topic=crew.control, acks_topic=crew.acks),
+                control=ControlConfig(topic=processes.control, acks_topic=processes.acks),
             )
             with running(config) as job:
                 job.wait(
-                    lambda: "held back by migration" in str(job.last_decision(crew.group).get("reason")),
+                    lambda: "held back by migration" in str(job.last_decision(processes.group).get("reason")),
                     what="no plan after the one that was refused",
                 )
                 sent = [row for row in job.rows("recommendations") if row["decision"] == "publish"]
-            crew.finish()
-            said = crew.all_acks()
+            processes.finish()
+            said = processes.all_acks()
 
         records = [json.loads(row["record"]) for row in sent]
         assert {record["migration"] for record in records} == {"possible"}
         assert not any(isinstance(ack, Accepted) for ack in said)
-        words = ("recommendations", "--tables", str(tables), "--group", crew.group, "--last", "1")
+        words = ("recommendations", "--tables", str(tables), "--group", processes.group, "--last", "1")
         assert (
             f"{max(record['epoch'] for record in records)} refused" in CliRunner().invoke(app, words).stdout
         )

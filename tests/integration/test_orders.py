@@ -170,7 +170,7 @@ def test_aborted_orders_do_not_hold(give: Command, broker: EmbeddedBroker, topic
     assert (_standing(give)["g"]["paused"], _standing(give)["g"]["pinned"]) == (False, {"t": "1"})
 
 
-def test_deleted_orders_are_begun_anew(give: Command, broker: EmbeddedBroker, topic: str) -> None:
+def test_deleted_orders_are_written_again(give: Command, broker: EmbeddedBroker, topic: str) -> None:
     give("pin", "g", "t:1")
     _write(broker, topic, commands.encode_key(Orders(cluster="local", group="g")), None)
 

@@ -52,13 +52,13 @@ def merit(group: Group, document: Document, assignment: Assignment) -> Merit:
 
 def _owners(group: Group, document: Document) -> list[int]:
     """Who owns each partition by the letter of KIP-341, as long as it still subscribes; -1 for nobody."""
-    pids, members = _pids(group), document["members"]
+    indices, members = _partition_indices(group), document["members"]
     claims = [
-        (pids[f"{topic}-{number}"], m, members[name].get("generation", -1))
+        (indices[f"{topic}-{number}"], m, members[name].get("generation", -1))
         for m, name in enumerate(group.member_ids)
         for topic, numbers in members[name].get("owned", {}).items()
         for number in numbers
-        if f"{topic}-{number}" in pids
+        if f"{topic}-{number}" in indices
     ]
     holders, _ = literal_rules.resolve(claims, group.n_partitions)
     topics = [group.topics.names[t] for t in group.topics.topic_of.tolist()]
@@ -68,8 +68,8 @@ def _owners(group: Group, document: Document) -> list[int]:
     ]
 
 
-def _pids(group: Group) -> dict[str, int]:
-    return {group.topics.name(pid): pid for pid in range(group.n_partitions)}
+def _partition_indices(group: Group) -> dict[str, int]:
+    return {group.topics.name(index): index for index in range(group.n_partitions)}
 
 
 def kafkas_target(kafka: KafkaAssignors, group: Group, document: Document) -> Assignment:
@@ -124,15 +124,15 @@ def _same(left: dict[str, list[int]], right: dict[str, list[int]]) -> bool:
 def _complete(group: Group, assigned: ByMember) -> Assignment:
     member: Int32s = np.full(group.n_partitions, -1, np.int32)
     place = {name: m for m, name in enumerate(group.member_ids)}
-    pids = _pids(group)
+    indices = _partition_indices(group)
     for name, by_topic in assigned.items():
         for partition in (f"{topic}-{number}" for topic, numbers in by_topic.items() for number in numbers):
-            pid = pids.get(partition)
-            if pid is None:
+            index = indices.get(partition)
+            if index is None:
                 raise InvalidResultError(f"{partition} does not exist")
-            if member[pid] >= 0:
+            if member[index] >= 0:
                 raise InvalidResultError(f"{partition} is given twice")
-            member[pid] = place[name]
+            member[index] = place[name]
     assignment = Assignment.complete(group, member)
     try:
         check(group, assignment)

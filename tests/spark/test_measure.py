@@ -118,7 +118,7 @@ def test_only_partitions_that_the_topic_no_longer_has_are_deleted(spark: SparkSe
         (None, None, 5.0, None),
     ],
 )
-def test_other_topic_under_the_same_name_starts_anew(
+def test_other_topic_under_the_same_name_starts_from_scratch(
     spark: SparkSession,
     stored_id: str | None,
     observed_id: str | None,
@@ -184,7 +184,7 @@ def test_failed_listing_deletes_nothing(spark: SparkSession) -> None:
     assert rows == [(100, None, "no broker")]
 
 
-def test_topic_made_again_starts_anew(spark: SparkSession) -> None:
+def test_topic_made_again_starts_from_scratch(spark: SparkSession) -> None:
     stored = KNOWN | {"deleted_at": at(-5), "arrival_rate": 9.0, "samples": [(NOW_MS - 10_000, 100)]}
 
     rows = picked(topics(spark, [stored], [observed(end=200)]), "deleted_at", "arrival_rate", "samples")

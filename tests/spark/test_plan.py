@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from pipeline.config.model import GroupRule, PlanConfig
-from pipeline.fold.control_messages import handed_over, talk_of_groups
+from pipeline.fold.control_messages import control_messages_by_group, handed_over
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import PlanSettings, Stored, make_plans
 from pipeline.planning.values import Published
@@ -124,18 +124,18 @@ def test_group_row_holds_what_an_operator_asks_for(spark: SparkSession) -> None:
     assert (row.base_generation, row.strategy) == (4, "lag-aware")
 
 
-def test_partition_that_was_handed_over_is_with_its_taker(spark: SparkSession) -> None:
+def test_partition_that_was_handed_over_is_with_its_new_owner(spark: SparkSession) -> None:
     groups = stored_groups(spark, GROUP)
-    words = [
+    hand_over = [
         {"kind": kind, "id": "t-1", "generation": 4, "epoch": 1, "member_id": who, "topic": "t", "hop": 1}
         | {"partition": 1, "position": position, "acked_at": at(0)}
         for position, (kind, who) in enumerate([("release", "a"), ("taken", "b")])
     ]
-    acks, orders = stored(spark, "acks", *words), stored(spark, "orders")
-    said = talk_of_groups(acks, orders, handed_over(acks, groups))
+    acks, orders = stored(spark, "acks", *hand_over), stored(spark, "orders")
+    messages = control_messages_by_group(acks, orders, handed_over(acks, groups))
 
     (row,) = make_plans(
-        replace(_stored(spark, [GROUP], LAGS), control_messages=said),
+        replace(_stored(spark, [GROUP], LAGS), control_messages=messages),
         replace(SETTINGS, only=("g",)),
         PlanMemory(),
     ).collect()
@@ -150,10 +150,10 @@ def test_group_that_is_paused_abstains(spark: SparkSession) -> None:
         {"paused": True, "pinned": {}, "ordered_by": "eva", "ordered_at": at(0), "position": 1},
     )
     acks = stored(spark, "acks")
-    said = talk_of_groups(acks, orders, handed_over(acks, stored_groups(spark, GROUP)))
+    messages = control_messages_by_group(acks, orders, handed_over(acks, stored_groups(spark, GROUP)))
 
     (row,) = make_plans(
-        replace(_stored(spark, [GROUP], LAGS), control_messages=said), SETTINGS, PlanMemory()
+        replace(_stored(spark, [GROUP], LAGS), control_messages=messages), SETTINGS, PlanMemory()
     ).collect()
 
     assert row.decision == "abstain"

@@ -82,9 +82,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
     monkeypatch.setattr(outbox, "Producer", lambda _properties, logger: PlayedProducer(played))  # noqa: ARG005
     monkeypatch.setattr(Publisher, "_epochs_in_topic", epochs)
-    clock = SimpleNamespace(monotonic=lambda: played.now_s, time_ns=lambda: NOW_MS * 1_000_000)
-    monkeypatch.setattr(outbox, "time", clock)
-    monkeypatch.setattr(plans, "time", clock)
+    monkeypatch.setattr(outbox, "time", SimpleNamespace(monotonic=lambda: played.now_s))
+    monkeypatch.setattr(plans, "now_ms", lambda: NOW_MS)
     return played
 
 

@@ -164,7 +164,7 @@ def test_batch_that_runs_twice_under_one_term_writes_once(spark: SparkSession, r
     assert picked(store.read("quarantine").where("offset = 2"), "offset") == [(2,)]
 
 
-def test_stamp_survives_upkeep_and_tells_batch_and_clock(spark: SparkSession, root: str) -> None:
+def test_stamp_survives_maintenance_and_tells_batch_and_clock(spark: SparkSession, root: str) -> None:
     store = driver(spark, root, "stamped")
     store.write("quarantine", bad_rows(spark, 3), STAMP)
 
@@ -194,7 +194,7 @@ def test_table_that_no_batch_wrote_has_no_stamp(spark: SparkSession, root: str) 
     assert driver(spark, root, "fresh").stamp("consumer_groups") is None
 
 
-def test_upkeep_leaves_no_checksum_of_a_file_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
+def test_maintenance_leaves_no_checksum_of_a_file_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
     create_tables(str(tmp_path), retention_hours=1, storage_options={})
     for name in ("first", "second"):
         driver(spark, str(tmp_path), name)
@@ -215,7 +215,7 @@ def test_upkeep_leaves_no_checksum_of_a_file_that_is_gone(spark: SparkSession, t
     assert f"_delta_log/.{1:020}.json.crc" in left
 
 
-def test_upkeep_removes_replaced_files_and_rows_past_their_days_and_spark_reads_on(
+def test_maintenance_removes_replaced_files_and_rows_past_their_days_and_spark_reads_on(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     create_tables(str(tmp_path), retention_hours=0, storage_options={})

@@ -4,7 +4,7 @@ from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from pipeline.config.model import Config
-from pipeline.decode.control_messages import TalkTopics
+from pipeline.decode.control_messages import ControlTopics
 from pipeline.decode.step import Filters
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.driver import Batch, Driver, TableFacts
@@ -20,7 +20,7 @@ FILTERS = Filters(
     topics_exclude=(),
     groups_include=(".*",),
     groups_exclude=(),
-    talk=TalkTopics(cluster="local", acks=CONTROL.acks_topic, commands=CONTROL.commands_topic),
+    control_topics=ControlTopics(cluster="local", acks=CONTROL.acks_topic, commands=CONTROL.commands_topic),
 )
 
 

@@ -26,13 +26,13 @@ def best(group: Group) -> tuple[list[int], int]:
     share one vector of counts only the number kept matters.
     """
     kept = {(0,) * group.n_members: 0}
-    for pid in range(group.n_partitions):
-        readers = possible_members(group, pid)
+    for partition in range(group.n_partitions):
+        readers = possible_members(group, partition)
         tried: dict[tuple[int, ...], int] = {}
         for counts, stay in kept.items() if readers else ():
             for m in readers:
                 with_it = (*counts[:m], counts[m] + 1, *counts[m + 1 :])
-                tried[with_it] = max(tried.get(with_it, 0), stay + int(group.owner[pid] == m))
+                tried[with_it] = max(tried.get(with_it, 0), stay + int(group.owner[partition] == m))
         kept = tried if readers else kept
     least = min(sorted(counts, reverse=True) for counts in kept)
     return least, max(stay for counts, stay in kept.items() if sorted(counts, reverse=True) == least)

@@ -160,10 +160,10 @@ def few_moved(base: Held, *, percent: int) -> dict[str, list[int]]:
     names = sorted(base)
     left = percent * sum(map(len, base.values())) // 100
     target = {name: list(base[name]) for name in names}
-    for giver, taker in zip(names, reversed(names), strict=True):
-        given = min(left, len(base[giver]) // 2)
-        target[taker] = sorted(target[taker] + target[giver][:given])
-        target[giver] = target[giver][given:]
+    for old_owner, new_owner in zip(names, reversed(names), strict=True):
+        given = min(left, len(base[old_owner]) // 2)
+        target[new_owner] = sorted(target[new_owner] + target[old_owner][:given])
+        target[old_owner] = target[old_owner][given:]
         left -= given
     return target
 

@@ -72,8 +72,8 @@ def head(member: str, *, epoch: int = 5, generation: int = 3) -> dict[str, Any]:
     }
 
 
-def release(giver: str, to: str, *, partition: int, hop: int = 1, offset: int = 70) -> Release:
-    return Release(**head(giver), to=to, topic="t", partition=partition, hop=hop, offset=offset)
+def release(old_owner: str, to: str, *, partition: int, hop: int = 1, offset: int = 70) -> Release:
+    return Release(**head(old_owner), to=to, topic="t", partition=partition, hop=hop, offset=offset)
 
 
 def taken(member: str, *, partition: int, hop: int = 1) -> Taken:
@@ -84,14 +84,15 @@ def assigned(member: str, *, generation: int = 3) -> Assigned:
     return Assigned(member=member, generation=generation, places=frozenset(("t", p) for p in BASE[member]))
 
 
-def following_giver() -> Driver:
-    """Member a, which has accepted the plan."""
+def following_old_owner() -> Driver:
+    """Member a, which has accepted the plan, and has read so on the topic."""
     driver = Driver()
     driver.do(assigned(A), PlanSeen(plan=MOVE_1))
+    driver.hear(Accepted(**head(A)))
     return driver
 
 
-def following_taker() -> Driver:
+def following_new_owner() -> Driver:
     """Member b, which has accepted the plan."""
     driver = Driver()
     driver.do(assigned(B), PlanSeen(plan=MOVE_1))
@@ -100,7 +101,7 @@ def following_taker() -> Driver:
 
 def having_released() -> Driver:
     """Member a, after its release of partition 1."""
-    driver = following_giver()
+    driver = following_old_owner()
     driver.hear(Accepted(**head(B)))
     driver.do(Committed(accepted=True, offsets={P1: 70}))
     return driver

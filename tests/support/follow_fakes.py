@@ -97,20 +97,21 @@ class FakeConsumer:
 class FakeTopics:
     def __init__(self, _config: Any, **_topics: Any) -> None:
         self.cluster = CLUSTER
-        self.heard: list[AnyAck] = []
+        self.incoming: list[AnyAck] = []
         self.offered: ControlRecord | None = None
         self.written: list[AnyAck] = []
         self.closed = 0
 
     def read(self) -> tuple[AnyAck, ...]:
-        heard, self.heard = tuple(self.heard), []
-        return heard
+        incoming, self.incoming = tuple(self.incoming), []
+        return incoming
 
     def plan(self) -> ControlRecord | None:
         return self.offered
 
     def write(self, ack: AnyAck) -> None:
         self.written.append(ack)
+        self.incoming.append(ack)
 
     def close(self) -> None:
         self.closed += 1

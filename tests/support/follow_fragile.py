@@ -14,8 +14,8 @@ from assignor.clients.follower.state import (
     Event,
     FollowerState,
     Mark,
+    PartitionKey,
     Phase,
-    Place,
     Rejoin,
     Token,
     Write,
@@ -93,6 +93,6 @@ def _points_before(action: Action, state: FollowerState) -> set[str]:
     return set()
 
 
-def forget(_: FollowerState, base: frozenset[Place]) -> Mapping[Place, Token]:
+def forget(_: FollowerState, base: frozenset[PartitionKey]) -> Mapping[PartitionKey, Token]:
     """In place of `restored_tokens`: the negative control."""
     return {place: Token(mark=Mark.HELD) for place in base}

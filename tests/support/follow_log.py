@@ -1,4 +1,4 @@
-"""Options of a consumer process of a `Crew`, and the lines that it writes for the judge."""
+"""Options of one of the consumer `Processes`, and the lines that it writes for the judge."""
 
 import json
 import os

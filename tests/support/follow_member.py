@@ -1,4 +1,4 @@
-"""One consumer process of a `Crew`: python -m tests.support.follow_member '{"who":"a", …}'.
+"""One of the consumer `Processes`: python -m tests.support.follow_member '{"who":"a", …}'.
 
 Further options: `hurt` for a follower that hurts itself at states of the hand-over; `forget` for one whose tokens
 are gone when it is assigned again; `pool` for one whose user processes in other threads; `busy` for one whose user is

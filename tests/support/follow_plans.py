@@ -1,10 +1,10 @@
 """Plans and control records for tests of followers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 
 from assignor.protocol import control
-from assignor.protocol.control import ControlMember, ControlReasons, ControlRecord
+from assignor.protocol.control import ControlMember, ControlMove, ControlReasons, ControlRecord
 from assignor.protocol.migration import Migration
 
 CLUSTER = "local"
@@ -48,10 +48,22 @@ def plan(
             )
             for name in sorted({*base, *target})
         },
-        moves=(),
+        moves=tuple(_moves(base, target, topic)),
         unassigned={},
         why=ControlReasons(drain_s_before=None, drain_s_after=None, drain_s_bound=None, lag=0),
     )
+
+
+def _moves(base: Places, target: Places, topic: str) -> Iterator[ControlMove]:
+    before, after = _owners(base), _owners(target)
+    for partition in sorted({*before, *after}):
+        old_owner, new_owner = before.get(partition), after.get(partition)
+        if old_owner != new_owner:
+            yield ControlMove(topic=topic, partition=partition, from_member=old_owner, to_member=new_owner)
+
+
+def _owners(places: Places) -> Mapping[int, str]:
+    return {partition: name for name, partitions in places.items() for partition in partitions}
 
 
 def at_random(members: Iterable[str], partitions: int, random: Random) -> dict[str, list[int]]:
@@ -62,10 +74,10 @@ def at_random(members: Iterable[str], partitions: int, random: Random) -> dict[s
     return target
 
 
-def one_moved(base: Mapping[str, list[int]], giver: str, taker: str) -> dict[str, list[int]]:
-    """A target that moves one partition of the giver's to the taker."""
-    place = base[giver][0]
-    return {**base, giver: base[giver][1:], taker: sorted([*base[taker], place])}
+def one_moved(base: Mapping[str, list[int]], old_owner: str, new_owner: str) -> dict[str, list[int]]:
+    """A target that moves one partition from the old owner to the new one."""
+    place = base[old_owner][0]
+    return {**base, old_owner: base[old_owner][1:], new_owner: sorted([*base[new_owner], place])}
 
 
 def key_of(record: ControlRecord) -> bytes:

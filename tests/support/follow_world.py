@@ -25,7 +25,7 @@ from assignor.clients.follower.state import (
     Instant,
     Lost,
     Mark,
-    Place,
+    PartitionKey,
     PlanSeen,
     Rejoin,
     Revoked,
@@ -34,7 +34,7 @@ from assignor.clients.follower.state import (
     Unassign,
     Write,
 )
-from assignor.protocol.acks import AnyAck, Applied, Release
+from assignor.protocol.acks import Accepted, AnyAck, Applied, Release
 from assignor.protocol.control import ControlRecord
 from tests.support.follow_plans import CLUSTER, GROUP, plan
 
@@ -43,7 +43,7 @@ SETTINGS = Settings(cluster=CLUSTER, group=GROUP, take_timeout_s=9.0)
 
 
 class BrokenPromiseError(AssertionError):
-    """Two owners, a record that nobody processed, or a group that stands still."""
+    """Two owners, a record that nobody processed, half a plan, or a group that stands still."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -51,13 +51,13 @@ class Node:
     """One consumer process."""
 
     name: str
-    heard: int
+    received: int
     """Number of records of the acks topic it has read."""
     state: FollowerState = field(default_factory=lambda: FollowerState(settings=SETTINGS))
     todo: deque[Action] = field(default_factory=deque)
-    reading: dict[Place, int] = field(default_factory=dict)
+    reading: dict[PartitionKey, int] = field(default_factory=dict)
     """What its consumer is assigned, with the next record to read."""
-    marks: dict[Place, int] = field(default_factory=dict)
+    marks: dict[PartitionKey, int] = field(default_factory=dict)
     """What its user has finished, also of partitions it no longer reads."""
     member: str = ""
     assigned: Assigned | None = None
@@ -69,6 +69,9 @@ class Node:
 class World:
     """One group over one topic."""
 
+    withdraws = 0.02
+    """How often a member finds its plan withdrawn when it looks, as if its clock were ahead."""
+
     def __init__(self, random: Random, *, nodes: int = 3, partitions: int = 4) -> None:
         self.random = random
         self.places = [(TOPIC, p) for p in range(partitions)]
@@ -78,9 +81,11 @@ class World:
         self.joined: set[str] = set()
         self.rebalancing = False
         self.generation = 0
-        self.base: dict[str, frozenset[Place]] = {}
+        self.base: dict[str, frozenset[PartitionKey]] = {}
         self.acks: list[AnyAck] = []
         self.plan: ControlRecord | None = None
+        self.involved: dict[int, set[str]] = {}
+        """Members that give or take something, by plan epoch."""
         self.committed = dict.fromkeys(self.places, 0)
         self.processed = dict.fromkeys(self.places, 0)
         self.now_s = 0.0
@@ -91,7 +96,7 @@ class World:
     # What happens to the group.
 
     def start(self) -> None:
-        node = Node(name=self._new_name("n"), heard=len(self.acks))
+        node = Node(name=self._new_name("n"), received=len(self.acks))
         self.nodes.append(node)
         self._join(node)
 
@@ -124,6 +129,7 @@ class World:
         base = {member: [p for _, p in places] for member, places in self.base.items()}
         epoch = self.plan.epoch + 1 if self.plan else 1
         self.plan = plan(base, target, epoch=epoch, generation=self.generation, topic=TOPIC)
+        self.involved[epoch] = {name for name in base if set(base[name]) != set(target[name])}
 
     # What a node does by itself.
 
@@ -165,11 +171,13 @@ class World:
                     self.committed[place] = node.marks[place]
 
     def _read_topics(self, node: Node, *, late: bool) -> None:
-        start = self.random.randint(0, node.heard) if late and self.random.random() < 0.1 else node.heard
-        node.heard = self.random.randint(node.heard, len(self.acks)) if late else len(self.acks)
-        self._feed(node, AcksSeen(acks=tuple(self.acks[start : node.heard])))
+        start = (
+            self.random.randint(0, node.received) if late and self.random.random() < 0.1 else node.received
+        )
+        node.received = self.random.randint(node.received, len(self.acks)) if late else len(self.acks)
+        self._feed(node, AcksSeen(acks=tuple(self.acks[start : node.received])))
         if not node.todo:
-            withdrawn = late and self.random.random() < 0.05
+            withdrawn = late and self.random.random() < self.withdraws
             self._feed(node, PlanSeen(plan=None if withdrawn else self.plan))
         if not node.todo:
             self._feed(node, Tick())
@@ -194,6 +202,7 @@ class World:
             case Commit():
                 self._commit(node, action)
             case Write():
+                self._check_begun(action.ack)
                 self.acks.append(action.ack)
             case Rejoin():
                 self._rejoin(node)
@@ -257,12 +266,20 @@ class World:
 
     def _check_owners(self) -> None:
         """One owner at most among those the coordinator has not evicted, stopped ones included."""
-        owners: dict[Place, str] = {}
+        owners: dict[PartitionKey, str] = {}
         for name, node in sorted(self.members.items()):
             for place in () if node.dead else node.reading:
                 if place in owners:
                     raise BrokenPromiseError(f"{place} is read by {owners[place]} and {name}")
                 owners[place] = name
+
+    def _check_begun(self, ack: AnyAck) -> None:
+        """Nothing is given away before all whom the plan involves have accepted it."""
+        if isinstance(ack, Release):
+            accepted = {said.member for said in self.acks if is_accepted(said, epoch=ack.epoch)}
+            missing = self.involved[ack.epoch] - accepted
+            if missing:
+                raise BrokenPromiseError(f"plan {ack.epoch} is begun without {', '.join(sorted(missing))}")
 
     def become_quiet(self, *, rounds: int = 120) -> None:
         """Nothing happens any more, all records arrive: every partition must be read again."""
@@ -287,7 +304,11 @@ class World:
         return len({ack for ack in self.acks if isinstance(ack, kind)})
 
 
-def walk(seed: int, *, steps: int = 250, world_type: type[World] = World) -> World:
+def is_accepted(ack: AnyAck, *, epoch: int) -> bool:
+    return isinstance(ack, Accepted) and ack.epoch == epoch
+
+
+def walk(seed: int, *, steps: int = 500, world_type: type[World] = World) -> World:
     """A world after a random walk through all that can happen, and after it has become quiet."""
     random = Random(seed)
     world = world_type(random, nodes=random.randint(2, 4), partitions=random.randint(1, 6))
@@ -299,7 +320,7 @@ def walk(seed: int, *, steps: int = 250, world_type: type[World] = World) -> Wor
         awake: Sequence[Node] = [node for node in world.nodes if not node.stopped]
         if awake:
             world.act(random.choice(awake))
-        if not world.rebalancing and random.random() < 0.05:
+        if not world.rebalancing and random.random() < 0.03:
             world.publish()
     world.become_quiet()
     return world

@@ -84,7 +84,7 @@ def owned_by(base: Group, target: Assignment) -> Group:
 def by_name(base: Group, target: Assignment) -> dict[str, list[str]]:
     """Partitions of each member as people write them, in (topic, number) order."""
     return {
-        member_id: [base.topics.name(int(pid)) for pid in np.nonzero(target.member == m)[0]]
+        member_id: [base.topics.name(int(partition)) for partition in np.nonzero(target.member == m)[0]]
         for m, member_id in enumerate(base.member_ids)
     }
 

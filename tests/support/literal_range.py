@@ -4,14 +4,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from assignor.model.group import Group
-from tests.support.literal_rules import pids_of, subscribers
+from tests.support.literal_rules import partitions_of, subscribers
 
 
 @dataclass
 class TopicState:
     """What RangeAssignor keeps per topic; `member` is the assignment being made."""
 
-    pids: range
+    partitions: range
     racks: dict[int, str]
     replicas: list[set[str]]
     free: list[int]
@@ -20,15 +20,15 @@ class TopicState:
     member: list[int]
 
     def room(self, member: int) -> int:
-        base = len(self.pids) // len(self.held)
+        base = len(self.partitions) // len(self.held)
         return max(0, base + (self.extras > 0) - self.held[member])
 
     def give(self, member: int, numbers: list[int]) -> None:
         for number in numbers:
-            self.member[self.pids[number]] = member
+            self.member[self.partitions[number]] = member
             self.free.remove(number)
         self.held[member] += len(numbers)
-        self.extras -= self.held[member] > len(self.pids) // len(self.held) and bool(numbers)
+        self.extras -= self.held[member] > len(self.partitions) // len(self.held) and bool(numbers)
 
     def matches(self, member: int, number: int) -> bool:
         return not self.racks[member] or self.racks[member] in self.replicas[number]
@@ -50,16 +50,16 @@ def range_assignor(
     member = [-1] * group.n_partitions
     states = []
     for t, name in enumerate(group.topics.names):
-        readers, pids = subscribers(group, t), pids_of(group, t)
-        if readers and pids:
+        readers, partitions = subscribers(group, t), partitions_of(group, t)
+        if readers and partitions:
             states.append(
                 TopicState(
-                    pids=pids,
+                    partitions=partitions,
                     racks={m: member_racks.get(group.member_ids[m], "") for m in readers},
                     replicas=[set(racks) for racks in replica_racks[name]],
-                    free=list(range(len(pids))),
+                    free=list(range(len(partitions))),
                     held=dict.fromkeys(readers, 0),
-                    extras=len(pids) % len(readers),
+                    extras=len(partitions) % len(readers),
                     member=member,
                 )
             )
@@ -96,9 +96,9 @@ def roundrobin(group: Group) -> list[int]:
     member, turn = [-1] * group.n_partitions, 0
     for t in range(group.topics.n_topics):
         readers = subscribers(group, t)
-        for pid in pids_of(group, t) if readers else ():
+        for partition in partitions_of(group, t) if readers else ():
             while turn % group.n_members not in readers:
                 turn += 1
-            member[pid] = turn % group.n_members
+            member[partition] = turn % group.n_members
             turn += 1
     return member

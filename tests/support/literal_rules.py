@@ -10,30 +10,30 @@ def subscribers(group: Group, topic: int) -> list[int]:
     return [int(m) for m in group.subscriptions.of_topic(topic)]
 
 
-def possible_members(group: Group, pid: int) -> list[int]:
+def possible_members(group: Group, partition: int) -> list[int]:
     """Its owner, if it has to stay there; otherwise all subscribers that follow plans."""
-    if stays(group, pid):
-        return [int(group.owner[pid])]
-    readers = subscribers(group, int(group.topics.topic_of[pid]))
+    if stays(group, partition):
+        return [int(group.owner[partition])]
+    readers = subscribers(group, int(group.topics.topic_of[partition]))
     return [m for m in readers if group.closed is None or not group.closed[m]]
 
 
-def stays(group: Group, pid: int) -> bool:
+def stays(group: Group, partition: int) -> bool:
     """Whether the partition has to be where it is."""
-    owner = int(group.owner[pid])
+    owner = int(group.owner[partition])
     is_closed = owner >= 0 and group.closed is not None and bool(group.closed[owner])
-    return owner >= 0 and (is_closed or (group.fixed is not None and bool(group.fixed[pid])))
+    return owner >= 0 and (is_closed or (group.fixed is not None and bool(group.fixed[partition])))
 
 
-def pids_of(group: Group, topic: int) -> range:
+def partitions_of(group: Group, topic: int) -> range:
     return range(int(group.topics.offsets[topic]), int(group.topics.offsets[topic + 1]))
 
 
 def resolve(claims: Sequence[tuple[int, int, int]], n_partitions: int) -> tuple[list[int], list[bool]]:
-    """KIP-341 for (pid, member, generation): holder and contested of each partition."""
+    """KIP-341 for (partition, member, generation): holder and contested of each partition."""
     holder, contested = [], []
-    for pid in range(n_partitions):
-        mine = [(generation, member) for p, member, generation in claims if p == pid]
+    for partition in range(n_partitions):
+        mine = [(generation, member) for p, member, generation in claims if p == partition]
         newest = {member for generation, member in mine if generation == max(mine)[0]}
         holder.append(newest.pop() if len(newest) == 1 else -1)
         contested.append(len(newest) > 1)
@@ -51,9 +51,11 @@ def lag_aware(group: Group, scope: str) -> list[int]:
     lag = group.lag.tolist()
     topics = list(range(group.topics.n_topics))
     if scope == "group":
-        topics.sort(key=lambda t: (-sum(lag[p] for p in pids_of(group, t)), t))
-    fixed = [pid for pid in range(group.n_partitions) if stays(group, pid)]
-    member = [int(group.owner[pid]) if pid in fixed else -1 for pid in range(group.n_partitions)]
+        topics.sort(key=lambda t: (-sum(lag[p] for p in partitions_of(group, t)), t))
+    fixed = [partition for partition in range(group.n_partitions) if stays(group, partition)]
+    member = [
+        int(group.owner[partition]) if partition in fixed else -1 for partition in range(group.n_partitions)
+    ]
     total = dict.fromkeys(range(group.n_members), 0)
     for pid in fixed:
         total[member[pid]] += lag[pid]
@@ -61,40 +63,45 @@ def lag_aware(group: Group, scope: str) -> list[int]:
         count = dict.fromkeys(range(group.n_members), 0)
         if scope == "topic":
             total = dict.fromkeys(range(group.n_members), 0)
-        for pid in pids_of(group, t):
-            if pid in fixed:
-                count[member[pid]] += 1
-                total[member[pid]] += lag[pid] if scope == "topic" else 0
-        for pid in sorted(pids_of(group, t), key=lambda pid: (-lag[pid], pid)):
-            possible = possible_members(group, pid)
-            if pid in fixed or not possible:
+        for partition in partitions_of(group, t):
+            if partition in fixed:
+                count[member[partition]] += 1
+                total[member[partition]] += lag[partition] if scope == "topic" else 0
+        for partition in sorted(partitions_of(group, t), key=lambda partition: (-lag[partition], partition)):
+            possible = possible_members(group, partition)
+            if partition in fixed or not possible:
                 continue
             chosen = min(possible, key=lambda m: (count[m], total[m], m))
-            member[pid] = chosen
+            member[partition] = chosen
             count[chosen] += 1
-            total[chosen] += lag[pid]
+            total[chosen] += lag[partition]
     return member
 
 
 def constrained_sticky(group: Group) -> list[int]:
     """KIP-615 with the quotas fixed first, a member and a partition at a time."""
     order = sorted(
-        (pid for t in range(group.topics.n_topics) if subscribers(group, t) for pid in pids_of(group, t)),
-        key=lambda pid: (group.topics.number_of[pid], group.topics.topic_of[pid]),
+        (
+            partition
+            for t in range(group.topics.n_topics)
+            if subscribers(group, t)
+            for partition in partitions_of(group, t)
+        ),
+        key=lambda partition: (group.topics.number_of[partition], group.topics.topic_of[partition]),
     )
     owned: dict[int, list[int]] = {m: [] for m in range(group.n_members)}
-    for pid in order:
-        if group.owner[pid] >= 0:
-            owned[int(group.owner[pid])].append(pid)
+    for partition in order:
+        if group.owner[partition] >= 0:
+            owned[int(group.owner[partition])].append(partition)
     floor, extras = divmod(len(order), max(group.n_members, 1))
     above = [m for m in owned if len(owned[m]) > floor]
     others = [m for m in owned if len(owned[m]) <= floor]
     large = set((above + others)[:extras])
     member = [-1] * group.n_partitions
     for m, partitions in owned.items():
-        for pid in partitions[: floor + (m in large)]:
-            member[pid] = m
-    free = [pid for pid in order if member[pid] < 0]
+        for partition in partitions[: floor + (m in large)]:
+            member[partition] = m
+    free = [partition for partition in order if member[partition] < 0]
     for limit in (floor, floor + 1):
         for m in owned:
             while free and member.count(m) < limit and (limit == floor or m in large):

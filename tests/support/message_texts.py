@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-_NOTES = {"note", "explained", "trouble", "BadParameter"}
+_NOTES = {"note", "explained", "error_of_call", "BadParameter"}
 _HELPS = {"Option", "Argument", "Typer"}
 
 

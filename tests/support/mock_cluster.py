@@ -109,7 +109,7 @@ class MockCluster:
         _accept(_LIB.rd_kafka_mock_topic_create(self._cluster, topic.encode(), partitions, replicas))
 
     def delete(self, topic: str) -> None:
-        """Delete a topic with its records; one created anew under its name has another topic id."""
+        """Delete a topic with its records; one created again under its name has another topic id."""
         _accept(_LIB.rd_kafka_mock_topic_delete(self._cluster, topic.encode()))
 
     def refuse(self, topic: str, code: int) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from assignor.clients.plugin.leader import Joined
-from assignor.clients.plugin.user_data import NO_EPOCH, Standing, encode_standing
+from assignor.clients.plugin.user_data import NO_EPOCH, SubscriptionData, encode_subscription_data
 from assignor.protocol.control import ControlMember, ControlReasons, ControlRecord
 from assignor.protocol.kafka.consumer import TopicPartitions
 from assignor.protocol.kafka.sticky import Claims
@@ -20,10 +20,10 @@ def joined(
     held: bool = False,
 ) -> Joined:
     """A member that joins with claims of a generation."""
-    standing = Standing(
+    data = SubscriptionData(
         claims=Claims(owned=owned or {}, generation=generation), plan_epoch=NO_EPOCH, held=held
     )
-    return Joined(member_id=member_id, topics=topics, user_data=encode_standing(standing))
+    return Joined(member_id=member_id, topics=topics, user_data=encode_subscription_data(data))
 
 
 def plan(

@@ -33,7 +33,7 @@ POLL_MS = 100
 # A leader may join once more when it has seen the topics: three heartbeats without news are the end of it.
 QUIET_S = 1.0
 
-Place = tuple[str, int]
+PartitionKey = tuple[str, int]
 _NUMBERS = count()
 
 
@@ -43,7 +43,7 @@ class View:
 
     generation: int
     member_id: str
-    owned: frozenset[Place]
+    owned: frozenset[PartitionKey]
 
 
 class PluginMember(ABC):
@@ -63,8 +63,8 @@ class PluginMember(ABC):
         self.read: set[tuple[str, int, int]] = set()
         self.assignor: str | None = None
         self.changed_at_s = time.monotonic()
-        self.stays: list[Stay[Place]] = []
-        self._begun: dict[Place, float] = {}
+        self.stays: list[Stay[PartitionKey]] = []
+        self._begun: dict[PartitionKey, float] = {}
         self._stopping = threading.Event()
         # A client that hangs fails its test; it must not keep the whole run from ending.
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -93,16 +93,16 @@ class PluginMember(ABC):
     @abstractmethod
     def _run(self) -> None: ...
 
-    def _see(self, *, generation: int, member_id: str, owned: Iterable[Place]) -> None:
+    def _see(self, *, generation: int, member_id: str, owned: Iterable[PartitionKey]) -> None:
         view = View(generation=generation, member_id=member_id, owned=frozenset(map(tuple, owned)))
         if generation >= 0 and view != self.now:
             self.views.append(view)
             self.changed_at_s = time.monotonic()
 
-    def _begin(self, places: Iterable[Place]) -> None:
+    def _begin(self, places: Iterable[PartitionKey]) -> None:
         self._begun.update(dict.fromkeys(map(tuple, places), time.monotonic()))
 
-    def _end(self, places: Iterable[Place]) -> None:
+    def _end(self, places: Iterable[PartitionKey]) -> None:
         now_s = time.monotonic()
         for topic, number in places:
             start = self._begun.pop((topic, number), None)
@@ -119,13 +119,13 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # the client 
     def __init__(self, member: "KafkaPythonMember") -> None:
         self._member = member
 
-    def on_partitions_assigned(self, assigned: Iterable[Place]) -> None:
+    def on_partitions_assigned(self, assigned: Iterable[PartitionKey]) -> None:
         self._member._begin(assigned)
 
-    def on_partitions_revoked(self, revoked: Iterable[Place]) -> None:
+    def on_partitions_revoked(self, revoked: Iterable[PartitionKey]) -> None:
         self._member._end(revoked)
 
-    def on_partitions_lost(self, lost: Iterable[Place]) -> None:
+    def on_partitions_lost(self, lost: Iterable[PartitionKey]) -> None:
         self._member._end(lost)
 
 
@@ -279,10 +279,10 @@ class _AiokafkaListener(aiokafka.ConsumerRebalanceListener):  # type: ignore[mis
     def __init__(self, member: AiokafkaMember) -> None:
         self._member = member
 
-    def on_partitions_assigned(self, assigned: Iterable[Place]) -> None:
+    def on_partitions_assigned(self, assigned: Iterable[PartitionKey]) -> None:
         self._member._begin(assigned)
 
-    def on_partitions_revoked(self, revoked: Iterable[Place]) -> None:
+    def on_partitions_revoked(self, revoked: Iterable[PartitionKey]) -> None:
         self._member._end(revoked)
 
 
@@ -329,7 +329,9 @@ class Members:
         member.stop()
         self.gone.append(member)
 
-    def settled(self, places: Iterable[Place], *, after: int = -1) -> dict[str, frozenset[Place]]:
+    def settled(
+        self, places: Iterable[PartitionKey], *, after: int = -1
+    ) -> dict[str, frozenset[PartitionKey]]:
         """Member id to partitions, once all agree for a while on a generation after that one and own each place once."""
         wanted = sorted(places)
 
@@ -347,7 +349,7 @@ class Members:
         wait_until(agree, what=f"a settled group after generation {after}")
         return self.owned()
 
-    def owned(self) -> dict[str, frozenset[Place]]:
+    def owned(self) -> dict[str, frozenset[PartitionKey]]:
         """Member id to partitions, as they are."""
         return {member.now.member_id: member.now.owned for member in self.all}
 

@@ -1,4 +1,4 @@
-"""One consumer process of a `Crew` under a plug-in: python -m tests.support.plugin_process '{"who":"a", …}'.
+"""One of the consumer `Processes`, under a plug-in: python -m tests.support.plugin_process '{"who":"a", …}'.
 
 Options: `client`, "kafka-python" or "aiokafka"; `protocol` of kafka-python; `cluster`, its name in the control records;
 `silent` for a cooperative member that does not say what it still reads.

@@ -41,8 +41,8 @@ from assignor.clients.follower.state import (
     FollowerState,
     Instant,
     Lost,
+    PartitionKey,
     Phase,
-    Place,
     PlanSeen,
     Rejoin,
     Revoked,
@@ -73,7 +73,7 @@ class NotOwnedError(AssignorError):
         places: Topic and partition of each; empty when the member is out of its group altogether.
     """
 
-    def __init__(self, places: Iterable[Place] = ()) -> None:
+    def __init__(self, places: Iterable[PartitionKey] = ()) -> None:
         self.places = tuple(sorted(places))
         super().__init__(self.places)
 
@@ -130,8 +130,8 @@ class Follower:
         self._starts_earliest = confluent_config.starts_earliest(config)
         self._listeners = {Change.GAINED: on_gained, Change.REVOKED: on_revoked, Change.LOST: on_lost}
         self._topics = list(topics)
-        self._positions: dict[Place, int] = {}
-        self._finished: dict[Place, int] = {}
+        self._positions: dict[PartitionKey, int] = {}
+        self._finished: dict[PartitionKey, int] = {}
         self._todo: deque[Action] = deque()
         self._looked_s = 0.0
         self._closed = False
@@ -221,7 +221,7 @@ class Follower:
 
     def assignment(self) -> list[TopicPartition]:
         """What this member reads now."""
-        return [TopicPartition(*place) for place in sorted(self._positions)]
+        return [TopicPartition(*key) for key in sorted(self._positions)]
 
     def consumer_group_metadata(self) -> object:
         """Nothing: a producer's transaction cannot carry this member's offsets.
@@ -252,9 +252,9 @@ class Follower:
         if now_s - self._looked_s < _LOOK_AT_MOST_EVERY_S:
             return
         self._looked_s = now_s
-        heard = self._side.read()
-        if heard:
-            self._feed(AcksSeen(acks=heard))
+        acks = self._side.read()
+        if acks:
+            self._feed(AcksSeen(acks=acks))
         plan = self._side.plan()
         if plan is not self._state.offered:
             self._feed(PlanSeen(plan=plan))
@@ -334,19 +334,18 @@ class Follower:
 
     def _assign(self, action: Assign) -> None:
         new = action.places - self._positions.keys()
-        known = {place: offset for place, offset in action.offsets.items() if place in new}
+        known = {key: offset for key, offset in action.offsets.items() if key in new}
         asked = start_offsets(self._consumer, new - known.keys(), earliest=self._starts_earliest)
         starts = {**known, **asked}
         # An assign() without offsets would rewind what stays to its last commit.
-        positions = {place: self._positions.get(place, starts.get(place, 0)) for place in action.places}
+        positions = {key: self._positions.get(key, starts.get(key, 0)) for key in action.places}
         self._consumer.assign(_with_offsets(positions))
         self._positions = positions
         self._finished.update(starts)
 
     def _commit_handover(self, action: Commit) -> None:
         offsets = {
-            place: self._finished[place] if offset is None else offset
-            for place, offset in action.offsets.items()
+            key: self._finished[key] if offset is None else offset for key, offset in action.offsets.items()
         }
         try:
             committed = self._consumer.commit(offsets=_with_offsets(offsets), asynchronous=False)
@@ -359,7 +358,7 @@ class Follower:
     def _tell(self, action: Tell) -> None:
         listener = self._listeners[action.change]
         if listener is not None and action.places:
-            listener([TopicPartition(*place) for place in sorted(action.places)])
+            listener([TopicPartition(*key) for key in sorted(action.places)])
 
     def _rejoin(self) -> None:
         self._consumer.unsubscribe()
@@ -369,24 +368,26 @@ class Follower:
         self._in_callback(Revoked())
         self._subscribe()
 
-    def _wanted(self, message: Message | None, offsets: Sequence[TopicPartition] | None) -> dict[Place, int]:
+    def _wanted(
+        self, message: Message | None, offsets: Sequence[TopicPartition] | None
+    ) -> dict[PartitionKey, int]:
         if message is not None:
-            return {_place_of(message): int(message.offset() or 0) + 1}
+            return {_key_of(message): int(message.offset() or 0) + 1}
         if offsets is not None:
             return {(offset.topic, offset.partition): offset.offset for offset in offsets}
         return dict(self._positions)
 
     def _is_read(self, message: Message) -> bool:
-        return message.error() is not None or _place_of(message) in self._positions
+        return message.error() is not None or _key_of(message) in self._positions
 
     def _advance_position(self, message: Message) -> None:
         if message.error() is None:
-            self._positions[_place_of(message)] = int(message.offset() or 0) + 1
+            self._positions[_key_of(message)] = int(message.offset() or 0) + 1
 
 
-def _place_of(message: Message) -> Place:
+def _key_of(message: Message) -> PartitionKey:
     return str(message.topic()), int(message.partition() or 0)
 
 
-def _with_offsets(offsets: Mapping[Place, int]) -> list[TopicPartition]:
-    return [TopicPartition(*place, offsets[place]) for place in sorted(offsets)]
+def _with_offsets(offsets: Mapping[PartitionKey, int]) -> list[TopicPartition]:
+    return [TopicPartition(*key, offsets[key]) for key in sorted(offsets)]

@@ -56,7 +56,7 @@ class FollowTopics:
     def read(self) -> tuple[AnyAck, ...]:
         """What has arrived of the group's acknowledgements; plans are kept for `plan`."""
         self._writer.poll(0)
-        heard = []
+        acks = []
         for message in self._reader.consume(_AT_ONCE, 0):
             error = message.error()
             if error is not None:
@@ -66,8 +66,8 @@ class FollowTopics:
                 headers = cast("list[tuple[str, str | bytes | None]]", message.headers() or [])
                 self._control.feed(message.key(), message.value(), headers)
             elif (ack := self._ack(message)) is not None:
-                heard.append(ack)
-        return tuple(heard)
+                acks.append(ack)
+        return tuple(acks)
 
     def plan(self) -> ControlRecord | None:
         """The plan that is valid now."""

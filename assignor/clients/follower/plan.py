@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from assignor.clients.control import Misfit, misfit, targets
+from assignor.clients.control import Misfit, misfit, named_in_moves, targets
 from assignor.clients.follower.state import (
     Assign,
     Change,
@@ -12,8 +12,8 @@ from assignor.clients.follower.state import (
     FollowerState,
     Instant,
     Mark,
+    PartitionKey,
     Phase,
-    Place,
     Rejoin,
     Step,
     Tell,
@@ -37,7 +37,13 @@ def consider(state: FollowerState, now: Instant) -> Step:
     if why is not None:
         return _refuse(state, plan, why, now)
     state = replace(
-        state, phase=Phase.FOLLOW, decided=plan.epoch, plan=plan, targets=targets(plan), applied=False
+        state,
+        phase=Phase.FOLLOW,
+        decided=plan.epoch,
+        plan=plan,
+        targets=targets(plan),
+        needed=named_in_moves(plan),
+        applied=False,
     )
     return state, (Write(ack=Accepted(**_head(state, plan, now))),)
 
@@ -57,14 +63,17 @@ def _refuse(state: FollowerState, plan: ControlRecord, why: str, now: Instant) -
 
 
 def release_due(state: FollowerState, now: Instant) -> Step:
-    """Stop all partitions whose takers follow the same plan, in one go: each assign() drops what was fetched."""
+    """Once all needed members have accepted the plan, stop what it takes from this one.
+
+    All of it in one go: each assign() drops what was fetched.
+    """
     plan = state.plan
-    if plan is None or state.phase is not Phase.FOLLOW or state.waiting:
+    if plan is None or state.phase is not Phase.FOLLOW or state.waiting or state.agreed != plan.epoch:
         return state, ()
-    due = {place: to for place in sorted(state.held) if (to := _ready_taker(state, plan, place)) is not None}
+    due = {key: to for key in sorted(state.held) if (to := _ready_new_owner(state, plan, key)) is not None}
     if not due:
         return state, ()
-    stopping = {place: _stopping(state, plan, place, to, now) for place, to in due.items()}
+    stopping = {key: _stopping(state, plan, key, to, now) for key, to in due.items()}
     state = replace(state, tokens={**state.tokens, **stopping})
     told = Tell(change=Change.REVOKED, places=frozenset(due))
     return state, (told, Assign(places=state.held), Commit(offsets=dict.fromkeys(due)))
@@ -75,7 +84,7 @@ def note_applied(state: FollowerState, now: Instant) -> Step:
     plan = state.plan
     if plan is None or state.phase is not Phase.FOLLOW or state.applied or state.waiting:
         return state, ()
-    wanted = {place for place, member in state.targets.items() if member == state.member}
+    wanted = {key for key, member in state.targets.items() if member == state.member}
     if state.held != wanted or state.marked(Mark.RELEASED):
         return state, ()
     return replace(state, applied=True), (Write(ack=Applied(**_head(state, plan, now))),)
@@ -94,14 +103,14 @@ def _why_not(state: FollowerState, plan: ControlRecord) -> str | None:
     return why.value if why else None
 
 
-def _ready_taker(state: FollowerState, plan: ControlRecord, place: Place) -> str | None:
-    to = state.targets.get(place)
+def _ready_new_owner(state: FollowerState, plan: ControlRecord, key: PartitionKey) -> str | None:
+    to = state.targets.get(key)
     return to if to != state.member and to is not None and state.accepted.get(to) == plan.epoch else None
 
 
-def _stopping(state: FollowerState, plan: ControlRecord, place: Place, to: str, now: Instant) -> Token:
-    hop = state.tokens[place].hop
-    topic, partition = place
+def _stopping(state: FollowerState, plan: ControlRecord, key: PartitionKey, to: str, now: Instant) -> Token:
+    hop = state.tokens[key].hop
+    topic, partition = key
     draft = Release(**_head(state, plan, now), to=to, topic=topic, partition=partition, hop=hop + 1, offset=0)
     return Token(mark=Mark.STOPPING, hop=hop, release=draft)
 

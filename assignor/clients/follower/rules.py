@@ -21,16 +21,16 @@ from assignor.clients.follower.state import (
     Instant,
     Lost,
     Mark,
+    PartitionKey,
     Phase,
-    Place,
     PlanSeen,
     Rejoin,
     Revoked,
-    Stage,
     Step,
     Tell,
     Tick,
     Token,
+    Transition,
     Unassign,
     Write,
 )
@@ -38,9 +38,9 @@ from assignor.clients.follower.tokens import read_acks, released, taken
 from assignor.protocol.acks import Void
 
 RESENDS = 3
-"""A release is said this often, evenly over the take timeout, before the follower gives up."""
+"""A release is written this often, evenly over the take timeout, before the follower gives up."""
 
-_AFTER_EVERY_EVENT: tuple[Stage, ...] = (read_acks, consider, release_due, note_applied)
+_AFTER_EVERY_EVENT: tuple[Transition, ...] = (read_acks, consider, release_due, note_applied)
 
 
 def advance(state: FollowerState, event: Event, now: Instant) -> Step:
@@ -50,8 +50,8 @@ def advance(state: FollowerState, event: Event, now: Instant) -> Step:
     def handle(state: FollowerState, now: Instant) -> Step:
         return _HANDLERS[type(event)](state, event, now)
 
-    for stage in (handle, *_AFTER_EVERY_EVENT):
-        state, more = stage(state, now)
+    for transition in (handle, *_AFTER_EVERY_EVENT):
+        state, more = transition(state, now)
         actions += more
     return state, tuple(actions)
 
@@ -75,21 +75,21 @@ def _assigned(state: FollowerState, event: Assigned, now: Instant) -> Step:  # n
     return state, (Assign(places=state.held), Tell(change=Change.GAINED, places=state.held))
 
 
-def _fresh_tokens(base: frozenset[Place]) -> Mapping[Place, Token]:
-    return {place: Token(mark=Mark.HELD) for place in base}
+def _fresh_tokens(base: frozenset[PartitionKey]) -> Mapping[PartitionKey, Token]:
+    return {key: Token(mark=Mark.HELD) for key in base}
 
 
-def restored_tokens(state: FollowerState, base: frozenset[Place]) -> Mapping[Place, Token]:
+def restored_tokens(state: FollowerState, base: frozenset[PartitionKey]) -> Mapping[PartitionKey, Token]:
     """Tokens when the same generation is assigned to the same member again.
 
     Nobody else has noticed: what it gave away is still theirs, and what it took still its own.
     """
-    kept = {place: _undone(token) for place, token in state.tokens.items()}
+    kept = {key: _rolled_back(token) for key, token in state.tokens.items()}
     return {**_fresh_tokens(base), **kept}
 
 
-def _undone(token: Token) -> Token:
-    # What was stopped was not given away, and what was offered not taken: the giver will say it again.
+def _rolled_back(token: Token) -> Token:
+    # What was stopped was not released, and what was offered not taken: its old owner will release it again.
     back = {Mark.STOPPING: Mark.HELD, Mark.CHECK: Mark.GONE}.get(token.mark)
     return Token(mark=back, hop=token.hop) if back else token
 
@@ -132,14 +132,14 @@ def _plan_seen(state: FollowerState, event: PlanSeen, now: Instant) -> Step:
     state = replace(state, offered=event.plan)
     if event.plan is not None or state.phase is not Phase.FOLLOW:
         return state, ()
-    said = () if state.applied else _void(state, "the plan is withdrawn or over", now)
-    return replace(state, phase=Phase.BASE, plan=state.plan if state.applied else None), said
+    void = () if state.applied else _void(state, "the plan is withdrawn or over", now)
+    return replace(state, phase=Phase.BASE, plan=state.plan if state.applied else None), void
 
 
 def _acks_seen(state: FollowerState, event: AcksSeen, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
     # Between two generations the next one's may arrive before it is assigned here.
-    heard = tuple(ack for ack in event.acks if ack.generation >= state.generation)
-    return replace(state, inbox=state.inbox + heard), ()
+    current = tuple(ack for ack in event.acks if ack.generation >= state.generation)
+    return replace(state, inbox=state.inbox + current), ()
 
 
 def _committed(state: FollowerState, event: Committed, now: Instant) -> Step:
@@ -156,23 +156,22 @@ def _tick(state: FollowerState, event: Tick, now: Instant) -> Step:  # noqa: ARG
     if not state.settled:
         return state, ()
     silent = {
-        place: token
-        for place, token in state.tokens.items()
+        key: token
+        for key, token in state.tokens.items()
         if token.mark is Mark.RELEASED and now.monotonic_s - token.sent_s >= timeout_s / RESENDS
     }
     if any(token.sends >= RESENDS for token in silent.values()):
-        said = _void(state, "a release was not taken", now)
-        return replace(state, phase=Phase.REJOIN, plan=None), (*said, Rejoin())
-    return _said_again(state, silent, now)
+        void = _void(state, "a release was not taken", now)
+        return replace(state, phase=Phase.REJOIN, plan=None), (*void, Rejoin())
+    return _written_again(state, silent, now)
 
 
-def _said_again(state: FollowerState, silent: Mapping[Place, Token], now: Instant) -> Step:
-    said = {
-        place: replace(token, sends=token.sends + 1, sent_s=now.monotonic_s)
-        for place, token in silent.items()
+def _written_again(state: FollowerState, silent: Mapping[PartitionKey, Token], now: Instant) -> Step:
+    resent = {
+        key: replace(token, sends=token.sends + 1, sent_s=now.monotonic_s) for key, token in silent.items()
     }
-    writes = tuple(Write(ack=release) for place in sorted(silent) if (release := silent[place].release))
-    return replace(state, tokens={**state.tokens, **said}), writes
+    writes = tuple(Write(ack=release) for key in sorted(silent) if (release := silent[key].release))
+    return replace(state, tokens={**state.tokens, **resent}), writes
 
 
 _HANDLERS: Mapping[type[Any], Callable[[FollowerState, Any, Instant], Step]] = {

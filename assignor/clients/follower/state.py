@@ -4,12 +4,15 @@
      ▲                    ▲ └── withdrawn or over ◄──┘
      │ revoked, lost      │
      ├────────────────────┴── commit refused ──► OUT_PENDING ── revoked, lost ──► OUT
-     └── revoked ── REJOIN ◄── nobody took what was released; no word on why a commit was refused;
+     └── revoked ── REJOIN ◄── nobody took what was released; no reason came for a refused commit;
                                migration has become possible, and partitions are not where Kafka put them
 
-    HELD ─ taker accepted ─► STOPPING ─ commit ok ─► RELEASED ─ taken ─► GONE
-      ▲                                                  │                │
-      └──────────────── commit ok ──── CHECK ◄── release to me ───────────┘   (from ABSENT as well)
+    HELD ─ all accepted ─► STOPPING ─ commit ok ─► RELEASED ─ taken ─► GONE
+      ▲                                                │                │
+      └──────────────── commit ok ──── CHECK ◄── release to me ─────────┘   (from ABSENT as well)
+
+"All" are the members that the plan's moves name: half of a plan can be worse than none. Each sees the others'
+acceptances, and its own, in the one order of the topic, so all old owners begin at the same record or none does.
 
 Kafka's own rebalance is the only authority over a generation: it starts from what Kafka assigned, the base.
 Within it a partition has one token, which only its holder can pass on. Source: KIP-726 for a member that lost
@@ -25,7 +28,7 @@ from typing import TypeAlias
 from assignor.protocol.acks import AnyAck, Release
 from assignor.protocol.control import ControlRecord
 
-Place: TypeAlias = tuple[str, int]
+PartitionKey: TypeAlias = tuple[str, int]
 """Topic and partition."""
 
 
@@ -57,11 +60,11 @@ class Token:
     hop: int = 0
     """Last hand-over that this member was part of; 0 for what Kafka assigned."""
     release: Release | None = None
-    """STOPPING: to be said, its offset not known yet. RELEASED: said, to be said again. CHECK: heard."""
+    """STOPPING: not written yet, its offset is not known. RELEASED: written, and repeated until taken. CHECK: read."""
     sends: int = 0
-    """RELEASED: how often it was said."""
+    """RELEASED: how often it was written."""
     sent_s: float = 0.0
-    """RELEASED: when it was said last, on the monotonic clock."""
+    """RELEASED: when it was written last, on the monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,12 +98,15 @@ class FollowerState:
     member: str = ""
     generation: int = -1
     """Last one known, also when OUT; -1 before the first and after a loss."""
-    base: frozenset[Place] = frozenset()
+    base: frozenset[PartitionKey] = frozenset()
     """What Kafka assigned in this generation."""
-    tokens: Mapping[Place, Token] = field(default_factory=dict)
+    tokens: Mapping[PartitionKey, Token] = field(default_factory=dict)
     """They outlive a revocation: Kafka may assign the same generation to the same member twice."""
     accepted: Mapping[str, int] = field(default_factory=dict)
-    """Newest plan epoch that each other member has accepted in this generation."""
+    """Newest plan epoch that each member, this one included, has accepted in this generation.
+
+    Of this one it is what the topic says: an acceptance that was lost on the way is known to nobody else.
+    """
     inbox: tuple[AnyAck, ...] = ()
     """Acknowledgements not looked at yet."""
     offered: ControlRecord | None = None
@@ -109,15 +115,22 @@ class FollowerState:
     """Newest plan epoch accepted or refused since the partitions were assigned."""
     plan: ControlRecord | None = None
     """The plan accepted last in this generation, also when it is no longer followed."""
-    targets: Mapping[Place, str] = field(default_factory=dict)
+    targets: Mapping[PartitionKey, str] = field(default_factory=dict)
     """Of `plan`."""
+    needed: frozenset[str] = frozenset()
+    """Members that the moves of `plan` name."""
+    agreed: int = 0
+    """Newest plan epoch that all needed members followed at one time: what was begun is finished when one drops out.
+
+    An epoch is of one generation, so it is never reset.
+    """
     applied: bool = False
     """`plan` is done, as far as this member is concerned."""
     pending_since_s: float = 0.0
     """When a commit was refused."""
 
     @property
-    def held(self) -> frozenset[Place]:
+    def held(self) -> frozenset[PartitionKey]:
         """What the member reads."""
         return self.marked(Mark.HELD)
 
@@ -131,13 +144,13 @@ class FollowerState:
         """A commit of a hand-over is under way; one at a time."""
         return any(token.mark in (Mark.STOPPING, Mark.CHECK) for token in self.tokens.values())
 
-    def marked(self, mark: Mark) -> frozenset[Place]:
+    def marked(self, mark: Mark) -> frozenset[PartitionKey]:
         """Partitions with that mark."""
-        return frozenset(place for place, token in self.tokens.items() if token.mark is mark)
+        return frozenset(key for key, token in self.tokens.items() if token.mark is mark)
 
 
 Step: TypeAlias = "tuple[FollowerState, tuple[Action, ...]]"
-Stage: TypeAlias = Callable[[FollowerState, Instant], Step]
+Transition: TypeAlias = Callable[[FollowerState, Instant], Step]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +159,7 @@ class Assigned:
 
     member: str
     generation: int
-    places: frozenset[Place]
+    places: frozenset[PartitionKey]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +191,7 @@ class Committed:
     """Event: answer to `Commit`."""
 
     accepted: bool
-    offsets: Mapping[Place, int]
+    offsets: Mapping[PartitionKey, int]
     """What was committed: next record to read."""
 
 
@@ -197,8 +210,8 @@ class Assign:
     Others start at the offset given here, or else where the group has committed.
     """
 
-    places: frozenset[Place]
-    offsets: Mapping[Place, int] = field(default_factory=dict)
+    places: frozenset[PartitionKey]
+    offsets: Mapping[PartitionKey, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +226,7 @@ class Commit:
     None stands for what the user has finished: last commit, or where the reading began.
     """
 
-    offsets: Mapping[Place, int | None]
+    offsets: Mapping[PartitionKey, int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +254,7 @@ class Tell:
     """Action: tell the user."""
 
     change: Change
-    places: frozenset[Place]
+    places: frozenset[PartitionKey]
 
 
 Action: TypeAlias = Assign | Unassign | Commit | Write | Rejoin | Tell

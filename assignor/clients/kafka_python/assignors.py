@@ -85,7 +85,7 @@ class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # typ
 
         Raises:
             NotAttachedError: A cooperative member does not know what it holds.
-            RebalanceInProgressError: What it holds was lost in this join, which the client begins anew.
+            RebalanceInProgressError: What it holds was lost in this join, which the client begins again.
         """
         if self._protocol is EAGER:
             return ConsumerProtocolSubscription(

@@ -24,12 +24,12 @@ def is_stuck(consumer: KafkaConsumer) -> bool:
 
 
 def lost_within_join(consumer: KafkaConsumer) -> bool:
-    """Whether the consumer lost its membership in a join and still has partitions; that join then begins anew.
+    """Whether the consumer lost its membership in a join and still has partitions; that join then begins again.
 
     The client looks for a loss where a join begins, and tells its user of it there. When the broker refuses a member
     in the middle of one, as it does with a process that was stopped for too long, it tries again with what it had;
     given something else, it tells its user of a revocation, and the commit made there counts. The Java client
-    looks again (`AbstractCoordinator.resetStateAndRejoin`), and so does this one when its join begins anew.
+    looks again (`AbstractCoordinator.resetStateAndRejoin`), and so does this one when its join begins again.
     """
     coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
     generation = coordinator._generation  # noqa: SLF001 - that of group_metadata() does not say so

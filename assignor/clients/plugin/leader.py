@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from assignor.clients.plugin.user_data import Standing, standing_of
+from assignor.clients.plugin.user_data import SubscriptionData, subscription_data_of
 from assignor.errors import UnequalSubscriptionsError
 from assignor.model.arrays import Bools, Int8s, Int32s, Int64s
 from assignor.model.assignment import Assignment, Unassigned
@@ -75,9 +75,9 @@ def decide(
         InvalidGroupError: A member id is there twice.
     """
     topics = Topics.of(counts)
-    standings = {member.member_id: standing_of(member.user_data) for member in members}
-    group = _group(topics, members, standings)
-    newest = max((one.claims.generation for one in standings.values()), default=NO_GENERATION)
+    subscription_data = {member.member_id: subscription_data_of(member.user_data) for member in members}
+    group = _group(topics, members, subscription_data)
+    newest = max((one.claims.generation for one in subscription_data.values()), default=NO_GENERATION)
     problem = "no plan" if plan is None else _misfit(plan, group, newest)
     if plan is not None and problem is None:
         target, why, epoch = _target(plan, group), "the plan fits", plan.epoch
@@ -85,25 +85,28 @@ def decide(
     else:
         target, why = _assign(group, strategy, f"{strategy.name}: {problem}")
         joins, epoch = strategy.joins, None
-    holding = {name: one for name, one in standings.items() if one.held}
+    holding = {name: one for name, one in subscription_data.items() if one.held}
     step = next_step(_group(topics, members, holding), target, by_number=joins) if holding else target
     return LeaderDecision(group=group, target=target, step=step, plan_epoch=epoch, why=why, generation=newest)
 
 
-def _group(topics: Topics, members: Sequence[Joined], standings: Mapping[str, Standing]) -> Group:
-    """The group with the claims of those members that have a standing."""
+def _group(
+    topics: Topics, members: Sequence[Joined], subscription_data: Mapping[str, SubscriptionData]
+) -> Group:
+    """The group with the claims of those members that have subscription data."""
     return build_group(
-        topics=topics, members=[_member(member, standings.get(member.member_id)) for member in members]
+        topics=topics,
+        members=[_member(member, subscription_data.get(member.member_id)) for member in members],
     )
 
 
-def _member(joined: Joined, standing: Standing | None) -> Member:
+def _member(joined: Joined, data: SubscriptionData | None) -> Member:
     return Member(
         member_id=joined.member_id,
         topics=joined.topics,
         instance_id=joined.instance_id,
-        owned={} if standing is None else standing.claims.owned,
-        generation=NO_GENERATION if standing is None else standing.claims.generation,
+        owned={} if data is None else data.claims.owned,
+        generation=NO_GENERATION if data is None else data.claims.generation,
     )
 
 
@@ -124,21 +127,21 @@ def _misfit(plan: ControlRecord, group: Group, newest: int) -> str | None:
             f"plan {plan.epoch} is of generation {plan.base_generation}, no member knows one after {newest}"
         )
     index = group.topics.index()
-    places = [_pids(group.topics, index, member.target) for member in plan.members.values()]
-    if any((pids < 0).any() for pids in places):
+    targets = [_partition_indices(group.topics, index, member.target) for member in plan.members.values()]
+    if any((indices < 0).any() for indices in targets):
         return f"plan {plan.epoch} places partitions that are not there"
-    for words, broken in _broken(plan, group, places).items():
+    for words, broken in _broken(plan, group, targets).items():
         if broken.any():
             return f"plan {plan.epoch} {words} {group.topics.name(int(np.argmax(broken)))}"
     return None
 
 
-def _broken(plan: ControlRecord, group: Group, places: list[Int64s]) -> dict[str, Bools]:
+def _broken(plan: ControlRecord, group: Group, targets: list[Int64s]) -> dict[str, Bools]:
     """For each rule, the partitions that break it."""
     holder, target = group.ownership.holder, _owners(group, plan, which="target")
     base = _owners(group, plan, which="base")
     left_out = _left_out(plan, group)
-    times = np.bincount(np.concatenate([*places, np.nonzero(left_out)[0]]), minlength=group.n_partitions)
+    times = np.bincount(np.concatenate([*targets, np.nonzero(left_out)[0]]), minlength=group.n_partitions)
     allowed = group.subscriptions.allows(group.topics.topic_of, np.maximum(target, 0))
     return {
         "does not give exactly one place to": group.readable() & (times != 1),
@@ -162,8 +165,8 @@ def _owners(group: Group, plan: ControlRecord, *, which: Literal["base", "target
     index = group.topics.index()
     for rank, member_id in enumerate(group.member_ids):
         member = plan.members[member_id]
-        pids = _pids(group.topics, index, member.target if which == "target" else member.base)
-        owner[pids[pids >= 0]] = rank
+        indices = _partition_indices(group.topics, index, member.target if which == "target" else member.base)
+        owner[indices[indices >= 0]] = rank
     return owner
 
 
@@ -175,13 +178,13 @@ def _left_out(plan: ControlRecord, group: Group) -> Int8s:
     why = np.zeros(group.n_partitions, np.int8)
     index = group.topics.index()
     for words, by_topic in plan.unassigned.items():
-        pids = _pids(group.topics, index, by_topic)
-        why[pids[pids >= 0]] = _LEFT_OUT.get(words, Unassigned.ASSIGNED)
+        indices = _partition_indices(group.topics, index, by_topic)
+        why[indices[indices >= 0]] = _LEFT_OUT.get(words, Unassigned.ASSIGNED)
     return why
 
 
-def _pids(topics: Topics, index: Mapping[str, int], by_topic: TopicPartitions) -> Int64s:
-    """Partition ids, -1 for each that is not there."""
+def _partition_indices(topics: Topics, index: Mapping[str, int], by_topic: TopicPartitions) -> Int64s:
+    """Partition indices, -1 for each that is not there."""
     lengths = [len(numbers) for numbers in by_topic.values()]
     topic = np.array([index.get(name, -1) for name in by_topic], np.int32).repeat(lengths)
     number = np.fromiter(chain.from_iterable(by_topic.values()), np.int64, sum(lengths))

@@ -14,12 +14,12 @@ from assignor.clients.control import ControlState
 from assignor.clients.plugin.leader import Joined, LeaderDecision, decide
 from assignor.clients.plugin.user_data import (
     NO_EPOCH,
-    LeaderWord,
+    AssignmentData,
     Outcome,
-    Standing,
-    encode_standing,
-    encode_word,
-    word_of,
+    SubscriptionData,
+    assignment_data_of,
+    encode_assignment_data,
+    encode_subscription_data,
 )
 from assignor.errors import AssignorError, UnknownStrategyError
 from assignor.model.by_member import Placed, by_member
@@ -95,7 +95,7 @@ class Membership:
         """
         claims = Claims(owned=held, generation=self._claims.generation) if held else self._claims
         epoch = self._control.epoch if self._control is not None else NO_EPOCH
-        return encode_standing(Standing(claims=claims, plan_epoch=epoch, held=bool(held)))
+        return encode_subscription_data(SubscriptionData(claims=claims, plan_epoch=epoch, held=bool(held)))
 
     def lead(self, *, counts: Mapping[str, int], members: Sequence[Joined], now_ms: int) -> dict[str, Answer]:
         """What every member gets; asked of the leader only.
@@ -115,8 +115,10 @@ class Membership:
         epoch = joined if self._strategy.joins else considered
         self._led = frozenset(member.member_id for member in members)
         placed = by_member(decision.group, decision.step.member)
-        words = _words(decision, placed, epoch, refused=plan is not None and decision.plan_epoch is None)
-        return {member_id: (partitions, words[member_id]) for member_id, partitions in placed.items()}
+        user_data = _user_data(
+            decision, placed, epoch, refused=plan is not None and decision.plan_epoch is None
+        )
+        return {member_id: (partitions, user_data[member_id]) for member_id, partitions in placed.items()}
 
     def assigned(
         self,
@@ -136,34 +138,34 @@ class Membership:
             member: Its member id.
             now_ms: Time in ms since 1970, for people who read the acknowledgement.
         """
-        word = word_of(user_data)
-        self._considered = word.epoch
+        answer = assignment_data_of(user_data)
+        self._considered = answer.epoch
         # What a leader or member sends is not trusted to leave room in the field it is sent back in.
         self._claims = Claims(
             owned=partitions,
-            generation=min(word.epoch, GREATEST_EPOCH) if self._strategy.joins else generation,
+            generation=min(answer.epoch, GREATEST_EPOCH) if self._strategy.joins else generation,
         )
         self._leads, self._led = self._led, frozenset()
-        return self._ack(word, generation=generation, member=member, at_ms=now_ms)
+        return self._ack(answer, generation=generation, member=member, at_ms=now_ms)
 
-    def _ack(self, word: LeaderWord, *, generation: int, member: str, at_ms: int) -> AnyAck | None:
+    def _ack(self, answer: AssignmentData, *, generation: int, member: str, at_ms: int) -> AnyAck | None:
         control = self._control
-        if control is None or word.epoch == NO_EPOCH or word.outcome is Outcome.SILENT:
+        if control is None or answer.epoch == NO_EPOCH or answer.outcome is Outcome.SILENT:
             return None
         head: dict[str, Any] = {
             "cluster": control.cluster,
             "group": control.group,
             "generation": generation,
-            "epoch": word.epoch,
+            "epoch": answer.epoch,
             "member": member,
             "at_ms": at_ms,
         }
-        if word.outcome is Outcome.APPLIED:
-            self._applied = word.epoch
+        if answer.outcome is Outcome.APPLIED:
+            self._applied = answer.epoch
             return Applied(**head)
-        if word.epoch == self._applied:
-            return Void(**head, why=word.why)
-        return Refused(**head, why=word.why)
+        if answer.epoch == self._applied:
+            return Void(**head, why=answer.why)
+        return Refused(**head, why=answer.why)
 
     def wants_rejoin(self, now_ms: int) -> bool:
         """Should the member make the group rejoin now; asked often, it says yes once for each reason.
@@ -189,17 +191,17 @@ class Membership:
         return is_for_members or self.generation == plan.base_generation
 
 
-def _words(
+def _user_data(
     decision: LeaderDecision, placed: Mapping[str, Placed], epoch: int, *, refused: bool
 ) -> dict[str, bytes]:
     """User data of every member's assignment."""
     if refused:
-        word = LeaderWord(epoch=epoch, outcome=Outcome.REFUSED, why=decision.why[:_LONGEST_WHY])
-        return dict.fromkeys(placed, encode_word(word))
-    silent = encode_word(LeaderWord(epoch=epoch))
+        answer = AssignmentData(epoch=epoch, outcome=Outcome.REFUSED, why=decision.why[:_LONGEST_WHY])
+        return dict.fromkeys(placed, encode_assignment_data(answer))
+    silent = encode_assignment_data(AssignmentData(epoch=epoch))
     if decision.plan_epoch is None:
         return dict.fromkeys(placed, silent)
-    applied = encode_word(LeaderWord(epoch=epoch, outcome=Outcome.APPLIED))
+    applied = encode_assignment_data(AssignmentData(epoch=epoch, outcome=Outcome.APPLIED))
     target = by_member(decision.group, decision.target.member)
     return {member_id: applied if placed[member_id] == target[member_id] else silent for member_id in placed}
 

@@ -26,8 +26,8 @@ NO_EPOCH = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """What a member says of itself when it joins. Not checked: the word of a client."""
+class SubscriptionData:
+    """User data of a subscription: what a member claims when it joins. Not checked: any client may send it."""
 
     claims: Claims
     """What it had in its last generation, or under KIP-315 in its last epoch."""
@@ -37,44 +37,46 @@ class Standing:
     """Whether it still reads what it claims: a cooperative member."""
 
 
-UNKNOWN = Standing(claims=Claims(owned={}, generation=NO_GENERATION), plan_epoch=NO_EPOCH, held=False)
-"""A member whose user data says nothing."""
+UNKNOWN = SubscriptionData(claims=Claims(owned={}, generation=NO_GENERATION), plan_epoch=NO_EPOCH, held=False)
+"""Of a member whose user data is missing or cannot be read."""
 
 
-def encode_standing(standing: Standing) -> bytes:
-    """User data of a subscription.
+def encode_subscription_data(data: SubscriptionData) -> bytes:
+    """The bytes of a subscription's user data.
 
     Raises:
         EncodeError: A name or a number that its field cannot hold.
     """
     writer = Writer()
     writer.int16(VERSION)
-    write_topic_partitions(writer, standing.claims.owned)
-    writer.int32(standing.claims.generation)
-    writer.int64(standing.plan_epoch)
-    writer.raw(bytes([standing.held]))
+    write_topic_partitions(writer, data.claims.owned)
+    writer.int32(data.claims.generation)
+    writer.int64(data.plan_epoch)
+    writer.raw(bytes([data.held]))
     return writer.to_bytes()
 
 
-def decode_standing(data: bytes) -> Standing:
-    """The standing in user data of a subscription.
+def decode_subscription_data(user_data: bytes) -> SubscriptionData:
+    """What the user data of a subscription says.
 
     Raises:
         DecodeError: Negative version, truncated, null or not UTF-8 topics. Any member can send such bytes.
     """
-    reader = Reader(data)
+    reader = Reader(user_data)
     _read_version(reader)
     owned = read_topic_partitions(reader)
     generation = max(reader.int32("generation"), NO_GENERATION)
     plan_epoch = max(reader.int64("plan epoch"), NO_EPOCH)
     held = reader.int8("held") != 0
-    return Standing(claims=Claims(owned=owned, generation=generation), plan_epoch=plan_epoch, held=held)
+    return SubscriptionData(
+        claims=Claims(owned=owned, generation=generation), plan_epoch=plan_epoch, held=held
+    )
 
 
-def standing_of(user_data: bytes | None) -> Standing:
-    """The standing of a member; bytes that cannot be read are `UNKNOWN`, as sticky user data is for Kafka."""
+def subscription_data_of(user_data: bytes | None) -> SubscriptionData:
+    """What the user data of a member's subscription says; bytes that cannot be read: `UNKNOWN`, as in Kafka."""
     try:
-        return decode_standing(user_data or b"")
+        return decode_subscription_data(user_data or b"")
     except DecodeError:
         return UNKNOWN
 
@@ -91,8 +93,8 @@ class Outcome(enum.IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderWord:
-    """What the leader says to one member beside its partitions. Not checked: the word of a client."""
+class AssignmentData:
+    """User data of an assignment: what the leader tells one member. Not checked: any client may send it."""
 
     epoch: int
     """Of the newest plan that the leader took into account, or of KIP-315; `NO_EPOCH` for neither."""
@@ -101,22 +103,22 @@ class LeaderWord:
     """REFUSED: one sentence."""
 
 
-def encode_word(word: LeaderWord) -> bytes:
-    """User data of an assignment.
+def encode_assignment_data(data: AssignmentData) -> bytes:
+    """The bytes of an assignment's user data.
 
     Raises:
         EncodeError: A number or a text that its field cannot hold.
     """
     writer = Writer()
     writer.int16(VERSION)
-    writer.int64(word.epoch)
-    writer.raw(bytes([word.outcome]))
-    writer.string(word.why)
+    writer.int64(data.epoch)
+    writer.raw(bytes([data.outcome]))
+    writer.string(data.why)
     return writer.to_bytes()
 
 
-def word_of(user_data: bytes | None) -> LeaderWord:
-    """The word in user data of an assignment; bytes that cannot be read say nothing."""
+def assignment_data_of(user_data: bytes | None) -> AssignmentData:
+    """What the user data of an assignment says; bytes that cannot be read say nothing."""
     reader = Reader(user_data or b"")
     try:
         _read_version(reader)
@@ -124,9 +126,9 @@ def word_of(user_data: bytes | None) -> LeaderWord:
         outcome = reader.int8("outcome")
         why = reader.string("why")
     except DecodeError:
-        return LeaderWord(epoch=NO_EPOCH)
+        return AssignmentData(epoch=NO_EPOCH)
     known = outcome in set(Outcome)
-    return LeaderWord(epoch=epoch, outcome=Outcome(outcome) if known else Outcome.SILENT, why=why)
+    return AssignmentData(epoch=epoch, outcome=Outcome(outcome) if known else Outcome.SILENT, why=why)
 
 
 def _read_version(reader: Reader) -> None:

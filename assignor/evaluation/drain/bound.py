@@ -18,6 +18,7 @@ _ROUNDING = 1 + 1e-11
 _PRECISION = 1e-11
 _CLEARLY_MORE = 1 + 1e-7
 _SAME = 1e-9
+# Thirty million years; what is impossible for longer counts as never.
 _NEVER_S = 1e15
 _MOST_ROUNDS = 4
 _MOST_NUMBERS = 24
@@ -95,6 +96,7 @@ def lower_bound(work: Work) -> LowerBound:
     """
     if len(work.partitions) == 0:
         return LowerBound(time_s=0.0, cause=BoundCause.SHARES, sets=np.zeros(0, np.bool_))
+    # The two cheap bounds come first: the third only has to look above them, and often not at all.
     alone = times_s(work.lag, work.fastest() - work.rate)
     slowest = int(alone.argmax())
     shares_s, sets = shares_bound(work)
@@ -151,6 +153,7 @@ def _bin_packing_bound(work: Work, known_s: float) -> float:
     if not instance.impossible(low_s):
         return known_s
     high_s = low_s * 2
+    # Doubling brackets a bound that is far above the known one in a logarithmic number of checks.
     while instance.impossible(high_s):
         if high_s > _NEVER_S:
             return float(np.inf)
@@ -177,6 +180,7 @@ class _PackingInstance:
 
     @classmethod
     def of(cls, work: Work, time_s: float) -> "_PackingInstance":
+        # Members of one capacity hold equally many partitions, so each capacity is looked up once.
         fastest = work.taking_part()
         speeds, speed_counts = np.unique(fastest, return_counts=True)
         heavy = _heaviest(work, time_s, n=_MOST_ROUNDS * len(fastest) + 1)
@@ -191,6 +195,7 @@ class _PackingInstance:
     def impossible(self, time_s: float) -> bool:
         """Does the bin-packing argument exclude that everything is drained by `time_s`."""
         weight = -np.sort(-(self.lag + self.rate * time_s))
+        # 3a for all k at once.
         first = np.cumsum(weight[: len(self.capacity_sums)])
         if (first > self.capacity_sums[: len(first)] * time_s * _ROUNDING).any():
             return True

@@ -54,6 +54,7 @@ class CostModel:
 
         Lag falls in a line, so the area is a triangle, or a trapezium where the horizon cuts it off.
         """
+        # Both branches agree where lag = spare * h, so a search meets no jump at the horizon.
         h = self.horizon_s
         spare = capacity - rate
         drained = lag * lag / (2 * np.maximum(spare, capacity * _LEAST_SPARE))

@@ -74,6 +74,7 @@ def counterfactuals(
     # Sums of floats do not cancel exactly; a tiny negative rest is no load.
     lag_left = np.maximum(loads.lag[to_member] - moved.lag, 0.0)
     without = lag_left, np.maximum(loads.rate[to_member] - moved.rate, 0.0)
+    # Areas of members add up, so those of all other members cancel.
     areas = lag_area(loads.lag, loads.rate, loads.capacity)
     more = (
         lag_area(*restored, from_capacity)
@@ -81,6 +82,7 @@ def counterfactuals(
         + lag_area(*without, to_capacity)
         - areas[to_member]
     )
+    # A maximum does not cancel: the largest of the others has to be found.
     times = drain_s(loads.lag, loads.rate, loads.capacity)
     return Counterfactuals(
         from_s=drain_s(*restored, from_capacity),

@@ -88,6 +88,7 @@ def report(group: Group, assignment: Assignment) -> AssignmentReport:
 
 
 def _moves(group: Group, member: Int32s) -> tuple[MoveReport, ...]:
+    # A holder that no longer subscribes is a move, too, but only what its owner could keep has an alternative.
     holder = group.ownership.holder
     partitions = np.nonzero(member != holder)[0]
     # NaN stands for "nothing to compare with" until it becomes None.
@@ -127,6 +128,7 @@ def _without_each(
         from_member=group.owner[partitions],
         to_member=member[partitions],
     )
+    # Only areas need a horizon. Times are the true ones: a report does not hide that a member never drains.
     model = CostModel(horizon_s=_DAY_S, floor_s=0.0)
     without = counterfactuals(loads, moved, drain_s=_drain_s, lag_area=model.lag_area)
     return without.slowest_s(), without.lag_area

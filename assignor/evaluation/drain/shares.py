@@ -32,6 +32,7 @@ def shares_bound(work: Work) -> tuple[float, Bools]:
     sets = work.subscriptions
     used = (sets.set_sizes() > 0) & (np.bincount(work.set_of, minlength=sets.n_sets) > 0)
     levels = np.zeros(sets.n_members)
+    # Without levels the sets come in their own order, and the last of the unions is everything.
     bound_s, chosen = _best_union(work, lag, rate, used, levels)
     if used.sum() <= 1:
         return bound_s, chosen
@@ -41,6 +42,7 @@ def shares_bound(work: Work) -> tuple[float, Bools]:
             break
         at_s = bound_s if bound_s > 0 else 1.0
         levels = _balanced_levels(work, lag + rate * at_s, used, flow)
+        # Weights grow with T, so which union is tightest depends on the bound that it gives: a fixed point.
         time_s, union = _best_union(work, lag, rate, used, levels)
         if time_s <= bound_s * (1 + _SETTLED):
             break
@@ -66,6 +68,7 @@ def _union_times(work: Work, lag: Floats, rate: Floats, order: Int64s) -> Floats
     sets = work.subscriptions
     rank = np.full(sets.n_sets, len(order), np.int32)
     rank[order] = np.arange(len(order))
+    # A member joins with the first of its sets, so one cumulative sum gives the capacity of every prefix.
     joins_at = np.full(sets.n_members, len(order), np.int32)
     np.minimum.at(joins_at, sets.members, rank[work.set_of_entry()])
     joined = summed(work.capacity, by=joins_at, n=len(order) + 1)[: len(order)]

@@ -56,6 +56,7 @@ def lag_imbalance(group: Group, member: Int32s) -> float:
     Members without a subscription to any partition do not count: they can hold none.
     """
     held = member >= 0
+    # A member that may read nothing would be the smallest whatever is assigned.
     lag = summed(group.lag[held], by=member[held], n=group.n_members)[group.readers()]
     total = float(lag.sum())
     return float(lag.max() - lag.min()) / total if total > 0 else 0.0

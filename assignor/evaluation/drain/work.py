@@ -56,6 +56,7 @@ class Work:
 
     def as_of(self, horizon_s: float) -> "Work":
         """The same work with what arrives within the horizon counted as lag, and nothing arriving after."""
+        # As in `cost`: beyond the horizon counts how long all work takes that has arrived by then.
         fixed = self.fixed
         if fixed is not None:
             arrived = fixed.lag + fixed.rate * horizon_s
@@ -90,6 +91,7 @@ class Work:
 
     def fastest(self) -> Floats:
         """Capacity of the fastest member that may read each partition."""
+        # By set, not by partition: there are far fewer sets.
         best = np.zeros(self.subscriptions.n_sets)
         np.maximum.at(best, self.set_of_entry(), self.capacity[self.subscriptions.members])
         return best[self.set_of]

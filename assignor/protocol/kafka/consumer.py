@@ -5,7 +5,7 @@
     assignment     int16 version | assigned [topic string | partitions [int32]] | user data bytes?
 
 No version is flexible. A later version only appends, so it is read as version 3 and its tail ignored.
-All of it is a member's word: partitions may be negative, doubled, foreign, of topics that do not exist.
+Members are not trusted: partitions may be negative, doubled, foreign, of topics that do not exist.
 Source: Kafka's `ConsumerProtocolSubscription.json`, `ConsumerProtocolAssignment.json`, `ConsumerProtocol`.
 """
 

@@ -30,7 +30,7 @@ _GENERATION_BYTES = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """Partitions that a member says it owns. Not checked: the word of a client."""
+    """Partitions that a member says it owns. Not checked: any client may send it."""
 
     owned: TopicPartitions
     generation: int
@@ -57,7 +57,7 @@ def decode_sticky_user_data(data: bytes) -> Claims:
     """Claims in user data of "sticky", in any of its layouts; generation -1 where version 0 has none.
 
     Raises:
-        DecodeError: No layout takes the bytes from the first to the last; told for the plain layout.
+        DecodeError: No layout takes the bytes from the first to the last; the error is that of the plain layout.
     """
     try:
         return _read_claims(Reader(data))

@@ -17,8 +17,8 @@ def prefer_own_rack(group: Group, racks: Racks, member: Int32s) -> None:
     """Overwrite the ranges in `member` where Kafka would match racks; nothing where racks make no difference.
 
     One topic alone: each subscriber in turn takes its first partitions with a replica in its rack. Several
-    topics: number after number goes, in all of them, to the first subscriber with room whose rack matches in
-    all of them. What is left is ranged. A member without a rack matches everything.
+    topics: number after number goes, in all of them, to the first subscriber below its share whose rack matches
+    in all of them. What is left is ranged. A member without a rack matches everything.
 
     Complexity: O(P * R), R racks.
 
@@ -32,11 +32,12 @@ def prefer_own_rack(group: Group, racks: Racks, member: Int32s) -> None:
             continue
         readers = group.subscriptions.of_topic(topics[0])
         numbers = np.arange(group.topics.counts[topics[0]])
-        pids = group.topics.offsets[topics][:, None] + numbers
-        match: Bools = np.logical_and.reduce(racks.of_partition[pids], axis=0)
+        partitions = group.topics.offsets[topics][:, None] + numbers
+        # A rack has to match in all of the topics, since partitions of one number stay together.
+        match: Bools = np.logical_and.reduce(racks.of_partition[partitions], axis=0)
         hand_out = _reader_after_reader if len(topics) == 1 else _number_after_number
-        taker = hand_out(match, racks.of_member[readers])
-        member[pids] = readers[_fill(taker, len(readers))]
+        reader_of = hand_out(match, racks.of_member[readers])
+        member[partitions] = readers[_range_the_rest(reader_of, len(readers))]
 
 
 def _needs_racks(group: Group, racks: Racks) -> Bools:
@@ -60,30 +61,32 @@ def _that_go_together(group: Group) -> Iterator[Int64s]:
 
 
 def _reader_after_reader(match: Bools, rack: Int32s) -> Int32s:
-    """Position of the subscriber that takes each number, -1 where no rack matches or no share has room."""
+    """Position of the subscriber that takes each number, -1 where no rack matches or all shares are full."""
     base, extras = divmod(len(match), len(rack))
-    taker = np.full(len(match), -1, np.int32)
+    reader_of = np.full(len(match), -1, np.int32)
     may_take = {
         own: np.arange(len(match)) if own == NO_RACK else np.nonzero(match[:, own])[0]
         for own in np.unique(rack).tolist()
     }
     for position, own in enumerate(rack.tolist()):
-        mine = _first_free(may_take[own], taker, base + (extras > 0))
+        mine = _first_free(may_take[own], reader_of, base + (extras > 0))
         if len(mine) > 0:
-            taker[mine] = position
+            reader_of[mine] = position
+            # A share of base + 1 uses up one of the extras, as a plain range of that size does.
             extras -= len(mine) > base
             # All up to the last one taken are gone now, for whoever comes next in this rack.
             may_take[own] = may_take[own][np.searchsorted(may_take[own], mine[-1]) + 1 :]
-    return taker
+    return reader_of
 
 
-def _first_free(numbers: Int64s, taker: Int32s, wanted: int) -> Int64s:
-    """The first `wanted` of the ascending numbers that have no taker, or as many as there are."""
+def _first_free(numbers: Int64s, reader_of: Int32s, wanted: int) -> Int64s:
+    """The first `wanted` of the ascending numbers that have no reader yet, or as many as there are."""
+    # Looking at a few at a time: all subscribers together would otherwise look at everything N times.
     width = 4 * wanted
-    free = numbers[:width][taker[numbers[:width]] < 0]
+    free = numbers[:width][reader_of[numbers[:width]] < 0]
     while len(free) < wanted and width < len(numbers):
         width *= 2
-        free = numbers[:width][taker[numbers[:width]] < 0]
+        free = numbers[:width][reader_of[numbers[:width]] < 0]
     return free[:wanted]
 
 
@@ -91,8 +94,8 @@ def _number_after_number(match: Bools, rack: Int32s) -> Int32s:
     """As `_reader_after_reader`, with the numbers and not the subscribers taking turns."""
     base, extras = divmod(len(match), len(rack))
     held = [0] * len(rack)
-    taker = np.full(len(match), -1, np.int32)
-    # Room only ever shrinks, so of each rack the first subscriber with room is the last of a stack.
+    reader_of = np.full(len(match), -1, np.int32)
+    # Shares only fill up, so of each rack the first subscriber below its share is the last of a stack.
     waiting = {own: np.nonzero(rack == own)[0][::-1].tolist() for own in np.unique(rack).tolist()}
     for number, racks in enumerate(match.tolist()):
         first = []
@@ -103,19 +106,20 @@ def _number_after_number(match: Bools, rack: Int32s) -> Int32s:
                 first.append(stack[-1])
         if first:
             position = min(first)
-            taker[number] = position
+            reader_of[number] = position
             held[position] += 1
             extras -= held[position] > base
-    return taker
+    return reader_of
 
 
-def _fill(taker: Int32s, n_readers: int) -> Int32s:
-    """Numbers without a taker as ranges over the room that is left."""
-    base, extras = divmod(len(taker), n_readers)
-    held = np.bincount(taker[taker >= 0], minlength=n_readers)
+def _range_the_rest(reader_of: Int32s, n_readers: int) -> Int32s:
+    """Numbers without a reader as ranges over the shares that are not full."""
+    base, extras = divmod(len(reader_of), n_readers)
+    held = np.bincount(reader_of[reader_of >= 0], minlength=n_readers)
+    # Those that got base + 1 by their rack have had an extra; the others that are left go to the first in order.
     share = np.maximum(held, base)
     without_extra = np.nonzero(held <= base)[0]
     share[without_extra[: extras - int((held > base).sum())]] += 1
-    filled: Int32s = taker.copy()
-    filled[taker < 0] = np.arange(n_readers, dtype=np.int32).repeat(share - held)
+    filled: Int32s = reader_of.copy()
+    filled[reader_of < 0] = np.arange(n_readers, dtype=np.int32).repeat(share - held)
     return filled

@@ -32,12 +32,14 @@ def _ranges(group: Group) -> Int32s:
     """The ranges of every topic at once: each subscriber that gets something, as often as it gets something."""
     sets, counts = group.subscriptions, group.topics.counts
     readers = sets.subscriber_counts()
+    # Topics that nobody reads have no range; the 1 only keeps the division defined.
     base, extras = np.divmod(counts, np.maximum(readers, 1))
-    takers = np.minimum(readers, counts)
-    topic = np.repeat(np.arange(len(counts)), takers)
-    place = np.arange(len(topic)) - np.repeat(np.cumsum(takers) - takers, takers)
-    share = base[topic] + (place < extras[topic])
-    taken = np.repeat(sets.members[sets.offsets[sets.set_of_topic[topic]] + place], share)
+    # With more subscribers than partitions the last ones get nothing: one row for each range that is not empty.
+    n_ranges = np.minimum(readers, counts)
+    topic = np.repeat(np.arange(len(counts)), n_ranges)
+    rank = np.arange(len(topic)) - np.repeat(np.cumsum(n_ranges) - n_ranges, n_ranges)
+    share = base[topic] + (rank < extras[topic])
+    taken = np.repeat(sets.members[sets.offsets[sets.set_of_topic[topic]] + rank], share)
     if len(taken) == group.n_partitions:
         return taken
     member = np.full(group.n_partitions, -1, np.int32)

@@ -2,10 +2,6 @@
 
 The linear path of the sticky family. In order of priority: counts differ by at most one; as many partitions as
 possible stay with their owner; topics are spread over the members.
-
-Example: of 7 partitions of one topic a owns 0 to 4, b owns 5 and 6, and c joins. 7 = 3 * 2 + 1, so two members get 2
-and one gets 3: a, which owns more than 2. It keeps 0, 1 and 2; 3 and 4 go to c. Two moves, and no even counts take
-fewer.
 """
 
 import numpy as np
@@ -56,6 +52,7 @@ def _even(group: Group, placeable: Bools) -> Int32s:
         quota, floor = _quotas_above(group, owned, fixed, n_free=int((placeable & ~fixed).sum()))
     member: Int32s = group.owner.copy()
     member[_over_quota(group, owned, quota, fixed)] = -1
+    # From here on counts are known without counting again: who was above the quota has just the quota.
     kept = np.minimum(owned, quota)
     unowned = group.topics.spread_order(np.nonzero(placeable & (member < 0))[0])
     member[unowned] = _recipients(kept, quota, floor=floor)
@@ -122,6 +119,7 @@ def _over_quota(group: Group, owned: Int64s, quota: Int64s, fixed: Bools | None)
 def _recipients(kept: Int64s, quota: Int64s, *, floor: int) -> Int32s:
     """The member of each unowned partition, these in spread order."""
     members = np.arange(len(kept), dtype=np.int32)
+    # Neighbours in spread order are of different topics, so filling up one member at a time spreads topics.
     up_to_floor = np.repeat(members, np.maximum(np.minimum(quota, floor) - kept, 0))
     one_more = members[quota > np.maximum(kept, floor)]
     return np.concatenate((up_to_floor, one_more))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import pyarrow as pa
 import typer
 
-from assignor.cases.explanation import explain as explained
+from assignor.cases import explanation
 from assignor.cases.input import read_document
 from assignor.errors import AssignorError
 from assignor.evaluation.drain.words import time_in_words
@@ -98,7 +98,7 @@ def explain(
     for line in sys.stdin:
         if line.strip():
             try:
-                tell(explained(read_document(line), strategy(strategy_name)))
+                tell(explanation.explain(read_document(line), strategy(strategy_name)))
             except AssignorError as error:
                 note(f"lagwise: {error}")
                 failed = True

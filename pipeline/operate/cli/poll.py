@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from confluent_kafka import Consumer, KafkaError, Message
 
 from pipeline.errors import BrokerUnavailableError
-from pipeline.kafka.errors import trouble
+from pipeline.kafka.errors import error_of_call
 
 _POLL_S = 0.5
 
@@ -24,20 +24,20 @@ def messages(
         BrokerUnavailableError: It cannot be read, or the broker says nothing for `silence_s`.
     """
     at_end: set[int | None] = set()
-    heard_at_s = time.monotonic()
+    received_at_s = time.monotonic()
     while follow or len(at_end) < partitions:
         message = consumer.poll(_POLL_S)
         error = None if message is None else message.error()
         if message is None or (error is not None and error.retriable()):
-            if time.monotonic() - heard_at_s > silence_s:
+            if time.monotonic() - received_at_s > silence_s:
                 raise BrokerUnavailableError(
                     f"topic {topic} could not be read to its end: no broker answered for {silence_s:g} s"
                 )
             continue
-        heard_at_s = time.monotonic()
+        received_at_s = time.monotonic()
         if error is None:
             yield message
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # confluent_kafka's name for it
             at_end.add(message.partition())
         else:
-            raise trouble(f"topic {topic} cannot be read", error)
+            raise error_of_call(f"topic {topic} cannot be read", error)

@@ -12,7 +12,7 @@ _EXIT_STATUS = 130
 
 
 @contextmanager
-def heard(tidy: Callable[[], object]) -> Iterator[Event]:
+def ended_by_signals(tidy: Callable[[], object]) -> Iterator[Event]:
     """An event that the first signal sets. A second one calls `tidy` and ends this process at once.
 
     That leaves nothing running: consumers, Spark and the broker's watchdog end when their stdin closes.

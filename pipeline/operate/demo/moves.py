@@ -85,16 +85,16 @@ class MovesReader:
 
     def read(self) -> tuple[Move, ...]:
         """The hand-overs completed since the call before."""
-        heard = []
+        received = []
         for message in self._consumer.consume(_AT_ONCE, 0):
             key, value = message.key(), message.value()
             # What cannot be read is for the stream's quarantine; the view goes on.
             if message.error() is None and key is not None and value is not None:
                 try:
-                    heard.append(acks.decode(key, value))
+                    received.append(acks.decode(key, value))
                 except DecodeError:
                     continue
-        return self._moves.feed(heard)
+        return self._moves.feed(received)
 
     def close(self) -> None:
         """Disconnect."""

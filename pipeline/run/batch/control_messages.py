@@ -2,7 +2,7 @@
 
 from pyspark.sql import DataFrame
 
-from pipeline.fold import control_messages as fold_control
+from pipeline.fold.control_messages import fold_acks, fold_orders
 from pipeline.run.batch.writes import stamped, write
 from pipeline.run.driver import Batch
 
@@ -12,7 +12,7 @@ def store_control_messages(batch: Batch) -> None:
     store, summary = batch.services.store, batch.summary
     control = batch.services.config.control
     if _has_news(batch, "acks", control.acks_topic, summary.acks):
-        folded = fold_control.fold_acks(
+        folded = fold_acks(
             _stored_before(batch, "acks", control.acks_topic),
             batch.kind("ack"),
             store.read("consumer_groups"),
@@ -20,9 +20,7 @@ def store_control_messages(batch: Batch) -> None:
         )
         write(batch, "acks", stamped(batch, folded))
     if _has_news(batch, "orders", control.commands_topic, summary.orders):
-        folded = fold_control.fold_orders(
-            _stored_before(batch, "orders", control.commands_topic), batch.kind("orders")
-        )
+        folded = fold_orders(_stored_before(batch, "orders", control.commands_topic), batch.kind("orders"))
         write(batch, "orders", stamped(batch, folded))
     if summary.acks or summary.orders or batch.driver.replay.is_first:
         tables = batch.driver.tables

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import functions as F
 
-from pipeline.fold import step as fold
+from pipeline.fold.step import fold_groups
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.batch.writes import less_ghosts, stamped, write
@@ -16,7 +16,7 @@ def find_ghosts(batch: Batch) -> None:
     """Find groups whose deletion was missed: now and then, while everything is read to its end."""
     services = batch.services
     if batch.reread(OFFSETS_TOPIC):
-        services.ghosts.begin_anew()
+        services.ghosts.restart()
     if not (batch.is_replay or batch.clock.behind or services.is_once):
         batch.ghosts = services.ghosts.found(lambda: _stored_groups(services.store), now_ms=batch.at_ms)
 
@@ -46,7 +46,7 @@ def store_groups(batch: Batch) -> None:
     )
     if not (batch.summary.group_records or (is_stale and store.has_rows("consumer_groups"))):
         return
-    folded = fold.fold_groups(
+    folded = fold_groups(
         less_ghosts(batch, store.read("consumer_groups")),
         batch.kind("group", "group_tombstone"),
         reread=reread,

@@ -21,8 +21,8 @@ from pipeline.kafka.positions import (
     Position,
     Span,
     advance,
+    choose_spans,
 )
-from pipeline.kafka.positions import choose as choose_spans
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.driver import Batch
 from pipeline.run.progress import ReadProgress
@@ -156,12 +156,7 @@ def _as_read(spans: tuple[Span, ...], positions: Mapping[PartitionKey, Position]
 
 def _replayed(batch: Batch) -> Stamp:
     """The stamp of the first run; a span that cannot be read now is read again later."""
-    stamp, reached = batch.clock, batch.summary.reached
-    missing = {
-        span.key: Position(span.start, span.leader_epoch, batch.driver.replay.at_ms)
-        for span in batch.intake.spans
-        if reached[span.key].position.offset < span.end
-    }
+    stamp, missing = batch.clock, _missing(batch)
     if not missing:
         return stamp
     numbers = sorted(number for topic, number in missing if topic == OFFSETS_TOPIC)
@@ -175,3 +170,13 @@ def _replayed(batch: Batch) -> Stamp:
         held=stamp.held or (why if len(numbers) < len(missing) else None),
         positions={**(stamp.positions or {}), **missing},
     )
+
+
+def _missing(batch: Batch) -> dict[PartitionKey, Position]:
+    """Where spans start that the first run has read and this one could not read to their end."""
+    reached = batch.summary.reached
+    return {
+        span.key: Position(span.start, span.leader_epoch, batch.driver.replay.at_ms)
+        for span in batch.intake.spans
+        if reached[span.key].position.offset < span.end
+    }

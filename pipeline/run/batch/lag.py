@@ -4,15 +4,15 @@ from dataclasses import replace
 
 from pyspark.sql import functions as F
 
-from pipeline.fold import control_messages as fold_control
-from pipeline.fold import step as fold
+from pipeline.fold.control_messages import held_partitions
+from pipeline.fold.step import assigned_partitions, fold_commits, newest_commits
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.lag import step as measure
+from pipeline.lag.step import LagSettings, measure_lag
 from pipeline.run.batch.writes import handed_over, less_ghosts, write
 from pipeline.run.driver import Batch
 
 _BESIDE_LAGS = ("consumer_groups", "acks", "orders")
-"""Latest tables that hold what records said, as `partition_lag` does."""
+"""Latest tables that are folded from records, as `partition_lag` is."""
 
 
 def store_lag(batch: Batch) -> None:
@@ -21,20 +21,20 @@ def store_lag(batch: Batch) -> None:
         return
     config, store, tables = batch.services.config, batch.services.store, batch.driver.tables
     groups = store.read("consumer_groups")
-    held = fold.assigned_partitions(groups)
+    held = assigned_partitions(groups)
     if tables.has_acks:
-        held = fold_control.held_partitions(held, handed_over(store), groups)
-    folded = fold.fold_commits(
+        held = held_partitions(held, handed_over(store), groups)
+    folded = fold_commits(
         less_ghosts(batch, store.read("partition_lag")),
-        fold.newest_commits(batch.kind("commit", "tombstone")),
+        newest_commits(batch.kind("commit", "tombstone")),
         held,
         reread=batch.reread(OFFSETS_TOPIC),
         behind=batch.clock.behind,
     )
-    measured = measure.measure_lag(
+    measured = measure_lag(
         folded,
         store.read("topic_offsets"),
-        measure.LagSettings(
+        LagSettings(
             at_ms=batch.clock.at_ms,
             batch_id=batch.batch_id,
             behind=batch.clock.behind,

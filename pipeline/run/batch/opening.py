@@ -1,10 +1,10 @@
 """The first steps of a batch: whose turn it is, at what time, and which records it reads."""
 
 import logging
-import time
 
+from pipeline.clock import now_ms
 from pipeline.decode import records
-from pipeline.decode import step as decode
+from pipeline.decode.step import log_offset_rows, summarise
 from pipeline.errors import BrokerUnavailableError, TopicMissingError
 from pipeline.kafka.client import unresolved
 from pipeline.kafka.sources.records.consumer import ReadSettings
@@ -33,7 +33,7 @@ def begin(batch: Batch) -> None:
         batch.at_ms = batch.clock.at_ms
     else:
         # Time that goes back would make ages and rates negative; it stands still instead.
-        batch.at_ms = max(time.time_ns() // 1_000_000, replay.at_ms + 1)
+        batch.at_ms = max(now_ms(), replay.at_ms + 1)
     replay.at_ms = batch.at_ms
 
 
@@ -65,8 +65,8 @@ def _log_outage(batch: Batch, error: BrokerUnavailableError) -> None:
 def decode_records(batch: Batch) -> None:
     """Read, decode, keep the result for the steps to come, and say what was in it."""
     config = batch.services.config
-    rows = decode.log_offset_rows(batch.rows)
+    rows = log_offset_rows(batch.rows)
     settings = ReadSettings(properties=unresolved(config), timeout_s=config.source.request_timeout_s)
     read = records.read(rows.sparkSession, batch.intake.spans, settings, batch.services.filters)
     batch.decoded = (rows if read is None else rows.unionByName(read)).persist()
-    batch.summary = decode.summarise(batch.decoded)
+    batch.summary = summarise(batch.decoded)

@@ -1,15 +1,15 @@
 """The last steps of a batch: decide about groups, write the decisions down, publish what was written."""
 
 import logging
-import time
 from collections.abc import Mapping
 from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pipeline.clock import now_ms
 from pipeline.errors import BrokerUnavailableError
-from pipeline.fold import control_messages as fold_control
+from pipeline.fold.control_messages import control_messages_by_group
 from pipeline.planning import step as plan
 from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
 from pipeline.publish.outbox import EpochsInTopic
@@ -61,7 +61,7 @@ def make_plans(batch: Batch) -> None:
 def _control_messages(store: Store, tables: TableFacts) -> DataFrame | None:
     if not (tables.has_acks or tables.has_orders):
         return None
-    return fold_control.talk_of_groups(store.read("acks"), store.read("orders"), handed_over(store))
+    return control_messages_by_group(store.read("acks"), store.read("orders"), handed_over(store))
 
 
 def _urgent(batch: Batch) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ def _unsent(services: Services, memory: PlanMemory, epochs_in_topic: EpochsInTop
     written = read_newest_plans(services.store.read("recommendations"), cluster=services.cluster)
     # What is in the table counts as published until the topic can be read.
     memory.on_published(written)
-    return memory.on_connected(epochs_in_topic(), written, now_ms=time.time_ns() // 1_000_000)
+    return memory.on_connected(epochs_in_topic(), written, now_ms=now_ms())
 
 
 def publish_plans(batch: Batch) -> None:

@@ -3,11 +3,11 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.fold import step as fold
+from pipeline.fold.step import fold_topic_offsets, missing_topics
 from pipeline.kafka.client import unresolved
 from pipeline.kafka.list_offsets.leaders import leaders_of
 from pipeline.kafka.sources.log_offsets import topics_gone
-from pipeline.lag import step as measure
+from pipeline.lag.step import TopicSettings, measure_topic_offsets
 from pipeline.run.batch.writes import write
 from pipeline.run.driver import Batch
 from pipeline.run.replay import Start
@@ -15,14 +15,14 @@ from pipeline.run.services import Services
 
 
 def store_topic_offsets(batch: Batch) -> None:
-    """The batch's first write: what the brokers said, and when."""
+    """The batch's first write: what the brokers answered, and when."""
     if "topic_offsets" in batch.written:
         return
     known, observed = _known_topics(batch.services, batch.driver.replay.start), batch.kind("log_offset")
     left = _left_of_missing(batch, known, observed)
-    measured = measure.measure_topic_offsets(
-        fold.fold_topic_offsets(known, observed),
-        measure.TopicSettings(
+    measured = measure_topic_offsets(
+        fold_topic_offsets(known, observed),
+        TopicSettings(
             at_ms=batch.clock.at_ms,
             batch_id=batch.batch_id,
             listing_error=batch.summary.listing_error,
@@ -41,7 +41,7 @@ def _left_of_missing(batch: Batch, known: DataFrame, observed: DataFrame) -> top
     config = batch.services.config
     return topics_gone.confirm_gone(
         leaders_of(unresolved(config)),
-        fold.missing_topics(known, observed),
+        missing_topics(known, observed),
         timeout_s=config.source.request_timeout_s,
     )
 

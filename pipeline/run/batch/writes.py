@@ -3,14 +3,14 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.fold import control_messages as fold_control
+from pipeline.fold import control_messages
 from pipeline.run.driver import Batch
 from pipeline.tables.store import Store
 
 
 def handed_over(store: Store) -> DataFrame:
     """`fold.control_messages.handed_over` of the tables as they are."""
-    return fold_control.handed_over(store.read("acks"), store.read("consumer_groups"))
+    return control_messages.handed_over(store.read("acks"), store.read("consumer_groups"))
 
 
 def less_ghosts(batch: Batch, stored: DataFrame) -> DataFrame:

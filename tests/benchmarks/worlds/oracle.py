@@ -16,9 +16,9 @@ from assignor.model.subscriptions import Subscriptions
 from assignor.strategies.registry import STRATEGIES
 from pipeline.config.model import GuardsConfig
 from tests.benchmarks.worlds.followers import Offer
-from tests.benchmarks.worlds.planner import View
 from tests.benchmarks.worlds.policies import EVERY_S, array_group
 from tests.benchmarks.worlds.service import served
+from tests.benchmarks.worlds.view import View
 from tests.benchmarks.worlds.world import World
 
 _SETTLE_S = GuardsConfig().settle_s

@@ -1,5 +1,6 @@
 """lagwise's planning as the stream calls it: the only module of this package that knows its signatures."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,7 +11,13 @@ from assignor.protocol.commands import Orders
 from assignor.protocol.control import ControlRecord, decode
 from pipeline.config.model import PlanConfig
 from pipeline.planning.decide import decide
-from pipeline.planning.facts import AckFacts, GroupFacts, MemberFacts, PartitionFacts, Rules
+from pipeline.planning.facts import (
+    AckFacts,
+    GroupFacts,
+    MemberFacts,
+    PartitionFacts,
+    Rules,
+)
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.state import FRESH, from_json, to_json
 from pipeline.planning.step import _limits
@@ -18,24 +25,11 @@ from pipeline.planning.values import Decision, Published
 from tests.benchmarks.worlds.followers import Offer
 from tests.benchmarks.worlds.observer import START_MS, Observer
 from tests.benchmarks.worlds.scenario import Scenario
+from tests.benchmarks.worlds.view import View
 
 _CONFIG = PlanConfig()
 _GROUP = "g"
 _CLUSTER = "local"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class View:
-    """The group as its newest record and acknowledgements show it."""
-
-    generation: int
-    is_stable: bool
-    owner: Int32s
-    """Slot of each partition, -1 while it is handed over."""
-    member_ids: Mapping[int, str]
-    """By the slots of the members that are there."""
-    acks: Mapping[int, tuple[str, int]]
-    """Slot -> kind and epoch."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -113,13 +107,9 @@ class Planner:
         return self._offer(decision, view)
 
     def _note(self, decision: Decision) -> None:
-        # Numbers and names come after the kind of a reason.
-        reason = (decision.reason or "").split(";")[0]
-        if reason.startswith("plan epoch"):
-            reason = " ".join(reason.split()[3:8])
-        elif reason.startswith("held back by"):
-            reason = reason.split(":")[0]
-        reason = "".join(letter for letter in reason if not letter.isdigit())
+        # Numbers differ from evaluation to evaluation; what follows the second remark is detail.
+        parts = re.sub(r"[0-9][0-9.,]*", "#", decision.reason or "").split("; ")
+        reason = "; ".join(parts[:2])
         key = f"{decision.decided}: {reason}" if reason else decision.decided
         self.reasons[key] = self.reasons.get(key, 0) + 1
 

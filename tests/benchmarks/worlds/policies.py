@@ -12,7 +12,8 @@ from assignor.model.topics import Topics
 from assignor.strategies.registry import STRATEGIES
 from tests.benchmarks.worlds.followers import Offer
 from tests.benchmarks.worlds.observer import Observer
-from tests.benchmarks.worlds.planner import Planner, View
+from tests.benchmarks.worlds.planner import Planner
+from tests.benchmarks.worlds.view import View
 from tests.benchmarks.worlds.world import World
 
 EVERY_S = 60

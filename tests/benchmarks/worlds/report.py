@@ -4,8 +4,6 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from tests.benchmarks.worlds import score
-
 
 def line(name: str, world: Mapping[str, Any], *, seconds: float) -> str:
     """A world in a line, while the others run."""
@@ -17,26 +15,29 @@ def line(name: str, world: Mapping[str, Any], *, seconds: float) -> str:
     return f"{name}: {goals}; {seconds:.0f} s since the beginning\n         {why}"
 
 
-def tables(worlds: Mapping[str, Any], before: Mapping[str, Any]) -> list[dict[str, Any]]:
+def tables(
+    worlds: Mapping[str, Any], goals: Mapping[str, Any], before: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     """Goals, figures by policy, and the reasons of lagwise's decisions."""
-    return [_goals(worlds, before), _figures(worlds), _why(worlds)]
+    return [_goals(worlds, before), _overall(goals), _figures(worlds), _why(worlds)]
 
 
 def _goals(worlds: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     names = list(next(iter(worlds.values()))["goals"])
-    header = ["lagwise in a closed loop", *names, "median over before", "moves before"]
+    header = ["lagwise in a closed loop, lag area", *names, "median over before", "moves, now and before"]
     rows = [
-        [
-            name,
-            *(
-                f"{goal['is']:g} {'met' if goal['met'] else 'missed'} (≤ {goal['goal']:g})"
-                for goal in world["goals"].values()
-            ),
-            *_against(world["seeds"], before.get(name)),
-        ]
+        [name, *map(_goal, world["goals"].values()), *_against(world["seeds"], before.get(name))]
         for name, world in worlds.items()
     ]
     return {"header": header, "rows": rows}
+
+
+def _overall(goals: Mapping[str, Any]) -> dict[str, Any]:
+    return {"header": ["all worlds", ""], "rows": [[name, _goal(goal)] for name, goal in goals.items()]}
+
+
+def _goal(goal: Mapping[str, Any]) -> str:
+    return f"{goal['is']:,.4g} {'met' if goal['met'] else 'missed'} (≤ {goal['goal']:g})"
 
 
 def _against(now: Mapping[str, list[float]], before: Mapping[str, list[float]] | None) -> tuple[str, str]:
@@ -86,9 +87,8 @@ def _short(value: float) -> str:
 
 def _why(worlds: Mapping[str, Any]) -> dict[str, Any]:
     rows = [
-        [name, f"{share:.1%}", reason, policy]
+        [name, f"{share:.1%}", reason]
         for name, world in worlds.items()
-        for policy in (score.LAGWISE,)
         for reason, share in world["why"].items()
     ]
-    return {"header": ["why", "of the evaluations", "decision and reason", "policy"], "rows": rows}
+    return {"header": ["lagwise's decisions", "of the evaluations", "decision and reason"], "rows": rows}

@@ -5,11 +5,14 @@ from typing import Protocol
 
 import numpy as np
 
-from assignor.model.arrays import Int32s
+from assignor.model.arrays import Bools, Int32s, Int64s
 from tests.benchmarks.worlds.followers import Followers, Offer
-from tests.benchmarks.worlds.planner import View
 from tests.benchmarks.worlds.scenario import FRAME_S, Scenario
+from tests.benchmarks.worlds.view import View
 from tests.benchmarks.worlds.world import World
+
+_NOTICED_S = 10.0
+"""From a member's leaving or coming until the group rebalances."""
 
 
 class Policy(Protocol):
@@ -44,16 +47,19 @@ def run(scenario: Scenario, policy: Policy) -> Outcome:
     """The whole scenario."""
     world = World(scenario)
     followers = Followers(world=world)
-    incarnation = np.ones(scenario.n_members, np.int64)
+    present, incarnation = scenario.joined[0], np.ones(scenario.n_members, np.int64)
     for frame in range(scenario.frames):
-        if frame and not np.array_equal(scenario.joined[frame], scenario.joined[frame - 1]):
-            incarnation += scenario.joined[frame] & ~scenario.joined[frame - 1]
-            _rebalance(world, followers, policy.owners(world, scenario.range_owners(frame)), counted=False)
-        answer = policy.look(world, _view(world, followers, incarnation))
+        answer = policy.look(world, _view(world, followers, present, incarnation))
         if isinstance(answer, Offer):
             followers.take(answer)
         elif answer is not None:
             _rebalance(world, followers, answer, counted=True)
+        joined = scenario.joined[frame]
+        if not np.array_equal(joined, present):
+            _live(world, followers, until_s=world.now_s + _NOTICED_S)
+            incarnation += joined & ~present
+            present = joined
+            _rebalance(world, followers, policy.owners(world, scenario.range_owners(frame)), counted=False)
         _live(world, followers, until_s=(frame + 1.0) * FRAME_S)
     totals = world.totals
     # Nothing is read the moment it arrives: without this second, ratios of two tiny areas would say much.
@@ -93,12 +99,13 @@ def _rebalance(world: World, followers: Followers, owner: Int32s, *, counted: bo
     followers.rebalanced()
 
 
-def _view(world: World, followers: Followers, incarnation: np.ndarray) -> View:
-    present = np.flatnonzero(world.scenario.joined[world.frame]).tolist()
+def _view(world: World, followers: Followers, present: Bools, incarnation: Int64s) -> View:
     return View(
         generation=followers.generation,
         is_stable=not (world.totals.rebalances and bool((world.resumes_s > world.now_s).all())),
         owner=world.owner.copy(),
-        member_ids={slot: f"client-{slot:02}-{incarnation[slot]:03}" for slot in present},
+        member_ids={
+            slot: f"client-{slot:02}-{incarnation[slot]:03}" for slot in np.flatnonzero(present).tolist()
+        },
         acks=dict(followers.acks()),
     )

@@ -60,7 +60,7 @@ def pinned_fifth(rng: np.random.Generator) -> Scenario:
 
 def low_rate(rng: np.random.Generator) -> Scenario:
     """5 records/s in all, members that do a few per second, and 50,000 records behind on partitions of one member."""
-    plain = _plain(rng, "low rate, hours behind", use=0.5, hours=6)
+    plain = _plain(rng, "low rate, hours behind", use=0.5, hours=5)
     factor = 5.0 / plain.mean_rate[0].sum()
     lag = np.zeros(plain.n_partitions)
     mine = np.flatnonzero(plain.range_owners(0) == rng.integers(plain.n_members))
@@ -76,8 +76,8 @@ def low_rate(rng: np.random.Generator) -> Scenario:
 
 
 def drifting_hot_spot(rng: np.random.Generator) -> Scenario:
-    """A run of partitions receives several times as much, and the run wanders once through the topic in six hours."""
-    plain = _plain(rng, "drifting hot spot", use=rng.uniform(0.4, 0.5), hours=6)
+    """A run of partitions receives several times as much, and the run wanders once through the topic in five hours."""
+    plain = _plain(rng, "drifting hot spot", use=rng.uniform(0.4, 0.5), hours=5)
     partitions, width = plain.n_partitions, plain.n_partitions / plain.n_members * rng.uniform(0.6, 1.0)
     centre = (np.arange(plain.frames) / plain.frames + rng.uniform()) * partitions
     away = np.abs(np.arange(partitions) - centre[:, None]) % partitions
@@ -88,29 +88,29 @@ def drifting_hot_spot(rng: np.random.Generator) -> Scenario:
 
 def day(rng: np.random.Generator) -> Scenario:
     """A day: two topics whose peaks are hours apart, with records of unlike cost, on machines of two speeds."""
-    plain = _plain(rng, "a day", use=rng.uniform(0.45, 0.5), topics=2, hours=24)
+    plain = _plain(rng, "a day", use=rng.uniform(0.45, 0.5), topics=2, hours=24, members=(3, 6))
     peaks = rng.uniform(0, 1) + np.array([0.0, rng.uniform(0.1, 0.3)])
     time = np.arange(plain.frames)[:, None] / plain.frames
     wave = 1 + rng.uniform(0.5, 0.7) * np.cos(2 * np.pi * (time - peaks[plain.topic_of]))
-    capacity = plain.capacity * rng.permutation(np.linspace(0.75, 1.25, plain.n_members))
+    capacity = plain.capacity * rng.permutation(np.linspace(0.6, 1.4, plain.n_members))
     plain = replace(plain, rate=plain.rate * wave, mean_rate=plain.mean_rate * wave, capacity=capacity)
     return _costly(rng, plain)
 
 
 def rolling_restart(rng: np.random.Generator) -> Scenario:
-    """Unequal machines; after half an hour, and again two hours later, each member is restarted in turn."""
+    """Unequal machines; after half an hour, and again an hour later, each member is restarted in turn."""
     plain = _unequal(rng, _plain(rng, "rolling restart", use=rng.uniform(0.5, 0.6)))
     joined = plain.joined.copy()
-    for begun in (_HOUR // 2, _HOUR * 5 // 2):
+    for begun in (_HOUR // 2, _HOUR * 3 // 2):
         for place, slot in enumerate(rng.permutation(plain.n_members)):
-            down = begun + place * 8
+            down = begun + place * 6
             joined[down : down + int(rng.integers(1, 4)), slot] = False
     return replace(plain, joined=joined, capacity=plain.capacity * joined)
 
 
 def some_do_not_follow(rng: np.random.Generator) -> Scenario:
     """A third of the members do not follow; one that does becomes slow."""
-    plain = _plain(rng, "some do not follow", use=rng.uniform(0.45, 0.6), members=(6, 12))
+    plain = _plain(rng, "some do not follow", use=rng.uniform(0.45, 0.6), members=(4, 12))
     follows = np.ones(plain.n_members, np.bool_)
     follows[rng.choice(plain.n_members, plain.n_members // 3, replace=False)] = False
     slow = int(rng.choice(np.flatnonzero(follows)))
@@ -150,13 +150,14 @@ def _plain(
     *,
     use: float,
     spread: float = 0.08,
-    hours: int = 4,
+    hours: int = 3,
     topics: int = 1,
     members: tuple[int, int] = (3, 12),
 ) -> Scenario:
     """Equal members that share arrivals evenly, give or take `spread`; partitions of unlike rates."""
-    n, frames = int(rng.integers(members[0], members[1] + 1)), hours * _HOUR
-    partitions = int(rng.integers(max(12, 3 * n), 61))
+    # Small groups are more common than large ones.
+    n = members[0] + int((members[1] - members[0] + 1) * rng.uniform() ** 2)
+    partitions, frames = int(rng.integers(max(12, 3 * n), max(20, 5 * n) + 1)), hours * _HOUR
     topic_of = np.sort(np.arange(partitions) % topics).astype(np.int32)
     owners = range_owners(topic_of, np.arange(n))
     rate = rng.lognormal(0.0, 0.5, partitions)

@@ -147,5 +147,5 @@ class World:
         for partition in moved.tolist():
             at_s, origin = totals.last_move.get(partition, (-np.inf, _NOBODY))
             totals.plan_moves += 1
-            totals.moves_back += origin == taker[partition] and self.now_s - at_s <= 3600
+            totals.moves_back += int(origin == taker[partition] and self.now_s - at_s <= 3600)
             totals.last_move[partition] = (self.now_s, int(giver[partition]))

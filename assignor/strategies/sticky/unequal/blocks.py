@@ -59,8 +59,10 @@ def divide(flow: Int32s, may_read: Bools) -> list[Block]:
         high = low + (remainder > 0)
         above = _level_at(network, load, members, high)
         if above is not None:
+            # Where one member is above the mean another is below it, and paths do not reach it: both parts are smaller.
             parts += ((above.sets, above.members), _rest(sets, members, above))
             continue
+        # Nobody is above `high` any more. Those that paths from above `low` reach have `low` or `high`: one block.
         block = _level_at(network, load, members, low) if high > low else None
         if block is None:
             block = Reached(sets=sets, members=members)
@@ -72,6 +74,7 @@ def divide(flow: Int32s, may_read: Bools) -> list[Block]:
 
 def _level_at(network: FlowNetwork, load: list[int], members: int, target: int) -> Reached | None:
     """Augment from members above the target to members below it; what those still above reach, if any are."""
+    # Loads serve as excesses meanwhile: `augment` keeps them up to date, and no copy is made for each level.
     for m in bits(members):
         load[m] -= target
     reached = network.augment(load, inside=members)

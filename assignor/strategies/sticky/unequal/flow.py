@@ -26,6 +26,7 @@ from assignor.model.arrays import Bools, Int32s
 def bits(mask: int) -> Iterator[int]:
     """Positions of the ones, ascending."""
     while mask:
+        # In two's complement a number and its negative share just the lowest one.
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
@@ -33,6 +34,7 @@ def bits(mask: int) -> Iterator[int]:
 
 def bitsets(table: Bools) -> list[int]:
     """One integer for each row of a table, bit i for column i."""
+    # Whole rows at a time: setting one bit of a Python integer copies all of it, so bit by bit a row is quadratic.
     packed = np.packbits(table, axis=1, bitorder="little")
     width, data = packed.shape[1], packed.tobytes()
     return [int.from_bytes(data[i * width : (i + 1) * width], "little") for i in range(len(packed))]
@@ -97,8 +99,8 @@ class FlowNetwork:
         Returns:
             None when nobody inside has too many or nobody has too few; otherwise all that paths reach, in vain.
         """
-        sources = sum(1 << m for m in bits(inside) if excess[m] > 0)
-        sinks = sum(1 << m for m in bits(inside) if excess[m] < 0)
+        sources, sinks = _sources_and_sinks(excess, inside)
+        # A pass leaves no path of the present length, so those of the next are longer: no more passes than members.
         while sources and sinks:
             members, sets = self._levels(sources, sinks, inside)
             if not members[-1] & sinks:
@@ -107,12 +109,12 @@ class FlowNetwork:
             members[-1] &= sinks
             for source in bits(sources):
                 self._augment_from(source, excess, members, sets)
-            sources = sum(1 << m for m in bits(sources) if excess[m] > 0)
-            sinks = sum(1 << m for m in bits(sinks) if excess[m] < 0)
+            sources, sinks = _sources_and_sinks(excess, sources | sinks)
         return None
 
     def raise_potentials(self, reached: Reached) -> None:
         """Raise what was reached in vain by one, which makes the next cheapest steps out of it admissible."""
+        # Costs are whole numbers: each step out of what was reached costs one too much at least, so one is safe.
         for m in bits(reached.members):
             self._member_potential[m] += 1
         for s in bits(reached.sets):
@@ -122,18 +124,21 @@ class FlowNetwork:
 
     def _may_lose(self, m: int) -> int:
         """Sets of which a member may lose one partition by an admissible step."""
+        # Costs 0 and 1: to sets of the member's own potential, and, for partitions it owns, to those one below.
         potential = self._member_potential[m]
         at = self._sets_at
         return (self._beyond_owned[m] & at[potential]) | (self._within_owned[m] & at[potential - 1])
 
     def _may_gain(self, s: int) -> int:
         """Members that may get one partition more of a set by an admissible step."""
+        # Costs 0 and -1: to members of the set's own potential, and, where one is given back, to those one above.
         potential, revoked = self._set_potential[s], self._revoked[s]
         at = self._members_at
         return (self._readers[s] & ~revoked & at[potential]) | (revoked & at[potential + 1])
 
     def _levels(self, sources: int, sinks: int, inside: int) -> tuple[list[int], list[int]]:
         """The level graph: members and sets by distance from the sources, up to the first level with a sink."""
+        # -1 has all bits: no set was reached before.
         members, sets = [sources], []
         new_members, new_sets = inside & ~sources, -1
         while members[-1] and not members[-1] & sinks:
@@ -163,6 +168,7 @@ class FlowNetwork:
                 self._push(path[at + 1], path[at], path[at + 2], amount)
             excess[source] -= amount
             excess[sink] += amount
+            # A sink that has enough leaves the last level, or a later path of this pass would end in it.
             if excess[sink] == 0:
                 members[-1] &= ~(1 << sink)
 
@@ -183,6 +189,7 @@ class FlowNetwork:
                     path += (s, (there & -there).bit_length() - 1)
                     depth += 1
                 else:
+                    # Each node is removed once at most, so dead ends take S + N steps of a pass, whatever the paths.
                     sets[depth] &= ~low
             elif depth == 0:
                 return []
@@ -199,6 +206,7 @@ class FlowNetwork:
         for at in range(0, len(path) - 2, 2):
             from_member, s, to_member = path[at : at + 3]
             held, own = flow[s, from_member], owned[s, from_member]
+            # What is not owned goes first, because it costs nothing; owned ones after it cost 1 each.
             amount = min(amount, held - own if held > own else held)
             revoked = owned[s, to_member] - flow[s, to_member]
             if revoked > 0:
@@ -208,6 +216,7 @@ class FlowNetwork:
     def _push(self, s: int, from_member: int, to_member: int, amount: int) -> None:
         self._flow[s, from_member] -= amount
         self._flow[s, to_member] += amount
+        # Slack is one unit a member: whoever has it can lose it, and cannot get another.
         if s >= self._first_slack:
             self._readers[s] = (self._readers[s] | 1 << from_member) & ~(1 << to_member)
         self._mark(s, from_member)
@@ -223,6 +232,17 @@ class FlowNetwork:
         self._revoked[s] = revoked | of_member if held < own else revoked & ~of_member
 
 
+def _sources_and_sinks(excess: list[int], members: int) -> tuple[int, int]:
+    """Of these members, as bits, those with too many and those with too few."""
+    sources = sinks = 0
+    for m in bits(members):
+        if excess[m] > 0:
+            sources |= 1 << m
+        elif excess[m] < 0:
+            sinks |= 1 << m
+    return sources, sinks
+
+
 def _union(masks: list[int]) -> int:
     union = 0
     for mask in masks:
@@ -233,6 +253,7 @@ def _union(masks: list[int]) -> int:
 def _raise(at: list[int], reached: int) -> None:
     """Move what was reached from the masks of its potentials to those of the potentials one higher."""
     at.append(0)
+    # From the top down, so that nothing rises twice.
     for potential in range(len(at) - 2, 0, -1):
         at[potential] = (at[potential] & ~reached) | (at[potential - 1] & reached)
     at[0] &= ~reached

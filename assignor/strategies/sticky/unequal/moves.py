@@ -39,11 +39,13 @@ def fewest_moves(owned: Int32s, supply: Int64s, may_read: Bools, blocks: list[Bl
     readers, own = np.zeros(shape, np.bool_), np.zeros(shape, np.int32)
     readers[:n_sets, :n_members] = may_read
     own[:n_sets, :n_members] = owned
+    # The last column is nobody, who may read nothing, so what leaves nobody never comes back.
     flow = own.copy()
     flow[:n_sets, n_members] = supply - owned.sum(axis=1)
     load = owned.sum(axis=0)
     for slack, block in enumerate(undecided, n_sets):
         holders, others = _slack_holders(block, load, supply)
+        # Slack is owned by nobody: that it moves costs nothing.
         flow[slack, holders] = 1
         readers[slack, others] = True
     excess: list[int] = (flow.sum(axis=0) - _targets(blocks, n_members)).tolist()

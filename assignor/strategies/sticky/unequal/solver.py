@@ -1,9 +1,4 @@
-"""The most even assignment of a group whose members subscribe to different topics, with the fewest moves.
-
-Example: topic t has 2 partitions and is read by a and b, topic u has 1 and is read by b and c. a owns t-0 and t-1, b
-owns u-0, c joins. The most even counts are 1, 1, 1. No partition of a's can go to c directly; the augmenting path a,
-t, b, u, c moves one partition of t from a to b and u-0 from b to c, and two moves are the fewest.
-"""
+"""The most even assignment of a group whose members subscribe to different topics, with the fewest moves."""
 
 import numpy as np
 
@@ -70,6 +65,7 @@ def _completed(owned: Int32s, supply: Int64s, may_read: Bools) -> Int32s:
     flow: Int32s = owned.copy()
     load = owned.sum(axis=0, dtype=np.int64)
     left = supply - owned.sum(axis=1)
+    # Any complete assignment would do. One that is nearly even leaves few paths to be found.
     for s in np.nonzero(left)[0].tolist():
         readers = np.nonzero(may_read[s])[0]
         more = _whole_water_filling(load[readers], int(left[s]))
@@ -106,6 +102,7 @@ def _members(group: Group, set_of: Int64s, owned: Int32s, flow: Int32s) -> Int32
     first = np.cumsum(owned.ravel()) - owned.ravel()
     stays = held[np.arange(len(held)) - first[cell] < flow.ravel()[cell]]
     member[stays] = group.owner[stays]
+    # `unowned` is sorted by set, and so is `gained` once it is flat: a set's partitions meet its members in order.
     unowned = partitions[member[partitions] < 0]
     gained = flow - np.minimum(flow, owned)
     member[unowned] = np.tile(np.arange(n, dtype=np.int32), len(flow)).repeat(gained.ravel())

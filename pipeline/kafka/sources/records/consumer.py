@@ -39,7 +39,7 @@ _READER = {
     "enable.auto.offset.store": "false",
     # Offsets committed in a transaction that was aborted must never show.
     "isolation.level": "read_committed",
-    # A position that the log does not have is a reason to read anew, never one to skip.
+    # A position that the log does not have is a reason to read again, never one to skip.
     "auto.offset.reset": "error",
     "enable.partition.eof": "true",
     # The log's end is known; an answer that waits for more records only costs time.
@@ -117,12 +117,12 @@ def _records(
         begun = time.monotonic()
         messages = consumer.consume(_AT_A_TIME, timeout=_POLL_S)
         waited_s = time.monotonic() - begun
-        taken, heard = _taken(messages, progress)
-        consumer.pause([TopicPartition(*key) for key in heard if progress[key].is_over])
+        taken, answered = _taken(messages, progress)
+        consumer.pause([TopicPartition(*key) for key in answered if progress[key].is_over])
         if taken:
             yield _batch(taken)
         for key, one in progress.items():
-            silent_s[key] = 0.0 if key in heard else silent_s[key] + waited_s
+            silent_s[key] = 0.0 if key in answered else silent_s[key] + waited_s
             if not one.is_over and silent_s[key] > timeout_s:
                 one.end_at(one.offset, f"its leader does not answer: no record within {timeout_s:g} s")
 
@@ -130,17 +130,17 @@ def _records(
 def _taken(
     messages: list[Message], progress: Mapping[PartitionKey, _Progress]
 ) -> tuple[list[Message], set[PartitionKey]]:
-    """The records of the spans that were not over, and the partitions of which anything was heard."""
+    """The records of the spans that were not over, and the partitions that have answered."""
     taken: list[Message] = []
-    heard: set[PartitionKey] = set()
+    answered: set[PartitionKey] = set()
     for message in messages:
-        # An error that is about no partition is told again by the silence of some.
+        # An error that is about no partition shows again as the silence of some.
         key = (message.topic() or "", _int(message.partition()))
         if key in progress and not progress[key].is_over:
-            heard.add(key)
+            answered.add(key)
             if _take(progress[key], message):
                 taken.append(message)
-    return taken, heard
+    return taken, answered
 
 
 def _take(one: _Progress, message: Message) -> bool:

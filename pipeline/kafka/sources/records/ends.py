@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from confluent_kafka import IsolationLevel
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from pipeline.kafka.errors import explained, trouble, unusable
+from pipeline.kafka.errors import error_of_call, explained, unusable
 from pipeline.kafka.list_offsets.leaders import Leaders
 from pipeline.kafka.list_offsets.question import LeaderAnswer, Question
 from pipeline.kafka.positions import Answer, End, PartitionKey
@@ -48,7 +48,7 @@ class EndsAsker:
 
 def _told(key: PartitionKey, answer: LeaderAnswer) -> Answer:
     if answer.refusal is not None:
-        raise trouble(f"topic {key[0]} cannot be read", answer.refusal)
+        raise error_of_call(f"topic {key[0]} cannot be read", answer.refusal)
     if answer.offsets is None:
         return str(answer.error)
     log_start, stable, high = answer.offsets

@@ -10,7 +10,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from pipeline.config.load import load
 from pipeline.config.model import Config
 from pipeline.kafka.client import librdkafka_properties
-from pipeline.kafka.errors import explained, listened_to, trouble
+from pipeline.kafka.errors import client_with_reason, error_of_call, explained
 from pipeline.operate.cli.control.entry import Entry, entry
 from pipeline.operate.cli.locations import StreamConfigOption, find_config
 from pipeline.operate.cli.poll import messages
@@ -55,7 +55,7 @@ def tail(
     settings = _settings(bootstrap, config)
     properties = librdkafka_properties(settings, **{"group.id": "lagwise-control-tail"})
     more = {"enable.auto.commit": "false", "enable.partition.eof": "true"}
-    consumer, reason = listened_to(Consumer, properties | more)
+    consumer, reason = client_with_reason(Consumer, properties | more)
     try:
         name = topic or settings.control.topic
         with progress("asking the brokers"), explained("the Kafka cluster cannot be used", reason):
@@ -83,7 +83,7 @@ def _assign(consumer: Consumer, topic: str, *, timeout_s: int) -> int:
     """Start at the beginning of every partition of `topic`; how many there are."""
     found = consumer.list_topics(topic, timeout=timeout_s).topics[topic]
     if found.error is not None:
-        raise trouble(f"topic {topic} cannot be read", found.error)
+        raise error_of_call(f"topic {topic} cannot be read", found.error)
     consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in found.partitions])
     return len(found.partitions)
 

@@ -27,12 +27,12 @@ from assignor.protocol.commands import Orders
 from pipeline.config.model import Config
 from pipeline.errors import BrokerUnavailableError
 from pipeline.kafka.client import librdkafka_properties
-from pipeline.kafka.errors import Reason, explained, listened_to, trouble
+from pipeline.kafka.errors import Reason, client_with_reason, error_of_call, explained
 from pipeline.operate.cli.poll import messages
 
 Change = Callable[[Orders], Orders]
 
-# What is said about a group must keep its order, also on a topic that somebody made with more partitions.
+# Records of one group must keep their order, also on a topic that somebody made with more partitions.
 _PARTITION = 0
 _FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001  # public constant
 # A command that is killed leaves its transaction open for so long, and readers wait behind it.
@@ -67,7 +67,7 @@ class OrdersTopic:
             "enable.partition.eof": "true",
             "isolation.level": "read_committed",
         }
-        self._consumer, reason = listened_to(Consumer, self._properties | more)
+        self._consumer, reason = client_with_reason(Consumer, self._properties | more)
         try:
             cluster_id, self._partitions = self._look(reason)
         except BaseException:
@@ -155,7 +155,7 @@ class OrdersTopic:
                 f"topic {self.topic} does not exist yet; start the stream (`lagwise run`), which creates and reads it"
             )
         if found.error is not None:
-            raise trouble(f"topic {self.topic} cannot be used", found.error)
+            raise error_of_call(f"topic {self.topic} cannot be used", found.error)
         return str(listed.cluster_id), tuple(sorted(found.partitions))
 
 
@@ -200,4 +200,4 @@ def _broker_answers(otherwise: str) -> Iterator[None]:
             raise BrokerUnavailableError(
                 "another operator gave an order at the same moment, and yours was not written; give it again"
             ) from failure
-        raise trouble(otherwise, error) from failure
+        raise error_of_call(otherwise, error) from failure

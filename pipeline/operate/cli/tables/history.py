@@ -81,7 +81,7 @@ def history(
 
 
 def _between(start: datetime, end: datetime) -> pc.Expression:
-    """From `start` to `end`, said by day as well, since the table's folders are days."""
+    """From `start` to `end`, restricted by day as well, since the table's folders are days."""
     days = (pc.field("date") >= start.date()) & (pc.field("date") <= end.date())
     return days & (pc.field(_UPDATED) >= start) & (pc.field(_UPDATED) <= end)
 

@@ -69,6 +69,8 @@ def _error(old: pa.Table, tables: Tables) -> str | None:
         failed = tables.read("topic_offsets", columns=[*keys, "error"], where=pc.field("error").is_valid())
     except MissingTableError:
         return None
-    told = failed.join(old.select(keys).group_by(keys).aggregate([]), keys=keys, join_type="inner")
-    counted = told.group_by("error").aggregate([("topic", "count")]).sort_by([("topic_count", "descending")])
+    reported = failed.join(old.select(keys).group_by(keys).aggregate([]), keys=keys, join_type="inner")
+    counted = (
+        reported.group_by("error").aggregate([("topic", "count")]).sort_by([("topic_count", "descending")])
+    )
     return plain(counted["error"][0].as_py()) if counted.num_rows else None

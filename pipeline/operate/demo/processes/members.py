@@ -1,4 +1,4 @@
-"""One group's process: `python -m` this module with `BOOTSTRAP SCENE` consumes until its stdin closes.
+"""One group's process: `python -m` this module with `BOOTSTRAP SCENARIO` consumes until its stdin closes.
 
 The members of a group are threads of one process. Each has a client with sockets, heartbeats and a member id
 of its own, and librdkafka runs those outside Python: to the broker, and to other members that follow, they are

@@ -1,4 +1,4 @@
-"""The producer: `python -m` this module with `BOOTSTRAP SCENE` appends to all topics until its stdin closes."""
+"""The producer: `python -m` this module with `BOOTSTRAP SCENARIO` appends to all topics until its stdin closes."""
 
 import sys
 import time

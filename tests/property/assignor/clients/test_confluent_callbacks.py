@@ -72,7 +72,7 @@ def hear(follower: Follower, random: Random) -> None:
     }
     place = {"topic": "t", "partition": random.randrange(PARTITIONS)}
     release = Release(**head, **place, to="a", hop=random.randrange(1, 4), offset=random.randrange(90))
-    topics.heard = random.choice([[], [release], [Accepted(**head)], [release, Accepted(**head)]])
+    topics.incoming += random.choice([[], [release], [Accepted(**head)], [release, Accepted(**head)]])
     base = {"a": sorted(p for _, p in follower.state.base), "b": []}
     target = {"a": base["a"][1:], "b": base["a"][:1]}
     topics.offered = plan(base, target, epoch=head["epoch"], generation=generation)

@@ -102,3 +102,38 @@ def _check_releases(actions: Sequence[Action], reading: frozenset[tuple[str, int
     for action in actions:
         if isinstance(action, Write) and isinstance(action.ack, Release):
             assert (action.ack.topic, action.ack.partition) not in reading
+
+
+NAMES = ["a", "b", "c"]
+CHAIN = plan({"a": [0], "b": [1], "c": []}, {"a": [], "b": [0], "c": [1]}, epoch=2)
+words = st.tuples(st.sampled_from([Accepted, Accepted, Refused, Void]), st.sampled_from(NAMES), small)
+"""Kind, member, epoch."""
+
+
+@given(st.lists(st.lists(words, max_size=4), max_size=8))
+def test_old_owner_begins_at_the_record_by_which_all_follow_wherever_its_batches_end(
+    batches: Sequence[Sequence[tuple[type[Accepted | Refused | Void], str, int]]],
+) -> None:
+    now = Instant(monotonic_s=0.0, wall_ms=0)
+    state = FollowerState(settings=Settings(cluster=CLUSTER, group=GROUP))
+    state, _ = advance(state, Assigned(member="a", generation=1, places=frozenset({("t", 0)})), now)
+    state, _ = advance(state, PlanSeen(plan=CHAIN), now)
+    follows = dict.fromkeys(NAMES, 0)
+    agreed = False
+
+    for batch in batches:
+        acks = []
+        for kind, member, epoch in batch:
+            head = {"cluster": CLUSTER, "group": GROUP, "generation": 1, "epoch": epoch, "member": member}
+            acks.append(kind(**head, at_ms=0, **({} if kind is Accepted else {"why": "…"})))
+            if kind is Accepted:
+                follows[member] = max(epoch, follows[member])
+            elif epoch >= follows[member]:
+                follows[member] = 0
+            agreed = agreed or set(follows.values()) == {2}
+        state, actions = advance(state, AcksSeen(acks=tuple(acks)), now)
+
+        gives = any(isinstance(action, Commit) for action in actions)
+        assert gives == (agreed and follows["b"] == 2)
+        if gives:
+            return

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from assignor.clients.plugin.leader import Joined, decide
 from assignor.clients.plugin.user_data import (
     UNKNOWN,
-    Standing,
-    decode_standing,
-    encode_standing,
-    standing_of,
-    word_of,
+    SubscriptionData,
+    assignment_data_of,
+    decode_subscription_data,
+    encode_subscription_data,
+    subscription_data_of,
 )
 from assignor.errors import DecodeError
 from assignor.evaluation import validity
@@ -29,13 +29,13 @@ COUNTS = {"t": 3, "u": 2}
 by_topic = st.dictionaries(
     st.sampled_from(TOPICS), st.lists(st.integers(-1, 4), max_size=4).map(tuple), max_size=3
 )
-standings = st.builds(
-    Standing,
+subscription_data = st.builds(
+    SubscriptionData,
     claims=st.builds(Claims, owned=by_topic, generation=st.integers(-1, 9)),
     plan_epoch=st.integers(0, 2**63 - 1),
     held=st.booleans(),
 )
-user_data = st.none() | st.binary(max_size=40) | standings.map(encode_standing)
+user_data = st.none() | st.binary(max_size=40) | subscription_data.map(encode_subscription_data)
 subscriptions = st.lists(st.sampled_from(TOPICS), max_size=3, unique=True)
 assignors = st.sampled_from(sorted(name for name in STRATEGIES if not STRATEGIES[name].reads_lag))
 
@@ -84,12 +84,12 @@ def test_what_a_cooperative_member_holds_goes_to_nobody_else(members: list[Joine
     ahead: dict[tuple[str, int], int] = {}
     holders: dict[tuple[str, int], set[str]] = {}
     for member in members:
-        standing = standing_of(member.user_data)
-        for place in {(t, n) for t, numbers in standing.claims.owned.items() for n in numbers}:
-            if standing.held and standing.claims.generation >= ahead.get(place, -2):
-                if standing.claims.generation > ahead.get(place, -2):
+        data = subscription_data_of(member.user_data)
+        for place in {(t, n) for t, numbers in data.claims.owned.items() for n in numbers}:
+            if data.held and data.claims.generation >= ahead.get(place, -2):
+                if data.claims.generation > ahead.get(place, -2):
                     holders[place] = set()
-                ahead[place] = standing.claims.generation
+                ahead[place] = data.claims.generation
                 holders[place].add(member.member_id)
     for member_id, placed in given_out.items():
         for place in {(t, n) for t, numbers in placed.items() for n in numbers}:
@@ -104,17 +104,17 @@ def test_order_of_members_changes_nothing(members: list[Joined], name: str) -> N
     assert np.array_equal(one.step.member, other.step.member)
 
 
-@given(standings)
-def test_standing_survives_a_round_trip(standing: Standing) -> None:
-    assert decode_standing(encode_standing(standing)) == standing
+@given(subscription_data)
+def test_subscription_data_survives_a_round_trip(data: SubscriptionData) -> None:
+    assert decode_subscription_data(encode_subscription_data(data)) == data
 
 
 @given(st.binary(max_size=64))
-def test_any_bytes_are_a_standing_or_nothing(data: bytes) -> None:
+def test_any_bytes_are_subscription_data_or_nothing(data: bytes) -> None:
     try:
-        expected = decode_standing(data)
+        expected = decode_subscription_data(data)
     except DecodeError:
         expected = UNKNOWN
 
-    assert standing_of(data) == expected
-    assert word_of(data).epoch >= 0
+    assert subscription_data_of(data) == expected
+    assert assignment_data_of(data).epoch >= 0

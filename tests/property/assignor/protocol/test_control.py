@@ -26,7 +26,11 @@ members = st.builds(
     target=by_topic,
 )
 moves = st.builds(
-    ControlMove, topic=texts(), partition=partitions, giver=st.none() | texts(), taker=st.none() | texts()
+    ControlMove,
+    topic=texts(),
+    partition=partitions,
+    from_member=st.none() | texts(),
+    to_member=st.none() | texts(),
 )
 records = st.builds(
     ControlRecord,

@@ -11,7 +11,7 @@ from assignor.strategies import roundrobin
 from assignor.strategies.range import strategy as range_assignor
 from tests.support import literal_range
 from tests.support.groups import Description, descriptions
-from tests.support.literal_rules import pids_of
+from tests.support.literal_rules import partitions_of
 
 RACKS = ("a", "b", "c")
 
@@ -26,14 +26,19 @@ def test_range_equals_kafkas_rule_partition_by_partition(
     description: Description, member_racks: list[str], replicas: bytes
 ) -> None:
     plain = description.build()
-    of_pid = [[r for i, r in enumerate(RACKS) if byte >> i & 1] for byte in replicas[: plain.n_partitions]]
+    of_partition = [
+        [r for i, r in enumerate(RACKS) if byte >> i & 1] for byte in replicas[: plain.n_partitions]
+    ]
     members = [replace(m, rack=r) for m, r in zip(description.members, member_racks, strict=False)]
-    group = build_group(topics=plain.topics, members=members, replica_racks=of_pid)
+    group = build_group(topics=plain.topics, members=members, replica_racks=of_partition)
 
     assignment = range_assignor.assign(group)
 
     validity.check(group, assignment, even="topic")
-    of_topic = {name: [of_pid[pid] for pid in pids_of(group, t)] for t, name in enumerate(group.topics.names)}
+    of_topic = {
+        name: [of_partition[partition] for partition in partitions_of(group, t)]
+        for t, name in enumerate(group.topics.names)
+    }
     racks = {m.member_id: m.rack or "" for m in members}
     assert assignment.member.tolist() == literal_range.range_assignor(group, racks, of_topic)
 

@@ -161,7 +161,7 @@ def test_names_of_an_assignment_say_what_its_array_says(description: Description
 
 def _claimants(description: Description, built: Group) -> dict[str, set[str]]:
     """Member ids that claim each real partition, in whatever generation."""
-    real = {built.topics.name(pid) for pid in range(built.n_partitions)}
+    real = {built.topics.name(partition) for partition in range(built.n_partitions)}
     claims: dict[str, set[str]] = {}
     for claimant in description.members:
         for topic, numbers in claimant.owned.items():

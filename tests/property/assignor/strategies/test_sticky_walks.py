@@ -1,4 +1,4 @@
-"""A cooperative group walked at random: members join, leave, subscribe anew, and sleep through rebalances."""
+"""A cooperative group walked at random: members join, leave, subscribe again, and sleep through rebalances."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class Live:
 
 @dataclass(kw_only=True)
 class World:
-    """A group in which every rebalance plans anew, as Kafka's leaders do."""
+    """A group in which every rebalance plans again, as Kafka's leaders do."""
 
     members: dict[str, Live] = field(default_factory=dict)
     joined: int = 0

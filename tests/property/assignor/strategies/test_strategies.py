@@ -103,10 +103,10 @@ def test_lag_aware_totals_of_a_topic_stay_within_the_certificate(description: De
 
     validity.check(group, assignment, even="topic")
     for t, bound in enumerate(spread_bounds(group).tolist()):
-        pids = list(literal_rules.pids_of(group, t))
+        partitions = list(literal_rules.partitions_of(group, t))
         totals = np.bincount(
-            assignment.member[pids][group.readable()[pids]],
-            weights=group.lag[pids][group.readable()[pids]],
+            assignment.member[partitions][group.readable()[partitions]],
+            weights=group.lag[partitions][group.readable()[partitions]],
             minlength=group.n_members,
         )[group.subscriptions.of_topic(t)]
         assert np.ptp(totals) <= bound if len(totals) else bound == 0

@@ -20,8 +20,8 @@ def test_all_topics_of_a_number_go_to_one_member(description: Description) -> No
 
     validity.check(built, target)
     by_number: dict[int, set[int]] = {}
-    for pid in np.nonzero(target.member >= 0)[0]:
-        by_number.setdefault(int(built.topics.number_of[pid]), set()).add(int(target.member[pid]))
+    for partition in np.nonzero(target.member >= 0)[0]:
+        by_number.setdefault(int(built.topics.number_of[partition]), set()).add(int(target.member[partition]))
     assert all(len(members) == 1 for members in by_number.values())
 
 

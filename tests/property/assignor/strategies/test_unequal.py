@@ -89,9 +89,9 @@ def test_certificate_refuses_exactly_the_counts_that_can_be_evened(group: Group,
     assignment = assign_unequal(group)
     at = np.nonzero(assignment.member >= 0)[0]
     assume(len(at) > 0)
-    pid = int(rng.choice(at))
+    partition = int(rng.choice(at))
     other = assignment.member.copy()
-    other[pid] = rng.choice(group.subscriptions.of_topic(int(group.topics.topic_of[pid])))
+    other[partition] = rng.choice(group.subscriptions.of_topic(int(group.topics.topic_of[partition])))
     changed = Assignment.complete(group, other)
 
     most_even = validity.check(group, assignment, even="optimal").counts

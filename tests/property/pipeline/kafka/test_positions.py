@@ -1,4 +1,4 @@
-"""Any course of a log, however it is read: no record that counts is passed over, and none is read twice in a row."""
+"""Any history of a log, however it is read: no record that counts is passed over, and none is read twice in a row."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from pipeline.kafka.positions import (
     Position,
     Span,
     advance,
-    choose,
+    choose_spans,
     shares,
 )
 
@@ -83,18 +83,18 @@ def _reached(intake: Intake, by_key: Mapping[PartitionKey, Step]) -> dict[Partit
 
 @given(batches, st.integers(1, 40), st.integers(0, 600))
 def test_no_record_is_passed_over_and_none_is_read_twice(
-    course: list[tuple[Step, ...]], most_records: int, batch_ms: int
+    history: list[tuple[Step, ...]], most_records: int, batch_ms: int
 ) -> None:
     logs = {key: Log() for key in KEYS}
     positions: dict[PartitionKey, Position] = {}
     limits = Limits(
         most_records=most_records, tombstones_kept_ms=dict.fromkeys("tu", KEPT_MS), tolerated_ms=0
     )
-    for number, given_steps in enumerate(course):
+    for number, given_steps in enumerate(history):
         now_ms, by_key = number * batch_ms, dict(zip(KEYS, given_steps, strict=True))
         answers = {key: logs[key].take(by_key[key]) for key in KEYS}
         distrusted = {key: "why" for key in KEYS if by_key[key].is_distrusted}
-        intake = choose(positions, answers, distrusted=distrusted, limits=limits, now_ms=now_ms)
+        intake = choose_spans(positions, answers, distrusted=distrusted, limits=limits, now_ms=now_ms)
         reached = _reached(intake, by_key)
         for key in intake.reread:
             logs[key].seen = set()
@@ -159,7 +159,7 @@ def test_budget_is_kept_up_to_rounding_and_every_backlog_moves_on(
         most_records=most_records, tombstones_kept_ms=dict.fromkeys("tu", KEPT_MS), tolerated_ms=0
     )
 
-    spans = choose({}, answers, distrusted={}, limits=limits, now_ms=0).spans
+    spans = choose_spans({}, answers, distrusted={}, limits=limits, now_ms=0).spans
 
     assert {span.partition for span in spans} == {number for number, length in enumerate(lengths) if length}
     assert all(span.start < span.end <= lengths[span.partition] for span in spans)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from assignor.clients.control import misfit, spread, targets
 from assignor.clients.plugin import leader
-from assignor.clients.plugin.user_data import Standing, encode_standing
+from assignor.clients.plugin.user_data import SubscriptionData, encode_subscription_data
 from assignor.protocol.acks import MAX_INT32
 from assignor.protocol.control import ControlRecord, decode
 from assignor.protocol.kafka.sticky import Claims
@@ -195,7 +195,7 @@ def judge_published(world: World, record: ControlRecord, epoch: int) -> None:
 def claim(held: Mapping[str, tuple[int, ...]], generation: int) -> bytes:
     assert generation <= MAX_INT32
     claims = Claims(owned=held, generation=generation)
-    return encode_standing(Standing(claims=claims, plan_epoch=0, held=False))
+    return encode_subscription_data(SubscriptionData(claims=claims, plan_epoch=0, held=False))
 
 
 def judge_memory(walk: Walk) -> None:

@@ -2,17 +2,17 @@
 
 import pytest
 
-from tests.support.follow_driver import Driver, following_giver, following_taker, having_released
+from tests.support.follow_driver import Driver, following_new_owner, following_old_owner, having_released
 
 
 @pytest.fixture
-def giver() -> Driver:
-    return following_giver()
+def old_owner() -> Driver:
+    return following_old_owner()
 
 
 @pytest.fixture
-def taker() -> Driver:
-    return following_taker()
+def new_owner() -> Driver:
+    return following_new_owner()
 
 
 @pytest.fixture

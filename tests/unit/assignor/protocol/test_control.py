@@ -42,7 +42,7 @@ RECORD = ControlRecord(
         ),
         "b-2": ControlMember(instance="i", client="b", host="/10.0.0.8", base={}, target={"invoices": (9,)}),
     },
-    moves=(ControlMove(topic="invoices", partition=9, giver="a-1", taker="b-2"),),
+    moves=(ControlMove(topic="invoices", partition=9, from_member="a-1", to_member="b-2"),),
     unassigned={"no member subscribes to the topic": {"orphans": (0, 1)}},
     why=ControlReasons(drain_s_before=412.0, drain_s_after=121.5, drain_s_bound=None, lag=184_203),
 )
@@ -71,7 +71,7 @@ def test_headers_hold_schema_and_epoch_as_text() -> None:
 
 
 def test_order_of_mappings_and_moves_does_not_change_the_bytes() -> None:
-    second = ControlMove(topic="a", partition=3, giver=None, taker="b-2")
+    second = ControlMove(topic="a", partition=3, from_member=None, to_member="b-2")
     forwards = replace(
         RECORD, moves=(*RECORD.moves, second), unassigned={"x": {"u": (1,), "t": (0,)}, "a": {}}
     )
@@ -205,7 +205,7 @@ def test_2100_members_and_partitions_that_all_move_stay_under_the_limit() -> Non
         for number, name in enumerate(names)
     }
     moves = tuple(
-        ControlMove(topic="invoices", partition=number, giver=name, taker=names[number - 1])
+        ControlMove(topic="invoices", partition=number, from_member=name, to_member=names[number - 1])
         for number, name in enumerate(names)
     )
 

@@ -142,15 +142,19 @@ def test_decoder_that_has_seen_nothing_counts_nothing() -> None:
     assert decoded().rows == []
 
 
+def test_identity_of_filters_is_the_one_that_tables_of_earlier_versions_hold() -> None:
+    assert FILTERS.identity == "7e4040c091ad83c3"
+
+
 def test_filters_are_the_same_only_if_all_of_them_are() -> None:
     others = [
         replace(FILTERS, topics_include=("t",)),
         replace(FILTERS, topics_exclude=("t",)),
         replace(FILTERS, groups_include=("g",)),
         replace(FILTERS, groups_exclude=("g",)),
-        replace(FILTERS, talk=replace(FILTERS.talk, cluster="other")),
-        replace(FILTERS, talk=replace(FILTERS.talk, acks="other")),
-        replace(FILTERS, talk=replace(FILTERS.talk, commands="other")),
+        replace(FILTERS, control_topics=replace(FILTERS.control_topics, cluster="other")),
+        replace(FILTERS, control_topics=replace(FILTERS.control_topics, acks="other")),
+        replace(FILTERS, control_topics=replace(FILTERS.control_topics, commands="other")),
     ]
 
     assert replace(FILTERS).identity == FILTERS.identity

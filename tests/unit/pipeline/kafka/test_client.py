@@ -44,9 +44,9 @@ def test_client_that_only_asks_for_a_topic_does_not_make_it(
             assert client.list_topics("gone", timeout=10).topics["gone"].error is not None
 
 
-@pytest.mark.parametrize(("wanted", "is_heard"), [({}, False), ({"log_level": "6"}, True)])
+@pytest.mark.parametrize(("wanted", "is_logged"), [({}, False), ({"log_level": "6"}, True)])
 def test_librdkafka_writes_nothing_by_itself_while_a_broker_is_away_unless_it_is_told_to(
-    capfd: pytest.CaptureFixture[str], wanted: dict[str, str], *, is_heard: bool
+    capfd: pytest.CaptureFixture[str], wanted: dict[str, str], *, is_logged: bool
 ) -> None:
     # Port 9 is discard: nobody listens.
     admin = AdminClient(librdkafka_properties(_config({"bootstrap.servers": "127.0.0.1:9", **wanted})))
@@ -54,4 +54,4 @@ def test_librdkafka_writes_nothing_by_itself_while_a_broker_is_away_unless_it_is
     with pytest.raises(KafkaException):
         admin.list_topics(timeout=0.5)
 
-    assert ("FAIL" in capfd.readouterr().err) is is_heard
+    assert ("FAIL" in capfd.readouterr().err) is is_logged

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError
-from pipeline.kafka.errors import explained, listened_to
+from pipeline.kafka.errors import client_with_reason, explained
 
 LOST, SLOW, DOWN = KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN
 PASSWORD = KafkaError(KafkaError._AUTHENTICATION, "SASL authentication error: invalid credentials")
@@ -30,7 +30,7 @@ class Client:
 
 
 @pytest.mark.parametrize(
-    ("failure", "heard", "kind", "why"),
+    ("failure", "reported", "kind", "why"),
     [
         (LOST, (PASSWORD, KafkaError(DOWN)), AccessRefusedError, "invalid credentials"),
         (SLOW, (PASSWORD, CLOSED), AccessRefusedError, "invalid credentials"),
@@ -43,10 +43,10 @@ class Client:
     ],
     ids=["password", "one of two", "away", "breaks off", "no token", "silence", "right", "answer"],
 )
-def test_reason_is_what_was_heard_when_a_call_got_no_answer(
-    failure: int, heard: tuple[KafkaError, ...], kind: type[Exception], why: str
+def test_reason_is_what_was_reported_when_a_call_got_no_answer(
+    failure: int, reported: tuple[KafkaError, ...], kind: type[Exception], why: str
 ) -> None:
-    _, reason = listened_to(partial(Client, heard), {})
+    _, reason = client_with_reason(partial(Client, reported), {})
 
     with pytest.raises(kind, match=rf"^it failed: .*{why}"), explained("it failed", reason):
         raise KafkaException(KafkaError(failure))

@@ -79,7 +79,7 @@ def test_brokers_are_asked_once_a_day_and_after_all_was_read_again() -> None:
     assert len(said.asked) == 1
     step(one, DAY_MS + 1, "g")
     assert len(said.asked) == 2
-    one.begin_anew()
+    one.restart()
     step(one, DAY_MS + 2, "g")
     assert len(said.asked) == 3
 

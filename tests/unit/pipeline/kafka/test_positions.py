@@ -14,7 +14,7 @@ from pipeline.kafka.positions import (
     Position,
     Span,
     advance,
-    choose,
+    choose_spans,
     from_fields,
     shares,
     to_fields,
@@ -41,7 +41,7 @@ def span(start: int, stop: int, *, partition: int = 0, epoch: int = 4) -> Span:
 def chosen(
     positions: dict[PartitionKey, Position], answers: dict[PartitionKey, Answer], **more: Any
 ) -> Intake:
-    return choose(positions, answers, **{"distrusted": {}, "limits": LIMITS, "now_ms": NOW_MS, **more})
+    return choose_spans(positions, answers, **{"distrusted": {}, "limits": LIMITS, "now_ms": NOW_MS, **more})
 
 
 def test_reading_goes_on_from_the_position_to_what_is_stable() -> None:

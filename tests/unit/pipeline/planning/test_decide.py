@@ -58,7 +58,7 @@ def test_first_plan_has_epoch_one_and_the_whole_target() -> None:
         "a": {"t": (0, 1)},
         "b": {"t": (2, 3)},
     }
-    assert [(m.partition, m.giver, m.taker) for m in record.moves] == [(1, "a", "b"), (3, "b", "a")]
+    assert [(m.partition, m.from_member, m.to_member) for m in record.moves] == [(1, "a", "b"), (3, "b", "a")]
     assert (record.base_generation, record.base_protocol, record.why.lag) == (4, "range", 1710)
     assert record.valid_until_ms == NOW_MS + RULES.valid_for_ms
 

@@ -8,7 +8,7 @@ from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, Cons
 
 from assignor.clients.aiokafka import MemberAssignor, StrategyAssignor
 from assignor.clients.plugin.membership import NotAttachedError
-from assignor.clients.plugin.user_data import standing_of
+from assignor.clients.plugin.user_data import subscription_data_of
 from assignor.errors import UnknownStrategyError
 from tests.support.plans import joined
 
@@ -46,7 +46,7 @@ def test_member_keeps_its_partitions_through_rebalances() -> None:
 
     answers = b.assign(Cluster(), {"b": subscription(b), "a": subscription(a)})
 
-    assert standing_of(subscription(a).user_data).claims.generation == 3
+    assert subscription_data_of(subscription(a).user_data).claims.generation == 3
     assert (numbers(answers["a"]), numbers(answers["b"])) == ([0, 1], [2, 3])
 
 

@@ -13,11 +13,11 @@ from aiokafka.errors import KafkaTimeoutError
 
 from assignor.clients.aiokafka import Following
 from assignor.clients.aiokafka import assignors as of_aiokafka
-from assignor.clients.plugin.user_data import LeaderWord, Outcome, encode_word
+from assignor.clients.plugin.user_data import AssignmentData, Outcome, encode_assignment_data
 from assignor.protocol import acks
 from assignor.protocol.acks import AnyAck, Applied
 
-APPLIED = encode_word(LeaderWord(epoch=3, outcome=Outcome.APPLIED))
+APPLIED = encode_assignment_data(AssignmentData(epoch=3, outcome=Outcome.APPLIED))
 
 
 class QuietReader:

@@ -25,7 +25,7 @@ HEAD: dict[str, Any] = {
 }
 
 
-class Scene:
+class Setup:
     """A follower of stand-ins, and what its user was told."""
 
     def __init__(self, **config: Any) -> None:
@@ -64,37 +64,39 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def scene() -> Scene:
+def setup() -> Setup:
     """Member a in generation 1, with partitions 0 and 1 committed at 40."""
-    scene = Scene()
-    scene.consumer.stored = {0: 40, 1: 40}
-    scene.consumer.will("on_assign", [0, 1])
-    scene.poll()
-    return scene
+    setup = Setup()
+    setup.consumer.stored = {0: 40, 1: 40}
+    setup.consumer.will("on_assign", [0, 1])
+    setup.poll()
+    return setup
 
 
 @pytest.fixture
-def following(scene: Scene) -> Scene:
-    scene.topics.offered = GIVES_1
-    scene.poll()
-    scene.calls()
-    return scene
+def following(setup: Setup) -> Setup:
+    """It has also read its own acceptance."""
+    setup.topics.offered = GIVES_1
+    setup.poll()
+    setup.poll()
+    setup.calls()
+    return setup
 
 
 @pytest.mark.parametrize(("reset", "start"), [("earliest", 5), ("latest", 95)])
 def test_partition_without_a_commit_starts_at_a_number(reset: str, start: int) -> None:
-    scene = Scene(**{"auto.offset.reset": reset})
-    scene.consumer.stored = {0: 40}
-    scene.consumer.will("on_assign", [0, 1])
+    setup = Setup(**{"auto.offset.reset": reset})
+    setup.consumer.stored = {0: 40}
+    setup.consumer.will("on_assign", [0, 1])
 
-    scene.poll()
+    setup.poll()
 
-    assert scene.calls() == [("subscribe", None), ("assign", {0: 40, 1: start})]
-    assert scene.told == [("gained", [0, 1])]
+    assert setup.calls() == [("subscribe", None), ("assign", {0: 40, 1: start})]
+    assert setup.told == [("gained", [0, 1])]
 
 
 def test_hand_over_keeps_the_rest_where_it_is_and_commits_what_the_user_has_finished(
-    following: Scene,
+    following: Setup,
 ) -> None:
     following.consumer.fetched = [FakeMessage(0, 40)]
     following.poll()
@@ -104,7 +106,7 @@ def test_hand_over_keeps_the_rest_where_it_is_and_commits_what_the_user_has_fini
     following.poll()
     following.calls()
 
-    following.topics.heard = [Accepted(**HEAD)]
+    following.topics.incoming = [Accepted(**HEAD)]
     following.poll()
 
     assert following.told[-1] == ("revoked", [1])
@@ -112,23 +114,23 @@ def test_hand_over_keeps_the_rest_where_it_is_and_commits_what_the_user_has_fini
     assert [ack.offset for ack in following.topics.written if isinstance(ack, Release)] == [41]
 
 
-def test_listener_may_commit_what_is_about_to_go(following: Scene) -> None:
+def test_listener_may_commit_what_is_about_to_go(following: Setup) -> None:
     following.consumer.fetched = [FakeMessage(1, 40)]
     following.poll()
     following.on_revoked = lambda: following.follower.commit(asynchronous=False)
 
-    following.topics.heard = [Accepted(**HEAD)]
+    following.topics.incoming = [Accepted(**HEAD)]
     following.poll()
 
     assert following.calls() == [("commit", {0: 40, 1: 41}), ("assign", {0: 40}), ("commit", {1: 41})]
 
 
-def test_error_of_a_listener_reaches_the_user_and_the_hand_over_goes_on(following: Scene) -> None:
+def test_error_of_a_listener_reaches_the_user_and_the_hand_over_goes_on(following: Setup) -> None:
     def fail() -> None:
         raise ZeroDivisionError
 
     following.on_revoked = fail
-    following.topics.heard = [Accepted(**HEAD)]
+    following.topics.incoming = [Accepted(**HEAD)]
 
     with pytest.raises(ZeroDivisionError):
         following.poll()
@@ -137,9 +139,9 @@ def test_error_of_a_listener_reaches_the_user_and_the_hand_over_goes_on(followin
     assert following.calls() == [("assign", {0: 40}), ("commit", {1: 40})]
 
 
-def test_refused_commit_gives_nothing_away(following: Scene) -> None:
+def test_refused_commit_gives_nothing_away(following: Setup) -> None:
     following.consumer.refuse_commits = True
-    following.topics.heard = [Accepted(**HEAD)]
+    following.topics.incoming = [Accepted(**HEAD)]
 
     following.poll()
 
@@ -147,63 +149,63 @@ def test_refused_commit_gives_nothing_away(following: Scene) -> None:
     assert following.follower.state.phase is Phase.OUT_PENDING
 
 
-def test_released_partition_is_committed_and_read_from_the_offset_of_its_release(scene: Scene) -> None:
-    scene.calls()
-    scene.topics.heard = [Release(**HEAD, to="a", topic="t", partition=2, hop=1, offset=70)]
+def test_released_partition_is_committed_and_read_from_the_offset_of_its_release(setup: Setup) -> None:
+    setup.calls()
+    setup.topics.incoming = [Release(**HEAD, to="a", topic="t", partition=2, hop=1, offset=70)]
 
-    scene.poll()
+    setup.poll()
 
-    assert scene.calls() == [("commit", {2: 70}), ("assign", {0: 40, 1: 40, 2: 70})]
-    assert scene.told[-1] == ("gained", [2])
-    assert [type(ack) for ack in scene.topics.written] == [Taken]
+    assert setup.calls() == [("commit", {2: 70}), ("assign", {0: 40, 1: 40, 2: 70})]
+    assert setup.told[-1] == ("gained", [2])
+    assert [type(ack) for ack in setup.topics.written] == [Taken]
 
 
-def test_messages_of_partitions_that_are_gone_are_not_delivered(scene: Scene) -> None:
-    scene.consumer.fetched = [FakeMessage(7, 1), FakeMessage(1, 40)]
+def test_messages_of_partitions_that_are_gone_are_not_delivered(setup: Setup) -> None:
+    setup.consumer.fetched = [FakeMessage(7, 1), FakeMessage(1, 40)]
 
-    delivered = scene.follower.consume(5, 0)
+    delivered = setup.follower.consume(5, 0)
 
     assert [message.partition() for message in delivered] == [1]
 
 
 @pytest.mark.parametrize("how", ["message", "offsets"])
-def test_commit_of_what_is_not_read_is_refused_and_not_sent(scene: Scene, how: str) -> None:
-    scene.calls()
+def test_commit_of_what_is_not_read_is_refused_and_not_sent(setup: Setup, how: str) -> None:
+    setup.calls()
     given: Any = (
         {"message": FakeMessage(2, 9)} if how == "message" else {"offsets": [TopicPartition("t", 2, 9)]}
     )
 
     with pytest.raises(NotOwnedError, match="t-2"):
-        scene.follower.commit(**given)
+        setup.follower.commit(**given)
 
-    assert scene.calls() == []
+    assert setup.calls() == []
 
 
-def test_commits_raise_after_a_loss_until_the_group_is_joined_again(scene: Scene) -> None:
-    scene.consumer.will("on_lost", [0, 1])
-    scene.poll()
-    assert scene.told[-1] == ("lost", [0, 1])
+def test_commits_raise_after_a_loss_until_the_group_is_joined_again(setup: Setup) -> None:
+    setup.consumer.will("on_lost", [0, 1])
+    setup.poll()
+    assert setup.told[-1] == ("lost", [0, 1])
 
     with pytest.raises(NotOwnedError, match="no generation"):
-        scene.follower.commit()
-    scene.consumer.generation = 2
-    scene.consumer.will("on_assign", [0])
-    scene.poll()
-    scene.calls()
-    scene.follower.commit()
+        setup.follower.commit()
+    setup.consumer.generation = 2
+    setup.consumer.will("on_assign", [0])
+    setup.poll()
+    setup.calls()
+    setup.follower.commit()
 
-    assert scene.calls() == [("commit_async", {0: 40})]
+    assert setup.calls() == [("commit_async", {0: 40})]
 
 
-def test_failed_commit_of_the_user_is_the_users_to_handle(scene: Scene) -> None:
-    scene.consumer.refuse_commits = True
+def test_failed_commit_of_the_user_is_the_users_to_handle(setup: Setup) -> None:
+    setup.consumer.refuse_commits = True
 
     with pytest.raises(KafkaException):
-        scene.follower.commit(asynchronous=False)
+        setup.follower.commit(asynchronous=False)
 
 
-def test_revocation_tells_the_user_all_that_is_held_before_it_is_gone(following: Scene) -> None:
-    following.topics.heard = [Release(**HEAD, to="a", topic="t", partition=2, hop=1, offset=70)]
+def test_revocation_tells_the_user_all_that_is_held_before_it_is_gone(following: Setup) -> None:
+    following.topics.incoming = [Release(**HEAD, to="a", topic="t", partition=2, hop=1, offset=70)]
     following.poll()
     following.calls()
     following.on_revoked = lambda: following.follower.commit(asynchronous=False)
@@ -215,8 +217,8 @@ def test_revocation_tells_the_user_all_that_is_held_before_it_is_gone(following:
     assert following.calls() == [("commit", {0: 40, 1: 40, 2: 70}), ("unassign", None)]
 
 
-def test_release_that_nobody_takes_makes_the_member_join_again(following: Scene) -> None:
-    following.topics.heard = [Accepted(**HEAD)]
+def test_release_that_nobody_takes_makes_the_member_join_again(following: Setup) -> None:
+    following.topics.incoming = [Accepted(**HEAD)]
     following.poll()
     for _ in range(3):
         following.follower._state = sent_long_ago(following.follower.state)
@@ -234,40 +236,40 @@ def sent_long_ago(state: Any) -> Any:
     return replace(state, tokens=tokens)
 
 
-def test_close_tells_the_user_while_a_commit_still_counts(scene: Scene) -> None:
-    scene.on_revoked = lambda: scene.follower.commit(asynchronous=False)
-    scene.calls()
+def test_close_tells_the_user_while_a_commit_still_counts(setup: Setup) -> None:
+    setup.on_revoked = lambda: setup.follower.commit(asynchronous=False)
+    setup.calls()
 
-    scene.follower.close()
-    scene.follower.close()
+    setup.follower.close()
+    setup.follower.close()
 
-    assert scene.calls() == [("commit", {0: 40, 1: 40}), ("unassign", None), ("close", None)]
-    assert scene.topics.closed == 1
+    assert setup.calls() == [("commit", {0: 40, 1: 40}), ("unassign", None), ("close", None)]
+    assert setup.topics.closed == 1
 
 
-def test_error_of_the_user_ends_the_membership_without_a_commit(scene: Scene) -> None:
-    scene.on_revoked = lambda: scene.follower.commit(asynchronous=False)
-    scene.calls()
+def test_error_of_the_user_ends_the_membership_without_a_commit(setup: Setup) -> None:
+    setup.on_revoked = lambda: setup.follower.commit(asynchronous=False)
+    setup.calls()
 
-    with pytest.raises(ZeroDivisionError), scene.follower:
+    with pytest.raises(ZeroDivisionError), setup.follower:
         raise ZeroDivisionError
 
-    assert scene.calls() == [("unassign", None), ("close", None)]
+    assert setup.calls() == [("unassign", None), ("close", None)]
 
 
-def test_offsets_do_not_go_into_the_transaction_of_a_producer(scene: Scene) -> None:
+def test_offsets_do_not_go_into_the_transaction_of_a_producer(setup: Setup) -> None:
     producer = Mock(spec=Producer)
 
     with pytest.raises(TransactionsUnsupportedError, match="use a plain"):
         producer.send_offsets_to_transaction(
-            scene.follower.assignment(), scene.follower.consumer_group_metadata()
+            setup.follower.assignment(), setup.follower.consumer_group_metadata()
         )
 
     producer.send_offsets_to_transaction.assert_not_called()
 
 
 def test_work_that_is_done_later_is_committed_by_its_offsets_as_long_as_the_partition_is_read(
-    following: Scene,
+    following: Setup,
 ) -> None:
     """As by a user who processes in other threads: polled up to 42, done up to 41, and no more when asked to give up."""
     following.consumer.fetched = [FakeMessage(1, 40), FakeMessage(1, 41), FakeMessage(1, 42)]
@@ -277,7 +279,7 @@ def test_work_that_is_done_later_is_committed_by_its_offsets_as_long_as_the_part
     )
     following.calls()
 
-    following.topics.heard = [Accepted(**HEAD)]
+    following.topics.incoming = [Accepted(**HEAD)]
     following.poll()
 
     assert following.calls() == [("commit", {1: 42}), ("assign", {0: 40}), ("commit", {1: 42})]
@@ -285,20 +287,20 @@ def test_work_that_is_done_later_is_committed_by_its_offsets_as_long_as_the_part
         following.follower.commit(offsets=[TopicPartition("t", 1, 43)])
 
 
-def test_commit_left_by_one_callback_is_not_sent_after_another_has_ended_the_generation(scene: Scene) -> None:
+def test_commit_left_by_one_callback_is_not_sent_after_another_has_ended_the_generation(setup: Setup) -> None:
     """The client runs both in one call; after them the commit would be accepted, in the generation to come."""
-    scene.consumer.will("on_revoke")
-    scene.poll()
-    scene.calls()
-    scene.told.clear()
+    setup.consumer.will("on_revoke")
+    setup.poll()
+    setup.calls()
+    setup.told.clear()
     release = Release(**{**HEAD, "generation": 2}, to="a", topic="t", partition=2, hop=1, offset=70)
-    scene.topics.heard = [release]
-    scene.consumer.generation = 2
+    setup.topics.incoming = [release]
+    setup.consumer.generation = 2
 
-    scene.consumer.will("on_assign", [0])
-    scene.consumer.will("on_revoke")
-    scene.poll()
+    setup.consumer.will("on_assign", [0])
+    setup.consumer.will("on_revoke")
+    setup.poll()
 
-    assert scene.calls() == [("assign", {0: 40}), ("unassign", None)]
-    assert scene.told == [("gained", [0]), ("revoked", [0])]
-    assert scene.topics.written == []
+    assert setup.calls() == [("assign", {0: 40}), ("unassign", None)]
+    assert setup.told == [("gained", [0]), ("revoked", [0])]
+    assert setup.topics.written == []

@@ -15,7 +15,7 @@ from tests.support.follow_driver import (
     B,
     Driver,
     assigned,
-    following_taker,
+    following_new_owner,
     having_released,
     head,
     release,
@@ -50,54 +50,56 @@ def test_member_that_is_told_to_accepts_despite_migration(migration: Migration) 
 
 
 def test_member_that_gave_something_away_rejoins_when_migration_has_become_possible() -> None:
-    giver = having_released()
+    old_owner = having_released()
 
-    giver.do(PlanSeen(plan=POSSIBLE))
+    old_owner.do(PlanSeen(plan=POSSIBLE))
 
-    assert giver.kinds()[-1] is Rejoin
-    assert giver.written() == [Refused(**head(A, **NEXT), why=why_not("possible") or "")]
-    assert giver.state.phase is Phase.REJOIN
-    giver.do(Revoked(), assigned(A, generation=4), Tick())
-    assert giver.state.held == giver.state.base == {P0, P1}
-    assert Rejoin not in giver.kinds()
+    assert old_owner.kinds()[-1] is Rejoin
+    assert old_owner.written() == [Refused(**head(A, **NEXT), why=why_not("possible") or "")]
+    assert old_owner.state.phase is Phase.REJOIN
+    old_owner.do(Revoked(), assigned(A, generation=4), Tick())
+    assert old_owner.state.held == old_owner.state.base == {P0, P1}
+    assert Rejoin not in old_owner.kinds()
 
 
-def test_member_that_has_what_kafka_gave_it_stays_when_migration_has_become_possible(giver: Driver) -> None:
-    giver.do(PlanSeen(plan=POSSIBLE))
+def test_member_that_has_what_kafka_gave_it_stays_when_migration_has_become_possible(
+    old_owner: Driver,
+) -> None:
+    old_owner.do(PlanSeen(plan=POSSIBLE))
 
-    assert Rejoin not in giver.kinds()
-    assert giver.state.phase is Phase.BASE
+    assert Rejoin not in old_owner.kinds()
+    assert old_owner.state.phase is Phase.BASE
 
 
 def test_what_is_handed_over_stays_when_migration_is_merely_unknown() -> None:
-    giver = having_released()
+    old_owner = having_released()
 
-    giver.do(PlanSeen(plan=UNKNOWN))
+    old_owner.do(PlanSeen(plan=UNKNOWN))
 
-    assert Rejoin not in giver.kinds()
-    assert (giver.state.phase, giver.state.tokens[P1].mark) == (Phase.BASE, Mark.RELEASED)
+    assert Rejoin not in old_owner.kinds()
+    assert (old_owner.state.phase, old_owner.state.tokens[P1].mark) == (Phase.BASE, Mark.RELEASED)
 
 
 def test_commit_of_a_hand_over_is_answered_before_the_member_rejoins() -> None:
-    taker = following_taker()
-    taker.hear(release(A, B, partition=1))
+    new_owner = following_new_owner()
+    new_owner.hear(release(A, B, partition=1))
 
-    taker.do(PlanSeen(plan=POSSIBLE))
-    before = taker.kinds()
-    taker.do(Committed(accepted=True, offsets={P1: 70}))
+    new_owner.do(PlanSeen(plan=POSSIBLE))
+    before = new_owner.kinds()
+    new_owner.do(Committed(accepted=True, offsets={P1: 70}))
 
     assert Rejoin not in before
-    assert taker.kinds()[0] is Assign
-    assert taker.kinds()[-1] is Rejoin
-    assert [type(ack) for ack in taker.written()] == [Taken, Refused]
+    assert new_owner.kinds()[0] is Assign
+    assert new_owner.kinds()[-1] is Rejoin
+    assert [type(ack) for ack in new_owner.written()] == [Taken, Refused]
 
 
 def test_commit_of_a_hand_over_that_is_refused_does_not_make_it_rejoin_twice() -> None:
-    taker = following_taker()
-    taker.hear(release(A, B, partition=1))
+    new_owner = following_new_owner()
+    new_owner.hear(release(A, B, partition=1))
 
-    taker.do(PlanSeen(plan=POSSIBLE))
-    taker.do(Committed(accepted=False, offsets={}))
+    new_owner.do(PlanSeen(plan=POSSIBLE))
+    new_owner.do(Committed(accepted=False, offsets={}))
 
-    assert taker.state.phase is Phase.OUT_PENDING
-    assert [type(ack) for ack in taker.written()] == [Void]
+    assert new_owner.state.phase is Phase.OUT_PENDING
+    assert [type(ack) for ack in new_owner.written()] == [Void]

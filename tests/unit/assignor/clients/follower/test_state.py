@@ -45,13 +45,15 @@ def test_assigned_partitions_are_read_and_told() -> None:
     assert driver.state.phase is Phase.BASE
 
 
-def test_plan_that_fits_is_accepted_once(giver: Driver) -> None:
-    assert giver.written() == [Accepted(**head(A))]
-    assert giver.state.phase is Phase.FOLLOW
+def test_plan_that_fits_is_accepted_once() -> None:
+    driver = Driver()
 
-    giver.do(PlanSeen(plan=MOVE_1), Tick())
+    driver.do(assigned(A), PlanSeen(plan=MOVE_1))
+    assert driver.written() == [Accepted(**head(A))]
+    assert driver.state.phase is Phase.FOLLOW
+    driver.do(PlanSeen(plan=MOVE_1), Tick())
 
-    assert giver.written() == []
+    assert driver.written() == []
 
 
 def test_static_member_stays_on_its_base() -> None:
@@ -95,22 +97,22 @@ def test_plan_for_a_generation_to_come_is_decided_on_when_it_has_come() -> None:
     assert driver.written() == [Accepted(**head(A))]
 
 
-def test_partition_is_kept_until_its_taker_has_accepted_this_epoch(giver: Driver) -> None:
-    assert giver.hear(Accepted(**head(B, epoch=4))) == ()
-    assert giver.hear(Accepted(**head("c"))) == ()
-    assert giver.hear(Accepted(**head(B, generation=2))) == ()
+def test_partition_is_kept_until_its_new_owner_has_accepted_this_epoch(old_owner: Driver) -> None:
+    assert old_owner.hear(Accepted(**head(B, epoch=4))) == ()
+    assert old_owner.hear(Accepted(**head("c"))) == ()
+    assert old_owner.hear(Accepted(**head(B, generation=2))) == ()
 
-    giver.hear(Accepted(**head(B)))
+    old_owner.hear(Accepted(**head(B)))
 
-    assert giver.kinds() == [Tell, Assign, Commit]
-    assert giver.the(Tell) == Tell(change=Change.REVOKED, places=frozenset({P1}))
-    assert giver.the(Assign).places == {P0}
-    assert giver.the(Commit).offsets == {P1: None}
+    assert old_owner.kinds() == [Tell, Assign, Commit]
+    assert old_owner.the(Tell) == Tell(change=Change.REVOKED, places=frozenset({P1}))
+    assert old_owner.the(Assign).places == {P0}
+    assert old_owner.the(Commit).offsets == {P1: None}
 
 
 @pytest.mark.parametrize("said", [Refused, Void])
-def test_taker_that_follows_no_more_gets_nothing(said: type[Refused | Void], giver: Driver) -> None:
-    assert giver.hear(Accepted(**head(B)), said(**head(B), why="…")) == ()
+def test_new_owner_that_follows_no_more_gets_nothing(said: type[Refused | Void], old_owner: Driver) -> None:
+    assert old_owner.hear(Accepted(**head(B)), said(**head(B), why="…")) == ()
 
 
 def test_partition_is_released_after_its_commit_with_the_offset_committed(released: Driver) -> None:
@@ -118,24 +120,24 @@ def test_partition_is_released_after_its_commit_with_the_offset_committed(releas
     assert released.state.held == {P0}
 
 
-def test_refused_commit_releases_nothing_and_waits_for_the_client(giver: Driver) -> None:
-    giver.hear(Accepted(**head(B)))
+def test_refused_commit_releases_nothing_and_waits_for_the_client(old_owner: Driver) -> None:
+    old_owner.hear(Accepted(**head(B)))
 
-    giver.do(Committed(accepted=False, offsets={}))
+    old_owner.do(Committed(accepted=False, offsets={}))
 
-    assert giver.written() == [Void(**head(A), why="commit refused")]
-    assert giver.state.phase is Phase.OUT_PENDING
-    assert giver.state.held == {P0}
-    assert giver.wait(9.9) == ()
+    assert old_owner.written() == [Void(**head(A), why="commit refused")]
+    assert old_owner.state.phase is Phase.OUT_PENDING
+    assert old_owner.state.held == {P0}
+    assert old_owner.wait(9.9) == ()
 
 
-def test_refused_commit_without_a_word_from_the_client_makes_the_group_rebalance(giver: Driver) -> None:
-    giver.hear(Accepted(**head(B)))
-    giver.do(Committed(accepted=False, offsets={}))
+def test_refused_commit_without_a_word_from_the_client_makes_the_group_rebalance(old_owner: Driver) -> None:
+    old_owner.hear(Accepted(**head(B)))
+    old_owner.do(Committed(accepted=False, offsets={}))
 
-    giver.wait(10.0)
+    old_owner.wait(10.0)
 
-    assert giver.the(Rejoin)
+    assert old_owner.the(Rejoin)
 
 
 def test_release_is_said_three_times_and_then_the_group_rebalances(released: Driver) -> None:
@@ -166,74 +168,74 @@ def test_taken_ends_the_hand_over_and_applies_the_plan(released: Driver) -> None
     assert released.wait(60.0) == ()
 
 
-def test_taken_of_an_earlier_hand_over_does_not_count(giver: Driver) -> None:
-    giver.state = replace(
-        giver.state, tokens={**giver.state.tokens, P1: replace(giver.state.tokens[P1], hop=2)}
+def test_taken_of_an_earlier_hand_over_does_not_count(old_owner: Driver) -> None:
+    old_owner.state = replace(
+        old_owner.state, tokens={**old_owner.state.tokens, P1: replace(old_owner.state.tokens[P1], hop=2)}
     )
-    giver.hear(Accepted(**head(B)))
-    giver.do(Committed(accepted=True, offsets={P1: 70}))
+    old_owner.hear(Accepted(**head(B)))
+    old_owner.do(Committed(accepted=True, offsets={P1: 70}))
 
-    giver.hear(taken(B, partition=1, hop=1))
+    old_owner.hear(taken(B, partition=1, hop=1))
 
-    assert giver.state.tokens[P1].mark is Mark.RELEASED
-
-
-def test_released_partition_is_read_only_after_a_commit_of_its_offset(taker: Driver) -> None:
-    taker.hear(release(A, B, partition=1))
-
-    assert taker.the(Commit).offsets == {P1: 70}
-    assert taker.state.held == {P2}
-
-    taker.do(Committed(accepted=True, offsets={P1: 70}))
-
-    assert taker.kinds() == [Assign, Write, Tell, Write]
-    assert taker.the(Assign) == Assign(places=frozenset({P1, P2}), offsets={P1: 70})
-    assert taker.written() == [taken(B, partition=1), Applied(**head(B))]
+    assert old_owner.state.tokens[P1].mark is Mark.RELEASED
 
 
-def test_member_that_was_evicted_while_stopped_takes_nothing(taker: Driver) -> None:
-    taker.hear(release(A, B, partition=1))
+def test_released_partition_is_read_only_after_a_commit_of_its_offset(new_owner: Driver) -> None:
+    new_owner.hear(release(A, B, partition=1))
 
-    taker.do(Committed(accepted=False, offsets={}))
+    assert new_owner.the(Commit).offsets == {P1: 70}
+    assert new_owner.state.held == {P2}
 
-    assert taker.kinds() == [Write]
-    assert taker.state.held == {P2}
-    assert taker.state.phase is Phase.OUT_PENDING
+    new_owner.do(Committed(accepted=True, offsets={P1: 70}))
 
-
-def test_release_heard_again_is_answered_again_and_changes_nothing(taker: Driver) -> None:
-    taker.hear(release(A, B, partition=1))
-    taker.do(Committed(accepted=True, offsets={P1: 70}))
-    held = taker.state.held
-
-    taker.hear(release(A, B, partition=1))
-
-    assert taker.actions == (Write(ack=taken(B, partition=1)),)
-    assert taker.state.held == held
+    assert new_owner.kinds() == [Assign, Write, Tell, Write]
+    assert new_owner.the(Assign) == Assign(places=frozenset({P1, P2}), offsets={P1: 70})
+    assert new_owner.written() == [taken(B, partition=1), Applied(**head(B))]
 
 
-def test_release_to_another_or_of_another_generation_is_not_for_this_member(taker: Driver) -> None:
+def test_member_that_was_evicted_while_stopped_takes_nothing(new_owner: Driver) -> None:
+    new_owner.hear(release(A, B, partition=1))
+
+    new_owner.do(Committed(accepted=False, offsets={}))
+
+    assert new_owner.kinds() == [Write]
+    assert new_owner.state.held == {P2}
+    assert new_owner.state.phase is Phase.OUT_PENDING
+
+
+def test_release_read_again_is_answered_again_and_changes_nothing(new_owner: Driver) -> None:
+    new_owner.hear(release(A, B, partition=1))
+    new_owner.do(Committed(accepted=True, offsets={P1: 70}))
+    held = new_owner.state.held
+
+    new_owner.hear(release(A, B, partition=1))
+
+    assert new_owner.actions == (Write(ack=taken(B, partition=1)),)
+    assert new_owner.state.held == held
+
+
+def test_release_to_another_or_of_another_generation_is_not_for_this_member(new_owner: Driver) -> None:
     other_generation = replace(release(A, B, partition=1), generation=2)
 
-    assert taker.hear(release(A, "c", partition=1), other_generation) == ()
+    assert new_owner.hear(release(A, "c", partition=1), other_generation) == ()
 
 
-def test_partition_that_is_held_cannot_be_released_to_its_holder(taker: Driver) -> None:
-    assert taker.hear(release(A, B, partition=2)) == ()
+def test_partition_that_is_held_cannot_be_released_to_its_holder(new_owner: Driver) -> None:
+    assert new_owner.hear(release(A, B, partition=2)) == ()
 
 
-def test_member_that_follows_no_plan_takes_what_is_released_to_it(taker: Driver) -> None:
-    taker.do(PlanSeen(plan=None))
-    taker.hear(release(A, B, partition=1))
+def test_member_that_follows_no_plan_takes_what_is_released_to_it(new_owner: Driver) -> None:
+    new_owner.do(PlanSeen(plan=None))
+    new_owner.hear(release(A, B, partition=1))
 
-    assert taker.the(Commit).offsets == {P1: 70}
+    assert new_owner.the(Commit).offsets == {P1: 70}
 
 
-def test_withdrawn_plan_moves_nothing_more_and_is_voided(giver: Driver) -> None:
-    giver.do(PlanSeen(plan=None))
-    assert giver.written() == [Void(**head(A), why="the plan is withdrawn or over")]
+def test_withdrawn_plan_moves_nothing_more_and_is_voided(old_owner: Driver) -> None:
+    old_owner.do(PlanSeen(plan=None))
+    assert old_owner.written() == [Void(**head(A), why="the plan is withdrawn or over")]
 
-    assert giver.hear(Accepted(**head(B))) == ()
+    assert old_owner.hear(Accepted(**head(B))) == ()
 
 
 def test_applied_plan_may_end_without_a_word(released: Driver) -> None:

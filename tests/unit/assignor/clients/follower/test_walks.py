@@ -6,8 +6,10 @@ from typing import get_args
 
 import pytest
 
+from assignor.clients.control import targets
+from assignor.clients.follower import plan as follower_plan
 from assignor.clients.follower import rules as follower_state_rules
-from assignor.clients.follower.state import FollowerState, Mark, Place, Token
+from assignor.clients.follower.state import FollowerState, Mark, PartitionKey, Token
 from assignor.protocol.acks import Applied, Release
 from assignor.protocol.migration import Migration
 from tests.support.follow_world import BrokenPromiseError, World, walk
@@ -51,6 +53,28 @@ def test_nothing_stays_handed_over_where_migration_has_become_possible(seed: int
     walk(seed, world_type=Migrating)
 
 
+class Steady(World):
+    """Nobody finds the plan withdrawn."""
+
+    withdraws = 0.0
+
+    def become_quiet(self, *, rounds: int = 120) -> None:
+        super().become_quiet(rounds=rounds)
+        plan = self.plan
+        if plan is None or plan.base_generation != self.generation or set(plan.members) != set(self.members):
+            return
+        target = targets(plan)
+        for node in self.nodes:
+            wanted = {place for place, member in target.items() if member == node.member}
+            if node.state.held != wanted:
+                raise BrokenPromiseError(f"{node.name} holds {sorted(node.state.held)}, not {sorted(wanted)}")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_plan_of_the_generation_is_applied_by_all_when_quiet(seed: int) -> None:
+    walk(seed, world_type=Steady)
+
+
 def first_failure(seeds: range) -> str:
     for seed in seeds:
         try:
@@ -60,7 +84,7 @@ def first_failure(seeds: range) -> str:
     return "none"
 
 
-def forget(_: FollowerState, base: frozenset[Place]) -> Mapping[Place, Token]:
+def forget(_: FollowerState, base: frozenset[PartitionKey]) -> Mapping[PartitionKey, Token]:
     return {place: Token(mark=Mark.HELD) for place in base}
 
 
@@ -68,3 +92,9 @@ def test_forgotten_tokens_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follower_state_rules, "restored_tokens", forget)
 
     assert "is read by" in first_failure(SEEDS)
+
+
+def test_follower_that_waits_for_the_new_owner_only_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follower_plan, "named_in_moves", lambda _plan: frozenset())
+
+    assert "is begun without" in first_failure(SEEDS)

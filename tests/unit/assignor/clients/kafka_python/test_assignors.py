@@ -15,7 +15,12 @@ from kafka.structs import TopicPartition
 from assignor.clients.kafka_python import COOPERATIVE, EAGER, Following, MemberAssignor, StrategyAssignor
 from assignor.clients.kafka_python import assignors as kafka_python
 from assignor.clients.plugin.membership import NotAttachedError
-from assignor.clients.plugin.user_data import LeaderWord, Outcome, encode_word, standing_of
+from assignor.clients.plugin.user_data import (
+    AssignmentData,
+    Outcome,
+    encode_assignment_data,
+    subscription_data_of,
+)
 from assignor.errors import InvalidOptionError
 from assignor.protocol import acks
 from assignor.protocol.acks import AnyAck, Refused
@@ -67,7 +72,7 @@ def idle() -> Any:
 
 def refused(assignor: MemberAssignor) -> None:
     """What the leader says where plan 3 does not fit."""
-    word = encode_word(LeaderWord(epoch=3, outcome=Outcome.REFUSED, why="not mine"))
+    word = encode_assignment_data(AssignmentData(epoch=3, outcome=Outcome.REFUSED, why="not mine"))
     assignor.on_assignment(ConsumerProtocolAssignment(version=0, assigned_partitions=[], user_data=word), 8)
 
 
@@ -164,7 +169,7 @@ def test_cooperative_member_shows_what_it_holds_to_tools_as_well() -> None:
     subscription = decode_subscription(a.metadata({"t"}).encode())
 
     assert (subscription.owned, subscription.generation) == ({"t": (0, 2)}, 6)
-    assert standing_of(subscription.user_data).claims == Claims(owned={"t": (0, 2)}, generation=6)
+    assert subscription_data_of(subscription.user_data).claims == Claims(owned={"t": (0, 2)}, generation=6)
 
 
 def test_cooperative_member_that_lost_what_it_holds_does_not_claim_it() -> None:

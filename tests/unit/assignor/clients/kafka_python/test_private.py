@@ -61,7 +61,7 @@ def joining(stable: KafkaConsumer) -> KafkaConsumer:
     return stable
 
 
-def test_member_refused_in_a_join_begins_it_anew(joining: KafkaConsumer) -> None:
+def test_member_refused_in_a_join_begins_it_again(joining: KafkaConsumer) -> None:
     before = lost_within_join(joining)
 
     joining._coordinator.reset_generation()

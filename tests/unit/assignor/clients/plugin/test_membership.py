@@ -9,7 +9,13 @@ import pytest
 from assignor.clients.control import ControlState
 from assignor.clients.plugin.leader import Joined
 from assignor.clients.plugin.membership import GREATEST_EPOCH, Membership, following, under_strategy
-from assignor.clients.plugin.user_data import LeaderWord, Outcome, encode_word, standing_of, word_of
+from assignor.clients.plugin.user_data import (
+    AssignmentData,
+    Outcome,
+    assignment_data_of,
+    encode_assignment_data,
+    subscription_data_of,
+)
 from assignor.errors import UnknownStrategyError
 from assignor.protocol import control
 from assignor.protocol.acks import AnyAck, Applied, Refused, Void
@@ -33,7 +39,7 @@ def taken_in(
 
 
 def word(epoch: int) -> bytes:
-    return encode_word(LeaderWord(epoch=epoch))
+    return encode_assignment_data(AssignmentData(epoch=epoch))
 
 
 def member_of_generation(state: ControlState, generation: int) -> Membership:
@@ -59,8 +65,8 @@ def test_eager_member_claims_what_it_had() -> None:
 
     taken_in(member, {"t": (0, 1)}, None, 5)
 
-    standing = standing_of(member.user_data({}))
-    assert (standing.claims.owned, standing.claims.generation, standing.held) == ({"t": (0, 1)}, 5, False)
+    data = subscription_data_of(member.user_data({}))
+    assert (data.claims.owned, data.claims.generation, data.held) == ({"t": (0, 1)}, 5, False)
 
 
 def test_cooperative_member_claims_what_it_still_holds() -> None:
@@ -68,14 +74,14 @@ def test_cooperative_member_claims_what_it_still_holds() -> None:
 
     taken_in(member, {"t": (0, 1)}, None, 5)
 
-    standing = standing_of(member.user_data({"t": (0,)}))
-    assert (standing.claims.owned, standing.held) == ({"t": (0,)}, True)
+    data = subscription_data_of(member.user_data({"t": (0,)}))
+    assert (data.claims.owned, data.held) == ({"t": (0,)}, True)
 
 
 def test_member_tells_the_epoch_it_has_read(state: ControlState) -> None:
     feed(state, plan(BASE, TARGET, epoch=12))
 
-    assert standing_of(following(state).user_data({})).plan_epoch == 12
+    assert subscription_data_of(following(state).user_data({})).plan_epoch == 12
 
 
 def test_leader_hands_out_the_plan_and_its_epoch(state: ControlState) -> None:
@@ -86,7 +92,7 @@ def test_leader_hands_out_the_plan_and_its_epoch(state: ControlState) -> None:
     )
 
     assert {i: placed for i, (placed, _) in answers.items()} == TARGET
-    assert {word_of(data).epoch for _, data in answers.values()} == {12}
+    assert {assignment_data_of(data).epoch for _, data in answers.values()} == {12}
 
 
 def test_expired_plan_is_not_handed_out(state: ControlState) -> None:
@@ -181,7 +187,10 @@ def test_stream_join_counts_its_epoch_up_from_the_greatest_received() -> None:
     placed, data = member.lead(counts={"t": 2}, members=members, now_ms=NOW_MS)["a"]
     taken_in(member, placed, data, 70)
 
-    assert (word_of(data).epoch, standing_of(member.user_data({})).claims.generation) == (10, 10)
+    assert (assignment_data_of(data).epoch, subscription_data_of(member.user_data({})).claims.generation) == (
+        10,
+        10,
+    )
 
 
 def test_epoch_of_a_hostile_member_leaves_the_answer_encodable() -> None:
@@ -191,7 +200,7 @@ def test_epoch_of_a_hostile_member_leaves_the_answer_encodable() -> None:
     placed, data = member.lead(counts={"t": 2}, members=[hostile], now_ms=NOW_MS)["a"]
     taken_in(member, placed, data, 70)
 
-    assert standing_of(member.user_data({})).claims.generation == GREATEST_EPOCH
+    assert subscription_data_of(member.user_data({})).claims.generation == GREATEST_EPOCH
 
 
 def test_first_epoch_of_a_stream_join_is_one() -> None:
@@ -199,7 +208,7 @@ def test_first_epoch_of_a_stream_join_is_one() -> None:
 
     _, data = under_strategy("sticky-stream-join").lead(counts={"t": 2}, members=members, now_ms=NOW_MS)["a"]
 
-    assert word_of(data).epoch == 1
+    assert assignment_data_of(data).epoch == 1
 
 
 def test_strategy_that_weighs_lag_is_refused() -> None:
@@ -252,7 +261,7 @@ def test_cooperative_member_acknowledges_the_plan_when_it_has_all_of_its_target(
     def outcomes(owned: Mapping[str, TopicPartitions]) -> dict[str, Outcome]:
         claims = [joined(i, ["t"], owned[i], held=True) for i in owned]
         answers = leader.lead(counts={"t": 4}, members=claims, now_ms=NOW_MS)
-        return {i: word_of(data).outcome for i, (_, data) in answers.items()}
+        return {i: assignment_data_of(data).outcome for i, (_, data) in answers.items()}
 
     first = outcomes(BASE)
     second = outcomes({"a": {"t": (0,)}, "b": {"t": (2, 3)}})
@@ -272,7 +281,7 @@ def test_nothing_is_acknowledged_of_a_plan_that_is_not_to_be_followed(
 
 def test_nothing_is_acknowledged_without_a_control_topic() -> None:
     member = under_strategy("sticky")
-    refusal = encode_word(LeaderWord(epoch=3, outcome=Outcome.REFUSED, why="not mine"))
+    refusal = encode_assignment_data(AssignmentData(epoch=3, outcome=Outcome.REFUSED, why="not mine"))
 
     assert taken_in(member, BASE["a"], refusal, 8) is None
 
@@ -284,6 +293,6 @@ def test_reason_of_any_length_fits_into_the_answer(state: ControlState) -> None:
 
     answers = following(state).lead(counts={topic: 4}, members=claims, now_ms=NOW_MS)
 
-    word = word_of(answers["a"][1])
+    word = assignment_data_of(answers["a"][1])
     assert word.outcome is Outcome.REFUSED
     assert word.why.endswith("ttt")

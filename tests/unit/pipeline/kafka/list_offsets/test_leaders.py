@@ -1,4 +1,4 @@
-"""One client of a worker: which leaders it goes by, and when it asks for them anew."""
+"""One client of a worker: which leaders it goes by, and when it asks for them again."""
 
 import time
 from collections.abc import Iterator

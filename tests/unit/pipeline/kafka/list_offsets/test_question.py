@@ -64,12 +64,12 @@ def test_every_leader_answers_for_its_partitions(leaders: Leaders) -> None:
     assert all(answer.observed_at_ms >= begun_ms for answer in answers.values())
 
 
-@pytest.mark.parametrize("trouble", ["hang", "stop"])
+@pytest.mark.parametrize("failure", ["hang", "stop"])
 def test_broker_that_does_not_answer_costs_its_own_partitions_and_its_time_once(
-    cluster: MockCluster, leaders: Leaders, trouble: str
+    cluster: MockCluster, leaders: Leaders, failure: str
 ) -> None:
     asked(leaders)
-    getattr(cluster, trouble)(2)
+    getattr(cluster, failure)(2)
 
     begun = time.monotonic()
     answers = asked(leaders)

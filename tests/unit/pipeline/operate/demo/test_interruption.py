@@ -11,7 +11,7 @@ from pipeline.operate.demo import interruption
 def test_first_signal_asks_and_handlers_are_as_before_afterwards(number: signal.Signals) -> None:
     before = signal.getsignal(number)
 
-    with interruption.heard(tidy=lambda: None) as asked:
+    with interruption.ended_by_signals(tidy=lambda: None) as asked:
         signal.raise_signal(number)
 
     assert asked.is_set()
@@ -21,8 +21,8 @@ def test_first_signal_asks_and_handlers_are_as_before_afterwards(number: signal.
 def test_second_signal_ends_the_process_after_tidying_up() -> None:
     script = """
 import os, signal
-from pipeline.operate.demo.interruption import heard
-with heard(lambda: os.write(1, b"tidy")):
+from pipeline.operate.demo.interruption import ended_by_signals
+with ended_by_signals(lambda: os.write(1, b"tidy")):
     signal.raise_signal(signal.SIGINT)
     signal.raise_signal(signal.SIGTERM)
     os.write(1, b"still here")

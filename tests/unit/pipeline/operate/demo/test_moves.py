@@ -24,7 +24,7 @@ def test_a_move_is_what_was_released_and_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heard", "expected"),
+    ("received", "expected"),
     [
         ([_RELEASE], 0),
         ([_TAKEN], 0),
@@ -32,12 +32,12 @@ def test_a_move_is_what_was_released_and_taken() -> None:
         ([_RELEASE, _TAKEN, _RELEASE, _TAKEN], 1),
         ([_RELEASE, _TAKEN, _BACK, _TAKEN_BACK], 2),
     ],
-    ids=["not-taken", "release-not-heard", "told-twice", "asked-again", "there-and-back"],
+    ids=["not-taken", "release-not-received", "told-twice", "asked-again", "there-and-back"],
 )
-def test_each_hand_over_counts_once(heard: Sequence[AnyAck], expected: int) -> None:
+def test_each_hand_over_counts_once(received: Sequence[AnyAck], expected: int) -> None:
     moves = Moves()
 
-    found = [move for ack in heard for move in moves.feed([ack])]
+    found = [move for ack in received for move in moves.feed([ack])]
 
     assert len(found) == expected
 

@@ -52,17 +52,17 @@ def test_slow_member_of_shipping_is_not_drained_for_long_though_the_group_is_fas
     assert sum(rates) < sum(shipping.speeds) / 2
 
 
-def test_each_group_that_follows_has_a_twin_that_does_not() -> None:
+def test_each_group_that_follows_has_a_control_group_that_does_not() -> None:
     pairs = [(group.group_id, control.group_id) for group, control in PAIRED.pairs()]
 
     assert pairs == [("billing", "billing-plain"), ("shipping", "shipping-plain")]
 
 
-def test_a_scene_survives_its_way_into_another_process() -> None:
+def test_a_scenario_survives_its_way_into_another_process() -> None:
     assert Scenario.from_json(PAIRED.to_json()) == PAIRED
 
 
-def test_configuration_is_about_the_groups_of_the_scene() -> None:
+def test_configuration_is_about_the_groups_of_the_scenario() -> None:
     config = load(TEMPLATE)
     groups = (*PAIRED.groups, *BESIDE.groups)
     dry = [group.group_id for group in groups if config.plan.for_group(group.group_id).dry_run]

@@ -1,7 +1,5 @@
 """The clock of a batch never goes back, whatever the machine's does."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from pipeline.kafka.positions import Position
@@ -29,7 +27,7 @@ class StampedStore:
 
 @pytest.fixture(autouse=True)
 def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "time", SimpleNamespace(time_ns=lambda: NOW_MS * 1_000_000))
+    monkeypatch.setattr(opening, "now_ms", lambda: NOW_MS)
     monkeypatch.setattr(opening.ownership, "check", lambda _store, _owner: None)
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from pipeline.decode.step import Summary
-from pipeline.fold import step as fold
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.batch import groups
 from pipeline.run.batch.groups import store_groups
@@ -23,7 +22,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     def fold_groups(*_rows: Any, **settings: Any) -> dict[str, Any]:
         return settings
 
-    monkeypatch.setattr(fold, "fold_groups", fold_groups)
+    monkeypatch.setattr(groups, "fold_groups", fold_groups)
     monkeypatch.setattr(groups, "stamped", lambda _batch, rows: rows)
     monkeypatch.setattr(groups, "write", lambda _batch, _name, settings: told.append(settings))
     monkeypatch.setattr(Batch, "kind", lambda _self, *_kinds: None)

@@ -31,7 +31,7 @@ _PLAN = encode(
         base_generation=4,
         base_protocol="range",
         members={"m": ControlMember(instance=None, client="c", host="/h", base={"t": (0,)}, target={})},
-        moves=(ControlMove(topic="t", partition=0, giver="m", taker=None),),
+        moves=(ControlMove(topic="t", partition=0, from_member="m", to_member=None),),
         unassigned={},
         why=ControlReasons(drain_s_before=1.0, drain_s_after=None, drain_s_bound=None, lag=3),
     )

@@ -57,5 +57,5 @@ def test_table_has_every_group_and_the_picture_only_pairs(tmp_path: Path) -> Non
     assert re.findall(r"<tr><td>([a-z-]+)</td>", page) == ["shipping", "search"]
 
 
-def test_same_courses_give_the_same_bytes(tmp_path: Path) -> None:
+def test_same_timelines_give_the_same_bytes(tmp_path: Path) -> None:
     assert _written(tmp_path, timeline(), _PLAIN) == _written(tmp_path, timeline(), _PLAIN)

@@ -75,7 +75,7 @@ def test_moves_are_counted_for_their_group_alone() -> None:
     ]
 
 
-def test_groups_come_in_the_order_of_the_scene_and_strangers_not_at_all() -> None:
+def test_groups_come_in_the_order_of_the_scenario_and_strangers_not_at_all() -> None:
     timeline = Timeline(_SCENARIO, began_at=NOON)
     names = ("stranger", "search", "billing")
 

@@ -9,7 +9,7 @@ from assignor.protocol.control import ControlRecord
 from tests.support.acks_topic import read_acks
 from tests.support.broker import create_topics, produce
 from tests.support.plans import plan
-from tests.support.plugin_members import AiokafkaMember, KafkaPythonMember, Place, publish
+from tests.support.plugin_members import AiokafkaMember, KafkaPythonMember, PartitionKey, publish
 
 SomeAck = TypeVar("SomeAck", bound=AnyAck)
 
@@ -19,19 +19,19 @@ RECORDS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
+class PluginSetup:
     """Topics of one test, named for it."""
 
     bootstrap: str
     name: str
 
     @classmethod
-    def made(cls, bootstrap: str, name: str) -> "Stage":
+    def made(cls, bootstrap: str, name: str) -> "PluginSetup":
         """With its topics, and records in each partition."""
-        stage = cls(bootstrap=bootstrap, name=name)
-        create_topics(bootstrap, {stage.name: PARTITIONS, stage.control: 1, stage.acks: 1})
-        produce(bootstrap, stage.name, dict.fromkeys(range(PARTITIONS), RECORDS))
-        return stage
+        setup = cls(bootstrap=bootstrap, name=name)
+        create_topics(bootstrap, {setup.name: PARTITIONS, setup.control: 1, setup.acks: 1})
+        produce(bootstrap, setup.name, dict.fromkeys(range(PARTITIONS), RECORDS))
+        return setup
 
     @property
     def control(self) -> str:
@@ -42,7 +42,7 @@ class Stage:
         return f"{self.name}-acks"
 
     @property
-    def places(self) -> list[Place]:
+    def places(self) -> list[PartitionKey]:
         return [(self.name, number) for number in range(PARTITIONS)]
 
     def follower(self, **more: Any) -> KafkaPythonMember:
@@ -54,7 +54,10 @@ class Stage:
         return AiokafkaMember(self.bootstrap, self.name, [self.name], **topics)
 
     def plan(
-        self, base: Mapping[str, frozenset[Place]], target: Mapping[str, frozenset[Place]], **more: Any
+        self,
+        base: Mapping[str, frozenset[PartitionKey]],
+        target: Mapping[str, frozenset[PartitionKey]],
+        **more: Any,
     ) -> ControlRecord:
         return plan(_by_topic(base), _by_topic(target), group=self.name, **more)
 
@@ -65,13 +68,13 @@ class Stage:
         return [ack for ack in read_acks(self.bootstrap, self.acks) if isinstance(ack, kind)]
 
 
-def all_to_one(base: Mapping[str, frozenset[Place]]) -> dict[str, frozenset[Place]]:
+def all_to_one(base: Mapping[str, frozenset[PartitionKey]]) -> dict[str, frozenset[PartitionKey]]:
     """A target that no even strategy gives: the last member has nothing, the first has its share too."""
     first, *_, last = sorted(base)
     return {**base, first: base[first] | base[last], last: frozenset()}
 
 
-def _by_topic(owned: Mapping[str, frozenset[Place]]) -> dict[str, dict[str, tuple[int, ...]]]:
+def _by_topic(owned: Mapping[str, frozenset[PartitionKey]]) -> dict[str, dict[str, tuple[int, ...]]]:
     return {
         member: {t: tuple(sorted(n for topic, n in places if topic == t)) for t in {t for t, _ in places}}
         for member, places in owned.items()

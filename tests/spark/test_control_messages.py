@@ -1,4 +1,4 @@
-"""What followers and operators say: from decoded rows to where partitions are."""
+"""Control messages: from decoded rows to where partitions are."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def kept(
     return fold_acks(known, decoded(spark, *events), groups, at_ms=NOW_MS)
 
 
-def test_newest_word_of_each_counts_by_position(spark: SparkSession) -> None:
+def test_newest_message_of_each_counts_by_position(spark: SparkSession) -> None:
     before = [{"kind": "accepted", "id": "a", "generation": 4, "epoch": 6, "acked_at": at(0), "position": 9}]
 
     result = kept(spark, before, ack_row("accepted", 11, epoch=7), ack_row("accepted", 10, epoch=8))
@@ -44,7 +44,7 @@ def test_newest_word_of_each_counts_by_position(spark: SparkSession) -> None:
     assert picked(result, "kind", "id", "epoch", "position") == [("accepted", "a", 7, 11)]
 
 
-def test_words_of_a_generation_that_is_over_are_dropped(spark: SparkSession) -> None:
+def test_messages_of_a_generation_that_is_over_are_dropped(spark: SparkSession) -> None:
     rows = (
         ack_row("accepted", 1, id="old", generation=3),
         ack_row("accepted", 2, id="new", generation=5),
@@ -55,7 +55,7 @@ def test_words_of_a_generation_that_is_over_are_dropped(spark: SparkSession) -> 
     assert picked(kept(spark, [], *rows), "id") == [("months",), ("new",)]
 
 
-def test_words_of_a_group_that_is_not_there_are_kept_for_a_week(spark: SparkSession) -> None:
+def test_messages_of_a_group_that_is_not_there_are_kept_for_a_week(spark: SparkSession) -> None:
     rows = (
         ack_row("accepted", 1, id="today"),
         ack_row("accepted", 2, id="last week", acked_at=at(-8 * 86_400)),
@@ -70,7 +70,7 @@ def place(kind: str, position: int, hop: int, who: str, *, generation: int = 4) 
 
 
 @pytest.mark.parametrize(
-    ("words", "owner"),
+    ("messages", "owner"),
     [
         pytest.param([], "a", id="as assigned"),
         pytest.param([place("release", 1, 1, "a")], None, id="on its way"),
@@ -94,10 +94,10 @@ def place(kind: str, position: int, hop: int, who: str, *, generation: int = 4) 
     ],
 )
 def test_partition_is_where_its_last_hand_over_put_it(
-    spark: SparkSession, words: list[dict[str, Any]], owner: str | None
+    spark: SparkSession, messages: list[dict[str, Any]], owner: str | None
 ) -> None:
     groups = stored_groups(spark, GROUP)
-    known = stored(spark, "acks", *(row["ack"] | {"position": row["position"]} for row in words))
+    known = stored(spark, "acks", *(row["ack"] | {"position": row["position"]} for row in messages))
 
     held = held_partitions(assigned_partitions(groups), handed_over(known, groups), groups)
 

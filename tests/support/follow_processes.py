@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from types import TracebackType
@@ -38,7 +39,7 @@ Base: TypeAlias = tuple[int, dict[str, str], dict[str, list[int]]]
 """Generation, member id by process, and what Kafka assigned by member id."""
 
 
-class Crew:
+class Processes:
     """Processes of one group, numbered records that flow to its topic, and its control and acks topics."""
 
     def __init__(
@@ -71,7 +72,7 @@ class Crew:
         self.late = 0
         """Plans that came behind a later one."""
 
-    def __enter__(self) -> "Crew":
+    def __enter__(self) -> "Processes":
         self._flow.start()
         return self
 
@@ -155,9 +156,18 @@ class Crew:
         ids = {who: str(line["member"]) for who, line in live.items()}
         return generations.pop(), ids, {str(line["member"]): line["places"] for line in live.values()}
 
-    def publish(self, generation: int, base: Mapping[str, list[int]], target: Mapping[str, list[int]]) -> int:
-        """Put a plan on the control topic, and give its epoch."""
+    def publish(
+        self,
+        generation: int,
+        base: Mapping[str, list[int]],
+        target: Mapping[str, list[int]],
+        *,
+        valid_s: float | None = None,
+    ) -> int:
+        """Put a plan on the control topic, valid for ever unless told otherwise, and give its epoch."""
         epoch, record = self._record(generation, base, target)
+        if valid_s is not None:
+            record = replace(record, valid_until_ms=round((time.time() + valid_s) * 1000))
         self._write(record)
         return epoch
 

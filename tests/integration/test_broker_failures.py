@@ -49,7 +49,7 @@ def proxied() -> Iterator[ProxiedCluster]:
 def job(proxied: ProxiedCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningJob]:
     config = job_config(
         proxied.cluster.bootstrap_servers,
-        tmp_path_factory.mktemp("trouble") / "tables",
+        tmp_path_factory.mktemp("failures") / "tables",
         plan=eager_plan(dry_run=False, max_staleness_s=3600),
     )
     for name in (ON_1, ON_2, ON_3):
