@@ -20,8 +20,8 @@ from assignor.model.topics import Topics
 MOST_PARTITIONS = 10_000_000
 """More than any Kafka cluster holds; above it a case is a mistake that would only use up memory."""
 
-CASE_KEYS = frozenset({"topics", "members", "lags", "rates", "racks", "options"})
-MEMBER_KEYS = ("topics", "owned", "generation", "instance", "client", "rack", "capacity")
+CASE_KEYS = frozenset({"topics", "members", "lags", "rates", "racks", "fixed", "options"})
+MEMBER_KEYS = ("topics", "owned", "generation", "instance", "client", "rack", "capacity", "closed")
 _GREATEST_INT32 = 2**31 - 1
 _GREATEST_INT64 = 2**63 - 1
 
@@ -71,6 +71,7 @@ def read_case(document: Mapping[str, object]) -> Case:
             lag=lag,
             rate=_rates(topics, document.get("rates")),
             replica_racks=_racks(topics, document.get("racks")),
+            fixed=_fixed(topics, document.get("fixed")),
         )
     except InvalidGroupError as error:
         raise InvalidCaseError("", str(error)) from error
@@ -126,6 +127,7 @@ def _member(member_id: str, value: object) -> Member:
         if generation is None
         else _integer(generation, f"{key}.generation", low=NO_GENERATION, high=_GREATEST_INT32),
         capacity=_capacity(entry.get("capacity"), f"{key}.capacity"),
+        closed=_optional_flag(entry, "closed", key),
     )
 
 
@@ -170,6 +172,20 @@ def _racks(topics: Topics, value: object) -> list[list[str]]:
             key = f"racks.{name}[{i}]"
             by_pid[first + i] = [_text(rack, f"{key}[{j}]") for j, rack in enumerate(_list(racks, key))]
     return by_pid
+
+
+def _fixed(topics: Topics, value: object) -> Bools | None:
+    """Where a partition is fixed; None when no topic is named."""
+    fixed = np.zeros(topics.n_partitions, np.bool_)
+    index = topics.index()
+    named = {} if value is None else _object(value, "fixed")
+    for name, numbers in named.items():
+        if name not in index:
+            raise InvalidCaseError(f"fixed.{name}", "is not in topics")
+        first, most = int(topics.offsets[index[name]]), int(topics.counts[index[name]]) - 1
+        for i, number in enumerate(_list(numbers, f"fixed.{name}")):
+            fixed[first + _integer(number, f"fixed.{name}[{i}]", low=0, high=most)] = True
+    return fixed if named else None
 
 
 def _by_topic(topics: Topics, value: object, key: str) -> Iterable[tuple[str, int, list[object]]]:
@@ -217,6 +233,13 @@ def _text(value: object, key: str) -> str:
 def _optional_text(entry: Mapping[str, object], name: str, key: str) -> str | None:
     value = entry.get(name)
     return None if value is None else _text(value, f"{key}.{name}")
+
+
+def _optional_flag(entry: Mapping[str, object], name: str, key: str) -> bool:
+    value = entry.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise InvalidCaseError(f"{key}.{name}", f"must be true or false, got {_kind(value)}")
+    return bool(value)
 
 
 def _integer(value: object, key: str, *, low: int, high: int) -> int:

@@ -36,14 +36,17 @@ def check(group: Group, assignment: Assignment, *, even: Even = "no") -> Verdict
 
     Valid: a partition goes only to a member that subscribes to its topic. Complete: every partition has
     exactly one member or exactly one reason for having none, and "nobody subscribes" is the reason exactly where
-    nobody subscribes. One entry per partition makes a second owner impossible.
+    nobody subscribes. One entry per partition makes a second owner impossible. What is fixed, and what a closed member
+    owns, is where it was, and a closed member has nothing else.
 
     Args:
         group: The group that was assigned.
         assignment: The answer of a strategy.
         even: What the strategy promised besides: counts within one among the subscribers of each topic
             ("topic"), over the whole group ("group"), or as even over the group as its subscriptions allow
-            ("optimal"): lexicographically least, sorted from the largest down.
+            ("optimal"): lexicographically least, sorted from the largest down. With something fixed, "topic" is: nobody
+            has a partition that is not, and yet two more of the topic than one who could have had it; and "optimal" is
+            as even as what is fixed allows.
 
     Raises:
         InvalidAssignmentError: Any rule is broken; all broken rules are named.
@@ -59,6 +62,9 @@ def check(group: Group, assignment: Assignment, *, even: Even = "no") -> Verdict
         "no member and no reason for": (assignment.member < 0) & (assignment.why == Unassigned.ASSIGNED),
         "a member and a reason to have none for": (assignment.member >= 0) & (assignment.why != 0),
         "wrong about whether anybody subscribes to": _wrong_about_readers(group, assignment, may_read),
+        "moves the fixed": _moves_fixed(group, assignment),
+        "gives a member that follows no plans": _gives_closed(group, assignment),
+        "wrong about whether anybody takes": _wrong_about_takers(group, assignment, may_read),
     }
     problems = [f"{words} {_first(group, broken)}" for words, broken in rules.items() if broken.any()]
     problems += _uneven(group, assignment, may_read, even=even)
@@ -99,31 +105,73 @@ def _wrong_about_readers(group: Group, assignment: Assignment, may_read: Bools) 
     return wrong
 
 
+def _moves_fixed(group: Group, assignment: Assignment) -> Bools:
+    moved: Bools = _stays(group) & (assignment.member != group.owner)
+    return moved
+
+
+def _stays(group: Group) -> Bools:
+    """Partitions that have to be where they were: those fixed, and those of closed members."""
+    stays = np.zeros(group.n_partitions, np.bool_)
+    owned = np.nonzero(group.owner >= 0)[0]
+    for marks, index in ((group.fixed, owned), (group.closed, group.owner[owned])):
+        if marks is not None:
+            stays[owned] |= marks[index]
+    return stays
+
+
+def _gives_closed(group: Group, assignment: Assignment) -> Bools:
+    given = np.zeros(group.n_partitions, np.bool_)
+    if group.closed is not None:
+        new = np.nonzero((assignment.member >= 0) & (assignment.member != group.owner))[0]
+        given[new] = group.closed[assignment.member[new]]
+    return given
+
+
+def _wrong_about_takers(group: Group, assignment: Assignment, may_read: Bools) -> Bools:
+    """Partitions without a member because nobody takes them, while no subscriber of theirs is closed."""
+    said: Bools = assignment.why == Unassigned.NOBODY_TAKES
+    if group.closed is None:
+        return said
+    by_closed: Bools = np.logical_or.reduce(may_read[:, group.closed], axis=1)
+    wrong: Bools = said & ~by_closed[group.topics.topic_of]
+    return wrong
+
+
 def _uneven(group: Group, assignment: Assignment, may_read: Bools, *, even: Even) -> list[str]:
     assigned = np.nonzero(assignment.member >= 0)[0]
     if even == "no" or len(assigned) == 0:
         return []
     topic, member = group.topics.topic_of[assigned], assignment.member[assigned]
+    stays = _stays(group)[assigned]
+    takes = may_read if group.closed is None else may_read & ~group.closed
     if even == "topic":
-        return _uneven_in_topics(group, topic, member, may_read)
+        return _uneven_in_topics(group, topic, np.where(stays, -1 - member, member), takes)
     counts = np.bincount(member, minlength=group.n_members)
     if even == "group":
         return [] if np.ptp(counts) <= 1 else [f"counts from {counts.min()} to {counts.max()}"]
-    holds = np.zeros_like(may_read)
-    holds[topic, member] = True
-    path = find_augmenting_path(holds, may_read, counts)
+    # What has to stay on a member is a topic of its own that nobody else reads.
+    only = np.eye(group.n_members, dtype=np.bool_)
+    takes = np.concatenate((takes, only))
+    holds = np.zeros_like(takes)
+    holds[np.where(stays, len(may_read) + member, topic), member] = True
+    path = find_augmenting_path(holds, takes, counts)
     if path is None:
         return []
     short = f"{group.member_ids[path.to_member]} with {counts[path.to_member]}"
     return [f"counts less even than possible: a member with {path.count} could hand on towards {short}"]
 
 
-def _uneven_in_topics(group: Group, topic: Int32s, member: Int32s, may_read: Bools) -> list[str]:
+def _uneven_in_topics(group: Group, topic: Int32s, member: Int32s, takes: Bools) -> list[str]:
+    """Topics in which a partition could go to a member with two fewer; `-1 - member` is one that has to stay."""
     problems = []
     for t, name in enumerate(group.topics.names):
-        counts = np.bincount(member[topic == t], minlength=group.n_members)[may_read[t]]
-        if len(counts) > 0 and np.ptp(counts) > 1:
-            problems.append(f"counts of topic {name} from {counts.min()} to {counts.max()}")
+        of_topic = member[topic == t]
+        counts = np.bincount(np.where(of_topic < 0, -1 - of_topic, of_topic), minlength=group.n_members)
+        gives = np.bincount(of_topic[of_topic >= 0], minlength=group.n_members) > 0
+        most, least = counts[gives].max(initial=0), counts[takes[t]].min(initial=len(topic))
+        if most > least + 1:
+            problems.append(f"counts of topic {name} from {least} to {most}")
     return problems
 
 

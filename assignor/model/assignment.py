@@ -17,6 +17,7 @@ class Unassigned(enum.IntEnum):
     WITHHELD = 2
     BEYOND_JOIN = 3
     OWNER_DOES_NOT_READ = 4
+    NOBODY_TAKES = 5
 
     @property
     def words(self) -> str:
@@ -30,6 +31,7 @@ _WORDS = {
     Unassigned.WITHHELD: "withheld until the member that may still hold it has revoked it",
     Unassigned.BEYOND_JOIN: "the smallest topic of the join has no partition of this number",
     Unassigned.OWNER_DOES_NOT_READ: "the member of this partition number does not subscribe to the topic",
+    Unassigned.NOBODY_TAKES: "the members that could have it do not follow plans",
 }
 
 
@@ -46,8 +48,10 @@ class Assignment:
 
     @classmethod
     def complete(cls, group: Group, member: Int32s, *, remarks: tuple[str, ...] = ()) -> "Assignment":
-        """An assignment that leaves out only what nobody subscribes to."""
+        """An assignment that leaves out only what nobody subscribes to, or nobody may be given."""
         why = np.where(group.readable(), Unassigned.ASSIGNED, Unassigned.NOBODY_SUBSCRIBES)
+        if group.is_constrained():
+            why[group.readable() & ~group.placeable()] = Unassigned.NOBODY_TAKES
         return cls(member=member, why=why.astype(np.int8), remarks=remarks)
 
     def without(self, partitions: Bools, *, why: Unassigned) -> "Assignment":

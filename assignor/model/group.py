@@ -63,13 +63,20 @@ class Group:
     """Records per second each member can drain; None when that is unknown."""
     racks: Racks | None = None
     """Racks of members and replicas; None when no member has one."""
+    fixed: Bools | None = None
+    """P entries: must the partition stay with its owner; without effect where it has none. None fixes nothing."""
+    closed: Bools | None = None
+    """N entries: members that do not follow plans. They keep all that they own and are given nothing else."""
     ignored_claims: IgnoredClaims = field(default_factory=IgnoredClaims)
     owner: Int32s = field(init=False)
     """Holder of each partition as long as it still subscribes, otherwise -1."""
+    takers: Subscriptions = field(init=False)
+    """The subscriptions without closed members: who may be given what it does not own."""
 
     def __post_init__(self) -> None:
         self._check_measures()
         self._check_members()
+        self._check_constraints()
         self._check_capacity()
         holder = self.ownership.holder
         owner = holder.copy()
@@ -77,6 +84,7 @@ class Group:
         allowed = self.subscriptions.allows(self.topics.topic_of[held], holder[held])
         owner[held[~allowed]] = -1
         object.__setattr__(self, "owner", owner)
+        object.__setattr__(self, "takers", self._takers())
 
     def _check_measures(self) -> None:
         n = self.topics.n_partitions
@@ -106,6 +114,18 @@ class Group:
         racks = self.racks
         if racks is not None and (len(racks.of_member) != n or len(racks.of_partition) != self.n_partitions):
             raise InvalidGroupError("racks are those of other members or partitions")
+
+    def _check_constraints(self) -> None:
+        if self.fixed is not None and self.fixed.shape != self.lag.shape:
+            raise InvalidGroupError(f"fixed needs one entry for each of {self.n_partitions} partitions")
+        if self.closed is not None and self.closed.shape != (self.n_members,):
+            raise InvalidGroupError(f"closed needs one entry for each of {self.n_members} members")
+
+    def _takers(self) -> Subscriptions:
+        closed = self.closed
+        return (
+            self.subscriptions if closed is None or not closed.any() else self.subscriptions.without(closed)
+        )
 
     def _check_capacity(self) -> None:
         capacity, n = self.capacity, len(self.member_ids)
@@ -142,5 +162,28 @@ class Group:
 
     def has_equal_subscriptions(self) -> bool:
         """Does every member subscribe to every topic that has partitions and a subscriber."""
-        readers = self.subscriptions.subscriber_counts()
+        return self._are_equal(self.subscriptions)
+
+    def has_equal_takers(self) -> bool:
+        """May every member be given every partition that anybody may be given."""
+        return self._are_equal(self.takers)
+
+    def is_fixed(self) -> Bools:
+        """P entries: must the partition stay with its owner, because it is fixed or the owner is closed."""
+        is_fixed = np.zeros(self.n_partitions, np.bool_) if self.fixed is None else self.fixed
+        if self.closed is not None and self.n_members > 0:
+            is_fixed = is_fixed | self.closed[self.owner]
+        return is_fixed & (self.owner >= 0)
+
+    def is_constrained(self) -> bool:
+        """Is anything fixed or closed; where nothing is, strategies need not look at either."""
+        return self.fixed is not None or self.takers is not self.subscriptions
+
+    def placeable(self) -> Bools:
+        """P entries: may the partition have a member, its owner or one that takes it."""
+        placeable: Bools = (self.takers.subscriber_counts() > 0)[self.topics.topic_of]
+        return placeable | self.is_fixed() if self.is_constrained() else placeable
+
+    def _are_equal(self, subscriptions: Subscriptions) -> bool:
+        readers = subscriptions.subscriber_counts()
         return bool(((readers == self.n_members) | (readers == 0) | (self.topics.counts == 0)).all())

@@ -7,7 +7,7 @@ from itertools import chain, repeat
 import numpy as np
 
 from assignor.errors import InvalidGroupError
-from assignor.model.arrays import Floats, Int64s
+from assignor.model.arrays import Bools, Floats, Int64s
 from assignor.model.claims import NO_GENERATION, ClaimArrays, resolve
 from assignor.model.group import Group, IgnoredClaims
 from assignor.model.racks import Racks
@@ -32,6 +32,8 @@ class Member:
     """Generation of the claims; below 0 is not known."""
     capacity: float | None = None
     """Records per second the member can drain, > 0; None when unknown."""
+    closed: bool = False
+    """Does it not follow plans (see `Group.closed`)."""
 
 
 def member_order(member: Member) -> tuple[bool, bytes, bytes]:
@@ -51,6 +53,7 @@ def build_group(
     lag: Int64s | None = None,
     rate: Floats | None = None,
     replica_racks: Sequence[Collection[str]] | None = None,
+    fixed: Bools | None = None,
 ) -> Group:
     """The array form of a group, the same for any order of `members`.
 
@@ -61,6 +64,7 @@ def build_group(
         rate: Records per second by partition index, >= 0; without it nothing arrives.
         replica_racks: Racks of the replicas by partition index; without it, or when no member has a rack, racks
             are ignored.
+        fixed: By partition index, see `Group.fixed`; without it nothing is fixed.
 
     Raises:
         InvalidGroupError: A member id is there twice, or a measure is out of range (see `Group`).
@@ -81,6 +85,10 @@ def build_group(
         rate=np.zeros(topics.n_partitions, np.float64) if rate is None else rate,
         capacity=_capacities(ranked),
         racks=_racks(topics, ranked, replica_racks),
+        fixed=fixed,
+        closed=np.array([member.closed for member in ranked], np.bool_)
+        if any(m.closed for m in ranked)
+        else None,
         ignored_claims=ignored,
     )
 

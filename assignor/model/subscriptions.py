@@ -5,7 +5,7 @@ of N members however many topics it has.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -62,6 +62,12 @@ class Subscriptions:
             offsets=offsets,
             members=np.array([*chain.from_iterable(rows)], np.int32),
         )
+
+    def without(self, members: Bools) -> "Subscriptions":
+        """The same subscriber sets without some members (N entries), who keep their indices."""
+        stays = ~members[self.members]
+        before: Int64s = np.concatenate((np.zeros(1, np.int64), np.cumsum(stays, dtype=np.int64)))
+        return replace(self, offsets=before[self.offsets], members=self.members[stays])
 
     @property
     def n_sets(self) -> int:

@@ -7,6 +7,7 @@ compete and their totals do not change, so a round is one step: the next n parti
 n subscribers by (total lag, member order). That is computed here; it equals the rule partition by partition.
 """
 
+import heapq
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -32,6 +33,8 @@ def assign(group: Group, *, scope: Scope = "topic") -> Assignment:
     b_1 - b_n. So no two subscribers of a topic end further apart in its lag than the widest round, and the
     largest total is at most the mean plus (1 - 1/n) of that: within 2 - 1/n of the best.
 
+    What is fixed is counted first, with its lag, and the rule deals the rest on top of it; none of this holds then.
+
     Args:
         group: Lag counts, owners do not: the strategy is not sticky.
         scope: "topic" is the proposal: totals start at 0 with every topic, so the heaviest partition of each
@@ -44,6 +47,8 @@ def assign(group: Group, *, scope: Scope = "topic") -> Assignment:
     break every tie of counts by lag.
     """
     order = _by_falling_lag(group)
+    if group.is_constrained():
+        return Assignment.complete(group, _deal_on_top(group, order, scope))
     deal = _deal_topics_apart if scope == "topic" else _deal_topics_together
     return Assignment.complete(group, deal(group, order))
 
@@ -74,11 +79,9 @@ def _deal_topics_apart(group: Group, order: Int64s) -> Int32s:
 def _deal_topics_together(group: Group, order: Int64s) -> Int32s:
     """Totals carried from topic to topic, the topics by falling total lag, then name."""
     offsets = group.topics.offsets
-    summed = np.concatenate((np.zeros(1, np.int64), np.cumsum(group.lag)))
-    by_lag = np.argsort(-(summed[offsets[1:]] - summed[offsets[:-1]]), kind="stable")
     total = np.zeros(group.n_members, np.int64)
     member = np.full(len(order), -1, np.int32)
-    for t in by_lag.tolist():
+    for t in _topics_by_lag(group):
         readers = group.subscriptions.of_topic(t)
         if len(readers) > 0:
             pids = order[int(offsets[t]) : int(offsets[t + 1])]
@@ -86,6 +89,56 @@ def _deal_topics_together(group: Group, order: Int64s) -> Int32s:
             member[pids] = readers[_deal(group.lag[pids], carried)]
             total[readers] = carried
     return member
+
+
+def _topics_by_lag(group: Group) -> list[int]:
+    """Topics by falling total lag, then name."""
+    offsets = group.topics.offsets
+    summed = np.concatenate((np.zeros(1, np.int64), np.cumsum(group.lag)))
+    by_lag: list[int] = np.argsort(-(summed[offsets[1:]] - summed[offsets[:-1]]), kind="stable").tolist()
+    return by_lag
+
+
+def _deal_on_top(group: Group, order: Int64s, scope: Scope) -> Int32s:
+    """The rule one partition at a time, on top of what is fixed; closed members are dealt nothing.
+
+    With scope "group" the totals start with all that is fixed, in whichever topic.
+    """
+    offsets, n = group.topics.offsets, group.n_members
+    member: Int32s = np.where(group.is_fixed(), group.owner, -1).astype(np.int32)
+    total = _fixed_lag(group, member, np.nonzero(member >= 0)[0])
+    for t in _topics_by_lag(group):
+        pids = order[int(offsets[t]) : int(offsets[t + 1])]
+        takers = group.takers.of_topic(t)
+        is_held = member[pids] >= 0
+        if len(takers) == 0 or is_held.all():
+            continue
+        held, free = pids[is_held], pids[~is_held]
+        if scope == "topic":
+            total = _fixed_lag(group, member, held)
+        count = np.bincount(member[held], minlength=n)
+        member[free] = takers[_deal_one_by_one(group.lag[free], total, count, takers)]
+    return member
+
+
+def _fixed_lag(group: Group, member: Int32s, held: Int64s) -> Int64s:
+    """Lag of the partitions `held`, by member."""
+    total = np.zeros(group.n_members, np.int64)
+    np.add.at(total, member[held], group.lag[held])
+    return total
+
+
+def _deal_one_by_one(lag: Int64s, total: Int64s, count: Int64s, takers: Int32s) -> Int32s:
+    """Position in `takers` of the member of each entry of the falling `lag`; `total` is brought up to date."""
+    heap = [(int(count[m]), int(total[m]), position) for position, m in enumerate(takers.tolist())]
+    heapq.heapify(heap)
+    dealt = []
+    for records in lag.tolist():
+        held, carried, position = heap[0]
+        heapq.heapreplace(heap, (held + 1, carried + records, position))
+        dealt.append(position)
+        total[takers[position]] = carried + records
+    return np.array(dealt, np.int32)
 
 
 def _deal(lag: Int64s, total: Int64s) -> Int32s:

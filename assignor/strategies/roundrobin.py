@@ -4,6 +4,7 @@ import numpy as np
 
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
+from assignor.strategies.constraints import in_place
 
 NAME = "roundrobin"
 
@@ -13,7 +14,8 @@ def assign(group: Group) -> Assignment:
 
     With equal subscriptions counts differ by at most one; with unequal ones nothing is promised.
     The turn goes on from topic to topic. Inside a topic it starts at the first subscriber at or after the
-    turn and then only ever goes round the subscribers, so a topic is one step.
+    turn and then only ever goes round the subscribers, so a topic is one step. Whatever is fixed stays in place (see
+    `constraints.in_place`).
 
     Complexity: O(P + T log N).
 
@@ -30,4 +32,4 @@ def assign(group: Group) -> Assignment:
             taken = readers[(start + np.arange(count)) % len(readers)]
             member[offsets[t] : offsets[t + 1]] = taken
             turn = int(taken[-1]) + 1
-    return Assignment.complete(group, member)
+    return Assignment.complete(group, in_place(group, member))

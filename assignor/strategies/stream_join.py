@@ -5,12 +5,13 @@ What is assigned are partition *numbers*; a member that gets number i gets i of 
 
 import numpy as np
 
-from assignor.model.arrays import Int32s
+from assignor.model.arrays import Bools, Int32s
 from assignor.model.assignment import Assignment, Unassigned
 from assignor.model.claims import UNCLAIMED, Ownership
 from assignor.model.group import Group
 from assignor.model.subscriptions import Subscriptions
 from assignor.model.topics import Topics
+from assignor.strategies.constraints import is_refused
 from assignor.strategies.sticky.equal import assign_equal
 
 NAME = "sticky-stream-join"
@@ -25,6 +26,9 @@ def assign(group: Group) -> Assignment:
     generation, in whichever topic; if two do, to nobody. Own numbers are kept first, then unowned ones are
     dealt, and a number is taken from a member only if it has more than its share.
 
+    A number of which a partition is fixed belongs to the owner of that partition, and its other partitions follow. If
+    several members hold fixed ones, it belongs to the first of them, and what anybody owns of it stays in place.
+
     Two kinds of partitions come out unassigned by design, each with its reason: those of numbers from Q on,
     whose join partners do not exist yet, and those of a topic that the owner of the number does not read.
 
@@ -38,13 +42,32 @@ def assign(group: Group) -> Assignment:
         return Assignment.complete(group, np.full(group.n_partitions, -1, np.int32))
     n_numbers = int(group.topics.counts[joined].min())
     taking = np.nonzero(group.readers())[0].astype(np.int32)
-    numbers = assign_equal(_as_numbers(group, n_numbers, taking)).member
-    return _expand(group, taking[numbers])
+    first, last = _fixed_at(group)
+    numbers = assign_equal(_as_numbers(group, first[:n_numbers], taking)).member
+    # The last entry is for index -1: a number that no member may be given.
+    assignment = _expand(group, np.append(taking, np.int32(-1))[numbers])
+    return _in_place(group, assignment, is_split=first != last) if group.is_constrained() else assignment
 
 
-def _as_numbers(group: Group, n_numbers: int, taking: Int32s) -> Group:
+def _fixed_at(group: Group) -> tuple[Int32s, Int32s]:
+    """The first and the last member that has a fixed partition of each number, -1 for none."""
+    n_numbers = int(group.topics.counts.max(initial=0))
+    first = np.full(n_numbers, group.n_members, np.int32)
+    last = np.full(n_numbers, -1, np.int32)
+    fixed = np.nonzero(group.is_fixed())[0] if group.is_constrained() else np.zeros(0, np.int64)
+    np.minimum.at(first, group.topics.number_of[fixed], group.owner[fixed])
+    np.maximum.at(last, group.topics.number_of[fixed], group.owner[fixed])
+    return np.where(last < 0, np.int32(-1), first), last
+
+
+def _as_numbers(group: Group, fixed_at: Int32s, taking: Int32s) -> Group:
     """The group of the members that read anything, over one topic whose partitions are the numbers."""
+    n_numbers = len(fixed_at)
     holder, generation = _owners(group, n_numbers)
+    if group.closed is not None:
+        # All that a closed member owns is fixed, so it has no other number.
+        holder[(holder >= 0) & group.closed[holder]] = -1
+    holder = np.where(fixed_at >= 0, fixed_at, holder)
     rank = np.full(group.n_members + 1, -1, np.int32)  # the last entry is that of index -1, nobody
     rank[taking] = np.arange(len(taking), dtype=np.int32)
     return Group(
@@ -57,6 +80,8 @@ def _as_numbers(group: Group, n_numbers: int, taking: Int32s) -> Group:
         lag=np.zeros(n_numbers, np.int64),
         rate=np.zeros(n_numbers),
         capacity=None,
+        fixed=fixed_at >= 0 if group.is_constrained() else None,
+        closed=None if group.closed is None else group.closed[taking],
     )
 
 
@@ -82,7 +107,21 @@ def _expand(group: Group, owner_of_number: Int32s) -> Assignment:
     number = np.minimum(group.topics.number_of, len(owner_of_number) - 1)
     complete = Assignment.complete(group, owner_of_number[number])
     unread = complete.why == Unassigned.NOBODY_SUBSCRIBES
-    does_not_read = ~group.subscriptions.allows(group.topics.topic_of, complete.member)
-    assignment = complete.without(does_not_read & ~unread, why=Unassigned.OWNER_DOES_NOT_READ)
+    nobody = complete.member < 0
+    does_not_read = ~nobody & ~group.subscriptions.allows(group.topics.topic_of, complete.member)
+    assignment = complete.without(nobody & ~unread, why=Unassigned.NOBODY_TAKES)
+    assignment = assignment.without(does_not_read & ~unread, why=Unassigned.OWNER_DOES_NOT_READ)
     assignment = assignment.without(beyond & ~unread, why=Unassigned.BEYOND_JOIN)
     return assignment.without(unread, why=Unassigned.NOBODY_SUBSCRIBES)
+
+
+def _in_place(group: Group, assignment: Assignment, *, is_split: Bools) -> Assignment:
+    """The assignment with everything fixed in place, and nothing new for closed members."""
+    owned = group.owner >= 0
+    refused = is_refused(group, assignment.member)
+    stays = group.is_fixed() | (owned & (is_split[group.topics.number_of] | refused))
+    held = Assignment(
+        member=np.where(stays, group.owner, assignment.member).astype(np.int32),
+        why=np.where(stays, np.int8(Unassigned.ASSIGNED), assignment.why),
+    )
+    return held.without(refused & ~owned, why=Unassigned.NOBODY_TAKES)

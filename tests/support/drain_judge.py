@@ -3,18 +3,24 @@
 import math
 
 from assignor.model.group import Group
+from tests.support.literal_rules import possible_members
 
 
 def soonest_s(group: Group, *, max_moves: int | None = None, move_cost_s: float = 0.0) -> float:
     """The least drain time plus price of moves over every assignment with so many moves; `inf` for never.
+
+    What is fixed stays where it is, and closed members are given nothing.
 
     Partitions by falling lag, one member after the other; a branch ends where it is not better any more.
     """
     assert group.capacity is not None
     capacity = group.capacity.tolist()
     lag, rate = group.lag.tolist(), group.rate.tolist()
-    readers = [group.subscriptions.of_topic(t).tolist() for t in group.topics.topic_of.tolist()]
+    readers = [possible_members(group, pid) for pid in range(group.n_partitions)]
     order = sorted((p for p in range(group.n_partitions) if readers[p]), key=lambda p: (-lag[p], -rate[p]))
+    readable = group.readable().tolist()
+    if any(readable[p] and not readers[p] and (lag[p] > 0 or rate[p] > 0) for p in range(len(lag))):
+        return math.inf
     owner = group.owner.tolist()
     most = len(order) if max_moves is None else max_moves
     loads = [(0.0, 0.0)] * group.n_members

@@ -10,7 +10,7 @@ import numpy as np
 
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
-from tests.support.literal_rules import subscribers
+from tests.support.literal_rules import possible_members, subscribers
 
 
 def n_count_vectors(group: Group) -> int:
@@ -22,12 +22,12 @@ def n_count_vectors(group: Group) -> int:
 def best(group: Group) -> tuple[list[int], int]:
     """Least counts, sorted from the largest down, and the most partitions that can stay with such counts.
 
-    Every assignment is covered: partition by partition, all readers are tried, and of the assignments that
+    Every assignment that leaves in place what is fixed is covered: partition by partition, all readers are tried, and of the assignments that
     share one vector of counts only the number kept matters.
     """
     kept = {(0,) * group.n_members: 0}
     for pid in range(group.n_partitions):
-        readers = subscribers(group, int(group.topics.topic_of[pid]))
+        readers = possible_members(group, pid)
         tried: dict[tuple[int, ...], int] = {}
         for counts, stay in kept.items() if readers else ():
             for m in readers:

@@ -10,6 +10,21 @@ def subscribers(group: Group, topic: int) -> list[int]:
     return [int(m) for m in group.subscriptions.of_topic(topic)]
 
 
+def possible_members(group: Group, pid: int) -> list[int]:
+    """Its owner, if it has to stay there; otherwise all subscribers that follow plans."""
+    if stays(group, pid):
+        return [int(group.owner[pid])]
+    readers = subscribers(group, int(group.topics.topic_of[pid]))
+    return [m for m in readers if group.closed is None or not group.closed[m]]
+
+
+def stays(group: Group, pid: int) -> bool:
+    """Whether the partition has to be where it is."""
+    owner = int(group.owner[pid])
+    is_closed = owner >= 0 and group.closed is not None and bool(group.closed[owner])
+    return owner >= 0 and (is_closed or (group.fixed is not None and bool(group.fixed[pid])))
+
+
 def pids_of(group: Group, topic: int) -> range:
     return range(int(group.topics.offsets[topic]), int(group.topics.offsets[topic + 1]))
 
@@ -37,14 +52,24 @@ def lag_aware(group: Group, scope: str) -> list[int]:
     topics = list(range(group.topics.n_topics))
     if scope == "group":
         topics.sort(key=lambda t: (-sum(lag[p] for p in pids_of(group, t)), t))
-    member = [-1] * group.n_partitions
+    fixed = [pid for pid in range(group.n_partitions) if stays(group, pid)]
+    member = [int(group.owner[pid]) if pid in fixed else -1 for pid in range(group.n_partitions)]
     total = dict.fromkeys(range(group.n_members), 0)
+    for pid in fixed:
+        total[member[pid]] += lag[pid]
     for t in topics:
-        count = dict.fromkeys(subscribers(group, t), 0)
+        count = dict.fromkeys(range(group.n_members), 0)
         if scope == "topic":
             total = dict.fromkeys(range(group.n_members), 0)
-        for pid in sorted(pids_of(group, t), key=lambda pid: (-lag[pid], pid)) if count else ():
-            chosen = min(count, key=lambda m: (count[m], total[m], m))
+        for pid in pids_of(group, t):
+            if pid in fixed:
+                count[member[pid]] += 1
+                total[member[pid]] += lag[pid] if scope == "topic" else 0
+        for pid in sorted(pids_of(group, t), key=lambda pid: (-lag[pid], pid)):
+            possible = possible_members(group, pid)
+            if pid in fixed or not possible:
+                continue
+            chosen = min(possible, key=lambda m: (count[m], total[m], m))
             member[pid] = chosen
             count[chosen] += 1
             total[chosen] += lag[pid]

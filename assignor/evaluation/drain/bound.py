@@ -21,11 +21,12 @@ _MOST_NUMBERS = 24
 
 
 class BoundCause(enum.IntEnum):
-    """Which of the three arguments gives a bound."""
+    """Which argument gives a bound."""
 
     PARTITION = 0
     SHARES = 1
     BIN_PACKING = 2
+    FIXED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,6 +38,8 @@ class LowerBound:
     cause: BoundCause
     partition: int = -1
     """With PARTITION: the partition that takes so long by itself."""
+    member: int = -1
+    """With FIXED: the member on which so much is fixed."""
     sets: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
     """With SHARES: the subscriber sets whose members take so long together."""
 
@@ -53,7 +56,7 @@ def group_bound(group: Group) -> LowerBound | None:
 
 
 def lower_bound(work: Work) -> LowerBound:
-    """The largest of three bounds, each of which holds for every assignment of `work`.
+    """The largest of four bounds, each of which holds for every assignment of `work`.
 
     A member with capacity mu has drained a set of partitions by time T only if L + A*T <= mu*T, L and A the sums
     of lag and rate over the set; call w_p = L_p + a_p*T the weight of partition p at T.
@@ -72,6 +75,7 @@ def lower_bound(work: Work) -> LowerBound:
        What is impossible at T is impossible earlier, so the largest T found impossible is a bound, in whatever
        way it was found; and both arguments hold for any choice of partitions, so it is enough to look at the
        heaviest few.
+    4. *What is fixed* on a member stays there: T >= L_0 / (mu_m - A_0), sums over the member's fixed partitions.
 
     Example: three partitions of 30 records on two members of 10 records/s. One partition takes 3 s, all shared
     evenly 4.5 s; but two of the three lie on one member, so nothing is sooner than 6 s.
@@ -89,6 +93,11 @@ def lower_bound(work: Work) -> LowerBound:
         bound = LowerBound(
             time_s=float(alone[slowest]), cause=BoundCause.PARTITION, partition=int(work.partitions[slowest])
         )
+    if work.fixed is not None:
+        fixed_s = times_s(work.fixed.lag, work.capacity - work.fixed.rate)
+        member = int(fixed_s.argmax())
+        if fixed_s[member] > bound.time_s:
+            bound = LowerBound(time_s=float(fixed_s[member]), cause=BoundCause.FIXED, member=member)
     if not np.isfinite(bound.time_s):
         return bound
     packing_s = _bin_packing_bound(work, bound.time_s)

@@ -35,6 +35,11 @@ def obstacles(group: Group, bound: LowerBound | None) -> tuple[str, ...]:
     if bound is None or group.capacity is None or math.isfinite(bound.time_s):
         return ()
     work = Work.of(group, group.capacity)
+    if bound.cause == BoundCause.FIXED:
+        name = group.member_ids[bound.member]
+        return (
+            f"more arrives in the partitions fixed on member {name} than it drains: release some of them",
+        )
     together = _too_much_together(group, work, bound)
     # Where nobody drains, every partition is too much, and more partitions help nobody.
     alone = [] if any(words.endswith(_ALL_STUCK) for words in together) else _too_much_alone(group, work)
@@ -53,6 +58,8 @@ def cause_in_words(group: Group, bound: LowerBound) -> str:
     if bound.cause == BoundCause.BIN_PACKING:
         words = f"its largest partitions cannot be shared out to take less than {time}"
         return words + _advice(bound.time_s, "partitions")
+    if bound.cause == BoundCause.FIXED:
+        return f"the partitions fixed on member {group.member_ids[bound.member]} take {time}"
     who, _ = _union(group, bound.sets)
     return f"{who} would take {time} with all work shared evenly" + _advice(bound.time_s, "members")
 

@@ -11,6 +11,14 @@ from assignor.model.subscriptions import Subscriptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FixedLoad:
+    """What is fixed on each of N members."""
+
+    lag: Floats
+    rate: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Work:
     """The partitions that somebody reads, W of them."""
 
@@ -25,6 +33,8 @@ class Work:
     subscriptions: Subscriptions
     capacity: Floats
     """Records per second of each of N members."""
+    fixed: FixedLoad | None = None
+    """The part of all this that is fixed; None when nothing is."""
 
     @classmethod
     def of(cls, group: Group, capacity: Floats) -> "Work":
@@ -37,11 +47,16 @@ class Work:
             set_of=group.subscriptions.set_of_topic[group.topics.topic_of[partitions]],
             subscriptions=group.subscriptions,
             capacity=capacity,
+            fixed=_fixed_load(group) if group.is_constrained() else None,
         )
 
     def as_of(self, horizon_s: float) -> "Work":
         """The same work with what arrives within the horizon counted as lag, and nothing arriving after."""
-        return replace(self, lag=self.lag + self.rate * horizon_s, rate=np.zeros(len(self.rate)))
+        fixed = self.fixed
+        if fixed is not None:
+            fixed = FixedLoad(lag=fixed.lag + fixed.rate * horizon_s, rate=np.zeros(len(fixed.rate)))
+        arrived = self.lag + self.rate * horizon_s
+        return replace(self, lag=arrived, rate=np.zeros(len(self.rate)), fixed=fixed)
 
     def of_sets(self) -> tuple[Floats, Floats]:
         """Sum of lag and of rate over the partitions of each subscriber set."""
@@ -65,3 +80,11 @@ class Work:
         used[self.set_of] = True
         members = np.unique(self.subscriptions.members[np.repeat(used, self.subscriptions.set_sizes())])
         return -np.sort(-self.capacity[members])
+
+
+def _fixed_load(group: Group) -> FixedLoad:
+    fixed, n = group.is_fixed(), group.n_members
+    owner = group.owner[fixed]
+    return FixedLoad(
+        lag=summed(group.lag[fixed], by=owner, n=n), rate=summed(group.rate[fixed], by=owner, n=n)
+    )

@@ -25,7 +25,9 @@ def use_idle_members(problem: Problem, solution: Solution, budget: int) -> Solut
     if problem.options.counts == "even":
         return solution
     count = problem.counts(solution)
-    idle = np.nonzero((count == 0) & problem.group.readers())[0]
+    closed = problem.group.closed
+    can_take = problem.group.readers() if closed is None else problem.group.readers() & ~closed
+    idle = np.nonzero((count == 0) & can_take)[0]
     if len(idle) == 0 or count.max() <= 1:
         return solution
     sharing = _FairSharing(problem, solution, budget)
@@ -45,12 +47,18 @@ class _FairSharing:
         by = self.member[held]
         self._utilisation = summed(self._weight[:-1][held], by=by, n=problem.n_members) / problem.capacity
         self._fair_share = float(self._weight[:-1][held].sum()) / float(problem.capacity.sum())
-        ordered = by_member_and_weight(self.member, self._weight[:-1], problem.n_members)
-        self._held = np.split(ordered, np.cumsum(np.bincount(by, minlength=problem.n_members))[:-1])
+        loose = self.member if problem.fixed is None else np.where(problem.fixed, np.int32(-1), self.member)
+        ordered = by_member_and_weight(loose, self._weight[:-1], problem.n_members)
+        counts = np.bincount(loose[loose >= 0], minlength=problem.n_members)
+        self._held = np.split(ordered, np.cumsum(counts)[:-1])
+        # A member that has something fixed may give away all the rest.
+        self._keeps = np.bincount(by, minlength=problem.n_members) == counts
 
     def give_share_to(self, idle: int) -> None:
         """Transfer partitions to one idle member until it has its share or nobody can give more."""
-        exhausted = np.array([len(partitions) <= 1 for partitions in self._held], np.bool_)
+        exhausted = np.array(
+            [len(p) <= keeps for p, keeps in zip(self._held, self._keeps, strict=True)], np.bool_
+        )
         exhausted[idle] = True
         while self._utilisation[idle] < self._fair_share * _ENOUGH and not exhausted.all():
             busiest = int(np.where(exhausted, -np.inf, self._utilisation).argmax())
@@ -62,7 +70,7 @@ class _FairSharing:
                 exhausted[busiest] = True
             else:
                 self._transfer(partition, busiest, idle)
-                exhausted[busiest] = len(self._held[busiest]) <= 1
+                exhausted[busiest] = len(self._held[busiest]) <= self._keeps[busiest]
 
     def _pick(self, busiest: int, idle: int) -> int:
         """The heaviest partition within the share; -1 when there is none, or its transfer would do harm."""

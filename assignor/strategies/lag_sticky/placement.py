@@ -34,8 +34,8 @@ class Placement:
         self._member = kept.copy()
         self._count = np.bincount(kept[held], minlength=group.n_members)
         load = summed(weight[held], by=kept[held], n=group.n_members)
-        unowned_weight = float(weight[group.readable() & ~held].sum())
-        self._residual = water_filling(load, capacity, unowned_weight) if group.n_members > 0 else load
+        unowned_weight = float(weight[group.placeable() & ~held].sum())
+        self._residual = _residual(group, load, capacity, unowned_weight)
         # Water-filling gives 0 to all members above the level; a negative value ranks them among each other.
         over = self._residual == 0
         self._residual[over] = -load[over] / capacity[over]
@@ -47,7 +47,7 @@ class Placement:
         light = by_weight[len(heavy) :]
         weightless = self._weight[light] == 0
         # With equal subscriptions a heap finds the largest residual in O(log N); readers that differ need a scan.
-        equal = self._group.has_equal_subscriptions()
+        equal = self._group.has_equal_takers()
         done = self._place_with_heap(heavy) if equal else self._place_among_readers(heavy)
         done = done and self._place_in_rounds(light[~weightless]) and self._place_by_count(light[weightless])
         return self._member if done else None
@@ -116,16 +116,25 @@ class Placement:
 
     def _by_set(self, partitions: Int64s) -> list[Int64s]:
         """Positions in `partitions` by subscriber set, sets ascending, order kept inside a set."""
-        sets = self._group.subscriptions.set_of_topic[self._group.topics.topic_of[partitions]]
+        sets = self._group.takers.set_of_topic[self._group.topics.topic_of[partitions]]
         order = np.argsort(sets, kind="stable")
         bounds = np.nonzero(np.diff(sets[order], prepend=-1))[0]
         return np.split(order, bounds[1:]) if len(partitions) > 0 else []
 
     def _readers(self, partition: int) -> Int32s:
-        return self._group.subscriptions.of_topic(int(self._group.topics.topic_of[partition]))
+        return self._group.takers.of_topic(int(self._group.topics.topic_of[partition]))
 
     def _below_cap(self, members: Int32s) -> Int32s:
         return members[self._count[members] < self._cap]
+
+
+def _residual(group: Group, load: Floats, capacity: Floats, unowned_weight: float) -> Floats:
+    """What each member lacks to the level that `unowned_weight` raises them to; 0 above it, and of closed members."""
+    residual = np.zeros(group.n_members)
+    open_ = slice(None) if group.closed is None else ~group.closed
+    if len(residual[open_]) > 0:
+        residual[open_] = water_filling(load[open_], capacity[open_], unowned_weight)
+    return residual
 
 
 def _counts_added(count: Int64s, amount: int) -> Int64s:

@@ -68,9 +68,11 @@ class Problem:
     cap: int
     """Most partitions of a member."""
     may_read: Bools | None
-    """Subscriber sets x members; None when everybody may read everything."""
+    """Subscriber sets x members: who may be given a partition; None when everybody may have everything."""
     set_of: Int32s
     """Subscriber set of each partition."""
+    fixed: Bools | None = None
+    """P entries: partitions that stay where they start; None when there are none."""
 
     @property
     def n_members(self) -> int:

@@ -10,6 +10,7 @@ from assignor.strategies.lag_sticky.options import Options
 from assignor.strategies.lag_sticky.placement import Placement
 from assignor.strategies.lag_sticky.problem import Problem
 from assignor.strategies.sticky import strategy as sticky
+from assignor.strategies.sticky.equal import level_over
 
 _DAY_S = 86_400.0
 _MINUTE_S = 60.0
@@ -36,7 +37,7 @@ def build_problem(group: Group, options: Options, capacity: Floats, bound_s: flo
     current_owner = np.where(group.owner == start, group.owner, -1)
     held = start >= 0
     n = group.n_members
-    may_read = None if group.has_equal_subscriptions() else group.subscriptions.matrix()
+    may_read = None if group.has_equal_takers() else group.takers.matrix()
     return Problem(
         group=group,
         options=options,
@@ -52,6 +53,7 @@ def build_problem(group: Group, options: Options, capacity: Floats, bound_s: flo
         cap=cap,
         may_read=may_read,
         set_of=np.append(group.subscriptions.set_of_topic[group.topics.topic_of], -1).astype(np.int32),
+        fixed=group.is_fixed() if group.is_constrained() else None,
     )
 
 
@@ -59,37 +61,49 @@ def _start(group: Group, options: Options, capacity: Floats, weight: Floats) -> 
     """Member of each partition, and the cap on counts that can be kept."""
     if options.counts == "even":
         return sticky.assign(group).member, group.n_partitions
-    readable = group.readable()
-    cap = _cap(group, options, readable)
+    placeable = group.placeable()
+    cap = _cap(group, options, placeable)
     kept = _within_cap(group, weight, cap)
     placement = Placement(group, kept, capacity, weight, cap)
-    placed = placement.place(np.nonzero(readable & (kept < 0))[0])
+    placed = placement.place(np.nonzero(placeable & (kept < 0))[0])
     if placed is not None:
         return placed, cap
     # The placement met a partition whose readers are all at the cap. If any assignment keeps to the cap, the
     # most even one does, because its largest count is the least possible.
     start = sticky.assign(group).member
-    return start, max(cap, int(np.bincount(start[start >= 0]).max()))
+    counts = np.bincount(start[start >= 0], minlength=group.n_members)
+    # Members that hold nothing but what is fixed are above the cap if they must be, and get nothing.
+    has_free = np.ones(group.n_members, np.bool_)
+    if group.is_constrained():
+        has_free = np.bincount(start[(start >= 0) & ~group.is_fixed()], minlength=group.n_members) > 0
+    return start, max(cap, int(counts[has_free].max(initial=0)))
 
 
-def _cap(group: Group, options: Options, readable: Bools) -> int:
-    """`count_cap`, raised to the least cap that leaves a place for every partition."""
-    if options.count_cap is None or group.n_members == 0:
+def _cap(group: Group, options: Options, placeable: Bools) -> int:
+    """`count_cap`, raised to what every partition needs to have a place if everybody may have everything."""
+    n = group.n_members
+    if options.count_cap is None or n == 0:
         return group.n_partitions
-    return max(options.count_cap, -(-int(readable.sum()) // group.n_members))
+    if not group.is_constrained():
+        return max(options.count_cap, -(-int(placeable.sum()) // n))
+    fixed = group.is_fixed()
+    base = np.bincount(group.owner[fixed], minlength=n)
+    level, extras = level_over(base, int((placeable & ~fixed).sum()))
+    return max(options.count_cap, level + (extras > 0))
 
 
 def _within_cap(group: Group, weight: Floats, cap: int) -> Int32s:
-    """Owners, without the lightest partitions of those that own more than `cap`."""
+    """Owners, without the lightest partitions of those that own more than `cap`; what is fixed stays."""
     owner = group.owner
     owned = np.bincount(owner[owner >= 0], minlength=group.n_members)
     over = owned > cap
     if not over.any():
         return owner
     partitions = np.nonzero((owner >= 0) & over[owner])[0]
-    partitions = partitions[np.lexsort((-weight[partitions], owner[partitions]))]
+    loose = ~group.is_fixed()
+    partitions = partitions[np.lexsort((-weight[partitions], loose[partitions], owner[partitions]))]
     first = np.searchsorted(owner[partitions], np.arange(group.n_members))
     rank = np.arange(len(partitions)) - first[owner[partitions]]
     kept: Int32s = owner.copy()
-    kept[partitions[rank >= cap]] = -1
+    kept[partitions[(rank >= cap) & loose[partitions]]] = -1
     return kept

@@ -65,6 +65,9 @@ def assign(group: Group, **given: Any) -> Assignment:
     of `lag-aware` or the sticky strategies, and once it is applied the strategy answers no move. With a smaller
     `max_moves` it may take several plans to get there.
 
+    What is fixed is load on its owner and stays there, with what is over `count_cap` too. The promises hold among the
+    assignments that leave it in place.
+
     Args:
         group: Without capacities every member is taken to be equally fast.
         given: The fields of `options.Options`, all of them.
@@ -109,4 +112,5 @@ def _applied(group: Group, member: Int32s) -> Group:
         contested=np.zeros(group.n_partitions, np.bool_),
         generation=np.zeros(group.n_partitions, np.int32),
     )
-    return replace(group, ownership=ownership)
+    fixed = group.is_fixed() if group.is_constrained() else None
+    return replace(group, ownership=ownership, fixed=fixed)

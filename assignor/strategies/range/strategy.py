@@ -5,6 +5,7 @@ import numpy as np
 from assignor.model.arrays import Int32s
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
+from assignor.strategies.constraints import in_place
 from assignor.strategies.range.racks import prefer_own_rack
 
 NAME = "range"
@@ -14,7 +15,8 @@ def assign(group: Group) -> Assignment:
     """Per topic with p partitions and n subscribers, q, s = divmod(p, n): the first s get q + 1, the rest q.
 
     Topics with equal partition counts and subscribers agree by number. Where members and replicas have racks,
-    a pass before prefers the member's own rack; counts stay q and q + 1 (see `racks`).
+    a pass before prefers the member's own rack; counts stay q and q + 1 (see `racks`). Whatever is fixed stays in
+    place (see `constraints.in_place`), and counts are then what they are.
 
     Complexity: O(P) without racks.
 
@@ -23,7 +25,7 @@ def assign(group: Group) -> Assignment:
     member = _ranges(group)
     if group.racks is not None:
         prefer_own_rack(group, group.racks, member)
-    return Assignment.complete(group, member)
+    return Assignment.complete(group, in_place(group, member))
 
 
 def _ranges(group: Group) -> Int32s:

@@ -24,9 +24,15 @@ def assign_equal(group: Group) -> Assignment:
     partitions are given out in that order: first each member in turn is filled up to f, then each member that is due
     one more gets it.
 
+    What is fixed counts first. f is then the level to which the free partitions raise the members that have the fewest
+    fixed ones, by water-filling; whoever has more than f fixed gets nothing else, and closed members stay as they are.
+    Of a member over its quota the fixed partitions are the first.
+
     The partitions kept are sum(min(o_m, f)) + min(r, members with o_m > f), o_m what member m owns, and no
     assignment with even counts keeps more: a member keeps at most its quota, only members above f gain from a
-    quota of f + 1, and there are r of those quotas.
+    quota of f + 1, and there are r of those quotas. Water-filling gives the lexicographically least counts over any
+    base (`unequal.blocks`, what is fixed on a member being a subscriber set of its own), so this holds with fixed
+    partitions too.
 
     Complexity: O(P + N).
 
@@ -34,22 +40,56 @@ def assign_equal(group: Group) -> Assignment:
     N = 4, three members owning 3 each); fixing the quotas first, as Kafka's AbstractStickyAssignor does,
     needs no stealing.
     """
-    readable = group.readable()
-    if not readable.any():
+    placeable = group.placeable()
+    if not placeable.any():
         return Assignment.complete(group, np.full(group.n_partitions, -1, np.int32))
-    return Assignment.complete(group, _even(group, readable))
+    return Assignment.complete(group, _even(group, placeable))
 
 
-def _even(group: Group, readable: Bools) -> Int32s:
+def _even(group: Group, placeable: Bools) -> Int32s:
     owned = np.bincount(group.owner[group.owner >= 0], minlength=group.n_members)
-    floor, extras = divmod(int(readable.sum()), group.n_members)
-    quota = _quotas(owned, floor=floor, extras=extras)
+    fixed = group.is_fixed() if group.is_constrained() else None
+    if fixed is None:
+        floor, extras = divmod(int(placeable.sum()), group.n_members)
+        quota = _quotas(owned, floor=floor, extras=extras)
+    else:
+        quota, floor = _quotas_above(group, owned, fixed, n_free=int((placeable & ~fixed).sum()))
     member: Int32s = group.owner.copy()
-    member[_over_quota(group, owned, quota)] = -1
+    member[_over_quota(group, owned, quota, fixed)] = -1
     kept = np.minimum(owned, quota)
-    unowned = group.topics.spread_order(np.nonzero(readable & (member < 0))[0])
+    unowned = group.topics.spread_order(np.nonzero(placeable & (member < 0))[0])
     member[unowned] = _recipients(kept, quota, floor=floor)
     return member
+
+
+def _quotas_above(group: Group, owned: Int64s, fixed: Bools, *, n_free: int) -> tuple[Int64s, int]:
+    """Partitions each member ends with when some are fixed, and the level to which the others are filled."""
+    base = np.bincount(group.owner[fixed], minlength=group.n_members)
+    open_ = np.ones(group.n_members, np.bool_) if group.closed is None else ~group.closed
+    if not open_.any():
+        return base, 0
+    floor, extras = level_over(base[open_], n_free)
+    quota = np.where(open_, np.maximum(base, floor), base)
+    due = open_ & (base <= floor)
+    preferred = np.argsort(np.where(due, owned <= floor, 2), kind="stable")
+    quota[preferred[:extras]] += 1
+    return quota, floor
+
+
+def level_over(base: Int64s, amount: int) -> tuple[int, int]:
+    """The level that `amount` whole partitions raise the least counts to, and how many members get one more.
+
+    Water-filling: members whose base is above the level get nothing.
+
+    Args:
+        base: Partitions of each member that stay, at least one member.
+        amount: Partitions to share out.
+    """
+    ascending = np.sort(base)
+    # Partitions needed to raise the members before each one to its count.
+    needed = np.arange(len(base)) * ascending - (np.cumsum(ascending) - ascending)
+    n = int(np.searchsorted(needed, amount, side="right"))
+    return divmod(amount + int(ascending[:n].sum()), n)
 
 
 def _quotas(owned: Int64s, *, floor: int, extras: int) -> Int64s:
@@ -61,13 +101,15 @@ def _quotas(owned: Int64s, *, floor: int, extras: int) -> Int64s:
     return quota
 
 
-def _over_quota(group: Group, owned: Int64s, quota: Int64s) -> Int64s:
-    """Partitions that members above their quota lose: their last ones in spread order."""
+def _over_quota(group: Group, owned: Int64s, quota: Int64s, fixed: Bools | None) -> Int64s:
+    """Partitions that members above their quota lose: their last ones in spread order, fixed ones being first."""
     over = owned > quota
     if not over.any():
         return np.zeros(0, np.int64)
     candidates = np.nonzero((group.owner >= 0) & over[group.owner])[0]
     candidates = group.topics.spread_order(candidates)
+    if fixed is not None:
+        candidates = np.concatenate((candidates[fixed[candidates]], candidates[~fixed[candidates]]))
     by_owner: Int64s = candidates[stable_order(group.owner[candidates], below=group.n_members)]
     owner = group.owner[by_owner]
     starts = np.cumsum(np.where(over, owned, 0)) - np.where(over, owned, 0)
@@ -80,6 +122,6 @@ def _over_quota(group: Group, owned: Int64s, quota: Int64s) -> Int64s:
 def _recipients(kept: Int64s, quota: Int64s, *, floor: int) -> Int32s:
     """The member of each unowned partition, these in spread order."""
     members = np.arange(len(kept), dtype=np.int32)
-    up_to_floor = np.repeat(members, np.maximum(floor - kept, 0))
+    up_to_floor = np.repeat(members, np.maximum(np.minimum(quota, floor) - kept, 0))
     one_more = members[quota > np.maximum(kept, floor)]
     return np.concatenate((up_to_floor, one_more))

@@ -6,10 +6,11 @@ import numpy as np
 
 from assignor.evaluation.drain.bound import lower_bound
 from assignor.evaluation.drain.work import Work
-from assignor.model.arrays import Floats, Int64s
+from assignor.model.arrays import Bools, Floats, Int64s
 from assignor.strategies.lag_sticky.problem import Problem
 
-_NEAR = 1 + 1e-3
+NEAR = 1 + 1e-3
+"""Times closer than this are the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,6 +29,10 @@ class SearchBounds:
     """The time that each of them takes."""
     never: Int64s
     """Those of them that not even that member ever drains."""
+    fixed_s: Floats | None = None
+    """The time that each member takes for what is fixed on it; None when nothing is."""
+    fixed_never: Bools | None = None
+    """Members that never drain what is fixed on them; None when nothing is."""
 
 
 def search_bounds(problem: Problem, work: Work, bound_s: float) -> SearchBounds:
@@ -39,19 +44,18 @@ def search_bounds(problem: Problem, work: Work, bound_s: float) -> SearchBounds:
         bound_s: No assignment drains the group sooner; beyond the horizon it is replaced by the bound at the horizon.
     """
     model = problem.cost_model
-    if bound_s > model.horizon_s:
-        bound_s = lower_bound(work.as_of(model.horizon_s)).time_s
+    bound_s = within_horizon(problem, work, bound_s)
     readers = work.fastest()
     alone_s = model.finite_drain_s(work.lag, work.rate, readers)
     fastest = work.taking_part()
-    slowest = _largest(alone_s, len(fastest))
+    slowest = largest(alone_s, len(fastest))
     # Without the k slowest partitions and the k fastest members, k = 0, 1, ...; one member has to be left.
     # The k partitions are given the fastest members, where they take least.
     out = slowest[: len(fastest) - 1]
-    lag, rate = (_left_without(values, out) for values in (work.lag, work.rate))
-    capacity = _left_without(fastest, np.arange(len(out)))
+    lag, rate = (left_without(values, out) for values in (work.lag, work.rate))
+    capacity = left_without(fastest, np.arange(len(out)))
     rest_s = model.finite_drain_s(lag, rate, capacity)
-    is_outlier = np.append(alone_s[out] > rest_s[: len(out)] * _NEAR, False)
+    is_outlier = np.append(alone_s[out] > rest_s[: len(out)] * NEAR, False)
     n_outliers = int(is_outlier.argmin())
     return SearchBounds(
         all_s=bound_s,
@@ -63,7 +67,13 @@ def search_bounds(problem: Problem, work: Work, bound_s: float) -> SearchBounds:
     )
 
 
-def _left_without(values: Floats, out: Int64s) -> Floats:
+def within_horizon(problem: Problem, work: Work, bound_s: float) -> float:
+    """The bound, or if it is beyond the horizon that of all work arrived by the horizon."""
+    horizon_s = problem.cost_model.horizon_s
+    return lower_bound(work.as_of(horizon_s)).time_s if bound_s > horizon_s else bound_s
+
+
+def left_without(values: Floats, out: Int64s) -> Floats:
     """Sums of the values without the first k of `out`, k = 0 .. len(out).
 
     Added up from the end: subtracting from the total would lose values that are 1e16 times smaller than it.
@@ -74,7 +84,7 @@ def _left_without(values: Floats, out: Int64s) -> Floats:
     return left
 
 
-def _largest(values: Floats, n: int) -> Int64s:
+def largest(values: Floats, n: int) -> Int64s:
     """Positions of the n largest, falling."""
     some = np.argpartition(values, len(values) - n)[len(values) - n :] if 0 < n < len(values) else None
     positions: Int64s = np.arange(len(values))[:n] if some is None else np.sort(some)

@@ -16,7 +16,7 @@ _FLOAT_BITS = 31
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Candidates:
-    """What each member holds at the start, heaviest first."""
+    """What each member holds at the start and may lose, heaviest first."""
 
     partitions: Int64s
     """Partitions by member, and of one member by falling weight."""
@@ -31,10 +31,12 @@ class Candidates:
 
 
 def candidates_at(problem: Problem, unowned: Int64s, time_s: float) -> Candidates:
-    """The candidates ranked by weight at a time, without the `unowned` partitions."""
+    """The candidates ranked by weight at a time, without the `unowned` partitions and those that are fixed."""
     weight = problem.lag[:-1] + problem.rate[:-1] * time_s
     start = problem.start[:-1].copy()
     start[unowned] = -1
+    if problem.fixed is not None:
+        start[problem.fixed] = -1
     partitions = by_member_and_weight(start, weight, problem.n_members)
     first = np.zeros(problem.n_members + 1, np.int64)
     np.cumsum(np.bincount(start[start >= 0], minlength=problem.n_members), out=first[1:])

@@ -23,6 +23,10 @@ def improve(state: SearchState, budget: int, overloaded: Bools) -> None:
     """
     floor_s = state.problem.options.floor_s
     stuck = np.zeros(state.problem.n_members, np.bool_)
+    if state.problem.fixed is not None:
+        stuck |= (state.loads_s() > floor_s) & (state.candidates < 0).all(axis=1)
+    # Members that have nothing to give say nothing about the others.
+    most_stuck = _MOST_STUCK + int(stuck.sum())
     for _ in range(_MOST_STEPS):
         loads_s = state.loads_s()
         late = (loads_s > floor_s) & ~stuck
@@ -38,5 +42,5 @@ def improve(state: SearchState, budget: int, overloaded: Bools) -> None:
             continue
         # Nothing relieves this member; a later step for another one would rarely change that.
         stuck[slowest] = True
-        if int(stuck.sum()) >= _MOST_STUCK:
+        if int(stuck.sum()) >= most_stuck:
             return

@@ -61,7 +61,7 @@ class Neighbourhood:
         row = state.candidates[slow]
         self._given = row[row >= 0]
         self._near = self._neighbours(loads_s)
-        self._idlest = np.argsort(loads_s, kind="stable")[:_CHAIN_MEMBERS]
+        self._idlest = self._open(np.argsort(loads_s, kind="stable"))[:_CHAIN_MEMBERS]
         self._left = self._without(slow, self._given)
 
     def best(self) -> Improvement | None:
@@ -85,6 +85,10 @@ class Neighbourhood:
             # A partial sort: most members never matter.
             some = some[np.argpartition(loads_s[some], _NEIGHBOURS)[:_NEIGHBOURS]]
         return some[np.argsort(loads_s[some], kind="stable")]
+
+    def _open(self, members: Int64s) -> Int64s:
+        closed = self._problem.group.closed
+        return members if closed is None else members[~closed[members]]
 
     def _without(self, member: int, partitions: Int64s) -> tuple[Floats, Floats]:
         problem, state = self._problem, self._state

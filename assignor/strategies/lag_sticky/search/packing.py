@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from assignor.model.arrays import Bools, Floats, Int64s
+from assignor.model.arrays import Bools, Int64s
 from assignor.strategies.lag_sticky.problem import Problem
+from assignor.strategies.lag_sticky.search.bounds import SearchBounds
 from assignor.strategies.lag_sticky.search.candidates import Candidates
 from assignor.strategies.lag_sticky.search.deadline import Deadline, fewest_covering
 from assignor.strategies.lag_sticky.search.residual_capacity import ResidualCapacity, residual_capacity
@@ -27,7 +28,7 @@ class DeadlinePacker:
         problem: Problem,
         candidates: Candidates,
         unowned: Int64s,
-        slowest: tuple[Int64s, Floats],
+        bounds: SearchBounds,
         budget: int,
     ) -> None:
         """Prepare packings within a budget of moves.
@@ -36,14 +37,14 @@ class DeadlinePacker:
             problem: The group.
             candidates: What each member holds, without `unowned`.
             unowned: Partitions that every packing places anew, because that costs no move.
-            slowest: Partitions that take longest with the fastest of their readers to themselves, and how long.
+            bounds: Says which members cannot meet a deadline.
             budget: Most moves.
         """
         self._problem = problem
         self._candidates = candidates
         self._unowned = unowned
         self._budget = budget
-        self._slowest, self._slowest_s = slowest
+        self._bounds = bounds
         self._count = problem.start_count - np.bincount(problem.start[unowned], minlength=problem.n_members)
 
     def packings(self, time_s: float, exempt_s: float) -> Iterator[dict[int, int]]:
@@ -51,12 +52,16 @@ class DeadlinePacker:
 
         Args:
             time_s: The deadline.
-            exempt_s: The deadline of members that hold a partition nobody can drain by `time_s`; they take nothing.
+            exempt_s: The deadline of members that hold a partition nobody can drain by `time_s`, or on which more is
+                fixed than they can; they take nothing.
         """
         problem = self._problem
         deadline = Deadline(problem, self._candidates, self._unowned, time_s)
-        hopeless = self._slowest[self._slowest_s > time_s * (1 + 1e-9)]
+        bounds, too_late_s = self._bounds, time_s * (1 + 1e-9)
+        hopeless = bounds.slowest[bounds.slowest_s > too_late_s]
         exempt = np.zeros(problem.n_members, np.bool_)
+        if bounds.fixed_s is not None:
+            exempt |= bounds.fixed_s > too_late_s
         exempt[problem.start[hopeless]] = True
         unowned = self._unowned[~np.isin(self._unowned, hopeless)]
         # Their members cannot meet the deadline; they only shed what would make them later than `exempt_s`.

@@ -92,7 +92,7 @@ class _ScannedReaders:
         self._open_residual = np.where(excluded | (count >= problem.cap), -np.inf, residual)
 
     def _readers(self, partition: int) -> Int32s:
-        return self._problem.group.subscriptions.set_members(int(self._problem.set_of[partition]))
+        return self._problem.group.takers.set_members(int(self._problem.set_of[partition]))
 
     def of(self, member: int) -> float:
         return float(self._residual[member])

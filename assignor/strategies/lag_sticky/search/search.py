@@ -7,6 +7,7 @@ from assignor.model.arrays import Int64s
 from assignor.strategies.lag_sticky.problem import Problem, Solution
 from assignor.strategies.lag_sticky.search.bounds import search_bounds
 from assignor.strategies.lag_sticky.search.candidates import candidates_at
+from assignor.strategies.lag_sticky.search.fixed_bounds import bounds_over_fixed
 from assignor.strategies.lag_sticky.search.local_search import improve
 from assignor.strategies.lag_sticky.search.packing import DeadlinePacker
 from assignor.strategies.lag_sticky.search.state import SearchState
@@ -37,7 +38,10 @@ class Search:
         """
         self._problem = problem
         self.start = problem.solution({})
-        self._bounds = search_bounds(problem, work, bound_s)
+        if work.fixed is None:
+            self._bounds = search_bounds(problem, work, bound_s)
+        else:
+            self._bounds = bounds_over_fixed(problem, work, work.fixed, bound_s)
         self._floor_s = problem.options.floor_s
         # Candidates are ranked once, at the geometric mean of the earliest and latest deadline of interest.
         low_s = max(self._bounds.rest_s, self.start.makespan_s * _LEAST_SHARE)
@@ -93,6 +97,8 @@ class Search:
         changes = solution.changes()
         for partition in self._bounds.never.tolist():
             overloaded[changes.get(partition, int(self._problem.start[partition]))] = True
+        if self._bounds.fixed_never is not None:
+            overloaded |= self._bounds.fixed_never
         improve(state, budget, overloaded)
         return state.solution()
 
@@ -103,8 +109,7 @@ class Search:
         done for the rest. So the rest is swept once more, with the slowest left as early as they came out.
         """
         bounds, start = self._bounds, self.start
-        slowest = bounds.slowest, bounds.slowest_s
-        packer = DeadlinePacker(self._problem, self._candidates, self._unowned, slowest, budget)
+        packer = DeadlinePacker(self._problem, self._candidates, self._unowned, bounds, budget)
         solutions = self._sweep(packer, bounds.all_s, float(start.loads_s[0]), exempt_s=0.0)
         if bounds.n_outliers > 0:
             best = start

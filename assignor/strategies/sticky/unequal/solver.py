@@ -19,7 +19,9 @@ def assign_unequal(group: Group) -> Assignment:
 
     Proved: among all assignments that give each partition to a subscriber of its topic, the counts, sorted
     from the largest down, are lexicographically least (`blocks.divide`); and among the assignments with
-    those sorted counts none keeps more partitions with their owner (`moves.fewest_moves`).
+    those sorted counts none keeps more partitions with their owner (`moves.fewest_moves`). What is fixed on a member
+    is a subscriber set of its own that only this member reads, so all this holds among the assignments that leave it
+    there.
     Not promised: which of several such assignments it is, beyond that it is always the same one; in
     particular nothing about lag, racks, or the spread of a topic over the members.
 
@@ -28,9 +30,7 @@ def assign_unequal(group: Group) -> Assignment:
 
     Source: Harvey, Ladner, Lovász, Tamir, Semi-matchings for bipartite graphs and load balancing (2006).
     """
-    may_read = group.subscriptions.matrix()
-    set_of = group.subscriptions.set_of_topic[group.topics.topic_of].astype(np.int64)
-    set_of[~group.readable()] = -1
+    set_of, may_read = _subscriber_sets(group)
     supply = np.bincount(set_of[set_of >= 0], minlength=len(may_read)).astype(np.int64)
     owned = _counted(set_of, group.owner, may_read.shape)
     flow = _completed(owned, supply, may_read)
@@ -39,6 +39,21 @@ def assign_unequal(group: Group) -> Assignment:
     if (flow < owned).any():
         flow = fewest_moves(owned, supply, may_read, blocks)
     return Assignment.complete(group, _members(group, set_of, owned, flow))
+
+
+def _subscriber_sets(group: Group) -> tuple[Int64s, Bools]:
+    """The subscriber set of each partition, -1 where it can have no member; and sets x members: who may have it."""
+    may_read = group.takers.matrix()
+    set_of = group.takers.set_of_topic[group.topics.topic_of].astype(np.int64)
+    set_of[~group.placeable()] = -1
+    if not group.is_constrained():
+        return set_of, may_read
+    fixed = group.is_fixed()
+    owners, own_set = np.unique(group.owner[fixed], return_inverse=True)
+    set_of[fixed] = len(may_read) + own_set
+    alone = np.zeros((len(owners), group.n_members), np.bool_)
+    alone[np.arange(len(owners)), owners] = True
+    return set_of, np.concatenate((may_read, alone))
 
 
 def _counted(set_of: Int64s, member: Int32s, shape: tuple[int, ...]) -> Int32s:

@@ -27,8 +27,18 @@ VALUES = st.recursive(
     ),
     max_leaves=5,
 )
-TAMPERED = ("topics", "members", "lags", "rates", "racks", "options", "id")
-TAMPERED_OF_A_MEMBER = ("topics", "owned", "generation", "instance", "client", "rack", "capacity", "else")
+TAMPERED = ("topics", "members", "lags", "rates", "racks", "fixed", "options", "id")
+TAMPERED_OF_A_MEMBER = (
+    "topics",
+    "owned",
+    "generation",
+    "instance",
+    "client",
+    "rack",
+    "capacity",
+    "closed",
+    "else",
+)
 
 
 def answer(line: str, strategy: str) -> dict[str, Any]:

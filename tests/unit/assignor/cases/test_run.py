@@ -89,6 +89,27 @@ def test_partition_that_nobody_may_hold_moves_to_null() -> None:
     assert result["reason"] == "1 partition(s) unassigned: no member subscribes to the topic"
 
 
+def test_fixed_partition_stays_and_a_closed_member_is_given_nothing() -> None:
+    members = {
+        "a": {"topics": ["t"], "owned": {"t": [0, 1]}},
+        "b": {"topics": ["t"]},
+        "c": {"topics": ["t"], "closed": True},
+    }
+
+    result = answer(case(members=members, fixed={"t": [1]}))
+
+    assert result["assignment"] == {"a": {"t": [1]}, "b": {"t": [0]}, "c": {}}
+
+
+def test_what_only_closed_members_read_is_unassigned_with_the_reason() -> None:
+    members = {"a": {"topics": ["t"], "owned": {"t": [0]}, "closed": True}}
+
+    result = answer(case(members=members))
+
+    assert (result["assignment"], result["unassigned"]) == ({"a": {"t": [0]}}, {"t": [1]})
+    assert result["reason"] == "1 partition(s) unassigned: the members that could have it do not follow plans"
+
+
 def test_times_come_with_capacities() -> None:
     members = {m: {"topics": ["t"], "owned": o, "capacity": 10} for m, o in (("a", {"t": [0, 1]}), ("b", {}))}
 
@@ -230,6 +251,9 @@ BAD_CASES = {
     "rates.t[0]: must be from 0 to 4611686018427387904 records per second": '{"topics":{"t":1},"members":{},"rates":{"t":[-1]}}',
     "racks.t[0]: must be a list, got a string": '{"topics":{"t":1},"members":{},"racks":{"t":["a"]}}',
     "racks.t[0][0]: must be a string": '{"topics":{"t":1},"members":{},"racks":{"t":[[1]]}}',
+    "fixed.u: is not in topics": '{"topics":{"t":2},"members":{},"fixed":{"u":[0]}}',
+    "fixed.t[1]: must be from 0 to 1": '{"topics":{"t":2},"members":{},"fixed":{"t":[0,2]}}',
+    "members.a.closed: must be true or false": '{"topics":{},"members":{"a":{"topics":[],"closed":1}}}',
     "options: must be an object": '{"topics":{},"members":{},"options":[]}',
     "option 'x' is not known": '{"topics":{},"members":{},"options":{"x":1}}',
     "a: is there twice in one object": '{"topics":{},"members":{"a":{"topics":[]},"a":{"topics":[]}}}',

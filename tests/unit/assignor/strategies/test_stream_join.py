@@ -1,4 +1,7 @@
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from assignor.evaluation import validity
 from assignor.model.assignment import Assignment, Unassigned
@@ -14,6 +17,11 @@ def assigned(built: Group) -> Assignment:
     target = stream_join.assign(built)
     validity.check(built, target)
     return target
+
+
+def fixing(built: Group, *names: str) -> Group:
+    """The group with these partitions, as people write them, fixed."""
+    return replace(built, fixed=np.isin([built.topics.name(p) for p in range(built.n_partitions)], names))
 
 
 def numbers(built: Group, target: Assignment, topic: str) -> dict[str, list[int]]:
@@ -140,3 +148,80 @@ def test_partition_that_its_target_holds_is_not_revoked_for_the_rest_of_its_numb
 
     validity.check(built, first)
     assert by_name(built, first) == {"A": ["clicks-0", "impressions-0"], "B": ["impressions-1"]}
+
+
+def test_fixed_partition_holds_those_that_are_joined_with_it() -> None:
+    built = group(
+        dict.fromkeys(JOIN, 4),
+        member("A", *JOIN, owned=dict.fromkeys(JOIN, (0, 1, 2, 3))),
+        member("B", *JOIN),
+    )
+    fixed = fixing(built, "clicks-2")
+
+    # Two numbers each, as without: the one that is fixed counts.
+    assert numbers(built, assigned(fixed), "clicks") == {"A": [0, 2], "B": [1, 3]}
+    assert numbers(built, assigned(fixed), "impressions") == {"A": [0, 2], "B": [1, 3]}
+
+
+@pytest.mark.parametrize("others", [(0, 1, 3), (0, 1, 2, 3)], ids=["of nobody", "of the same member"])
+def test_partner_goes_where_the_fixed_partition_stays(others: tuple[int, ...]) -> None:
+    built = group(
+        dict.fromkeys(JOIN, 4),
+        member("A", *JOIN, owned={"clicks": (0, 1, 2, 3), "impressions": others}),
+        member("B", *JOIN),
+    )
+
+    held = by_name(built, assigned(fixing(built, "clicks-2")))
+
+    assert {"clicks-2", "impressions-2"} <= set(held["A"])
+
+
+def test_split_numbers_are_joined_at_the_fixed_partitions() -> None:
+    built = group(
+        dict.fromkeys(JOIN, 4),
+        member("A", *JOIN, owned={"clicks": (0, 1, 2, 3)}),
+        member("B", *JOIN, owned={"impressions": (0, 1, 2, 3)}),
+    )
+
+    held = by_name(built, assigned(fixing(built, *(f"clicks-{n}" for n in range(4)))))
+
+    assert held == {"A": [f"{topic}-{n}" for topic in JOIN for n in range(4)], "B": []}
+
+
+def test_number_that_is_fixed_at_two_members_does_not_move() -> None:
+    built = group(
+        {"clicks": 4, "impressions": 4, "views": 4},
+        member("A", *JOIN, "views", owned={"clicks": (2,), "views": (0, 1, 2, 3)}),
+        member("B", *JOIN, "views", owned={"impressions": (2,)}),
+    )
+
+    held = by_name(built, assigned(fixing(built, "clicks-2", "impressions-2")))
+
+    assert {"clicks-2", "views-2"} <= set(held["A"])
+    assert "impressions-2" in held["B"]
+
+
+def test_partner_that_the_member_of_a_fixed_number_does_not_read_is_left_out_with_the_reason() -> None:
+    built = group(
+        dict.fromkeys(JOIN, 2),
+        member("A", "clicks", owned={"clicks": (0, 1)}),
+        member("B", *JOIN),
+    )
+
+    held = assigned(fixing(built, "clicks-0", "clicks-1"))
+
+    assert held.why[2:].tolist() == [Unassigned.OWNER_DOES_NOT_READ] * 2
+
+
+def test_partner_of_a_number_at_a_closed_member_stays_or_is_left_out_with_the_reason() -> None:
+    built = group(
+        {"clicks": 2, "impressions": 2},
+        member("A", *JOIN, owned={"clicks": (0, 1)}),
+        member("B", *JOIN, owned={"impressions": (0,)}),
+    )
+    closed = replace(built, closed=np.array([True, False]))
+
+    target = assigned(closed)
+
+    assert by_name(built, target) == {"A": ["clicks-0", "clicks-1"], "B": ["impressions-0"]}
+    assert target.why[-1] == Unassigned.NOBODY_TAKES

@@ -11,6 +11,7 @@ from assignor.model.group import Group
 from assignor.strategies.lag_sticky.options import Options as LagStickyOptions
 from assignor.strategies.lag_sticky.placement import Placement
 from assignor.strategies.lag_sticky.problem import Problem
+from assignor.strategies.lag_sticky.search.bounds import SearchBounds
 from assignor.strategies.lag_sticky.search.candidates import by_member_and_weight, candidates_at
 from assignor.strategies.lag_sticky.search.deadline import Deadline, fewest_covering
 from assignor.strategies.lag_sticky.search.local_search import improve
@@ -44,7 +45,10 @@ def step(lagging: Group, budget: int = 9, **options: object) -> Improvement | No
 def packings(lagging: Group, time_s: float, budget: int = 999) -> list[dict[int, int]]:
     posed = problem(lagging)
     unowned = np.nonzero(posed.current_owner[:-1] < 0)[0]
-    packer = DeadlinePacker(posed, candidates_at(posed, unowned, 0.0), unowned, (NONE, np.zeros(0)), budget)
+    bounds = SearchBounds(
+        all_s=0.0, rest_s=0.0, n_outliers=0, slowest=NONE, slowest_s=np.zeros(0), never=NONE
+    )
+    packer = DeadlinePacker(posed, candidates_at(posed, unowned, 0.0), unowned, bounds, budget)
     return list(packer.packings(time_s, time_s))
 
 

@@ -1,0 +1,106 @@
+"""The bounds of a search in which some partitions are fixed or some members closed."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from assignor.evaluation.drain.work import FixedLoad, Work
+from assignor.model.arrays import Bools, Floats
+from assignor.strategies.lag_sticky.problem import Problem
+from assignor.strategies.lag_sticky.search.bounds import (
+    NEAR,
+    SearchBounds,
+    largest,
+    left_without,
+    within_horizon,
+)
+
+
+def bounds_over_fixed(problem: Problem, work: Work, fixed: FixedLoad, bound_s: float) -> SearchBounds:
+    """The bounds over what is fixed.
+
+    What is fixed on a member is one item that only this member can have, so it may be an outlier as a partition may:
+    then the rest has to do without the member. Closed members never take part in the rest.
+
+    Args:
+        problem: The group.
+        work: What there is to read.
+        fixed: The part of it that is fixed.
+        bound_s: No assignment drains the group sooner; may be `inf`.
+    """
+    model = problem.cost_model
+    bound_s = within_horizon(problem, work, bound_s)
+    loose = _loose(problem, work)
+    readers = loose.fastest()
+    alone_s = model.finite_drain_s(loose.lag, loose.rate, readers)
+    fixed_s = model.finite_drain_s(fixed.lag, fixed.rate, problem.capacity)
+    rest_s, n_outliers = 0.0, 0
+    if len(loose.partitions) > 0:
+        rest_s, n_outliers = _without_outliers(problem, loose, fixed, np.concatenate((alone_s, fixed_s)))
+    slowest = largest(alone_s, problem.n_members)
+    return SearchBounds(
+        all_s=bound_s,
+        rest_s=rest_s if n_outliers > 0 else max(bound_s, rest_s),
+        n_outliers=n_outliers,
+        slowest=loose.partitions[slowest],
+        slowest_s=alone_s[slowest],
+        never=loose.partitions[slowest][loose.rate[slowest] >= readers[slowest]],
+        fixed_s=fixed_s,
+        fixed_never=(fixed.rate > problem.capacity) | ((fixed.rate == problem.capacity) & (fixed.lag > 0)),
+    )
+
+
+def _loose(problem: Problem, work: Work) -> Work:
+    """The work that is not fixed and can be given to somebody."""
+    group = problem.group
+    loose = (group.placeable() & ~group.is_fixed())[work.partitions]
+    return replace(
+        work,
+        partitions=work.partitions[loose],
+        lag=work.lag[loose],
+        rate=work.rate[loose],
+        set_of=work.set_of[loose],
+        subscriptions=group.takers,
+        fixed=None,
+    )
+
+
+def _takes(loose: Work) -> Bools:
+    """N entries: may the member be given any of the work."""
+    sets = loose.subscriptions
+    used = np.zeros(sets.n_sets, np.bool_)
+    used[loose.set_of] = True
+    takes = np.zeros(sets.n_members, np.bool_)
+    takes[sets.members[np.repeat(used, sets.set_sizes())]] = True
+    return takes
+
+
+def _without_outliers(problem: Problem, loose: Work, fixed: FixedLoad, item_s: Floats) -> tuple[float, int]:
+    """The bound of the rest, and how many outliers it does without: the slowest items, as long as they are slower.
+
+    An item that is a partition is given the fastest member that is left; one member has to be left for the rest.
+
+    Args:
+        problem: The group.
+        loose: The partitions that are not fixed.
+        fixed: What is fixed on each member.
+        item_s: Time that each item takes with a member to itself: the partitions, then what is fixed on each member.
+    """
+    model, capacity, n_members = problem.cost_model, problem.capacity, problem.n_members
+    takes = _takes(loose)
+    order = largest(item_s, n_members)
+    # Sums without the first k items, k = 0, 1, ...
+    lag = left_without(np.concatenate((loose.lag, np.where(takes, fixed.lag, 0.0))), order)
+    rate = left_without(np.concatenate((loose.rate, np.where(takes, fixed.rate, 0.0))), order)
+    fastest = np.argsort(-capacity, kind="stable")
+    for k, item in enumerate(order.tolist()):
+        spare = capacity[takes].sum(keepdims=True)
+        rest_s = float(model.finite_drain_s(lag[k : k + 1], rate[k : k + 1], spare)[0])
+        member = item - len(loose.lag)
+        if member < 0:
+            member = int(fastest[takes[fastest]][0])
+        is_last = k == n_members - 1 or (takes[member] and takes.sum() == 1)
+        if is_last or item_s[item] <= rest_s * NEAR:
+            return rest_s, k
+        takes[member] = False
+    return 0.0, 0
