@@ -23,7 +23,7 @@ from assignor.strategies.registry import strategy
 from pipeline.planning import reasons
 from pipeline.planning.eligibility import paused_reason, require_fresh_offsets, require_plannable_group
 from pipeline.planning.facts import Decision, GroupFacts, PartitionFacts, Published, Rules
-from pipeline.planning.frozen import cooling_down, pinned, with_frozen
+from pipeline.planning.frozen import cooling_down, frozen_limits, pinned
 from pipeline.planning.group import to_group
 from pipeline.planning.guards import guard_against
 from pipeline.planning.next_state import on_confirmed, on_outcome, on_published, on_republished
@@ -231,7 +231,7 @@ def _republish(case: _Case, state: GroupState, plan: PlanState, progress: PlanPr
 
 def _replan(case: _Case, state: GroupState) -> Decision:
     """Ask the strategy for a target, and publish it unless something speaks against it."""
-    target = _target(case, state)
+    case, target = _target(case, state)
     decision = _figures(case, target)
     reason = _why_unchanged(case, state, decision)
     if reason is not None:
@@ -287,17 +287,22 @@ def _trigger(case: _Case, state: GroupState) -> int | None:
     return at_ms if is_new else None
 
 
-def _target(case: _Case, state: GroupState) -> Assignment:
-    """The strategy's answer without the moves of frozen partitions."""
-    group, rules = case.group, case.rules
+def _target(case: _Case, state: GroupState) -> tuple[_Case, Assignment]:
+    """The strategy's answer, and the case in which frozen partitions are fixed, as the strategy saw it."""
+    rules = case.rules
+    resting = cooling_down(case.group, rules.guards, state, now_ms=case.now_ms) & ~case.pinned
+    frozen = case.pinned | resting
+    group = replace(case.group, fixed=frozen if frozen.any() else None)
     chosen = strategy(rules.strategy)
     options = dict(rules.options)
     if any(option.name == "max_moves" for option in chosen.options):
         options.setdefault("max_moves", rules.guards.most_moves(group.n_partitions))
     target = chosen.assign(group, options)
     check(group, target)
-    frozen = case.pinned | cooling_down(group, rules.guards, state, now_ms=case.now_ms)
-    return with_frozen(group, target, frozen, by_number=chosen.joins)
+    if frozen.any() and (not chosen.reads_lag or frozen_limits(group, target)):
+        remark = reasons.frozen(int(case.pinned.sum()), int(resting.sum()))
+        target = replace(target, remarks=(*target.remarks, remark))
+    return replace(case, group=group), target
 
 
 def _figures(case: _Case, target: Assignment) -> Decision:

@@ -1,16 +1,17 @@
-"""Frozen partitions, which no plan may revoke: pinned ones, and those that cool down after a move."""
+"""Frozen partitions, which no plan may revoke: pinned ones, and those that cool down after a move.
+
+They are fixed in the group that a strategy is asked about, so that its plan is the best around them.
+"""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
-from assignor.evaluation.validity import check
+from assignor.evaluation.drain.time import member_drain_s, summed
 from assignor.model.arrays import Bools
-from assignor.model.assignment import Assignment, Unassigned
+from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from pipeline.name_filter import NameFilter
-from pipeline.planning import reasons
 from pipeline.planning.guards import Guards
 from pipeline.planning.state import GroupState
 
@@ -55,47 +56,14 @@ def cooling_down(group: Group, guards: Guards, state: GroupState, *, now_ms: int
     return frozen & (group.owner >= 0)
 
 
-def with_frozen(group: Group, target: Assignment, frozen: Bools, *, by_number: bool) -> Assignment:
-    """The target without the moves of frozen partitions.
+def frozen_limits(group: Group, target: Assignment) -> bool:
+    """Whether the member that drains last under the target holds a frozen partition, and something to read in it.
 
-    Args:
-        group: With the owners.
-        target: Complete and valid.
-        frozen: P entries: partitions that must keep their owner; only those that have one.
-        by_number: The strategy joins topics (KIP-315): partitions of the same number follow the one that stays to
-            its owner. If they stay with several owners, none of the number moves.
+    Without capacities it is the member with the most lag.
     """
-    if not (frozen & (target.member != group.owner)).any():
-        return target
-    held = _with_partners(group, target, frozen) if by_number else _in_place(group, target, frozen)
-    count = int(((held.member == group.owner) & (target.member != group.owner) & (group.owner >= 0)).sum())
-    held = replace(
-        held,
-        remarks=(*target.remarks, reasons.frozen(count)),
-    )
-    check(group, held)
-    return held
-
-
-def _in_place(group: Group, target: Assignment, frozen: Bools) -> Assignment:
-    return Assignment(
-        member=np.where(frozen, group.owner, target.member),
-        why=np.where(frozen, np.int8(Unassigned.ASSIGNED), target.why),
-    )
-
-
-def _with_partners(group: Group, target: Assignment, frozen: Bools) -> Assignment:
-    number, n_numbers = group.topics.number_of, int(group.topics.counts.max(initial=0))
-    first = np.full(n_numbers, group.n_members, np.int32)
-    last = np.full(n_numbers, -1, np.int32)
-    np.minimum.at(first, number[frozen], group.owner[frozen])
-    np.maximum.at(last, number[frozen], group.owner[frozen])
-    held = _in_place(group, target, frozen | ((last > first)[number] & (group.owner >= 0)))
-    has_place = (target.why == Unassigned.ASSIGNED) | (target.why == Unassigned.OWNER_DOES_NOT_READ)
-    follows = (last == first)[number] & ~frozen & has_place
-    reads = group.subscriptions.allows(group.topics.topic_of, last[number])
-    held = Assignment(
-        member=np.where(follows, last[number], held.member),
-        why=np.where(follows, np.int8(Unassigned.ASSIGNED), held.why),
-    )
-    return held.without(follows & ~reads, why=Unassigned.OWNER_DOES_NOT_READ)
+    held = target.member >= 0
+    times_s = member_drain_s(group, target.member)
+    if times_s is None:
+        times_s = summed(group.lag[held], by=target.member[held], n=group.n_members)
+    last = target.member == int(times_s.argmax())
+    return bool((group.is_fixed() & last & ((group.lag > 0) | (group.rate > 0))).any())

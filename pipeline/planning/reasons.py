@@ -222,9 +222,11 @@ def replaced_by(epoch: int | None) -> str:
     return f"plan epoch {epoch} replaced it"
 
 
-def frozen(count: int) -> str:
-    """The remark of a target whose pinned or recently moved partitions were left in place."""
-    return f"{count} partition(s) that would move stay with their owner: pinned, or moved recently"
+def frozen(pinned: int, resting: int) -> str:
+    """The remark of a target that pinned or recently moved partitions may keep from being better."""
+    causes = [(pinned, "pinned"), (resting, "moved recently")]
+    listed = ", ".join(f"{count} {cause}" for count, cause in causes if count > 0)
+    return f"{pinned + resting} partition(s) stay with their owner: {listed}"
 
 
 def _and_more(partition: str, others: int) -> str:

@@ -1,101 +1,24 @@
+"""Partitions that are pinned or cool down are part of the problem that a strategy solves."""
+
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from assignor.evaluation import validity
-from assignor.model.assignment import Unassigned
-from assignor.strategies import stream_join
-from pipeline.planning.frozen import pinned, with_frozen
-from tests.support.groups import by_name, group, member
-
-JOIN = ("clicks", "impressions")
+from pipeline.planning.frozen import pinned
+from tests.support.facts import NO_GUARDS, RULES
+from tests.support.groups import group, member
+from tests.support.plan_walk import Walk
 
 
-@pytest.mark.parametrize(
-    ("by_number", "left"),
-    [
-        (True, ["clicks-0", "clicks-1", "clicks-2", "impressions-0", "impressions-1", "impressions-2"]),
-        (False, ["clicks-0", "clicks-1", "clicks-2", "impressions-0", "impressions-1"]),
-    ],
-    ids=["joined", "each for itself"],
-)
-def test_pinned_partition_holds_those_that_are_joined_with_it(by_number: bool, left: list[str]) -> None:
-    built = group(
-        dict.fromkeys(JOIN, 4),
-        member("A", *JOIN, owned=dict.fromkeys(JOIN, (0, 1, 2, 3))),
-        member("B", *JOIN),
+def buried(strategy: str = "lag-sticky", **guards: object) -> Walk:
+    """Of two members that drain 10 records/s, a has partitions of 60, 30 and 30 s, and b has nothing to read."""
+    return Walk(
+        held={"a": {"t": (0, 1, 2)}, "b": {"t": (3,)}},
+        lags=[600, 300, 300, 0],
+        drain_rates=[4.0, 3.0, 3.0, 10.0],
+        rules=replace(RULES, strategy=strategy, guards=replace(NO_GUARDS, **guards)),  # type: ignore[arg-type]  # the tests know their types
     )
-    target = stream_join.assign(built)
-    frozen = pinned(built, (), {"clicks": (2,)})
-
-    held = with_frozen(built, target, frozen, by_number=by_number)
-
-    validity.check(built, held)
-    assert by_name(built, target)["A"] == ["clicks-0", "clicks-1", "impressions-0", "impressions-1"]
-    assert by_name(built, held)["A"] == left
-    assert held.remarks == (
-        f"{1 + by_number} partition(s) that would move stay with their owner: pinned, or moved recently",
-    )
-
-
-@pytest.mark.parametrize(
-    ("others", "third"),
-    [((0, 1, 3), "A"), ((0, 1, 2, 3), "A")],
-    ids=["partner of nobody", "partner of the same member"],
-)
-def test_partner_goes_where_the_pinned_partition_stays(others: tuple[int, ...], third: str) -> None:
-    built = group(
-        dict.fromkeys(JOIN, 4),
-        member("A", *JOIN, owned={"clicks": (0, 1, 2, 3), "impressions": others}),
-        member("B", *JOIN),
-    )
-
-    held = with_frozen(built, stream_join.assign(built), pinned(built, (), {"clicks": (2,)}), by_number=True)
-
-    validity.check(built, held)
-    assert "clicks-2" in by_name(built, held)[third]
-    assert "impressions-2" in by_name(built, held)[third]
-
-
-def test_split_number_is_joined_at_the_pinned_partition() -> None:
-    built = group(
-        dict.fromkeys(JOIN, 4),
-        member("A", *JOIN, owned={"clicks": (0, 1, 2, 3)}),
-        member("B", *JOIN, owned={"impressions": (0, 1, 2, 3)}),
-    )
-
-    held = with_frozen(built, stream_join.assign(built), pinned(built, ("clicks",), {}), by_number=True)
-
-    validity.check(built, held)
-    assert by_name(built, held) == {"A": [f"{topic}-{n}" for topic in JOIN for n in range(4)], "B": []}
-
-
-def test_number_that_is_pinned_at_two_members_does_not_move() -> None:
-    built = group(
-        {"clicks": 4, "impressions": 4, "views": 4},
-        member("A", *JOIN, "views", owned={"clicks": (2,), "views": (0, 1, 2, 3)}),
-        member("B", *JOIN, "views", owned={"impressions": (2,)}),
-    )
-    frozen = pinned(built, (), {"clicks": (2,), "impressions": (2,)})
-
-    held = with_frozen(built, stream_join.assign(built), frozen, by_number=True)
-
-    validity.check(built, held)
-    assert {"clicks-2", "views-2"} <= set(by_name(built, held)["A"])
-    assert "impressions-2" in by_name(built, held)["B"]
-
-
-def test_partner_that_the_owner_does_not_read_is_left_out_with_the_reason() -> None:
-    built = group(
-        dict.fromkeys(JOIN, 2),
-        member("A", "clicks", owned={"clicks": (0, 1)}),
-        member("B", *JOIN),
-    )
-    target = stream_join.assign(built)
-
-    held = with_frozen(built, target, pinned(built, ("clicks",), {}), by_number=True)
-
-    validity.check(built, held)
-    assert held.why[2:].tolist() == [Unassigned.OWNER_DOES_NOT_READ] * 2
 
 
 def test_pin_holds_nothing_that_nobody_owns() -> None:
@@ -103,3 +26,57 @@ def test_pin_holds_nothing_that_nobody_owns() -> None:
 
     assert pinned(built, ("t",), {}).tolist() == [True, False]
     np.testing.assert_array_equal(pinned(built, (), {"t": ()}), pinned(built, ("t",), {}))
+
+
+@pytest.mark.parametrize(("ordered", "moved"), [((), {0}), ((0,), {1, 2}), ((1,), {0})])
+def test_plan_gains_as_much_around_a_pin_as_without_it(ordered: tuple[int, ...], moved: set[int]) -> None:
+    walk = buried(min_improvement=0.4)
+    if ordered:
+        walk.order(pinned={"t": ordered})
+
+    decision = walk.decide()
+
+    assert decision.decided == "publish"
+    assert {move.partition for move in decision.moves} == moved
+    assert (decision.drain_s_before, decision.drain_s_after) == (120.0, 60.0)
+
+
+def test_bound_of_a_decision_is_that_of_what_may_move() -> None:
+    walk = buried()
+    walk.order(pinned={"t": (0, 1)})
+
+    decision = walk.decide()
+
+    assert (decision.drain_s_after, decision.drain_s_bound) == (90.0, 90.0)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "ordered", "remark"),
+    [
+        ("lag-sticky", (0, 1, 2), "3 partition(s) stay with their owner: 3 pinned"),
+        ("lag-sticky", (3,), None),
+        ("range", (0, 1, 2), "3 partition(s) stay with their owner: 3 pinned"),
+    ],
+    ids=["they decide when the group is drained", "they do not", "the strategy reads no lag"],
+)
+def test_reason_names_what_is_frozen_when_it_matters(
+    strategy: str, ordered: tuple[int, ...], remark: str | None
+) -> None:
+    walk = buried(strategy, settle_ms=10**9)
+    walk.order(pinned={"t": ordered})
+
+    reason = walk.decide().reason or ""
+
+    assert reason.endswith(remark) if remark else "stay with their owner" not in reason
+
+
+def test_reason_tells_pinned_partitions_from_those_that_moved_recently() -> None:
+    walk = buried(partition_rest_ms=1_200_000)
+    walk.apply(walk.decide())
+    walk.lags = [0, 0, 0, 900]
+    walk.order(pinned={"t": (3,)})
+    walk.held = {"a": {"t": (1, 2)}, "b": {"t": (0, 3)}}
+
+    reason = walk.decide(after_s=60).reason or ""
+
+    assert reason.endswith("2 partition(s) stay with their owner: 1 pinned, 1 moved recently")

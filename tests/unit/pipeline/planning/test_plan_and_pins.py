@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from assignor.protocol.ranges import parse_ranges
 from pipeline.planning.facts import AckFacts
 from tests.support.facts import NO_GUARDS, RULES
 from tests.support.plan_walk import HALFWAY, Walk, walk
@@ -28,7 +29,8 @@ def test_pin_withdraws_a_plan_that_would_move_the_partition(cooldown_ms: int) ->
     assert withdrawn.plan is not None
     assert withdrawn.plan.status == "partly"
     assert withdrawn.plan.why == "1 of 2 moves were made; partitions that the plan moves are pinned now"
-    assert (quiet.decided, quiet.moves) == ("unchanged", ())
+    assert quiet.decided == "unchanged"
+    assert {move.partition for move in quiet.moves} == {2}
 
 
 def test_pin_lets_a_partition_that_is_between_two_members_arrive() -> None:
@@ -47,7 +49,7 @@ def test_pin_does_not_wait_for_partitions_that_nobody_has_had() -> None:
     group.order(pinned={"t": (1,)})
 
     assert (group.decide(after_s=10).reason or "").startswith("withdrawn: ")
-    assert {move.partition for move in group.decide(after_s=10).moves} == {3}
+    assert {move.partition for move in group.decide(after_s=10).moves} == {0, 2, 3}
 
 
 @pytest.mark.parametrize("after_s", [1, VALID_S], ids=["out", "over"])
@@ -70,10 +72,10 @@ def test_what_a_plan_that_was_pinned_did_not_move_needs_no_rest() -> None:
     group.rules = replace(RULES, guards=replace(NO_GUARDS, partition_rest_ms=1_200_000))
     group.decide()
     group.acks = (AckFacts(kind="accepted", member_id="a", epoch=1),)
-    group.order(pinned={"t": (1,)})
+    group.order(pinned={"t": (3,)})
     group.decide(after_s=10)
 
-    assert {move.partition for move in group.decide(after_s=10).moves} == {3}
+    assert {move.partition for move in group.decide(after_s=10).moves} == {1, 2}
 
 
 @pytest.mark.parametrize("settle_s", [0, 86_400], ids=["free", "held back"])
@@ -93,4 +95,4 @@ def test_pin_while_a_guest_is_there_ends_the_plan(of_c: tuple[int, ...], settle_
     back = group.decide(after_s=10)
 
     # Partition 1 went from a to b by the first plan.
-    assert (back.assignment or {})["a"]["t"].startswith("0-1")
+    assert 1 in parse_ranges((back.assignment or {})["a"]["t"], at_most=4)

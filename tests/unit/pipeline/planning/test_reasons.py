@@ -39,7 +39,7 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     reasons.partly_made: [(12, 20, reasons.EXPIRED)],
     reasons.refused: [("member-1", "two claims"), ("member-1", None)],
     reasons.replaced_by: [(8,)],
-    reasons.frozen: [(3,)],
+    reasons.frozen: [(3, 0), (2, 1)],
 }
 _CONSTANTS = {name: text for name, text in vars(reasons).items() if name.isupper() and name != "POLICY"}
 _MADE = {
