@@ -1,10 +1,12 @@
 """A drain time that no assignment can beat, to judge an assignment without knowing the best one."""
 
 import enum
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from assignor.evaluation.drain.exact import SmallProblem, soonest
 from assignor.evaluation.drain.shares import shares_bound
 from assignor.evaluation.drain.time import times_s
 from assignor.evaluation.drain.work import Work
@@ -19,14 +21,19 @@ _CLEARLY_MORE = 1 + 1e-7
 _NEVER_S = 1e15
 _MOST_ROUNDS = 4
 _MOST_NUMBERS = 24
+# A group so small is tried out, for at most 20 ms.
+_SMALL_PARTITIONS = 12
+_SMALL_MEMBERS = 6
+_MOST_STEPS = 4_000
 
 
 class BoundCause(enum.IntEnum):
-    """Which of the three arguments gives a bound."""
+    """Which of the four arguments gives a bound."""
 
     PARTITION = 0
     SHARES = 1
     BIN_PACKING = 2
+    ALL_TRIED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,7 +61,7 @@ def group_bound(group: Group) -> LowerBound | None:
 
 
 def lower_bound(work: Work) -> LowerBound:
-    """The largest of three bounds, each of which holds for every assignment of `work`.
+    """The largest of four bounds, each of which holds for every assignment of `work`.
 
     A member with capacity mu has drained a set of partitions by time T only if L + A*T <= mu*T, L and A the sums
     of lag and rate over the set; call w_p = L_p + a_p*T the weight of partition p at T.
@@ -73,6 +80,8 @@ def lower_bound(work: Work) -> LowerBound:
        What is impossible at T is impossible earlier, so the largest T found impossible is a bound, in whatever
        way it was found; and both arguments hold for any choice of partitions, so it is enough to look at the
        heaviest few.
+
+    4. *All tried.* In a group small enough every assignment is tried, see `exact`: the bound is the soonest of them.
 
     Example: three partitions of 30 records on two members of 10 records/s. One partition takes 3 s, all shared
     evenly 4.5 s; but two of the three lie on one member, so nothing is sooner than 6 s.
@@ -94,7 +103,33 @@ def lower_bound(work: Work) -> LowerBound:
     if not np.isfinite(bound.time_s):
         return bound
     packing_s = _bin_packing_bound(work, bound.time_s)
-    return LowerBound(time_s=packing_s, cause=BoundCause.BIN_PACKING) if packing_s > bound.time_s else bound
+    if packing_s > bound.time_s:
+        bound = LowerBound(time_s=packing_s, cause=BoundCause.BIN_PACKING)
+    soonest_s = _soonest_of_all(work, bound.time_s)
+    return LowerBound(time_s=soonest_s, cause=BoundCause.ALL_TRIED) if soonest_s > bound.time_s else bound
+
+
+def _soonest_of_all(work: Work, known_s: float) -> float:
+    """Time of the soonest assignment of a small group; `known_s` if it is no later or not all could be tried."""
+    few = len(work.partitions) <= _SMALL_PARTITIONS and len(work.taking_part()) <= _SMALL_MEMBERS
+    if not few or not math.isfinite(known_s):
+        return known_s
+    sets = work.subscriptions
+    problem = SmallProblem(
+        lag=work.lag.tolist(),
+        rate=work.rate.tolist(),
+        may_read=[sets.set_members(s).tolist() for s in work.set_of.tolist()],
+        owner=[-1] * len(work.partitions),
+        capacity=work.capacity.tolist(),
+        max_moves=0,
+        most_held=len(work.partitions),
+        move_cost_s=0.0,
+        enough_s=known_s,
+    )
+    answer = soonest(problem, math.inf, _MOST_STEPS)
+    # Assignments are told apart beyond rounding only.
+    found_s = answer.cost_s / _CLEARLY_MORE
+    return max(known_s, found_s) if answer.is_complete else known_s
 
 
 def _bin_packing_bound(work: Work, known_s: float) -> float:

@@ -60,3 +60,25 @@ class CostModel:
         drained = lag * lag / (2 * np.maximum(spare, capacity * _LEAST_SPARE))
         areas: Floats = np.where(lag > spare * h, lag * h - spare * h * h / 2, drained)
         return areas
+
+    def drain_of_one_s(self, lag: float, rate: float, capacity: float) -> float:
+        """`finite_drain_s` of one member: for a single one many times as fast as the arrays are."""
+        work = lag + rate * self.horizon_s
+        if work > capacity * self.horizon_s:
+            return work / capacity
+        return lag / max(capacity - rate, capacity * _LEAST_SPARE)
+
+    def load_of_one_s(self, lag: float, rate: float, capacity: float) -> float:
+        """`load_s` of one member."""
+        time_s = self.drain_of_one_s(lag, rate, capacity)
+        if self.floor_s == 0:
+            return time_s
+        headroom = max(1 - rate / capacity, _LEAST_SPARE)
+        return max(time_s, min(self.floor_s * _LEAST_HEADROOM / headroom, self.horizon_s))
+
+    def lag_area_of_one(self, lag: float, rate: float, capacity: float) -> float:
+        """`lag_area` of one member."""
+        h, spare = self.horizon_s, capacity - rate
+        if lag > spare * h:
+            return lag * h - spare * h * h / 2
+        return lag * lag / (2 * max(spare, capacity * _LEAST_SPARE))

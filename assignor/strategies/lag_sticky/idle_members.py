@@ -1,15 +1,21 @@
 """Work for members that hold nothing, also while no member is late."""
 
+import heapq
+
 import numpy as np
 
 from assignor.evaluation.drain.time import summed
-from assignor.model.arrays import Floats
+from assignor.model.arrays import Floats, Int64s
+from assignor.strategies.lag_sticky.givers import Giver
 from assignor.strategies.lag_sticky.problem import Problem, Solution
 from assignor.strategies.lag_sticky.search.candidates import by_member_and_weight
 
 _ROUNDING = 1 + 1e-9
 _ENOUGH = 0.9
 """Part of its fair share with which a member is content: the rest would be many small moves."""
+_MOST_REFUSALS = 1 << 16
+_REFUSALS_EACH = 16
+"""Members that are asked in vain, in all and on behalf of one idle member at least: N times N would be minutes."""
 
 
 def use_idle_members(problem: Problem, solution: Solution, budget: int) -> Solution:
@@ -26,64 +32,95 @@ def use_idle_members(problem: Problem, solution: Solution, budget: int) -> Solut
         return solution
     count = problem.counts(solution)
     idle = np.nonzero((count == 0) & problem.group.readers())[0]
-    if len(idle) == 0 or count.max() <= 1:
+    if len(idle) == 0 or count.max() <= 1 or not _can_move(problem, solution, budget):
         return solution
     sharing = _FairSharing(problem, solution, budget)
+    most = max(_REFUSALS_EACH, _MOST_REFUSALS // len(idle))
     for member in idle.tolist():
-        sharing.give_share_to(member)
-    return problem.solution_of(sharing.member)
+        sharing.give_share_to(member, most)
+    return problem.solution_of(sharing.member())
+
+
+def _can_move(problem: Problem, solution: Solution, budget: int) -> bool:
+    """Is there a move left, or a partition whose transfer adds none."""
+    if solution.moves < budget or solution.moves > 0:
+        return True
+    return bool(((problem.current_owner[:-1] < 0) & (problem.start[:-1] >= 0)).any())
 
 
 class _FairSharing:
     def __init__(self, problem: Problem, solution: Solution, budget: int) -> None:
         self._problem = problem
-        self.member = problem.member(solution)
-        self._lag, self._rate = solution.lag.copy(), solution.rate.copy()
+        self._member = problem.member(solution)
+        self._given: dict[int, int] = {}
+        # Python's floats: single elements of numpy arrays cost several times as much to read and write.
+        self._lag, self._rate = solution.lag.tolist(), solution.rate.tolist()
+        self._capacity = problem.capacity.tolist()
         self._moves_left = budget - solution.moves
         self._weight: Floats = problem.rate if problem.rate.any() else np.ones(len(problem.rate))
-        held = self.member >= 0
-        by = self.member[held]
-        self._utilisation = summed(self._weight[:-1][held], by=by, n=problem.n_members) / problem.capacity
-        self._fair_share = float(self._weight[:-1][held].sum()) / float(problem.capacity.sum())
-        ordered = by_member_and_weight(self.member, self._weight[:-1], problem.n_members)
-        self._held = np.split(ordered, np.cumsum(np.bincount(by, minlength=problem.n_members))[:-1])
+        held = self._member >= 0
+        by, n = self._member[held], problem.n_members
+        weights = self._weight[:-1][held]
+        self._utilisation = (summed(weights, by=by, n=n) / problem.capacity).tolist()
+        self._fair_share = float(weights.sum()) / float(problem.capacity.sum())
+        ordered = by_member_and_weight(self._member, self._weight[:-1], n)
+        count = np.bincount(by, minlength=n)
+        self._held: list[Int64s] = np.split(ordered, np.cumsum(count)[:-1])
+        self._givers: dict[int, Giver] = {}
+        # A heap: the busiest of thousands is asked for once for each partition that is given.
+        self._busiest = [(-self._utilisation[m], m) for m in np.nonzero(count > 1)[0].tolist()]
+        heapq.heapify(self._busiest)
 
-    def give_share_to(self, idle: int) -> None:
+    def member(self) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+        """Member of each partition."""
+        member = self._member.copy()
+        member[list(self._given)] = list(self._given.values())
+        return member
+
+    def give_share_to(self, idle: int, most_refusals: int) -> None:
         """Transfer partitions to one idle member until it has its share or nobody can give more."""
-        exhausted = np.array([len(partitions) <= 1 for partitions in self._held], np.bool_)
-        exhausted[idle] = True
-        while self._utilisation[idle] < self._fair_share * _ENOUGH and not exhausted.all():
-            busiest = int(np.where(exhausted, -np.inf, self._utilisation).argmax())
+        taken: list[int] = []
+        refused: list[tuple[float, int]] = []
+        while self._utilisation[idle] < self._fair_share * _ENOUGH and self._busiest:
+            busiest = self._busiest[0][1]
             # Nobody holds more than its share any more: taking on would only shift the lack.
-            if self._utilisation[busiest] <= self._fair_share and len(self._held[idle]) > 0:
-                return
-            partition = self._pick(busiest, idle)
+            if (self._utilisation[busiest] <= self._fair_share and taken) or len(refused) >= most_refusals:
+                break
+            heapq.heappop(self._busiest)
+            partition = self._pick(busiest, idle, is_first=not taken)
             if partition < 0:
-                exhausted[busiest] = True
-            else:
-                self._transfer(partition, busiest, idle)
-                exhausted[busiest] = len(self._held[busiest]) <= 1
+                refused.append((-self._utilisation[busiest], busiest))
+                continue
+            self._transfer(partition, busiest, idle)
+            taken.append(partition)
+            if self._giver(busiest).n_left > 1:
+                heapq.heappush(self._busiest, (-self._utilisation[busiest], busiest))
+        for entry in refused:
+            heapq.heappush(self._busiest, entry)
+        if taken:
+            self._held[idle] = np.array(taken)
+        if len(taken) > 1:
+            heapq.heappush(self._busiest, (-self._utilisation[idle], idle))
 
-    def _pick(self, busiest: int, idle: int) -> int:
+    def _giver(self, member: int) -> Giver:
+        if member not in self._givers:
+            self._givers[member] = Giver.of(self._problem, self._held[member], self._weight)
+        return self._givers[member]
+
+    def _pick(self, busiest: int, idle: int, *, is_first: bool) -> int:
         """The heaviest partition within the share; -1 when there is none, or its transfer would do harm."""
-        problem = self._problem
-        partitions = self._held[busiest]
-        if problem.may_read is not None:
-            partitions = partitions[problem.may_read[problem.set_of[partitions], idle]]
-        capacity, utilisation = problem.capacity[idle], self._utilisation[idle]
+        capacity, utilisation = self._capacity[idle], self._utilisation[idle]
         # A heavier one would only make the two members change places.
-        limit = (self._utilisation[busiest] - utilisation) * capacity
-        partitions = partitions[self._weight[partitions] < limit]
+        below = (self._utilisation[busiest] - utilisation) * capacity
         room = (self._fair_share - utilisation) * capacity * _ROUNDING
-        fitting = partitions[self._weight[partitions] <= room]
-        if len(fitting) == 0 and len(self._held[idle]) == 0:
+        giver = self._giver(busiest)
+        partition = giver.heaviest(idle, below, room)
+        if partition < 0 and is_first:
             # Even the lightest exceeds the share; an idle member is still worse.
-            fitting = partitions[-1:]
-        if len(fitting) == 0:
+            partition = giver.lightest(idle, below)
+        if partition < 0 or self._added_moves(partition, busiest, idle) > self._moves_left:
             return -1
-        partition = int(fitting[0])
-        is_affordable = self._added_moves(partition, busiest, idle) <= self._moves_left
-        return partition if is_affordable and self._is_harmless(partition, busiest, idle) else -1
+        return partition if self._is_harmless(partition, busiest, idle) else -1
 
     def _added_moves(self, partition: int, from_member: int, to_member: int) -> int:
         """How many moves the transfer adds to the solution; -1 when it takes one back."""
@@ -91,27 +128,26 @@ class _FairSharing:
         return int(owner not in {-1, to_member}) - int(owner not in {-1, from_member})
 
     def _is_harmless(self, partition: int, from_member: int, to_member: int) -> bool:
-        problem = self._problem
-        both = np.array([from_member, to_member])
-        sign = np.array([-1.0, 1.0])
-        capacity = problem.capacity[both]
-        lag, rate = self._lag[both], self._rate[both]
-        lag_after, rate_after = lag + sign * problem.lag[partition], rate + sign * problem.rate[partition]
-        before_s = problem.cost_model.finite_drain_s(lag, rate, capacity)
-        after_s = problem.cost_model.finite_drain_s(lag_after, rate_after, capacity)
-        before, after = (
-            float(problem.cost_model.lag_area(*loads, capacity).sum())
-            for loads in ((lag, rate), (lag_after, rate_after))
+        lag, rate = float(self._problem.lag[partition]), float(self._problem.rate[partition])
+        before = [self._figures(member, 0.0, 0.0) for member in (from_member, to_member)]
+        (_, left), (taker_s, taken) = (
+            self._figures(from_member, -lag, -rate),
+            self._figures(to_member, lag, rate),
         )
-        return bool(after_s[1] <= before_s[0]) and after <= before
+        return taker_s <= before[0][0] and left + taken <= before[0][1] + before[1][1]
+
+    def _figures(self, member: int, lag: float, rate: float) -> tuple[float, float]:
+        """Drain time and lag area of the member with so much more."""
+        model = self._problem.cost_model
+        held = self._lag[member] + lag, self._rate[member] + rate, self._capacity[member]
+        return model.drain_of_one_s(*held), model.lag_area_of_one(*held)
 
     def _transfer(self, partition: int, from_member: int, to_member: int) -> None:
-        problem, weight = self._problem, self._weight[partition]
-        self.member[partition] = to_member
+        weight = float(self._weight[partition])
+        self._given[partition] = to_member
         self._moves_left -= self._added_moves(partition, from_member, to_member)
+        self._giver(from_member).give(partition)
         for member, sign in ((from_member, -1.0), (to_member, 1.0)):
-            self._lag[member] += sign * problem.lag[partition]
-            self._rate[member] += sign * problem.rate[partition]
-            self._utilisation[member] += sign * weight / problem.capacity[member]
-        self._held[from_member] = self._held[from_member][self._held[from_member] != partition]
-        self._held[to_member] = np.append(self._held[to_member], partition)
+            self._lag[member] += sign * float(self._problem.lag[partition])
+            self._rate[member] += sign * float(self._problem.rate[partition])
+            self._utilisation[member] += sign * weight / self._capacity[member]

@@ -14,7 +14,11 @@ from assignor.strategies.lag_sticky.problem import Problem
 from assignor.strategies.lag_sticky.search.candidates import Candidates
 from assignor.strategies.lag_sticky.search.deadline import Deadline, fewest_covering
 from assignor.strategies.lag_sticky.search.residual_capacity import ResidualCapacity, residual_capacity
+from assignor.strategies.lag_sticky.search.rounds import packed_in_rounds
 
+# The heaviest are packed one by one: so many per member, and at least so many.
+_SINGLY_PER_MEMBER = 4
+_SINGLY_AT_LEAST = 1_000
 # Only clearly lighter partitions are evicted for another; two of one weight would evict each other for ever.
 _CLEARLY_LESS = 1 - 1e-12
 
@@ -44,6 +48,7 @@ class DeadlinePacker:
         self._unowned = unowned
         self._budget = budget
         self._slowest, self._slowest_s = slowest
+        self._singly = _SINGLY_PER_MEMBER * problem.n_members + _SINGLY_AT_LEAST
         self._count = problem.start_count - np.bincount(problem.start[unowned], minlength=problem.n_members)
 
     def packings(self, time_s: float, exempt_s: float) -> Iterator[dict[int, int]]:
@@ -71,10 +76,14 @@ class DeadlinePacker:
             # Partitions without a current owner are evicted for nothing.
             if int((problem.current_owner[evicted] >= 0).sum()) <= self._budget:
                 # Worst fit spreads the load, best fit saves large gaps for heavy partitions; neither is always better.
-                for best_fit in (False, True):
+                # Among many the rest is light enough to fill every gap, and one way does.
+                many = len(evicted) + len(unowned) > self._singly
+                for best_fit in (False,) if many else (False, True):
                     members = self._packed(deadline, evicted, unowned, exempt, best_fit=best_fit)
                     if members is not None:
                         yield members
+                        if many:
+                            return
 
     def _packed(
         self, deadline: Deadline, evicted: Int64s, unowned: Int64s, exempt: Bools, *, best_fit: bool
@@ -85,7 +94,7 @@ class DeadlinePacker:
         np.add.at(residual, origin, deadline.weight(evicted))
         bins = residual_capacity(self._problem, residual, count, exempt)
         packing = _Packing(self._problem, deadline, bins, self._budget)
-        packing.begin(evicted, unowned)
+        packing.begin(np.concatenate((evicted, unowned)), evicted, self._singly)
         return packing.members if packing.pack(best_fit=best_fit) else None
 
 
@@ -99,14 +108,21 @@ class _Packing:
         self._budget = budget
         self._evicted: set[int] = set()
         self._queue: list[tuple[float, int]] = []
+        self._light = np.zeros(0, np.int64)
         self.members: dict[int, int] = {}
         """Member of each packed partition."""
 
-    def begin(self, evicted: Int64s, unowned: Int64s) -> None:
-        """Queue the partitions to pack; the residual capacities count the evicted ones as gone already."""
+    def begin(self, partitions: Int64s, evicted: Int64s, singly: int) -> None:
+        """Queue the partitions to pack, the evicted among them; those have left their residual capacities already.
+
+        Only the heaviest `singly` are packed one by one.
+        """
         self._charge(evicted)
-        partitions = np.concatenate((evicted, unowned))
         weights = -self._deadline.weight(partitions)
+        if len(partitions) > singly:
+            order = np.lexsort((partitions, weights))
+            self._light = partitions[order[singly:]]
+            partitions, weights = partitions[order[:singly]], weights[order[:singly]]
         self._queue = list(zip(weights.tolist(), partitions.tolist(), strict=True))
         heapq.heapify(self._queue)
 
@@ -130,6 +146,18 @@ class _Packing:
                 return False
             self._bins.change(member, weight=-minus_weight, count=1)
             self.members[partition] = member
+        return self._pack_light()
+
+    def _pack_light(self) -> bool:
+        light = self._light
+        if len(light) == 0:
+            return True
+        residual = self._bins.open_residual() + self._deadline.tolerance
+        weights = self._deadline.weight(light)
+        member = packed_in_rounds(self._problem, light, weights, residual, self._bins.counts())
+        if member is None:
+            return False
+        self.members.update(zip(light.tolist(), member.tolist(), strict=True))
         return True
 
     def _bin_for(self, partition: int, weight: float, *, best_fit: bool) -> int:

@@ -32,6 +32,12 @@ class ResidualCapacity(Protocol):
     def change(self, member: int, *, weight: float, count: int) -> None:
         """Add weight and partitions to the member; negative numbers take away."""
 
+    def open_residual(self) -> Floats:
+        """Residual capacity of each member, `-inf` of those that are excluded."""
+
+    def counts(self) -> Int64s:
+        """Partitions of each member."""
+
 
 def residual_capacity(problem: Problem, residual: Floats, count: Int64s, excluded: Bools) -> ResidualCapacity:
     """The implementation that suits the subscriptions.
@@ -82,6 +88,12 @@ class _SortedMembers:
         if self._is_open(member):
             insort(self._ranked, (self._residual[member], -member))
 
+    def open_residual(self) -> Floats:
+        return np.where(self._excluded, -np.inf, self._residual)
+
+    def counts(self) -> Int64s:
+        return np.array(self._count, np.int64)
+
 
 class _ScannedReaders:
     def __init__(self, problem: Problem, residual: Floats, count: Int64s, excluded: Bools) -> None:
@@ -119,3 +131,9 @@ class _ScannedReaders:
         self._count[member] += count
         is_closed = self._excluded[member] or self._count[member] >= self._problem.cap
         self._open_residual[member] = -np.inf if is_closed else self._residual[member]
+
+    def open_residual(self) -> Floats:
+        return np.where(self._excluded, -np.inf, self._residual)
+
+    def counts(self) -> Int64s:
+        return self._count.copy()
