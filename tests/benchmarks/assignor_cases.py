@@ -57,6 +57,8 @@ class Case:
     divisors: tuple[int, ...] = _DIVISORS
     options: Callable[[Shape], Mapping[str, object]] = field(default=lambda _: {})
     reads_lag: bool = False
+    has_no_lag: bool = False
+    """Arrivals without lag: nobody is late, and only idle members are given something."""
     goal: Goal = field(default_factory=Goal)
 
 
@@ -104,6 +106,26 @@ def _lag_sticky_case(
     )
 
 
+def _after_range(*, partitions: int, topics: int, members: int, no_lag: bool = False) -> Case:
+    """What `range` leaves, the last members idle, with the default budget of moves."""
+
+    def shape(_: Kafka, divisor: int) -> Shape:
+        fresh = equal(partitions=partitions // divisor, topics=topics, members=members // divisor)
+        return fresh.owned_by(strategy(RANGE).assign(fresh.group(), {}).member)
+
+    return Case(
+        name=f"lag-sticky {partitions:,} x {members:,}, after range{', no lag' if no_lag else ''}",
+        ours="lag-sticky",
+        shape=shape,
+        divisors=(1, 4, 16),
+        reads_lag=True,
+        has_no_lag=no_lag,
+        goal=Goal(at_most_ms=_MILLION_MS if partitions == _MILLION else _SECOND_MS),
+    )
+
+
+_SECOND_MS = 1_000
+_MILLION_MS = 2_500
 _TENFOLD = Goal(arrays=10)
 _WITH_OBJECTS = Goal(arrays=10, objects=2)
 
@@ -155,6 +177,12 @@ TABLE = (
     ),
     _lag_sticky_case(partitions=10_000, topics=10, members=100, divisors=(1, 4, 16), at_most_ms=250),
     _lag_sticky_case(partitions=_MILLION, topics=100, members=2_000, divisors=_DIVISORS, at_most_ms=1_500),
+    _after_range(partitions=2_100, topics=21, members=2_100),
+    _after_range(partitions=2_100, topics=21, members=2_100, no_lag=True),
+    _after_range(partitions=2_000, topics=10, members=10_000),
+    _after_range(partitions=10_000, topics=10, members=2_000),
+    _after_range(partitions=_MILLION, topics=1_000, members=2_000),
+    _after_range(partitions=_MILLION, topics=1_000, members=2_000, no_lag=True),
 )
 
 

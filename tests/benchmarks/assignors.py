@@ -124,7 +124,8 @@ def _group(case: Case, shape: Shape) -> Group:
     if not case.reads_lag:
         return shape.group()
     n = shape.n_partitions
-    return shape.group(lag=heavy_tailed_lag(n), rate=heavy_tailed_rate(n, shape.n_members))
+    lag = np.zeros(n, np.int64) if case.has_no_lag else heavy_tailed_lag(n)
+    return shape.group(lag=lag, rate=heavy_tailed_rate(n, shape.n_members))
 
 
 def _counts(member: Int32s, shape: Shape) -> str:

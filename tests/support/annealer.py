@@ -19,7 +19,9 @@ def annealed_s(group: Group, *, seed: int) -> float:
     Every restart begins with the longest partition first and then cools down: half of the steps move a partition off
     the slowest member or off any, the others swap two. Overloaded members are compared by what they lack.
     """
-    return min(_Annealing(group, np.random.default_rng([seed, restart])).best_s for restart in range(_RESTARTS))
+    return min(
+        _Annealing(group, np.random.default_rng([seed, restart])).best_s for restart in range(_RESTARTS)
+    )
 
 
 class _Annealing:

@@ -17,6 +17,7 @@ from assignor.model.group import Group
 _ROUNDING = 1 + 1e-11
 _PRECISION = 1e-11
 _CLEARLY_MORE = 1 + 1e-7
+_SAME = 1e-9
 # Thirty million years; what is impossible for longer counts as never.
 _NEVER_S = 1e15
 _MOST_ROUNDS = 4
@@ -121,15 +122,12 @@ def _soonest_of_all(work: Work, known_s: float) -> float:
         may_read=[sets.set_members(s).tolist() for s in work.set_of.tolist()],
         owner=[-1] * len(work.partitions),
         capacity=work.capacity.tolist(),
-        max_moves=0,
         most_held=len(work.partitions),
-        move_cost_s=0.0,
-        enough_s=known_s,
     )
-    answer = soonest(problem, math.inf, _MOST_STEPS)
-    # Assignments are told apart beyond rounding only.
-    found_s = answer.cost_s / _CLEARLY_MORE
-    return max(known_s, found_s) if answer.is_complete else known_s
+    answer = soonest(problem, known_s=math.inf, most_moves=0, enough_s=known_s, most_steps=_MOST_STEPS)
+    is_later = answer.is_complete and answer.cost_s > known_s * _CLEARLY_MORE
+    # The search tells assignments apart beyond rounding only.
+    return answer.cost_s * (1 - _SAME) if is_later else known_s
 
 
 def _bin_packing_bound(work: Work, known_s: float) -> float:

@@ -38,12 +38,9 @@ class SmallProblem:
     """The member from which taking it is a move; -1 for none."""
     capacity: list[float]
     """Records per second of each of N members."""
-    max_moves: int
     most_held: int
     """Most partitions of a member."""
-    move_cost_s: float
-    enough_s: float
-    """Sooner than this is not searched for."""
+    move_cost_s: float = 0.0
     model: CostModel | None = None
     """Loads as the search of a strategy has them; None for true drain times, `inf` where never."""
 
@@ -73,28 +70,31 @@ class SmallAnswer:
     """Was everything tried: then nothing costs less."""
 
 
-def soonest(problem: SmallProblem, known_s: float, most_steps: int) -> SmallAnswer:
+def soonest(
+    problem: SmallProblem, *, known_s: float, most_moves: int, enough_s: float, most_steps: int
+) -> SmallAnswer:
     """The assignment of least cost below `known_s`.
 
     Args:
         problem: What to place.
         known_s: Cost of an assignment that is known; `inf` for none.
-        most_steps: Partitions placed on a member, at most; 100,000 take about a quarter of a second.
+        most_moves: Most partitions taken from their owners.
+        enough_s: Sooner than this is not searched for.
+        most_steps: Partitions placed on a member, at most; 10,000 take some 50 ms.
     """
-    search = _Search(problem, known_s, most_steps)
-    search.run()
-    return SmallAnswer(
-        member=search.best, cost_s=search.cost_s, is_complete=search.steps_left > 0 or search.is_enough
-    )
+    search = _Search(problem, known_s, most_moves, enough_s)
+    search.run(most_steps)
+    return SmallAnswer(member=search.best, cost_s=search.cost_s, is_complete=search.is_complete)
 
 
 class _Search:
-    def __init__(self, problem: SmallProblem, known_s: float, most_steps: int) -> None:
+    def __init__(self, problem: SmallProblem, known_s: float, most_moves: int, enough_s: float) -> None:
         self._problem = problem
         n = len(problem.capacity)
         self.best: list[int] | None = None
         self.cost_s = known_s
-        self.steps_left = most_steps
+        self._steps_left = 0
+        self._most_moves, self._enough_s = most_moves, enough_s
         self._lag, self._rate, self._held = [0.0] * n, [0.0] * n, [0] * n
         self._member = [-1] * len(problem.lag)
         self._order = _heaviest_first(problem, known_s)
@@ -106,20 +106,22 @@ class _Search:
         self._like_before = [d > 0 and self._are_alike(d) for d in range(len(self._order))]
 
     @property
-    def is_enough(self) -> bool:
-        """Is nothing sooner searched for."""
-        return self.cost_s <= self._problem.enough_s * _ROUNDING
+    def is_complete(self) -> bool:
+        """Was everything tried that could be better."""
+        return self._steps_left > 0 or self._is_enough()
 
-    def run(self) -> None:
+    def run(self, most_steps: int) -> None:
         """Search."""
-        if not self.is_enough:
+        self._steps_left = most_steps
+        if not self._is_enough():
             self._place(0, 0, 0.0)
+
+    def _is_enough(self) -> bool:
+        return self.cost_s <= self._enough_s * _ROUNDING
 
     def _are_alike(self, depth: int) -> bool:
         problem, (a, b) = self._problem, self._order[depth - 1 : depth + 1]
-        return all(
-            of[a] == of[b] for of in (problem.lag, problem.rate, problem.may_read, problem.owner)
-        )
+        return all(of[a] == of[b] for of in (problem.lag, problem.rate, problem.may_read, problem.owner))
 
     def _place(self, depth: int, moves: int, slowest_s: float) -> None:
         problem = self._problem
@@ -128,9 +130,9 @@ class _Search:
             return
         p = self._order[depth]
         for load_s, member, more in self._choices(depth, p, moves):
-            if self.steps_left <= 0 or self.is_enough:
+            if self._steps_left <= 0 or self._is_enough():
                 return
-            self.steps_left -= 1
+            self._steps_left -= 1
             limit_s = (self.cost_s - problem.move_cost_s * more) * _CLEARLY_LESS
             reached_s = max(load_s, slowest_s)
             if reached_s >= limit_s and not math.isinf(limit_s):
@@ -153,7 +155,7 @@ class _Search:
             state = self._kind[member], self._lag[member], self._rate[member], self._held[member]
             more = moves + (problem.owner[p] >= 0 and problem.owner[p] != member)
             # Of members in one state the first stands for all.
-            if member < first or state in seen or more > problem.max_moves:
+            if member < first or state in seen or more > self._most_moves:
                 continue
             seen.add(state)
             if self._held[member] >= problem.most_held:
@@ -204,7 +206,8 @@ def _heaviest_first(problem: SmallProblem, known_s: float) -> list[int]:
     if problem.model is not None:
         at_s = min(at_s, problem.model.horizon_s)
     return sorted(
-        range(len(problem.lag)), key=lambda p: (-(problem.lag[p] + problem.rate[p] * at_s), problem.rate[p], p)
+        range(len(problem.lag)),
+        key=lambda p: (-(problem.lag[p] + problem.rate[p] * at_s), problem.rate[p], p),
     )
 
 

@@ -30,6 +30,11 @@ def time_in_words(time_s: float) -> str:
     return f"{time_s:.3g} s"
 
 
+def rate_in_words(records_s: float) -> str:
+    """Records per second, to three digits or to the record."""
+    return f"{records_s:,.0f} records/s" if records_s >= 100 else f"{records_s:.3g} records/s"
+
+
 def obstacles(group: Group, bound: LowerBound | None) -> tuple[str, ...]:
     """Why no assignment ever drains the whole group; empty if one does, or if that is not known."""
     if bound is None or group.capacity is None or math.isfinite(bound.time_s):
@@ -53,6 +58,10 @@ def cause_in_words(group: Group, bound: LowerBound) -> str:
     if bound.cause == BoundCause.BIN_PACKING:
         words = f"its largest partitions cannot be shared out to take less than {time}"
         return words + _advice(bound.time_s, "partitions")
+    if bound.cause == BoundCause.ALL_TRIED:
+        return f"every way to share out its partitions takes {time} or more" + _advice(
+            bound.time_s, "members, or more partitions"
+        )
     who, _ = _union(group, bound.sets)
     return f"{who} would take {time} with all work shared evenly" + _advice(bound.time_s, "members")
 
@@ -74,7 +83,8 @@ def _too_much_together(group: Group, work: Work, bound: LowerBound) -> list[str]
         capacity = work.capacity[members]
         total = float(capacity.sum())
         if rate > total or (rate == total and lag > 0):
-            return [f"{who} runs at {_load_in_words(rate / total)}: {_remedy(rate, capacity)}"]
+            more = f" (receives {rate_in_words(rate - total)} more than it drains)" if rate > total else ""
+            return [f"{who} runs at {_load_in_words(rate / total)}{more}: {_remedy(rate, capacity)}"]
     return []
 
 
@@ -119,13 +129,18 @@ def _too_much_alone(group: Group, work: Work) -> list[str]:
     needs = work.rate[hopeless] / fastest[hopeless]
     worst = hopeless[np.argsort(-needs, kind="stable")][:_MOST_NAMED]
     words = [
-        f"partition {group.topics.name(int(work.partitions[i]))} alone needs "
-        f"{_members_in_words(work.rate[i] / fastest[i])}: add partitions"
+        f"partition {group.topics.name(int(work.partitions[i]))} alone "
+        f"{_needs_in_words(float(work.rate[i]), float(fastest[i]))}: add partitions"
         for i in worst.tolist()
     ]
     more = len(hopeless) - len(words)
     return [*words, f"so do {more} more partitions"] if more > 0 else words
 
 
-def _members_in_words(needs: float) -> str:
-    return f"{math.ceil(10 * needs) / 10:.1f} members" if needs > 1 else "more than one member"
+def _needs_in_words(rate: float, fastest: float) -> str:
+    if rate <= fastest:
+        return "needs more than one member"
+    members = math.ceil(10 * rate / fastest) / 10
+    return (
+        f"needs {members:.1f} members (receives {rate_in_words(rate - fastest)} more than the fastest drains)"
+    )

@@ -5,14 +5,17 @@ import math
 import numpy as np
 
 from assignor.evaluation.drain.bound import LowerBound
-from assignor.evaluation.drain.words import cause_in_words, obstacles, time_in_words
+from assignor.evaluation.drain.words import cause_in_words, obstacles, rate_in_words, time_in_words
 from assignor.evaluation.drain.work import Work
 from assignor.model.arrays import Int32s
 from assignor.model.group import Group
+from assignor.strategies.lag_sticky.problem import Problem, Solution
 from assignor.strategies.lag_sticky.solve import SolveResult, lag_areas, move_cost
 
+_SAME = 1 + 1e-6
 _CLOSE = 1.01
 _FAR = 1.05
+_TRIED = "packing to deadlines and improving step by step were tried"
 
 
 def remarks(
@@ -56,14 +59,26 @@ def _why_no_move(group: Group, bound: LowerBound, result: SolveResult) -> str:
     if best.moves > 0:
         return _why_not_accepted(result)
     if start.makespan_s <= options.floor_s:
-        return (
-            f"nobody is late, and no plan of at most {result.budget} gives the busiest member more headroom"
-        )
+        words = _none(result, "gives the busiest member more headroom", is_proved=result.all_tried)
+        return f"nobody is late, and {words}"
     if math.isfinite(bound.time_s) and start.makespan_s <= bound.time_s * _CLOSE:
-        return f"no assignment is sooner, for {cause_in_words(group, bound)}"
+        apart = start.makespan_s / bound.time_s if bound.time_s > 0 else 1.0
+        by = f" by more than {math.ceil(1000 * (apart - 1)) / 1000:.1%}" if apart > _SAME else ""
+        return f"no assignment is sooner{by}, for {cause_in_words(group, bound)}"
     if result.budget == 0:
         return "max_moves is 0"
-    return f"no plan of at most {result.budget} drains it sooner by {options.move_cost_s:g} s for each"
+    price = f" by {options.move_cost_s:g} s for each" if options.move_cost_s > 0 else ""
+    gain = "drains it sooner" if math.isfinite(bound.time_s) else "relieves its slowest member"
+    # Without headroom the load of a member is more than its drain time, and only loads were compared.
+    is_proved = result.all_tried and start.loads_s[0] <= start.makespan_s * _SAME
+    return _none(result, gain + price, is_proved=is_proved)
+
+
+def _none(result: SolveResult, gain: str, *, is_proved: bool) -> str:
+    """That there is no plan with the gain if that is proved, or that none was found."""
+    if is_proved:
+        return f"no plan of at most {result.budget} {gain}"
+    return f"no plan was found of at most {result.budget} that {gain}: {_TRIED}"
 
 
 def _why_not_accepted(result: SolveResult) -> str:
@@ -73,8 +88,23 @@ def _why_not_accepted(result: SolveResult) -> str:
     saved, spent = before - after, move_cost(problem, best)
     moves = f"{best.moves} move{'s' if best.moves > 1 else ''}"
     if saved <= spent:
-        return f"{moves} would save {saved:.0f} record-seconds of lag and cost {spent:.0f}"
+        return f"{moves} {_does_not_pay(problem, best, saved, spent)}"
     share = (saved - spent) / before
     return (
         f"{moves} would save {share:.1%} of the lag area, less than min_gain ({problem.options.min_gain:.1%})"
     )
+
+
+def _does_not_pay(problem: Problem, best: Solution, saved: float, spent: float) -> str:
+    excess = best.rate - problem.capacity
+    worst = int(excess.argmax())
+    # The area of a member that never drains goes on for ever: a figure of it says nothing.
+    if excess[worst] > 0:
+        name = problem.group.member_ids[worst]
+        return (
+            f"would not make the group catch up: {name} would still receive "
+            f"{rate_in_words(float(excess[worst]))} more than it drains"
+        )
+    if saved < 0:
+        return "would drain the slowest member sooner, but leave more lag in all until everything is drained"
+    return f"would save {saved:.0f} record-seconds of lag and cost {spent:.0f}"

@@ -77,6 +77,11 @@ class Problem:
         """Number of members, N."""
         return self.group.n_members
 
+    def readers_of(self, partition: int) -> list[int]:
+        """Members that may have a partition."""
+        readers: list[int] = self.group.subscriptions.set_members(int(self.set_of[partition])).tolist()
+        return readers
+
     def member(self, solution: Solution) -> Int32s:
         """Member of each partition."""
         member: Int32s = self.start[:-1].copy()

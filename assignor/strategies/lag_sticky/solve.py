@@ -28,6 +28,8 @@ class SolveResult:
     """The best solution, also if it does not pay; the start if there is no better one."""
     accepted: Solution
     """The best solution that pays, with work for idle members."""
+    all_tried: bool
+    """Was everything tried within the budget: then no solution costs less than the best."""
 
     @property
     def member(self) -> Int32s:
@@ -41,6 +43,7 @@ def solve(group: Group, options: Options, work: Work, bound: LowerBound) -> Solv
     search = Search(problem, work, bound.time_s)
     start = best = accepted = search.start
     budget = options.budget(len(work.partitions))
+    allowed = budget
     for allowed in _budgets(budget) if options.monotone == "yes" else [budget]:
         solution = prune_moves(problem, search.best(allowed), start)
         solution = _no_worse_than_others(problem, solution, allowed)
@@ -56,6 +59,7 @@ def solve(group: Group, options: Options, work: Work, bound: LowerBound) -> Solv
         start=start,
         best=best,
         accepted=use_idle_members(problem, accepted, budget),
+        all_tried=search.all_tried and allowed == budget,
     )
 
 

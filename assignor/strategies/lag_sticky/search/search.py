@@ -7,7 +7,14 @@ from assignor.model.arrays import Int64s
 from assignor.strategies.lag_sticky.problem import Problem, Solution
 from assignor.strategies.lag_sticky.search.bounds import search_bounds
 from assignor.strategies.lag_sticky.search.candidates import candidates_at
+from assignor.strategies.lag_sticky.search.exact import (
+    can_take_parts,
+    is_small,
+    tried_in_parts,
+    tried_out,
+)
 from assignor.strategies.lag_sticky.search.local_search import improve
+from assignor.strategies.lag_sticky.search.lpt import placed_anew
 from assignor.strategies.lag_sticky.search.packing import DeadlinePacker
 from assignor.strategies.lag_sticky.search.state import SearchState
 
@@ -37,6 +44,8 @@ class Search:
         """
         self._problem = problem
         self.start = problem.solution({})
+        self.all_tried = False
+        """Does no solution drain the slowest member sooner than the last one found, the cost of moves included."""
         self._bounds = search_bounds(problem, work, bound_s)
         self._floor_s = problem.options.floor_s
         # Candidates are ranked once, at the geometric mean of the earliest and latest deadline of interest.
@@ -59,7 +68,8 @@ class Search:
 
     def best(self, budget: int) -> Solution:
         """The best solution found with so many moves; the start if none is better."""
-        if not self.can_gain:
+        self.all_tried = not self.can_gain
+        if self.all_tried:
             return self.start
         best = self.start
         enough_s = max(self._bounds.all_s, self._floor_s) * _NEAR
@@ -70,7 +80,27 @@ class Search:
             best = self._better(self._improved(solution, budget), best, budget)
             if best is not self.start and best.makespan_s <= enough_s:
                 break
+        return self._refined(best, budget)
+
+    def _refined(self, best: Solution, budget: int) -> Solution:
+        """The best solution after an exact search, of everything in a small group and of parts in a larger one."""
+        problem = self._problem
+        enough_s = max(self._bounds.all_s, self._floor_s)
+        if is_small(problem):
+            solution, self.all_tried = tried_out(problem, best, budget, enough_s)
+            return self._with_rest(solution, best, budget)
+        if not can_take_parts(problem) or best.loads_s[0] <= enough_s * _NEAR:
+            return best
+        for solution in (best, *placed_anew(problem, self._bounds.rest_s, budget)):
+            best = self._with_rest(tried_in_parts(problem, solution, budget, enough_s), best, budget)
         return best
+
+    def _with_rest(self, solution: Solution, best: Solution, budget: int) -> Solution:
+        """The better one; an exact search looks at the slowest members only, so the rest is improved after it."""
+        if solution is best:
+            return best
+        best = self._better(solution, best, budget)
+        return self._better(self._improved(solution, budget), best, budget)
 
     def _better(self, new: Solution, old: Solution, budget: int) -> Solution:
         # `is_better` ignores small differences and times within the floor; the group must not be later by them.

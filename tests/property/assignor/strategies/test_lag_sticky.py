@@ -16,9 +16,11 @@ from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from assignor.strategies import lag_aware
 from assignor.strategies.sticky import strategy as sticky
+from tests.support.annealer import annealed_s
 from tests.support.drain_groups import FREE, lag_sticky, lagging_groups, moved, owned
 from tests.support.drain_judge import soonest_s
-from tests.support.groups import Description, by_name, descriptions, owned_by
+from tests.support.groups import Description, by_name, descriptions, member, owned_by
+from tests.support.groups import group as build
 
 FEW = settings(max_examples=40)
 OPTIONS = st.fixed_dictionaries(
@@ -142,9 +144,57 @@ def test_plans_are_close_to_the_best_there_is(max_moves: int, heavy: bool) -> No
         ratios.append(time_s(group, target) / best_s)
         over_bound.append(time_s(group, target) / bound_s)
     assert min(ratios) >= 1 - 1e-9
-    assert statistics.mean(ratios) <= 1.01
-    assert max(ratios) <= 1.06
+    assert max(ratios) <= 1.002
     assert max_moves < 9 or statistics.median(over_bound) <= 1.05
+
+
+def _busy(seed: int, *, partitions: int, members: int, utilisation: float) -> Group:
+    """Unequal members, heavy-tailed lag beside arrivals that fill so much of them, owned by anybody."""
+    random = np.random.default_rng([seed, partitions])
+    capacity = random.uniform(30, 200, members).round(1)
+    rate = random.pareto(1.3, partitions) + 0.05
+    rate = np.minimum(rate * utilisation * capacity.sum() / rate.sum(), 0.9 * capacity.max())
+    owner = random.integers(0, members, partitions)
+    owners = [
+        member(
+            f"m{m:02d}", "t", owned={"t": np.flatnonzero(owner == m).tolist()}, capacity=float(capacity[m])
+        )
+        for m in range(members)
+    ]
+    lags = (random.pareto(1.1, partitions) * 5000).astype(int).tolist()
+    return build({"t": partitions}, *owners, lags={"t": lags}, rates={"t": rate.tolist()})
+
+
+@pytest.mark.parametrize("max_moves", [1, 2, 8])
+@pytest.mark.parametrize("utilisation", [0.5, 0.8, 0.95])
+def test_busy_small_group_is_drained_as_soon_as_any_assignment_does(
+    utilisation: float, max_moves: int
+) -> None:
+    for seed in range(20):
+        group = _busy(seed, partitions=8, members=3, utilisation=utilisation)
+
+        target = lag_sticky(group, max_moves=max_moves, **FREE)
+
+        validity.check(group, target)
+        best_s, bound_s = soonest_s(group, max_moves=max_moves), lower_bound_s(group)
+        assert bound_s is not None
+        assert time_s(group, target) <= best_s * 1.002
+        if max_moves == 8:
+            assert bound_s == pytest.approx(best_s)
+
+
+@pytest.mark.parametrize(("partitions", "members"), [(13, 3), (24, 4), (40, 8)])
+@pytest.mark.parametrize("utilisation", [0.7, 0.9, 0.95])
+def test_busy_group_is_drained_about_as_soon_as_annealing_does(
+    partitions: int, members: int, utilisation: float
+) -> None:
+    for seed in range(2):
+        group = _busy(seed, partitions=partitions, members=members, utilisation=utilisation)
+
+        target = lag_sticky(group, max_moves=partitions, **FREE)
+
+        validity.check(group, target)
+        assert time_s(group, target) <= annealed_s(group, seed=seed) * 1.02
 
 
 @FEW
@@ -160,5 +210,5 @@ def test_plan_is_not_far_from_the_best_there_is(group: Group, max_moves: int, pr
     best_s = soonest_s(group, max_moves=max_moves, move_cost_s=price_s)
     found_s = time_s(group, target) + price_s * moved(group, target)
     assert found_s >= best_s * (1 - 1e-9)
-    # Chains of three moves at once are not searched for, and groups so small may need one.
-    assert math.isinf(best_s) or found_s <= best_s * 2 + price_s
+    assert math.isinf(found_s) == math.isinf(best_s)
+    assert math.isinf(best_s) or found_s <= best_s * 1.2 + price_s

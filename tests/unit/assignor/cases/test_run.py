@@ -100,7 +100,10 @@ def test_times_come_with_capacities() -> None:
 @pytest.mark.parametrize(
     ("rates", "reason"),
     [
-        ([12.0, 0.0], "partition t-0 alone needs 1.2 members: add partitions"),
+        (
+            [12.0, 0.0],
+            "partition t-0 alone needs 1.2 members (receives 2 records/s more than the fastest drains): add partitions",
+        ),
         ([6.0, 6.0], "under its present owners the group is never drained"),
     ],
     ids=["hopeless", "helped"],

@@ -77,8 +77,13 @@ BOUNDS = {
     ),
     "two largest on the two fastest": (
         [("a", "t", 30.0), ("b", "t", 10.0), ("c", "t", 10.0)],
-        {"t": [200, 200, 0, 0]},
+        {"t": [200, 200] + [0] * 11},
         10.0,
+    ),
+    "all that a small group can do": (
+        [("a", "t", 30.0), ("b", "t", 10.0), ("c", "t", 10.0)],
+        {"t": [200, 200, 0, 0]},
+        40 / 3,
     ),
     "all work over all capacity that may take part": (
         [("a", "t", 10.0), ("b", "tu", 10.0), ("c", "u", 10.0), ("idle", "-", 1000.0)],
@@ -127,6 +132,7 @@ def test_bound_is_the_largest_of_its_parts(
         ([[90], [0]], BoundCause.PARTITION),
         ([[10] * 4, [0]], BoundCause.SHARES),
         ([[10] * 3, [0]], BoundCause.BIN_PACKING),
+        ([[50, 40, 40], [35, 35]], BoundCause.ALL_TRIED),
     ],
     ids=["one partition", "all work", "three partitions for two members"],
 )

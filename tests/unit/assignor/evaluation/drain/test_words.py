@@ -31,7 +31,9 @@ def _reads_apart(rates: tuple[float, float]) -> Group:
 OBSTACLES = {
     "partition": (
         owned([1], [], rates=[[17.1], []]),
-        ["partition t-0 alone needs 1.8 members: add partitions"],
+        [
+            "partition t-0 alone needs 1.8 members (receives 7.1 records/s more than the fastest drains): add partitions"
+        ],
     ),
     "exactly a member, with lag left": (
         owned([1, 0], [], rates=[[10.0, 0.0], []]),
@@ -39,11 +41,16 @@ OBSTACLES = {
     ),
     "group": (
         owned([0] * 6, [], rates=[[5.0] * 6, []]),
-        ["the group runs at 150 % of its capacity: add 2 members"],
+        [
+            "the group runs at 150 % of its capacity (receives 10 records/s more than it drains): add 2 members"
+        ],
     ),
     "part of the group": (
         _reads_apart((4.0, 14.0)),
-        ["the part of the group that reads u runs at 140 % of its capacity: add 1 member"],
+        [
+            "the part of the group that reads u runs at 140 % of its capacity "
+            "(receives 4 records/s more than it drains): add 1 member"
+        ],
     ),
     "bin packing": (
         owned([0] * 3, [], rates=[[6.0] * 3, []]),
@@ -52,8 +59,8 @@ OBSTACLES = {
     "partition and group": (
         owned([0, 0], [], rates=[[25.0, 0.0], []]),
         [
-            "the group runs at 125 % of its capacity: add 1 member",
-            "partition t-0 alone needs 2.5 members: add partitions",
+            "the group runs at 125 % of its capacity (receives 5 records/s more than it drains): add 1 member",
+            "partition t-0 alone needs 2.5 members (receives 15 records/s more than the fastest drains): add partitions",
         ],
     ),
     "many partitions": (
@@ -61,15 +68,18 @@ OBSTACLES = {
             [0] * 5, [], [], [], [], [], [], rates=[[11.0, 12.0, 13.0, 11.0, 11.0], [], [], [], [], [], []]
         ),
         [
-            "partition t-2 alone needs 1.3 members: add partitions",
-            "partition t-1 alone needs 1.2 members: add partitions",
-            "partition t-0 alone needs 1.1 members: add partitions",
+            "partition t-2 alone needs 1.3 members (receives 3 records/s more than the fastest drains): add partitions",
+            "partition t-1 alone needs 1.2 members (receives 2 records/s more than the fastest drains): add partitions",
+            "partition t-0 alone needs 1.1 members (receives 1 records/s more than the fastest drains): add partitions",
             "so do 2 more partitions",
         ],
     ),
     "members that hardly drain": (
         owned([1, 1], [1], rates=[[500.0, 500.0], [9.0]], capacity=1e-6),
-        ["the group runs at more than ten times its capacity: its members hardly drain, are they stuck?"],
+        [
+            "the group runs at more than ten times its capacity (receives 1,009 records/s more than it drains): "
+            "its members hardly drain, are they stuck?"
+        ],
     ),
     "one that hardly drains": (
         group(
@@ -79,7 +89,10 @@ OBSTACLES = {
             member("c", "t", capacity=10.0),
             rates={"t": [8.0, 8.0, 8.0]},
         ),
-        ["the group runs at 120 % of its capacity: 1 of its 3 members hardly drains, is it stuck?"],
+        [
+            "the group runs at 120 % of its capacity (receives 4 records/s more than it drains): "
+            "1 of its 3 members hardly drains, is it stuck?"
+        ],
     ),
     "none": (owned([9], [], rates=[[9.0], []]), []),
     "capacity unknown": (group({"t": 1}, member("a", "t"), rates={"t": [1e9]}), []),
@@ -103,6 +116,10 @@ def test_what_keeps_a_group_from_being_drained_is_named(built: Group, words: lis
             owned([900] * 3, []),
             "its largest partitions cannot be shared out to take less than 3 min: add partitions",
         ),
+        (
+            owned([500, 400, 400], [350, 350]),
+            "every way to share out its partitions takes 105 s or more: add members, or more partitions",
+        ),
         (owned([50], []), "partition t-0 alone takes 5 s on the fastest member that may read it"),
         (owned([0] * 4, [], rates=[[1.0] * 4, []]), "the group would take 0 s with all work shared evenly"),
         (owned([9] * 3, []), "its largest partitions cannot be shared out to take less than 1.8 s"),
@@ -115,6 +132,7 @@ def test_what_keeps_a_group_from_being_drained_is_named(built: Group, words: lis
         "partition",
         "shares",
         "bin packing",
+        "all tried",
         "partition in no time",
         "shares in no time",
         "bin packing in no time",

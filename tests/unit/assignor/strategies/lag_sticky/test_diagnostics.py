@@ -44,15 +44,47 @@ REMARKS = {
         {"move_cost_s": 11.0},
         "no move: no plan of at most 2 drains it sooner by 11 s for each",
     ),
+    "moves too dear in a larger group": (
+        owned([900, 100, *[1] * 12], [0]),
+        {"move_cost_s": 12.0},
+        "no move: no plan was found of at most 2 that drains it sooner by 12 s for each: "
+        "packing to deadlines and improving step by step were tried",
+    ),
+    "nearly the best already": (
+        owned([904], [900, 4], [4]),
+        {"move_cost_s": 0.0, "floor_s": 0.0},
+        "no move: no assignment is sooner",
+    ),
+    "never drained, whatever is done": (
+        owned([9, 9, 9], [9], rates=[[5.0, 5.0, 5.0], [8.0]]),
+        {},
+        "the group runs at 115 % of its capacity (receives 3 records/s more than it drains): add 1 member",
+    ),
+    "above capacity with any moves": (
+        group(
+            {"t": 7},
+            member("a", "t", owned={"t": [2, 6]}, capacity=100.0),
+            member("b", "t", owned={"t": [0, 1, 4]}, capacity=100.0),
+            lags={"t": [146, 23707, 848, 22679, 2318, 2546, 7975]},
+            rates={"t": [55.0, 43.0, 38.0, 26.0, 39.0, 45.0, 14.0]},
+        ),
+        {},
+        "2 moves would not make the group catch up: b would still receive 32 records/s more than it drains",
+    ),
+    "sooner for one, later for all": (
+        owned([310], [70, 630], rates=[[3.5], [5.0, 2.0]]),
+        {"min_gain": 0.0},
+        "1 move would drain the slowest member sooner, but leave more lag in all until everything is drained",
+    ),
     "partition too fast": (
         owned([1], [0], rates=[[18.0], [0.0]]),
         {},
-        "partition t-0 alone needs 1.8 members: add partitions",
+        "partition t-0 alone needs 1.8 members (receives 8 records/s more than the fastest drains): add partitions",
     ),
     "group too slow": (
         owned([9, 9], [9, 9], rates=[[5.6, 5.6], [5.6, 5.6]]),
         {},
-        "the group runs at 112 % of its capacity: add 1 member",
+        "the group runs at 112 % of its capacity (receives 2.4 records/s more than it drains): add 1 member",
     ),
     "fresh and best": (
         group({"t": 1}, member("a", "t", capacity=10.0), lags={"t": [900]}),

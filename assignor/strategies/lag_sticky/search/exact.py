@@ -1,0 +1,136 @@
+"""Exact search inside the heuristic one: the whole of a small group, and the partitions of a few members of a larger one."""
+
+from collections.abc import Iterator
+from itertools import chain, combinations
+
+import numpy as np
+
+from assignor.evaluation.drain.exact import SmallProblem, soonest
+from assignor.model.arrays import Floats, Int32s, Int64s
+from assignor.strategies.lag_sticky.problem import Problem, Solution
+
+_NEAR = 1 + 1e-3
+_WHOLE_PARTITIONS = 12
+_WHOLE_MEMBERS = 6
+_WHOLE_STEPS = 10_000
+_PART_PARTITIONS = 14
+_PART_STEPS = 1_500
+_PARTS_STEPS = 15_000
+"""In all for one solution: some 60 ms."""
+_MOST_MEMBERS = 32
+_MOST_COMPANIONS = 6
+"""Of the least loaded members, those that are also taken two at a time."""
+
+
+def is_small(problem: Problem) -> bool:
+    """Can the whole group be tried out."""
+    placed = int((problem.start >= 0).sum())
+    return placed <= _WHOLE_PARTITIONS and problem.n_members <= _WHOLE_MEMBERS and _is_free(problem)
+
+
+def can_take_parts(problem: Problem) -> bool:
+    """Are there few enough members that parts of the group are worth trying out."""
+    return 1 < problem.n_members <= _MOST_MEMBERS and _is_free(problem)
+
+
+def tried_out(problem: Problem, solution: Solution, budget: int, enough_s: float) -> tuple[Solution, bool]:
+    """The solution of least cost, or the given one, and whether everything was tried."""
+    members = np.arange(problem.n_members)
+    member, is_complete = _soonest_on(problem, solution, members, budget, (enough_s, _WHOLE_STEPS))
+    return solution if member is None else problem.solution_of(member), is_complete
+
+
+def tried_in_parts(problem: Problem, solution: Solution, budget: int, enough_s: float) -> Solution:
+    """The solution after the slowest member and one or two others have shared out what they hold in the best way.
+
+    Again and again, until nothing relieves the slowest member. A large neighbourhood, in each of which all moves,
+    swaps and chains of any length between the members are tried at once.
+
+    Source: Shaw, Using constraint programming and local search methods to solve vehicle routing problems (1998).
+    """
+    steps_left = _PARTS_STEPS
+    while steps_left > 0:
+        loads_s = _loads_s(problem, solution)
+        slowest = int(loads_s.argmax())
+        if loads_s[slowest] <= enough_s * _NEAR:
+            return solution
+        for members in _companies(problem, solution, loads_s, slowest):
+            steps_left -= _PART_STEPS // 4
+            member, _ = _soonest_on(problem, solution, members, budget, (enough_s, _PART_STEPS))
+            if member is not None:
+                solution = problem.solution_of(member)
+                break
+            if steps_left <= 0:
+                return solution
+        else:
+            return solution
+    return solution
+
+
+def _is_free(problem: Problem) -> bool:
+    return problem.options.counts == "free"
+
+
+def _loads_s(problem: Problem, solution: Solution) -> Floats:
+    return problem.cost_model.load_s(solution.lag, solution.rate, problem.capacity)
+
+
+def _companies(problem: Problem, solution: Solution, loads_s: Floats, slowest: int) -> Iterator[Int64s]:
+    """The slowest member with each of the others, then with two of the least loaded; few partitions together."""
+    count = problem.counts(solution)
+    others = [m for m in np.argsort(loads_s, kind="stable").tolist() if m != slowest]
+    companies = chain(((m,) for m in others), combinations(others[:_MOST_COMPANIONS], 2))
+    for company in companies:
+        members = np.array(sorted((slowest, *company)))
+        if int(count[members].sum()) <= _PART_PARTITIONS:
+            yield members
+
+
+def _soonest_on(
+    problem: Problem, solution: Solution, members: Int64s, budget: int, limits: tuple[float, int]
+) -> tuple[Int32s | None, bool]:
+    """Member of each partition when these members share out what they hold; None when that gains nothing."""
+    member = problem.member(solution)
+    partitions = np.nonzero(np.isin(member, members))[0]
+    small = _part(problem, partitions, members)
+    moved = (small.owner, np.searchsorted(members, member[partitions]).tolist())
+    moves_inside = sum(owner not in {-1, at} for owner, at in zip(*moved, strict=True))
+    enough_s, most_steps = limits
+    loads_s = _loads_s(problem, solution)[members]
+    cost_s = max(float(loads_s.max()), enough_s) + problem.options.move_cost_s * moves_inside
+    answer = soonest(
+        small,
+        known_s=cost_s,
+        most_moves=budget - solution.moves + moves_inside,
+        enough_s=enough_s,
+        most_steps=most_steps,
+    )
+    if answer.member is None:
+        return None, answer.is_complete
+    member[partitions] = members[answer.member]
+    return member, answer.is_complete
+
+
+def _part(problem: Problem, partitions: Int64s, members: Int64s) -> SmallProblem:
+    """The problem of these members, numbered from 0, and the partitions on them."""
+    number = {m: i for i, m in enumerate(members.tolist())}
+    return SmallProblem(
+        lag=problem.lag[partitions].tolist(),
+        rate=problem.rate[partitions].tolist(),
+        may_read=[[number[m] for m in readers] for readers in _readers(problem, partitions, members)],
+        # A member outside the part has the number after the last: the partition is away from it in any case.
+        owner=[
+            -1 if m < 0 else number.get(m, len(number)) for m in problem.current_owner[partitions].tolist()
+        ],
+        capacity=problem.capacity[members].tolist(),
+        most_held=problem.cap,
+        move_cost_s=problem.options.move_cost_s,
+        model=problem.cost_model,
+    )
+
+
+def _readers(problem: Problem, partitions: Int64s, members: Int64s) -> list[list[int]]:
+    """Those of the members that may have each of the partitions."""
+    if problem.may_read is None:
+        return [members.tolist()] * len(partitions)
+    return [members[problem.may_read[s, members]].tolist() for s in problem.set_of[partitions].tolist()]

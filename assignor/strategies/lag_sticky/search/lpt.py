@@ -1,0 +1,58 @@
+"""Starts that forget who owns what: every partition placed anew, longest processing time first (LPT)."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from assignor.model.arrays import Int32s
+from assignor.strategies.lag_sticky.problem import Problem, Solution
+
+_MOST_PARTITIONS = 256
+_TIMES = (0.0, 0.25, 1.0, 4.0, 64.0)
+"""Of the time that no assignment beats: weighed early the partitions of much lag come first, late the busy ones."""
+
+
+def placed_anew(problem: Problem, bound_s: float, budget: int) -> Iterator[Solution]:
+    """Solutions within the budget, one for each order of the partitions; none for a large group.
+
+    The heaviest partition first, each goes to the reader that would have drained soonest with it, which is where
+    unequal capacities and arrivals come in.
+
+    Source: Graham, Bounds on multiprocessing timing anomalies (1969); for unequal capacities Gonzalez, Ibarra, Sahni,
+    Bounds for LPT schedules on uniform processors (1977).
+    """
+    partitions = np.nonzero(problem.start[:-1] >= 0)[0]
+    # Nearly everything moves: a smaller budget would be exceeded.
+    if len(partitions) > _MOST_PARTITIONS or budget * 2 < int((problem.current_owner >= 0).sum()):
+        return
+    for share in _TIMES:
+        at_s = min(share * max(bound_s, 1.0), problem.cost_model.horizon_s)
+        weight = problem.lag[partitions] + problem.rate[partitions] * at_s
+        member = _placed(problem, partitions[np.argsort(-weight, kind="stable")].tolist())
+        if member is not None:
+            solution = problem.solution_of(member)
+            if solution.moves <= budget:
+                yield solution
+
+
+def _placed(problem: Problem, partitions: list[int]) -> Int32s | None:
+    """Member of each partition; None when one has no reader below the cap."""
+    n = problem.n_members
+    load_s, capacity = problem.cost_model.load_of_one_s, problem.capacity.tolist()
+    lags, rates, held = [0.0] * n, [0.0] * n, [0] * n
+    member: Int32s = problem.start[:-1].copy()
+    for p in partitions:
+        lag, rate = float(problem.lag[p]), float(problem.rate[p])
+        readers = range(n) if problem.may_read is None else problem.readers_of(p)
+        open_readers = [m for m in readers if held[m] < problem.cap]
+        if not open_readers:
+            return None
+        owner = int(problem.current_owner[p])
+        taker = min(
+            open_readers, key=lambda m: (load_s(lags[m] + lag, rates[m] + rate, capacity[m]), m != owner, m)
+        )
+        member[p] = taker
+        lags[taker] += lag
+        rates[taker] += rate
+        held[taker] += 1
+    return member
