@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from assignor.model.arrays import Floats, Int32s, Int64s
 from assignor.model.group import Group
 
 _STEPS_PER_PARTITION = 400

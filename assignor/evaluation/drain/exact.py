@@ -5,8 +5,8 @@ where it cannot beat the best assignment found:
 
 - a member would be later than it, or hold more partitions than allowed;
 - more partitions have moved than allowed, or so many that the cost of the moves is more than is gained;
-- what is left to place is more than what the members can still take, less the room on members that is too small even for
-  the lightest that is left (the waste of bin packing: Martello, Toth, Knapsack Problems (1990), chapter 8);
+- what is left to place is more than what the members can still take, not counting members without room for the
+  lightest that is left (the waste of bin packing: Martello, Toth, Knapsack Problems (1990), chapter 8);
 - of two members of one capacity, one set of readers and one load, or of two partitions of one lag and rate, the other
   order has been tried.
 

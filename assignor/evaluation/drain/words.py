@@ -17,6 +17,8 @@ _AGES_S = 30 * 86_400.0
 _HARDLY = 0.1
 """A member hardly drains if it manages less than this part of its even share of what arrives."""
 _ALL_STUCK = "its members hardly drain, are they stuck?"
+_WHOLE = 100
+"""From here on three digits have no decimal place."""
 _UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0))
 
 
@@ -32,7 +34,7 @@ def time_in_words(time_s: float) -> str:
 
 def rate_in_words(records_s: float) -> str:
     """Records per second, to three digits or to the record."""
-    return f"{records_s:,.0f} records/s" if records_s >= 100 else f"{records_s:.3g} records/s"
+    return f"{records_s:,.0f} records/s" if records_s >= _WHOLE else f"{records_s:.3g} records/s"
 
 
 def obstacles(group: Group, bound: LowerBound | None) -> tuple[str, ...]:

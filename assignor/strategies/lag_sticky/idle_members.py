@@ -5,7 +5,7 @@ import heapq
 import numpy as np
 
 from assignor.evaluation.drain.time import summed
-from assignor.model.arrays import Floats, Int64s
+from assignor.model.arrays import Floats, Int32s, Int64s
 from assignor.strategies.lag_sticky.givers import Giver
 from assignor.strategies.lag_sticky.problem import Problem, Solution
 from assignor.strategies.lag_sticky.search.candidates import by_member_and_weight
@@ -71,9 +71,9 @@ class _FairSharing:
         self._busiest = [(-self._utilisation[m], m) for m in np.nonzero(count > 1)[0].tolist()]
         heapq.heapify(self._busiest)
 
-    def member(self) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    def member(self) -> Int32s:
         """Member of each partition."""
-        member = self._member.copy()
+        member: Int32s = self._member.copy()
         member[list(self._given)] = list(self._given.values())
         return member
 

@@ -1,4 +1,4 @@
-"""Exact search inside the heuristic one: the whole of a small group, and the partitions of a few members of a larger one."""
+"""Exact search inside the heuristic one: of all of a small group, or of what a few members of a larger one hold."""
 
 from collections.abc import Iterator
 from itertools import chain, combinations

@@ -136,4 +136,5 @@ class _ScannedReaders:
         return np.where(self._excluded, -np.inf, self._residual)
 
     def counts(self) -> Int64s:
-        return self._count.copy()
+        count: Int64s = self._count.copy()
+        return count

@@ -48,8 +48,10 @@ OBSTACLES = {
     "part of the group": (
         _reads_apart((4.0, 14.0)),
         [
-            "the part of the group that reads u runs at 140 % of its capacity "
-            "(receives 4 records/s more than it drains): add 1 member"
+            (
+                "the part of the group that reads u runs at 140 % of its capacity "
+                "(receives 4 records/s more than it drains): add 1 member"
+            )
         ],
     ),
     "bin packing": (
@@ -77,8 +79,10 @@ OBSTACLES = {
     "members that hardly drain": (
         owned([1, 1], [1], rates=[[500.0, 500.0], [9.0]], capacity=1e-6),
         [
-            "the group runs at more than ten times its capacity (receives 1,009 records/s more than it drains): "
-            "its members hardly drain, are they stuck?"
+            (
+                "the group runs at more than ten times its capacity (receives 1,009 records/s more than it drains): "
+                "its members hardly drain, are they stuck?"
+            )
         ],
     ),
     "one that hardly drains": (
@@ -90,8 +94,10 @@ OBSTACLES = {
             rates={"t": [8.0, 8.0, 8.0]},
         ),
         [
-            "the group runs at 120 % of its capacity (receives 4 records/s more than it drains): "
-            "1 of its 3 members hardly drains, is it stuck?"
+            (
+                "the group runs at 120 % of its capacity (receives 4 records/s more than it drains): "
+                "1 of its 3 members hardly drains, is it stuck?"
+            )
         ],
     ),
     "none": (owned([9], [], rates=[[9.0], []]), []),

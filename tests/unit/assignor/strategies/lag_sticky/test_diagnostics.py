@@ -47,8 +47,10 @@ REMARKS = {
     "moves too dear in a larger group": (
         owned([900, 100, *[1] * 12], [0]),
         {"move_cost_s": 12.0},
-        "no move: no plan was found of at most 2 that drains it sooner by 12 s for each: "
-        "packing to deadlines and improving step by step were tried",
+        (
+            "no move: no plan was found of at most 2 that drains it sooner by 12 s for each: "
+            "packing to deadlines and improving step by step were tried"
+        ),
     ),
     "nearly the best already": (
         owned([904], [900, 4], [4]),
