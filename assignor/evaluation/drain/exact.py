@@ -68,6 +68,8 @@ class SmallAnswer:
     """Load of the slowest member plus the cost of the moves; what was known, when nothing is better."""
     is_complete: bool
     """Was everything tried: then nothing costs less."""
+    steps: int
+    """Partitions placed on a member on the way."""
 
 
 def soonest(
@@ -84,7 +86,12 @@ def soonest(
     """
     search = _Search(problem, known_s, most_moves, enough_s)
     search.run(most_steps)
-    return SmallAnswer(member=search.best, cost_s=search.cost_s, is_complete=search.is_complete)
+    return SmallAnswer(
+        member=search.best,
+        cost_s=search.cost_s,
+        is_complete=search.is_complete,
+        steps=most_steps - search.steps_left,
+    )
 
 
 class _Search:
@@ -93,7 +100,7 @@ class _Search:
         n = len(problem.capacity)
         self.best: list[int] | None = None
         self.cost_s = known_s
-        self._steps_left = 0
+        self.steps_left = 0
         self._most_moves, self._enough_s = most_moves, enough_s
         self._lag, self._rate, self._held = [0.0] * n, [0.0] * n, [0] * n
         self._member = [-1] * len(problem.lag)
@@ -108,11 +115,11 @@ class _Search:
     @property
     def is_complete(self) -> bool:
         """Was everything tried that could be better."""
-        return self._steps_left > 0 or self._is_enough()
+        return self.steps_left > 0 or self._is_enough()
 
     def run(self, most_steps: int) -> None:
         """Search."""
-        self._steps_left = most_steps
+        self.steps_left = most_steps
         if not self._is_enough():
             self._place(0, 0, 0.0)
 
@@ -130,9 +137,9 @@ class _Search:
             return
         p = self._order[depth]
         for load_s, member, more in self._choices(depth, p, moves):
-            if self._steps_left <= 0 or self._is_enough():
+            if self.steps_left <= 0 or self._is_enough():
                 return
-            self._steps_left -= 1
+            self.steps_left -= 1
             limit_s = (self.cost_s - problem.move_cost_s * more) * _CLEARLY_LESS
             reached_s = max(load_s, slowest_s)
             if reached_s >= limit_s and not math.isinf(limit_s):

@@ -5,8 +5,8 @@ from itertools import chain, combinations
 
 import numpy as np
 
-from assignor.evaluation.drain.exact import SmallProblem, soonest
-from assignor.model.arrays import Floats, Int32s, Int64s
+from assignor.evaluation.drain.exact import SmallAnswer, SmallProblem, soonest
+from assignor.model.arrays import Floats, Int64s
 from assignor.strategies.lag_sticky.problem import Problem, Solution
 
 _NEAR = 1 + 1e-3
@@ -15,8 +15,9 @@ _WHOLE_MEMBERS = 6
 _WHOLE_STEPS = 10_000
 _PART_PARTITIONS = 14
 _PART_STEPS = 1_500
-_PARTS_STEPS = 15_000
-"""In all for one solution: some 60 ms."""
+_PARTS_STEPS = 10_000
+_STEPS_TO_SET_UP = 60
+"""In all for one solution: some 50 ms. What it takes to set up a part counts as steps, too."""
 _MOST_MEMBERS = 32
 _MOST_COMPANIONS = 6
 """Of the least loaded members, those that are also taken two at a time."""
@@ -36,8 +37,8 @@ def can_take_parts(problem: Problem) -> bool:
 def tried_out(problem: Problem, solution: Solution, budget: int, enough_s: float) -> tuple[Solution, bool]:
     """The solution of least cost, or the given one, and whether everything was tried."""
     members = np.arange(problem.n_members)
-    member, is_complete = _soonest_on(problem, solution, members, budget, (enough_s, _WHOLE_STEPS))
-    return solution if member is None else problem.solution_of(member), is_complete
+    found, answer = _soonest_on(problem, solution, members, budget, (enough_s, _WHOLE_STEPS))
+    return found, answer.is_complete
 
 
 def tried_in_parts(problem: Problem, solution: Solution, budget: int, enough_s: float) -> Solution:
@@ -55,10 +56,10 @@ def tried_in_parts(problem: Problem, solution: Solution, budget: int, enough_s: 
         if loads_s[slowest] <= enough_s * _NEAR:
             return solution
         for members in _companies(problem, solution, loads_s, slowest):
-            steps_left -= _PART_STEPS // 4
-            member, _ = _soonest_on(problem, solution, members, budget, (enough_s, _PART_STEPS))
-            if member is not None:
-                solution = problem.solution_of(member)
+            found, answer = _soonest_on(problem, solution, members, budget, (enough_s, _PART_STEPS))
+            steps_left -= answer.steps + _STEPS_TO_SET_UP
+            if found is not solution:
+                solution = found
                 break
             if steps_left <= 0:
                 return solution
@@ -88,8 +89,8 @@ def _companies(problem: Problem, solution: Solution, loads_s: Floats, slowest: i
 
 def _soonest_on(
     problem: Problem, solution: Solution, members: Int64s, budget: int, limits: tuple[float, int]
-) -> tuple[Int32s | None, bool]:
-    """Member of each partition when these members share out what they hold; None when that gains nothing."""
+) -> tuple[Solution, SmallAnswer]:
+    """The solution when these members share out what they hold, the given one when that gains nothing."""
     member = problem.member(solution)
     partitions = np.nonzero(np.isin(member, members))[0]
     small = _part(problem, partitions, members)
@@ -106,9 +107,9 @@ def _soonest_on(
         most_steps=most_steps,
     )
     if answer.member is None:
-        return None, answer.is_complete
+        return solution, answer
     member[partitions] = members[answer.member]
-    return member, answer.is_complete
+    return problem.solution_of(member), answer
 
 
 def _part(problem: Problem, partitions: Int64s, members: Int64s) -> SmallProblem:

@@ -1,19 +1,18 @@
 """Starts that forget who owns what: every partition placed anew, longest processing time first (LPT)."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from assignor.model.arrays import Int32s
 from assignor.strategies.lag_sticky.problem import Problem, Solution
 
 _MOST_PARTITIONS = 256
+_MOST_STARTS = 2
 _TIMES = (0.0, 0.25, 1.0, 4.0, 64.0)
 """Of the time that no assignment beats: weighed early the partitions of much lag come first, late the busy ones."""
 
 
-def placed_anew(problem: Problem, bound_s: float, budget: int) -> Iterator[Solution]:
-    """Solutions within the budget, one for each order of the partitions; none for a large group.
+def placed_anew(problem: Problem, bound_s: float, budget: int) -> list[Solution]:
+    """The best of the solutions for several orders of the partitions; none for a large group or a small budget.
 
     The heaviest partition first, each goes to the reader that would have drained soonest with it, which is where
     unequal capacities and arrivals come in.
@@ -24,15 +23,16 @@ def placed_anew(problem: Problem, bound_s: float, budget: int) -> Iterator[Solut
     partitions = np.nonzero(problem.start[:-1] >= 0)[0]
     # Nearly everything moves: a smaller budget would be exceeded.
     if len(partitions) > _MOST_PARTITIONS or budget * 2 < int((problem.current_owner >= 0).sum()):
-        return
+        return []
+    solutions = []
     for share in _TIMES:
         at_s = min(share * max(bound_s, 1.0), problem.cost_model.horizon_s)
         weight = problem.lag[partitions] + problem.rate[partitions] * at_s
         member = _placed(problem, partitions[np.argsort(-weight, kind="stable")].tolist())
         if member is not None:
-            solution = problem.solution_of(member)
-            if solution.moves <= budget:
-                yield solution
+            solutions.append(problem.solution_of(member))
+    within = [solution for solution in solutions if solution.moves <= budget]
+    return sorted(within, key=lambda solution: (solution.loads_s[0], solution.lag_area))[:_MOST_STARTS]
 
 
 def _placed(problem: Problem, partitions: list[int]) -> Int32s | None:

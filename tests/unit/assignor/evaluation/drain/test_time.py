@@ -134,7 +134,7 @@ def test_bound_is_the_largest_of_its_parts(
         ([[10] * 3, [0]], BoundCause.BIN_PACKING),
         ([[50, 40, 40], [35, 35]], BoundCause.ALL_TRIED),
     ],
-    ids=["one partition", "all work", "three partitions for two members"],
+    ids=["one partition", "all work", "three partitions for two members", "all tried"],
 )
 def test_bound_says_what_gives_it(lags: list[list[int]], cause: BoundCause) -> None:
     bound = group_bound(owned(*lags))

@@ -72,13 +72,13 @@ def test_start_from_nothing_keeps_to_subscriptions_cap_and_budget() -> None:
     members = [member("a", "t", owned={"t": [0, 1, 2]}, capacity=10.0), member("b", "tu", "t", capacity=10.0)]
     posed = problem(group({"t": 3, "tu": 1}, *members, lags={"t": [9, 9, 9], "tu": [9]}), count_cap=2)
 
-    solutions = list(placed_anew(posed, 1.0, 3))
+    solutions = placed_anew(posed, 1.0, 3)
 
     assert solutions
     for solution in solutions:
         assert posed.member(solution)[3] == 1
         assert posed.counts(solution).tolist() == [2, 2]
-    assert list(placed_anew(posed, 1.0, 0)) == []
+    assert placed_anew(posed, 1.0, 0) == []
 
 
 def test_rounds_fill_each_gap_once_and_fail_where_nothing_fits() -> None:
