@@ -32,20 +32,16 @@ def use_idle_members(problem: Problem, solution: Solution, budget: int) -> Solut
         return solution
     count = problem.counts(solution)
     idle = np.nonzero((count == 0) & problem.group.readers())[0]
-    if len(idle) == 0 or count.max() <= 1 or not _can_move(problem, solution, budget):
+    if len(idle) == 0 or count.max() <= 1:
         return solution
     sharing = _FairSharing(problem, solution, budget)
     most = max(_REFUSALS_EACH, _MOST_REFUSALS // len(idle))
     for member in idle.tolist():
+        # Without this every idle member would ask in vain.
+        if not sharing.can_go_on():
+            break
         sharing.give_share_to(member, most)
     return problem.solution_of(sharing.member())
-
-
-def _can_move(problem: Problem, solution: Solution, budget: int) -> bool:
-    """Is there a move left, or a partition whose transfer adds none."""
-    if solution.moves < budget or solution.moves > 0:
-        return True
-    return bool(((problem.current_owner[:-1] < 0) & (problem.start[:-1] >= 0)).any())
 
 
 class _FairSharing:
@@ -53,6 +49,7 @@ class _FairSharing:
         self._problem = problem
         self._member = problem.member(solution)
         self._given: dict[int, int] = {}
+        self._has_free = bool((problem.current_owner[:-1] != self._member)[self._member >= 0].any())
         # Python's floats: single elements of numpy arrays cost several times as much to read and write.
         self._lag, self._rate = solution.lag.tolist(), solution.rate.tolist()
         self._capacity = problem.capacity.tolist()
@@ -77,11 +74,15 @@ class _FairSharing:
         member[list(self._given)] = list(self._given.values())
         return member
 
+    def can_go_on(self) -> bool:
+        """Is there a move left, or was there a partition whose transfer adds none."""
+        return self._moves_left > 0 or self._has_free
+
     def give_share_to(self, idle: int, most_refusals: int) -> None:
         """Transfer partitions to one idle member until it has its share or nobody can give more."""
         taken: list[int] = []
         refused: list[tuple[float, int]] = []
-        while self._utilisation[idle] < self._fair_share * _ENOUGH and self._busiest:
+        while self._utilisation[idle] < self._fair_share * _ENOUGH and self._busiest and self.can_go_on():
             busiest = self._busiest[0][1]
             # Nobody holds more than its share any more: taking on would only shift the lack.
             if (self._utilisation[busiest] <= self._fair_share and taken) or len(refused) >= most_refusals:

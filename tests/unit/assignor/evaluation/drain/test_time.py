@@ -132,7 +132,7 @@ def test_bound_is_the_largest_of_its_parts(
         ([[90], [0]], BoundCause.PARTITION),
         ([[10] * 4, [0]], BoundCause.SHARES),
         ([[10] * 3, [0]], BoundCause.BIN_PACKING),
-        ([[50, 40, 40], [35, 35]], BoundCause.ALL_TRIED),
+        ([[60, 50, 30, 30], [0]], BoundCause.ALL_TRIED),
     ],
     ids=["one partition", "all work", "three partitions for two members", "all tried"],
 )

@@ -123,8 +123,8 @@ def test_what_keeps_a_group_from_being_drained_is_named(built: Group, words: lis
             "its largest partitions cannot be shared out to take less than 3 min: add partitions",
         ),
         (
-            owned([500, 400, 400], [350, 350]),
-            "every way to share out its partitions takes 105 s or more: add members, or more partitions",
+            owned([600, 500, 300, 300], []),
+            "every way to share out its partitions takes 90 s or more: add members, or more partitions",
         ),
         (owned([50], []), "partition t-0 alone takes 5 s on the fastest member that may read it"),
         (owned([0] * 4, [], rates=[[1.0] * 4, []]), "the group would take 0 s with all work shared evenly"),
