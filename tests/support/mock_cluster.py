@@ -159,9 +159,7 @@ class MockCluster:
 
     def fail_next_of(self, broker: int, api_key: int, code: int) -> None:
         """Answer the next request of this kind that this broker receives with an error."""
-        _accept(
-            _LIB.rd_kafka_mock_broker_push_request_error_rtts(self._cluster, broker, api_key, 1, code, 0)
-        )
+        _accept(_LIB.rd_kafka_mock_broker_push_request_error_rtts(self._cluster, broker, api_key, 1, code, 0))
 
     def watch(self) -> None:
         """Count requests from now on."""
