@@ -78,7 +78,9 @@ class Problem:
         return self.group.n_members
 
     def readers_of(self, partition: int) -> list[int]:
-        """Members that may have a partition."""
+        """Members that may have a partition, ascending."""
+        if self.may_read is None:
+            return list(range(self.n_members))
         readers: list[int] = self.group.subscriptions.set_members(int(self.set_of[partition])).tolist()
         return readers
 
