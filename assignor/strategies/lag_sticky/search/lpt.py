@@ -42,7 +42,6 @@ def placed_anew(problem: Problem, bound_s: float, budget: int) -> list[Solution]
 
 def _placed(problem: Problem, partitions: list[int], readers: dict[int, list[int]]) -> Int32s | None:
     """Member of each partition; None when one has no reader below the cap."""
-    n = problem.n_members
     load_s, capacity = problem.cost_model.load_of_one_s, problem.capacity.tolist()
     lags, rates, held = (of_member.tolist() for of_member in problem.fixed_on_members())
     member: Int32s = problem.start[:-1].copy()
