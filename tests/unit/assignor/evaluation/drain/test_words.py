@@ -179,3 +179,21 @@ def test_member_that_never_drains_what_is_fixed_on_it_is_an_obstacle() -> None:
     assert obstacles(lagging, group_bound(lagging)) == (
         "more arrives in the partitions fixed on member m0 than it drains: release some of them",
     )
+
+
+def test_that_every_way_was_tried_is_said_of_what_is_not_fixed() -> None:
+    lagging = replace(owned([600], [500], [300, 300, 200]), fixed=np.arange(5) == 0)
+    bound = group_bound(lagging)
+
+    assert bound is not None
+    assert cause_in_words(lagging, bound) == (
+        "every way to share out the partitions that are not fixed takes 70 s or more: add members, or more partitions"
+    )
+
+
+def test_that_no_way_around_what_is_fixed_keeps_up_is_an_obstacle() -> None:
+    lagging = replace(owned([0, 0], [0, 0], rates=[[4.0, 4.0], [4.0, 7.0]]), fixed=np.arange(4) % 2 == 0)
+
+    assert obstacles(lagging, group_bound(lagging)) == (
+        "the busiest partitions cannot be shared out beside what is fixed so that no member gets too much: add members",
+    )
