@@ -1,7 +1,7 @@
 """Drain times: of an assignment, and the one that no assignment can beat; costs, and why it is not sooner.
 
-Imports `model` only. Strategies use it too: it measures, and judges nobody. Start with `time`, then `bound`;
-`report` puts the figures of a whole assignment together.
+Imports `model` only. Strategies use it too: it measures, and judges nobody. Start with `time`, then `bound`, for
+which `exact` tries out small groups; `report` puts the figures of a whole assignment together.
 
 Example: three partitions of 30 records, two members of 10 records/s. With two partitions a needs 6 s, b 3 s. The best
 partition takes 3 s, an even share 4.5 s; but two partitions lie on one member, so no assignment takes less than 6 s.

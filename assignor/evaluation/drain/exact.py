@@ -233,14 +233,16 @@ class _Search:
 
 
 def _heaviest_first(problem: SmallProblem, known_s: float) -> list[int]:
-    """Partitions by falling share of the work at about the best time."""
+    """Partitions without a choice, then by falling share of the work at about the best time."""
     at_s = known_s if math.isfinite(known_s) else 1e9
     if problem.model is not None:
         at_s = min(at_s, problem.model.horizon_s)
-    return sorted(
-        range(len(problem.lag)),
-        key=lambda p: (-(problem.lag[p] + problem.rate[p] * at_s), problem.rate[p], p),
-    )
+
+    def rank(p: int) -> tuple[bool, float, float, int]:
+        weight = problem.lag[p] + problem.rate[p] * at_s
+        return len(problem.may_read[p]) > 1, -weight, problem.rate[p], p
+
+    return sorted(range(len(problem.lag)), key=rank)
 
 
 def _kinds(problem: SmallProblem) -> list[tuple[float, int]]:

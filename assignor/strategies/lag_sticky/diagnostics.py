@@ -73,11 +73,14 @@ def _why_no_gain(group: Group, bound: LowerBound, result: SolveResult) -> str:
         return f"no assignment is sooner{by}, for {cause_in_words(group, bound)}"
     if result.budget == 0:
         return "max_moves is 0"
-    price = f" by {options.move_cost_s:g} s for each" if options.move_cost_s > 0 else ""
-    gain = "drains it sooner" if math.isfinite(bound.time_s) else "relieves its slowest member"
+    gain = "relieves its slowest member"
+    if math.isfinite(bound.time_s):
+        gain = "drains it sooner" + (
+            f" by {options.move_cost_s:g} s for each" if options.move_cost_s > 0 else ""
+        )
     # Without headroom the load of a member is more than its drain time, and only loads were compared.
     is_proved = result.all_tried and start.loads_s[0] <= start.makespan_s * _SAME
-    return _none(result, gain + price, is_proved=is_proved)
+    return _none(result, gain, is_proved=is_proved)
 
 
 def _none(result: SolveResult, gain: str, *, is_proved: bool) -> str:

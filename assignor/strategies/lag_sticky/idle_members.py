@@ -87,7 +87,7 @@ class _FairSharing:
         """Transfer partitions to one idle member until it has its share or nobody can give more."""
         taken: list[int] = []
         refused: list[tuple[float, int]] = []
-        while self._utilisation[idle] < self._fair_share * _ENOUGH and self._busiest and self.can_go_on():
+        while self._lacks(idle) and self.can_go_on():
             busiest = self._busiest[0][1]
             # Nobody holds more than its share any more: taking on would only shift the lack.
             if (self._utilisation[busiest] <= self._fair_share and taken) or len(refused) >= most_refusals:
@@ -99,14 +99,20 @@ class _FairSharing:
                 continue
             self._transfer(partition, busiest, idle)
             taken.append(partition)
-            if self._giver(busiest).n_left > self._keeps[busiest]:
-                heapq.heappush(self._busiest, (-self._utilisation[busiest], busiest))
+            self._queue(busiest, can_give=self._giver(busiest).n_left > self._keeps[busiest])
         for entry in refused:
             heapq.heappush(self._busiest, entry)
         if taken:
             self._held[idle] = np.array(taken)
-        if len(taken) > 1:
-            heapq.heappush(self._busiest, (-self._utilisation[idle], idle))
+        self._queue(idle, can_give=len(taken) > 1)
+
+    def _lacks(self, idle: int) -> bool:
+        """Is the member short of its share, and is there anybody to ask."""
+        return bool(self._busiest) and self._utilisation[idle] < self._fair_share * _ENOUGH
+
+    def _queue(self, member: int, *, can_give: bool) -> None:
+        if can_give:
+            heapq.heappush(self._busiest, (-self._utilisation[member], member))
 
     def _giver(self, member: int) -> Giver:
         if member not in self._givers:

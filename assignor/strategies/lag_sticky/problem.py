@@ -80,7 +80,9 @@ class Problem:
         return self.group.n_members
 
     def readers_of(self, partition: int) -> list[int]:
-        """Members that may be given a partition."""
+        """Members that may be given a partition, ascending."""
+        if self.may_read is None:
+            return list(range(self.n_members))
         readers: list[int] = self.group.takers.set_members(int(self.set_of[partition])).tolist()
         return readers
 

@@ -16,7 +16,10 @@ Method:
    others, if need be by evicting lighter ones.
 3. *Local search* (`search.local_search`). The best packings are improved step by step: the slowest member loses a
    partition by a move, a swap or an ejection chain through a third member.
-4. *Pruning* (`pruning`) takes back moves that gain too little; `solve.pays` decides about the whole.
+4. *Exact search* (`search.exact`). In a group of a few partitions everything is tried that could be better. In a
+   larger one the slowest member shares out what it holds with one or two others in the best way, again and again,
+   also from starts that place everything anew (`search.lpt`) if so many moves are allowed.
+5. *Pruning* (`pruning`) takes back moves that gain too little; `solve.pays` decides about the whole.
 
 `evaluation.drain.bound` gives a time that no assignment can beat, so that the search knows when to stop.
 
@@ -27,7 +30,8 @@ the fewest that are enough; each fits on one of the others. After these two move
 
 Source: deadline and fewest evictions after Aggarwal, Motwani, Zhu, The load rebalancing problem (2006); heaviest
 first after Graham, Bounds on multiprocessing timing anomalies (1969); ejection chains after Glover, Ejection
-chains, reference structures and alternating path methods for traveling salesman problems (1996).
+chains, reference structures and alternating path methods for traveling salesman problems (1996); exact search of
+parts after Shaw, Using constraint programming and local search methods to solve vehicle routing problems (1998).
 """
 
 from dataclasses import replace

@@ -129,7 +129,7 @@ def _part(problem: Problem, partitions: Int64s, members: Int64s) -> SmallProblem
     return SmallProblem(
         lag=problem.lag[partitions].tolist(),
         rate=problem.rate[partitions].tolist(),
-        may_read=[[number[m] for m in readers] for readers in _readers(problem, partitions, members)],
+        may_read=[[number[m] for m in problem.readers_of(p) if m in number] for p in partitions.tolist()],
         # A member outside the part has the number after the last: the partition is away from it in any case.
         owner=[
             -1 if m < 0 else number.get(m, len(number)) for m in problem.current_owner[partitions].tolist()
@@ -147,10 +147,3 @@ def _fixed_on(problem: Problem, members: Int64s) -> FixedOnMembers | None:
         return None
     lag, rate, count = (of_member[members].tolist() for of_member in problem.fixed_on_members())
     return FixedOnMembers(lag=lag, rate=rate, count=count)
-
-
-def _readers(problem: Problem, partitions: Int64s, members: Int64s) -> list[list[int]]:
-    """Those of the members that may have each of the partitions."""
-    if problem.may_read is None:
-        return [members.tolist()] * len(partitions)
-    return [members[problem.may_read[s, members]].tolist() for s in problem.set_of[partitions].tolist()]

@@ -25,27 +25,29 @@ def placed_anew(problem: Problem, bound_s: float, budget: int) -> list[Solution]
     owned = int((problem.current_owner[partitions] >= 0).sum())
     if len(partitions) > _MOST_PARTITIONS or budget * 2 < owned:
         return []
+    readers = {p: problem.readers_of(p) for p in partitions.tolist()}
+    # What can only be in one place comes first: the rest is placed around it.
+    has_choice = np.array([len(readers[p]) > 1 for p in partitions.tolist()])
     solutions = []
     for share in _TIMES:
         at_s = min(share * max(bound_s, 1.0), problem.cost_model.horizon_s)
         weight = problem.lag[partitions] + problem.rate[partitions] * at_s
-        member = _placed(problem, partitions[np.argsort(-weight, kind="stable")].tolist())
+        order = np.lexsort((-weight, has_choice))
+        member = _placed(problem, partitions[order].tolist(), readers)
         if member is not None:
             solutions.append(problem.solution_of(member))
     within = [solution for solution in solutions if solution.moves <= budget]
     return sorted(within, key=lambda solution: (solution.loads_s[0], solution.lag_area))[:_MOST_STARTS]
 
 
-def _placed(problem: Problem, partitions: list[int]) -> Int32s | None:
+def _placed(problem: Problem, partitions: list[int], readers: dict[int, list[int]]) -> Int32s | None:
     """Member of each partition; None when one has no reader below the cap."""
-    n = problem.n_members
     load_s, capacity = problem.cost_model.load_of_one_s, problem.capacity.tolist()
     lags, rates, held = (of_member.tolist() for of_member in problem.fixed_on_members())
     member: Int32s = problem.start[:-1].copy()
     for p in partitions:
         lag, rate = float(problem.lag[p]), float(problem.rate[p])
-        readers = range(n) if problem.may_read is None else problem.readers_of(p)
-        open_readers = [m for m in readers if held[m] < problem.cap]
+        open_readers = [m for m in readers[p] if held[m] < problem.cap]
         if not open_readers:
             return None
         owner = int(problem.current_owner[p])

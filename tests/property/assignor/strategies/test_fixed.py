@@ -235,3 +235,20 @@ def test_lag_sticky_is_as_close_to_the_best_with_partitions_fixed(fixed_share: f
 
     assert min(ratios) >= 1 - 1e-9
     assert statistics.mean(ratios) <= 1.01
+
+
+def test_planning_around_what_is_fixed_is_no_later_than_putting_it_back_afterwards() -> None:
+    around, afterwards = [], []
+    for seed in range(60):
+        group = replace(drawn_fixed(seed, fixed_share=0.3), closed=None)
+        loose = replace(group, fixed=None)
+        target = lag_sticky(group, max_moves=group.n_partitions, **FREE)
+        put_back = lag_sticky(loose, max_moves=group.n_partitions, **FREE).member
+        put_back = np.where(group.is_fixed(), group.owner, put_back)
+        validity.check(group, target)
+        around.append(time_s(group, target))
+        afterwards.append(drain_s(loose, put_back) or 0.0)
+
+    around_s, afterwards_s = np.array(around), np.array(afterwards)
+    assert (around_s <= afterwards_s * 1.01).all()
+    assert (around_s < afterwards_s * 0.9).sum() >= 10

@@ -126,3 +126,50 @@ def test_all_broken_rules_are_named(built: Group) -> None:
         check(built, broken)
 
     assert len(caught.value.problems) == 2
+
+
+@pytest.mark.parametrize(
+    ("constraint", "member_of", "message"),
+    [
+        (
+            {"fixed": np.array([True] + [False] * 5)},
+            [1, 0, 1, 1, 1, -1],
+            r"moves the fixed t-0 \(1 partition",
+        ),
+        ({"closed": np.array([True, False])}, [0, 1, 1, 1, 1, -1], "moves the fixed t-1"),
+        (
+            {"closed": np.array([True, False])},
+            [0, 0, 1, 0, 1, -1],
+            "gives a member that follows no plans t-3",
+        ),
+    ],
+    ids=["fixed", "of a closed member", "to a closed member"],
+)
+def test_what_is_fixed_must_stay_and_closed_members_get_nothing(
+    built: Group, constraint: dict[str, np.ndarray], member_of: list[int], message: str
+) -> None:
+    held = replace(built, **constraint)
+    broken = Assignment.complete(held, np.array(member_of, np.int32))
+
+    check(held, Assignment.complete(held, np.array([0, 0, 1, 1, 1, -1], np.int32)))
+    check(built, broken)
+    with pytest.raises(InvalidAssignmentError, match=message):
+        check(held, broken)
+
+
+def test_nobody_takes_is_no_reason_while_no_subscriber_is_closed(built: Group) -> None:
+    sound = Assignment.complete(built, np.array(SOUND, np.int32))
+    unread = np.arange(6) == 3
+
+    with pytest.raises(InvalidAssignmentError, match="wrong about whether anybody takes t-3"):
+        check(built, sound.without(unread, why=Unassigned.NOBODY_TAKES))
+
+
+@pytest.mark.parametrize("even", ["topic", "optimal"])
+def test_counts_that_only_fixed_partitions_make_uneven_are_even_enough(even: Even) -> None:
+    members = member("a", "t", owned={"t": [0, 1, 2, 3]}), member("b", "t"), member("c", "t")
+    held = replace(group({"t": 6}, *members), fixed=np.array([True] * 3 + [False] * 3))
+
+    check(held, Assignment.complete(held, np.array([0, 0, 0, 1, 2, 2], np.int32)), even=even)
+    with pytest.raises(InvalidAssignmentError, match="counts"):
+        check(held, Assignment.complete(held, np.array([0, 0, 0, 0, 1, 2], np.int32)), even=even)

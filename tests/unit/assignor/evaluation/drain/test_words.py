@@ -1,5 +1,7 @@
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from assignor.evaluation.drain.bound import group_bound
@@ -160,3 +162,38 @@ def test_topics_of_a_slow_part_are_named_up_to_three() -> None:
 
     assert bound is not None
     assert "the part of the group that reads a, b, c and 2 more topics" in cause_in_words(built, bound)
+
+
+def test_what_is_fixed_on_a_member_is_a_bound_and_named_as_its_cause() -> None:
+    lagging = replace(owned([300, 200], [100]), fixed=np.array([True, True, False]))
+    bound = group_bound(lagging)
+
+    assert bound is not None
+    assert bound.time_s == 50.0
+    assert cause_in_words(lagging, bound) == "the partitions fixed on member m0 take 50 s"
+
+
+def test_member_that_never_drains_what_is_fixed_on_it_is_an_obstacle() -> None:
+    lagging = replace(owned([1, 1], [], rates=[[6.0, 6.0], []]), fixed=np.array([True, True]))
+
+    assert obstacles(lagging, group_bound(lagging)) == (
+        "more arrives in the partitions fixed on member m0 than it drains: release some of them",
+    )
+
+
+def test_that_every_way_was_tried_is_said_of_what_is_not_fixed() -> None:
+    lagging = replace(owned([600], [500], [300, 300, 200]), fixed=np.arange(5) == 0)
+    bound = group_bound(lagging)
+
+    assert bound is not None
+    assert cause_in_words(lagging, bound) == (
+        "every way to share out the partitions that are not fixed takes 70 s or more: add members, or more partitions"
+    )
+
+
+def test_that_no_way_around_what_is_fixed_keeps_up_is_an_obstacle() -> None:
+    lagging = replace(owned([0, 0], [0, 0], rates=[[4.0, 4.0], [4.0, 7.0]]), fixed=np.arange(4) % 2 == 0)
+
+    assert obstacles(lagging, group_bound(lagging)) == (
+        "the busiest partitions cannot be shared out beside what is fixed so that no member gets too much: add members",
+    )

@@ -1,5 +1,7 @@
 """The exact search and the starts that place everything anew, inside the search of the strategy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -91,3 +93,46 @@ def test_rounds_fill_each_gap_once_and_fail_where_nothing_fits() -> None:
     assert found is not None
     assert np.bincount(found).tolist() == [2, 4]
     assert too_many is None
+
+
+def constrained(posed: Group, *, fixed: list[int], closed: list[int] | None = None) -> Group:
+    of_member = np.isin(np.arange(posed.n_members), closed or [])
+    return replace(posed, fixed=np.isin(np.arange(posed.n_partitions), fixed), closed=of_member)
+
+
+def test_everything_is_tried_around_what_is_fixed_and_without_closed_members() -> None:
+    posed = problem(constrained(owned([80, 40], [50, 30], [0], []), fixed=[0], closed=[3]))
+
+    found, is_complete = tried_out(posed, posed.solution({}), 9, 0.0)
+
+    assert (found.makespan_s, is_complete) == (8.0, True)
+    assert posed.member(found)[0] == 0
+    assert posed.counts(found)[3] == 0
+
+
+def test_member_with_nothing_but_fixed_partitions_does_not_end_the_sharing() -> None:
+    posed = problem(constrained(owned([900], [90, 50, 40], [10]), fixed=[0]))
+
+    found = tried_in_parts(posed, posed.solution({}), 9, 0.0)
+
+    assert sorted((found.lag / 10).tolist()) == [9.0, 10.0, 90.0]
+
+
+def test_start_from_nothing_leaves_what_is_fixed_and_counts_it() -> None:
+    posed = problem(constrained(owned([90, 20, 20], [10], []), fixed=[0], closed=[2]), count_cap=2)
+
+    solutions = placed_anew(posed, 9.0, 9)
+
+    assert solutions
+    for solution in solutions:
+        assert posed.member(solution)[0] == 0
+        assert posed.counts(solution).tolist() == [2, 2, 0]
+
+
+def test_rounds_pass_over_closed_members() -> None:
+    posed = problem(constrained(owned([1] * 6, [], []), fixed=[], closed=[1]))
+
+    found = packed_in_rounds(posed, np.arange(6), np.ones(6), np.full(3, 9.0), np.zeros(3, np.int64))
+
+    assert found is not None
+    assert set(found.tolist()) == {0, 2}
