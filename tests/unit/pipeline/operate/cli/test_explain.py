@@ -101,8 +101,8 @@ def test_group_that_is_never_drained_is_told_with_the_way_out(command: Any) -> N
     text = "\n".join(map(" ".join, lines))
     assert "the group is never drained, nor would it be by any other assignment" in text
     assert (
-        "Why: the group runs at 105 % of its capacity: add 1 member; partition t-0 alone needs 1.8 members"
-        in text
+        "Why: the group runs at 105 % of its capacity (receives 1 records/s more than it drains): add 1 member; "
+        "partition t-0 alone needs 1.8 members (receives 8 records/s more than the fastest drains)" in text
     )
     assert ["(group)", "2", "2", "1500", "1500", "never", "never", "never"] in lines
 
