@@ -57,26 +57,32 @@ def require_fresh_offsets(
     Raises:
         AbstainError: They are not; the message names a partition and what is wrong with it.
     """
+    reason = _why_unlisted(facts, partitions) or _why_not_fresh(partitions, rules, now_ms=now_ms)
+    if reason is not None:
+        raise AbstainError(reason)
+
+
+def _why_unlisted(facts: GroupFacts, partitions: PartitionFacts) -> str | None:
     known = set(partitions.topic)
     for member in facts.members:
-        for topic in sorted(member.assigned):
-            if member.assigned[topic] and topic not in known:
-                raise AbstainError(reasons.unlisted_topic(topic))
-    if not len(partitions.topic):
-        raise AbstainError(reasons.NO_TOPICS)
+        unlisted = sorted(topic for topic, held in member.assigned.items() if held and topic not in known)
+        if unlisted:
+            return reasons.unlisted_topic(unlisted[0])
+    return None if partitions.topic else reasons.NO_TOPICS
+
+
+def _why_not_fresh(partitions: PartitionFacts, rules: Rules, *, now_ms: int) -> str | None:
     unanswered = [index for index, error in enumerate(partitions.unanswered) if error]
     if unanswered:
         first, others = unanswered[0], len(unanswered) - 1
         error = partitions.unanswered[first] or ""
-        raise AbstainError(reasons.log_offsets_unanswered(_name(partitions, first), others, error))
-    if (found := _first_of(partitions, partitions.log_end == UNKNOWN)) is not None:
-        raise AbstainError(reasons.log_end_unknown(*found))
-    if (
-        found := _first_of(partitions, partitions.observed_at_ms < now_ms - rules.max_staleness_ms)
-    ) is not None:
-        raise AbstainError(reasons.log_offsets_stale(*found, rules.max_staleness_ms // 1000))
-    if (found := _first_of(partitions, partitions.incomparable)) is not None:
-        raise AbstainError(reasons.commit_of_deleted_topic(*found))
+        return reasons.log_offsets_unanswered(_name(partitions, first), others, error)
+    if found := _first_of(partitions, partitions.log_end == UNKNOWN):
+        return reasons.log_end_unknown(*found)
+    if found := _first_of(partitions, partitions.observed_at_ms < now_ms - rules.max_staleness_ms):
+        return reasons.log_offsets_stale(*found, rules.max_staleness_ms // 1000)
+    found = _first_of(partitions, partitions.incomparable)
+    return reasons.commit_of_deleted_topic(*found) if found else None
 
 
 def _first_of(partitions: PartitionFacts, affected: Bools) -> tuple[str, int] | None:

@@ -7,6 +7,7 @@ The group is brought back to the target of a plan that its members have taken wh
 as long as the target still helps: lent placement is no state that Kafka keeps (`Action.RETURN`).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
@@ -168,19 +169,21 @@ def observe(plan: PlanState, sight: Sight) -> Event:
         return Event.OTHER_PLAN
     if progress is None:
         return Event.PINNED if sight.is_pinned and plan.is_restored else Event.MEMBERS_CHANGED
-    is_news = _is_news(plan, sight, progress)
-    is_elsewhere = not progress.is_between and not progress.is_there
-    candidates = (
-        (sight.is_pinned, Event.PINNED),
-        (progress.is_there and not is_news, Event.ARRIVED),
-        (_is_refused(plan, sight), Event.REFUSED),
-        (plan.status == "open" and sight.now_ms >= plan.valid_until_ms, Event.EXPIRED),
-        (is_elsewhere and _is_rebalanced(plan, sight, progress), Event.REBALANCED),
-        (is_news, Event.MIGRATION_NEWS),
-        (plan.status == "open" and bool(sight.silent), Event.IGNORED),
-        (_may_be_renewed(plan, sight, progress), Event.AGED),
-    )
-    return next((event for applies, event in candidates if applies), Event.QUIET)
+    applying = (event for applies, event in _events(plan, sight, progress) if applies)
+    return next(applying, Event.QUIET)
+
+
+def _events(plan: PlanState, sight: Sight, progress: PlanProgress) -> Iterator[tuple[bool, Event]]:
+    """Whether each event applies, in their order."""
+    is_open, is_news = plan.status == "open", _is_news(plan, sight, progress)
+    yield sight.is_pinned, Event.PINNED
+    yield progress.is_there and not is_news, Event.ARRIVED
+    yield _is_refused(plan, sight), Event.REFUSED
+    yield is_open and sight.now_ms >= plan.valid_until_ms, Event.EXPIRED
+    yield _is_rebalanced(plan, sight, progress), Event.REBALANCED
+    yield is_news, Event.MIGRATION_NEWS
+    yield is_open and bool(sight.silent), Event.IGNORED
+    yield _may_be_renewed(plan, sight, progress), Event.AGED
 
 
 def _is_refused(plan: PlanState, sight: Sight) -> bool:
@@ -189,6 +192,8 @@ def _is_refused(plan: PlanState, sight: Sight) -> bool:
 
 
 def _is_rebalanced(plan: PlanState, sight: Sight, progress: PlanProgress) -> bool:
+    if progress.is_between or progress.is_there:
+        return False
     return sight.generation != plan.base_generation or (plan.status == "open" and progress.is_off)
 
 
