@@ -12,7 +12,7 @@ from tests.support.plan_walk import Walk
 
 
 def buried(strategy: str = "lag-sticky", **guards: object) -> Walk:
-    """Member a drains 10 records/s and has partitions of 60, 30 and 30 s; b, taken to drain 20, has nothing to read."""
+    """Member a drains 10 records/s and has partitions of 60, 30 and 30 s; b, taken to drain as much, has nothing to read."""
     return Walk(
         held={"a": {"t": (0, 1, 2)}, "b": {"t": (3,)}},
         lags=[600, 300, 300, 0],
@@ -28,12 +28,8 @@ def test_pin_holds_nothing_that_nobody_owns() -> None:
     np.testing.assert_array_equal(pinned(built, (), {"t": ()}), pinned(built, ("t",), {}))
 
 
-@pytest.mark.parametrize(
-    ("ordered", "moved", "drain_s"), [((), {0, 2}, 45.0), ((0,), {1, 2}, 60.0), ((1,), {0, 2}, 45.0)]
-)
-def test_plan_around_a_pin_gains_all_that_the_pin_allows(
-    ordered: tuple[int, ...], moved: set[int], drain_s: float
-) -> None:
+@pytest.mark.parametrize(("ordered", "moved"), [((), {0}), ((0,), {1, 2}), ((1,), {0})])
+def test_plan_around_a_pin_gains_all_that_the_pin_allows(ordered: tuple[int, ...], moved: set[int]) -> None:
     walk = buried(min_improvement=0.4)
     if ordered:
         walk.order(pinned={"t": ordered})
@@ -42,8 +38,8 @@ def test_plan_around_a_pin_gains_all_that_the_pin_allows(
 
     assert decision.decided == "publish"
     assert {move.partition for move in decision.moves} == moved
-    assert (decision.figures.drain_s_before, decision.figures.drain_s_after) == (120.0, drain_s)
-    assert decision.figures.drain_s_bound == pytest.approx(drain_s)
+    assert (decision.figures.drain_s_before, decision.figures.drain_s_after) == (120.0, 60.0)
+    assert decision.figures.drain_s_bound == pytest.approx(60.0)
 
 
 def test_bound_of_a_decision_is_that_of_what_may_move() -> None:
@@ -83,4 +79,4 @@ def test_reason_tells_pinned_partitions_from_those_that_moved_recently() -> None
 
     reason = walk.decide(after_s=60).reason or ""
 
-    assert reason.endswith("3 partition(s) stay with their owner: 1 pinned, 2 moved recently")
+    assert reason.endswith("2 partition(s) stay with their owner: 1 pinned, 1 moved recently")
