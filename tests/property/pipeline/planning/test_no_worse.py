@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from assignor.strategies.registry import STRATEGIES
-from pipeline.planning.facts import Decision
+from pipeline.planning.values import Decision
 from tests.support.facts import NO_GUARDS, RULES
 from tests.support.plan_walk import Walk
 
@@ -44,7 +44,7 @@ def test_what_is_published_drains_no_later_and_moves_nothing_pinned(strategy: st
         assert not {move.partition for move in decision.moves} & {*pins}
         if decision.decided == "publish":
             published += 1
-            before_s, after_s = decision.drain_s_before, decision.drain_s_after
+            before_s, after_s = decision.figures.drain_s_before, decision.figures.drain_s_after
             assert before_s is not None
             assert after_s is not None
             assert after_s <= before_s * (1 + 1e-9)
@@ -55,4 +55,6 @@ def test_lag_sticky_is_never_worse_even_before_the_guards() -> None:
     for seed in range(4 * _GROUPS):
         decision, _ = decided(seed, "lag-sticky")
 
-        assert (decision.drain_s_after or math.inf) <= (decision.drain_s_before or math.inf) * (1 + 1e-9)
+        assert (decision.figures.drain_s_after or math.inf) <= (
+            decision.figures.drain_s_before or math.inf
+        ) * (1 + 1e-9)
