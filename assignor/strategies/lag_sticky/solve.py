@@ -31,7 +31,7 @@ class SolveResult:
     accepted: Solution
     """The best solution that pays, with work for idle members."""
     all_tried: bool
-    """Was everything tried within the budget: then no solution costs less than the best."""
+    """Was everything tried within the budget: if the best is the start, then no solution costs less."""
 
     @property
     def member(self) -> Int32s:

@@ -56,6 +56,16 @@ def test_member_that_joins_is_given_work_by_one_with_something_fixed() -> None:
     assert np.bincount(target.member).tolist() == [2, 1]
 
 
+def test_member_with_something_fixed_gives_its_only_other_partition_to_one_that_joins() -> None:
+    joined = owned([0, 0], [], rates=[[1.0, 1.0], []])
+    joined = replace(joined, fixed=np.array([True, False]))
+
+    target = lag_sticky(joined)
+
+    check(joined, target)
+    assert target.member.tolist() == [0, 1]
+
+
 def test_closed_member_without_work_stays_without() -> None:
     lagging = replace(owned([10, 10, 10, 10], [], []), closed=np.array([False, True, False]))
 
