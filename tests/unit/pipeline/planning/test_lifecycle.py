@@ -98,11 +98,12 @@ def test_event_is_observed_in_every_phase_that_it_concerns(phase: Phase, event: 
         assert seen is event
 
 
-@pytest.mark.parametrize(("phase", "event"), list(TABLE), ids=str)
+OBSERVED = [(phase, event) for phase, event in TABLE if observe(plan(phase), SIGHTS[event]) is event]
+
+
+@pytest.mark.parametrize(("phase", "event"), OBSERVED, ids=str)
 def test_entry_of_the_table_is_carried_out(phase: Phase, event: Event) -> None:
     before = plan(phase)
-    if observe(before, SIGHTS[event]) is not event:
-        pytest.skip("never observed in this phase")
 
     after, action = advance(before, SIGHTS[event])
 
