@@ -31,8 +31,9 @@ run: setup ## run the job on an embedded broker with live, uneven traffic (Ctrl-
 
 test: setup ## unit, property, oracle (Kafka's own code), Spark and broker tests (about 25 minutes on 2 cores)
 	@$(BIN)/python -m pytest tests/unit tests/property -q -n 2
+	@# Tests of one file share a job or a broker and tell its story in order.
 	@$(BIN)/python -m pytest tests/oracle tests/spark tests/integration -q -n 2 --dist loadfile --no-loadscope-reorder \
-	  --durations=10
+	  -p no:randomly --durations=10
 
 check: setup ## formatting, lint, types, import contracts
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }
@@ -44,7 +45,7 @@ shape: setup ## modules per package, arrows, lines, complexity, comments, unused
 	@$(BIN)/python -m tests.shape
 
 fault: setup ## kill the driver between every two steps, and followers at every state of a hand-over
-	@$(BIN)/python -m pytest tests/fault -q
+	@$(BIN)/python -m pytest tests/fault -q -p no:randomly
 
 bench: setup ## measure; figures go to tests/benchmarks/results
 	@$(BIN)/python -m tests.benchmarks
