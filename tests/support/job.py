@@ -171,7 +171,10 @@ def write_config(file: Path, bootstrap: str, root: Path, **tables: str) -> Confi
     file.write_text(
         f'[kafka.properties]\n"bootstrap.servers" = "{bootstrap}"\n[tables]\n{places}'
         '[trigger]\ninterval_s = 1\n[plan]\ninterval_s = 1\nstrategy = "lag-aware"\n[plan.guards]\n'
-        + "".join(f"{name} = {value}\n" for name, value in NO_GUARDS.model_dump(exclude={"pin"}, exclude_none=True).items()),
+        + "".join(
+            f"{name} = {value}\n"
+            for name, value in NO_GUARDS.model_dump(exclude={"pin"}, exclude_none=True).items()
+        ),
         encoding="utf-8",
     )
     return load(file)
