@@ -156,9 +156,7 @@ class Group:
         sets = self.subscriptions
         used = np.zeros(sets.n_sets, np.bool_)
         used[sets.set_of_topic[self.topics.counts > 0]] = True
-        reads = np.zeros(self.n_members, np.bool_)
-        reads[sets.members[np.repeat(used, sets.set_sizes())]] = True
-        return reads
+        return sets.in_any(used)
 
     def has_equal_subscriptions(self) -> bool:
         """Does every member subscribe to every topic that has partitions and a subscriber."""

@@ -90,6 +90,12 @@ class Subscriptions:
         """Members that subscribe to each of the T topics."""
         return self.set_sizes()[self.set_of_topic]
 
+    def in_any(self, sets: Bools) -> Bools:
+        """N entries: is the member in any of the chosen sets (S entries)."""
+        chosen = np.zeros(self.n_members, np.bool_)
+        chosen[self.members[np.repeat(sets, self.set_sizes())]] = True
+        return chosen
+
     def matrix(self) -> Bools:
         """S x N: does the set hold the member."""
         held = np.zeros((self.n_sets, self.n_members), np.bool_)

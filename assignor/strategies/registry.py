@@ -39,6 +39,11 @@ class Strategy:
     """Must the partitions of one number change hands together (see `handover.next_step`)."""
     function: Callable[..., Assignment]
 
+    @property
+    def has_budget(self) -> bool:
+        """Can the strategy be told how many moves it may make."""
+        return any(option.name == "max_moves" for option in self.options)
+
     def check_options(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
         """Every option of the strategy with its given or default value.
 

@@ -2,7 +2,7 @@
 
 A pure function of what is known of the group, what was decided before, and the time: the same facts give the same
 record, byte for byte. `decide` reads from top to bottom: can the group be planned (`eligibility`), what became of its
-plan (`lifecycle`), what is wanted (`_target`), does anything speak against it (`_judged`), and what is sent.
+plan (`lifecycle`), what is wanted (`_wanted`), does anything speak against it (`_judged`), and what is sent.
 """
 
 import math
@@ -57,7 +57,7 @@ def decide(
     """
     state = state.seen(facts.generation, now_ms)
     paused = paused_reason(facts)
-    if paused is not None and _is_valid(published, now_ms):
+    if paused is not None and published is not None and published.is_valid(now_ms):
         return _withdrawn(facts, rules, published, state, why=paused, now_ms=now_ms)
     try:
         require_plannable_group(facts, rules)
@@ -136,19 +136,15 @@ def _lag_s(group: Group, partitions: PartitionFacts) -> float:
     return float(known.max()) if len(known) else math.nan
 
 
-def _is_valid(published: Published | None, now_ms: int) -> bool:
-    return published is not None and now_ms < published.valid_until_ms
-
-
 def _decided(case: _Case, state: GroupState) -> Decision:
     """What the newest plan's life asks for, or else a new plan."""
     state, action, progress = _looked_at(case, state)
-    plan = state.plan
+    plan, published = state.plan, case.published
     if plan is None or case.rules.dry_run:
         return _planned(case, state)
-    if action is Action.WITHDRAW and _is_valid(case.published, case.now_ms):
-        facts, rules, published = case.facts, case.rules, case.published
-        return _withdrawn(facts, rules, published, state, why=reasons.NOW_PINNED, now_ms=case.now_ms)
+    if action is Action.WITHDRAW and published is not None and published.is_valid(case.now_ms):
+        why = reasons.NOW_PINNED
+        return _withdrawn(case.facts, case.rules, published, state, why=why, now_ms=case.now_ms)
     if progress is None:
         return _planned(case, state)
     if action is Action.WAIT:
@@ -246,7 +242,7 @@ def _wanted(case: _Case, state: GroupState) -> tuple[_Case, Assignment]:
     group = replace(case.group, fixed=fixed if fixed.any() else None, closed=closed if closed.any() else None)
     chosen = strategy(rules.strategy)
     options = dict(rules.options)
-    if any(option.name == "max_moves" for option in chosen.options):
+    if chosen.has_budget:
         options.setdefault("max_moves", rules.guards.most_moves(group.n_partitions))
     assignment = chosen.assign(group, options)
     check(group, assignment)
@@ -301,7 +297,7 @@ def _why_unchanged(case: _Case, state: GroupState, target: Target) -> str | None
     # Half of its life before a plan expires there is still time for the next one to be missed.
     is_young = published.valid_until_ms - case.now_ms > case.rules.valid_for_ms // 2
     has_news = state.plan is not None and state.plan.migration != case.rules.migration
-    if _hashes(published) == target.hashes and is_young and not has_news:
+    if published.hashes == target.hashes and is_young and not has_news:
         return reasons.still_current(published.epoch)
     return None
 
@@ -312,7 +308,7 @@ def _must_be_replaced(case: _Case, state: GroupState, target: Target) -> bool:
     One for other members cannot be followed, and is welcome when they come back.
     """
     published = case.published
-    if published is None or not _is_valid(published, case.now_ms):
+    if published is None or not published.is_valid(case.now_ms):
         return False
     is_welcome = _is_for_others(case, state) and not case.rules.dry_run
     return published.target_hash != target.target_hash and not is_welcome
@@ -338,7 +334,7 @@ def _guard(case: _Case, state: GroupState, target: Target) -> str | None:
     proposal = Proposal(
         moves=len(target.moves),
         n_partitions=group.n_partitions,
-        has_budget=any(option.name == "max_moves" for option in strategy(case.rules.strategy).options),
+        has_budget=strategy(case.rules.strategy).has_budget,
         gain=gain(group, group.owner, target.assignment.member),
         lag=int(group.lag.sum()),
         lag_s=case.lag_s,
@@ -357,15 +353,11 @@ def _trigger(case: _Case, state: GroupState) -> int | None:
 def _is_out(case: _Case, state: GroupState, target: Target) -> bool:
     """Whether the newest plan on the control topic is the same, and members may still accept it."""
     is_over = state.plan is not None and state.plan.status in {"refused", "partly", "expired"}
-    return case.published is not None and _hashes(case.published) == target.hashes and not is_over
-
-
-def _hashes(published: Published) -> tuple[str, str]:
-    return published.target_hash, published.base_hash
+    return case.published is not None and case.published.hashes == target.hashes and not is_over
 
 
 def _withdrawn(
-    facts: GroupFacts, rules: Rules, published: Published | None, state: GroupState, *, why: str, now_ms: int
+    facts: GroupFacts, rules: Rules, published: Published, state: GroupState, *, why: str, now_ms: int
 ) -> Decision:
     """The decision to withdraw the published plan; members stay where they are."""
     why = reasons.withdrawn(why)
@@ -377,7 +369,7 @@ def _withdrawn(
         strategy=rules.strategy,
         base_generation=facts.generation,
         verdict=Verdict(decided="publish", reason=why),
-        sent=Sent(epoch=(published.epoch if published else 0) + 1, record=None, valid_until_ms=now_ms),
+        sent=Sent(epoch=published.epoch + 1, record=None, valid_until_ms=now_ms),
         plan=state.plan,
         state=state,
     )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from assignor.evaluation.drain.cost import CostModel
-from assignor.evaluation.drain.time import summed
+from assignor.evaluation.drain.time import sums_held
 from assignor.model.arrays import Floats, Int32s
 from assignor.model.group import Group
 
@@ -30,10 +30,11 @@ def gain(group: Group, before: Int32s, after: Int32s) -> float:
     if ((before < 0) & (after >= 0)).any():
         # What nobody reads comes first, whatever it weighs.
         return 1.0
+    lags = [sums_held(group.lag, member, group.n_members) for member in (before, after)]
     if group.capacity is None:
-        return _first_difference(_lags(group, before), _lags(group, after))
+        return _first_difference(*lags)
     model = CostModel(horizon_s=_HORIZON_S, floor_s=0.0)
-    lags, rates = [_lags(group, m) for m in (before, after)], [_rates(group, m) for m in (before, after)]
+    rates = [sums_held(group.rate, member, group.n_members) for member in (before, after)]
     times = [model.finite_drain_s(lag, rate, group.capacity) for lag, rate in zip(lags, rates, strict=True)]
     slowest = _first_difference(*times)
     changed = before != after
@@ -57,13 +58,3 @@ def _first_difference(before: Floats, after: Floats) -> float:
         return 0.0
     first = int(differs.argmax())
     return float((old[first] - new[first]) / larger[first])
-
-
-def _lags(group: Group, member: Int32s) -> Floats:
-    held = member >= 0
-    return summed(group.lag[held], by=member[held], n=group.n_members)
-
-
-def _rates(group: Group, member: Int32s) -> Floats:
-    held = member >= 0
-    return summed(group.rate[held], by=member[held], n=group.n_members)

@@ -88,16 +88,15 @@ _PLAN, _WAIT = Step(Action.PLAN), Step(Action.WAIT)
 _RETURN, _RESEND = Step(Action.RETURN), Step(Action.RESEND)
 _DROP = Step(Action.PLAN, drops=True)
 _PINNED = Step(Action.WITHDRAW, "superseded", drops=True)
-_OTHER = Step(Action.PLAN, "superseded", drops=True)
+_FORGOTTEN = Step(Action.PLAN, "superseded", drops=True)
 _REFUSED = Step(Action.PLAN, "refused", drops=True)
 _APPLIED = Step(Action.PLAN, "applied")
 _REPLACED = Step(Action.PLAN, "superseded")
-_IGNORED = Step(Action.PLAN, "superseded", drops=True)
 
 _COLUMNS: Final = (Phase.OFFERED, Phase.UNDER_WAY, Phase.APPLIED, Phase.ENDED)
 _ROWS: Final = {
     # Event              OFFERED, UNDER_WAY, APPLIED, ENDED
-    Event.OTHER_PLAN: (_OTHER, _OTHER, _DROP, _DROP),
+    Event.OTHER_PLAN: (_FORGOTTEN, _FORGOTTEN, _DROP, _DROP),
     Event.PINNED: (_PINNED, _PINNED, _PINNED, _PINNED),
     Event.MEMBERS_CHANGED: (_REPLACED, _REPLACED, _PLAN, _PLAN),
     Event.ARRIVED: (_APPLIED, _APPLIED, _PLAN, _PLAN),
@@ -105,7 +104,7 @@ _ROWS: Final = {
     Event.EXPIRED: (Step(Action.PLAN, "expired"), Step(Action.RETURN, "expired"), _PLAN, _PLAN),
     Event.REBALANCED: (_REPLACED, _RETURN, _RETURN, _RETURN),
     Event.MIGRATION_NEWS: (_RESEND, _RESEND, _RESEND, _PLAN),
-    Event.IGNORED: (_IGNORED, _IGNORED, _PLAN, _PLAN),
+    Event.IGNORED: (_FORGOTTEN, _FORGOTTEN, _PLAN, _PLAN),
     Event.AGED: (_PLAN, _RESEND, _PLAN, _PLAN),
     Event.QUIET: (_WAIT, _WAIT, _PLAN, _PLAN),
 }

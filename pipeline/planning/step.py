@@ -192,12 +192,12 @@ def _rules(group_id: str, settings: PlanSettings) -> Rules:
         max_staleness_ms=config.max_staleness_s * 1000,
         valid_for_ms=config.valid_for_s * 1000,
         max_record_bytes=settings.max_record_bytes,
-        guards=_limits(own.guards),
+        guards=guard_limits(own.guards),
         migration=settings.migration,
     )
 
 
-def _limits(guards: GuardsConfig) -> Guards:
+def guard_limits(guards: GuardsConfig) -> Guards:
     """The guards as a decision takes them, in milliseconds."""
     return Guards(
         min_improvement=guards.min_improvement,

@@ -19,6 +19,15 @@ class Published:
     base_hash: str
     valid_until_ms: int
 
+    def is_valid(self, now_ms: int) -> bool:
+        """Whether readers may still act on it."""
+        return now_ms < self.valid_until_ms
+
+    @property
+    def hashes(self) -> tuple[str, str]:
+        """What a target of the same content has."""
+        return self.target_hash, self.base_hash
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:

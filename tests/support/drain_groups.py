@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
+from assignor.evaluation.drain.time import drain_s
 from assignor.evaluation.validity import check
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
@@ -12,10 +13,25 @@ from assignor.strategies.registry import strategy
 from tests.support.groups import group, member
 
 FREE = {"move_cost_s": 0.0, "floor_s": 0.0, "min_gain": 0.0, "move_pause_s": 0.0}
+OPTIONS = st.fixed_dictionaries(
+    {
+        "move_cost_s": st.sampled_from((0.0, 1.0, 5.0)),
+        "floor_s": st.sampled_from((0.0, 20.0)),
+        "min_gain": st.sampled_from((0.0, 0.05)),
+        "move_pause_s": st.sampled_from((0.0, 6.0)),
+    }
+)
 """Options under which nothing but the drain time counts."""
 
 _LAGS = st.sampled_from((0, 1, 20, 90, 100, 250, 900, 5000))
 _RATES = st.sampled_from((0.0, 0.0, 1.0, 4.0, 9.0))
+
+
+def time_s(group: Group, target: Assignment) -> float:
+    """Drain time of a group whose capacities are known."""
+    found = drain_s(group, target.member)
+    assert found is not None
+    return found
 
 
 def lag_sticky(lagging: Group, **options: object) -> Assignment:

@@ -7,7 +7,7 @@ import numpy as np
 from assignor.evaluation.drain.bound import LowerBound, group_bound
 from assignor.evaluation.drain.cost import CostModel
 from assignor.evaluation.drain.counterfactual import MemberLoads, MovedPartitions, counterfactuals
-from assignor.evaluation.drain.time import drain_s, member_drain_s, summed, times_s
+from assignor.evaluation.drain.time import drain_s, member_drain_s, sums_held, times_s
 from assignor.model.arrays import Floats, Int32s, Int64s
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
@@ -76,8 +76,8 @@ def report(group: Group, assignment: Assignment) -> AssignmentReport:
     return AssignmentReport(
         partitions_before=np.bincount(owner[owned], minlength=n),
         partitions_after=np.bincount(member[held], minlength=n),
-        lag_before=summed(group.lag[owned], by=owner[owned], n=n),
-        lag_after=summed(group.lag[held], by=member[held], n=n),
+        lag_before=sums_held(group.lag, owner, n),
+        lag_after=sums_held(group.lag, member, n),
         member_s_before=member_drain_s(group, owner),
         member_s_after=member_drain_s(group, member),
         before_s=drain_s(group, owner),
@@ -116,10 +116,10 @@ def _without_each(
     group: Group, capacity: Floats, member: Int32s, partitions: Int32s
 ) -> tuple[Floats, Floats]:
     """Drain time of the group without each move, and the record-seconds that the move saves."""
-    held, n = member >= 0, group.n_members
+    n = group.n_members
     loads = MemberLoads(
-        lag=summed(group.lag[held], by=member[held], n=n),
-        rate=summed(group.rate[held], by=member[held], n=n),
+        lag=sums_held(group.lag, member, n),
+        rate=sums_held(group.rate, member, n),
         capacity=capacity,
     )
     moved = MovedPartitions(

@@ -23,9 +23,8 @@ def member_drain_s(group: Group, member: Int32s) -> Floats | None:
     """
     if group.capacity is None:
         return None
-    held = member >= 0
-    lag = summed(group.lag[held], by=member[held], n=group.n_members)
-    rate = summed(group.rate[held], by=member[held], n=group.n_members)
+    lag = sums_held(group.lag, member, group.n_members)
+    rate = sums_held(group.rate, member, group.n_members)
     return times_s(lag, group.capacity - rate)
 
 
@@ -60,6 +59,12 @@ def lag_imbalance(group: Group, member: Int32s) -> float:
     lag = summed(group.lag[held], by=member[held], n=group.n_members)[group.readers()]
     total = float(lag.sum())
     return float(lag.max() - lag.min()) / total if total > 0 else 0.0
+
+
+def sums_held(values: Int64s | Floats, member: Int32s, n: int) -> Floats:
+    """The sum of `values` over the partitions of each of n members; what nobody holds (-1) is in no sum."""
+    held = member >= 0
+    return summed(values[held], by=member[held], n=n)
 
 
 def summed(values: Int64s | Floats, *, by: Int32s, n: int) -> Floats:

@@ -124,8 +124,7 @@ def _remedy(rate: float, capacity: Floats) -> str:
 def _union(group: Group, sets: Bools) -> tuple[str, Bools]:
     """The members of some subscriber sets, in words and as a mask."""
     subscriptions = group.subscriptions
-    members = np.zeros(group.n_members, np.bool_)
-    members[subscriptions.members[np.repeat(sets, subscriptions.set_sizes())]] = True
+    members = subscriptions.in_any(sets)
     if np.array_equal(members, group.readers()):
         return "the group", members
     topics = np.nonzero(sets[subscriptions.set_of_topic] & (group.topics.counts > 0))[0]

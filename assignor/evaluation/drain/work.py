@@ -96,12 +96,15 @@ class Work:
         np.maximum.at(best, self.set_of_entry(), self.capacity[self.subscriptions.members])
         return best[self.set_of]
 
-    def taking_part(self) -> Floats:
-        """Capacities of the members that may read any of the partitions, falling."""
+    def readers(self) -> Bools:
+        """N entries: may the member read any of the partitions."""
         used = np.zeros(self.subscriptions.n_sets, np.bool_)
         used[self.set_of] = True
-        members = np.unique(self.subscriptions.members[np.repeat(used, self.subscriptions.set_sizes())])
-        return -np.sort(-self.capacity[members])
+        return self.subscriptions.in_any(used)
+
+    def taking_part(self) -> Floats:
+        """Capacities of the members that may read any of the partitions, falling."""
+        return -np.sort(-self.capacity[self.readers()])
 
 
 def _fixed_load(group: Group, partitions: Int64s) -> FixedLoad:

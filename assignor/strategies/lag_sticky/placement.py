@@ -5,7 +5,7 @@ import heapq
 import numpy as np
 
 from assignor.evaluation.drain.shares import water_filling
-from assignor.evaluation.drain.time import summed
+from assignor.evaluation.drain.time import sums_held
 from assignor.model.arrays import Floats, Int32s, Int64s
 from assignor.model.group import Group
 
@@ -33,7 +33,7 @@ class Placement:
         self._cap = cap
         self._member = kept.copy()
         self._count = np.bincount(kept[held], minlength=group.n_members)
-        load = summed(weight[held], by=kept[held], n=group.n_members)
+        load = sums_held(weight, kept, group.n_members)
         unowned_weight = float(weight[group.placeable() & ~held].sum())
         self._residual = _residual(group, load, capacity, unowned_weight)
         # Water-filling gives 0 to all members above the level; a negative value ranks them among each other.

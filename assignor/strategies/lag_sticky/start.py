@@ -3,7 +3,7 @@
 import numpy as np
 
 from assignor.evaluation.drain.cost import CostModel
-from assignor.evaluation.drain.time import summed
+from assignor.evaluation.drain.time import sums_held
 from assignor.model.arrays import Bools, Floats, Int32s
 from assignor.model.group import Group
 from assignor.strategies.lag_sticky.options import Options
@@ -47,8 +47,8 @@ def build_problem(group: Group, options: Options, capacity: Floats, bound_s: flo
         rate=np.append(group.rate, 0.0),
         current_owner=np.append(current_owner, -1).astype(np.int32),
         start=np.append(start, -1).astype(np.int32),
-        start_lag=summed(group.lag[held], by=start[held], n=n),
-        start_rate=summed(group.rate[held], by=start[held], n=n),
+        start_lag=sums_held(group.lag, start, n),
+        start_rate=sums_held(group.rate, start, n),
         start_count=np.bincount(start[held], minlength=n),
         cap=cap,
         may_read=may_read,

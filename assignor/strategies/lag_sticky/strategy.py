@@ -4,7 +4,7 @@ Objective: the time until the slowest member has drained, plus a cost per move; 
 member, and so on. A member with capacity mu records/s that holds L records of lag and receives A records/s has
 drained after L / (mu - A) seconds.
 
-A solution is accepted only if the lag area it saves (lag summed over time, record-seconds) is more than the cost of
+A solution is accepted only if the lag area it saves (lag sums_held over time, record-seconds) is more than the cost of
 its moves: nobody reads a partition while it changes its member. So a group is left alone unless there is something
 to gain, and asked twice about the same state the strategy gives the same answer.
 
@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 
 from assignor.evaluation.drain.bound import lower_bound
-from assignor.evaluation.drain.time import summed
+from assignor.evaluation.drain.time import sums_held
 from assignor.evaluation.drain.work import Work
 from assignor.model.arrays import Floats, Int32s
 from assignor.model.assignment import Assignment
@@ -102,8 +102,7 @@ def _capacity(group: Group) -> Floats:
     """
     if group.capacity is not None:
         return group.capacity
-    owned = group.owner >= 0
-    received = summed(group.rate[owned], by=group.owner[owned], n=group.n_members)
+    received = sums_held(group.rate, group.owner, group.n_members)
     even_share = float(group.rate.sum()) / max(group.n_members, 1)
     busiest = max(received.max(initial=0.0), group.rate.max(initial=0.0), even_share)
     return np.full(group.n_members, max(_ASSUMED_CAPACITY, 2 * busiest))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from assignor.evaluation.drain.time import member_drain_s, summed
+from assignor.evaluation.drain.time import member_drain_s, sums_held
 from assignor.model.arrays import Bools
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
@@ -66,9 +66,8 @@ def limits(group: Group, target: Assignment) -> bool:
 
     Without capacities it is the member with the most lag.
     """
-    held = target.member >= 0
     times_s = member_drain_s(group, target.member)
     if times_s is None:
-        times_s = summed(group.lag[held], by=target.member[held], n=group.n_members)
+        times_s = sums_held(group.lag, target.member, group.n_members)
     last = target.member == int(times_s.argmax())
     return bool((group.is_fixed() & last & ((group.lag > 0) | (group.rate > 0))).any())

@@ -20,7 +20,7 @@ from pipeline.planning.facts import (
 )
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.state import FRESH, from_json, to_json
-from pipeline.planning.step import _limits
+from pipeline.planning.step import guard_limits
 from pipeline.planning.values import Decision, Published
 from tests.benchmarks.worlds.followers import Offer
 from tests.benchmarks.worlds.observer import START_MS, Observer
@@ -60,7 +60,7 @@ class Planner:
             max_staleness_ms=_CONFIG.max_staleness_s * 1000,
             valid_for_ms=_CONFIG.valid_for_s * 1000,
             max_record_bytes=1_000_000,
-            guards=_limits(own.guards),
+            guards=guard_limits(own.guards),
             migration="disabled",
         )
         self._topics = [f"t{topic}" for topic in scenario.topic_of]

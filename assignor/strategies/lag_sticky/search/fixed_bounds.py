@@ -3,7 +3,7 @@
 import numpy as np
 
 from assignor.evaluation.drain.work import FixedLoad, Work
-from assignor.model.arrays import Bools, Floats
+from assignor.model.arrays import Floats
 from assignor.strategies.lag_sticky.problem import Problem
 from assignor.strategies.lag_sticky.search.bounds import (
     NEAR,
@@ -48,16 +48,6 @@ def bounds_over_fixed(problem: Problem, work: Work, fixed: FixedLoad, bound_s: f
     )
 
 
-def _takes(loose: Work) -> Bools:
-    """N entries: may the member be given any of the work."""
-    sets = loose.subscriptions
-    used = np.zeros(sets.n_sets, np.bool_)
-    used[loose.set_of] = True
-    takes = np.zeros(sets.n_members, np.bool_)
-    takes[sets.members[np.repeat(used, sets.set_sizes())]] = True
-    return takes
-
-
 def _without_outliers(problem: Problem, loose: Work, fixed: FixedLoad, item_s: Floats) -> tuple[float, int]:
     """The bound of the rest, and how many outliers it does without: the slowest items, as long as they are slower.
 
@@ -70,7 +60,7 @@ def _without_outliers(problem: Problem, loose: Work, fixed: FixedLoad, item_s: F
         item_s: Time that each item takes with a member to itself: the partitions, then what is fixed on each member.
     """
     model, capacity, n_members = problem.cost_model, problem.capacity, problem.n_members
-    takes = _takes(loose)
+    takes = loose.readers()
     order = largest(item_s, n_members)
     # Sums without the first k items, k = 0, 1, ...
     lag = left_without(np.concatenate((loose.lag, np.where(takes, fixed.lag, 0.0))), order)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from assignor.evaluation import validity
 from assignor.evaluation.drain.bound import lower_bound_s
 from assignor.evaluation.drain.time import drain_s
-from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from assignor.strategies import lag_aware, roundrobin
 from assignor.strategies.handover import next_step
@@ -23,7 +22,7 @@ from assignor.strategies.sticky import strategy as sticky
 from assignor.strategies.sticky.equal import assign_equal
 from assignor.strategies.sticky.unequal.solver import assign_unequal
 from tests.support import literal_rules
-from tests.support.drain_groups import FREE, lag_sticky, moved
+from tests.support.drain_groups import FREE, OPTIONS, lag_sticky, moved, time_s
 from tests.support.drain_judge import soonest_s
 from tests.support.even_groups import unequal_groups
 from tests.support.even_judge import best, n_count_vectors
@@ -37,20 +36,6 @@ from tests.support.groups import Description, descriptions, owned_by
 
 EVERY_STRATEGY = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=list(STRATEGIES))
 FEW = settings(max_examples=60)
-OPTIONS = st.fixed_dictionaries(
-    {
-        "move_cost_s": st.sampled_from((0.0, 1.0, 5.0)),
-        "floor_s": st.sampled_from((0.0, 20.0)),
-        "min_gain": st.sampled_from((0.0, 0.05)),
-        "move_pause_s": st.sampled_from((0.0, 6.0)),
-    }
-)
-
-
-def time_s(group: Group, target: Assignment) -> float:
-    found = drain_s(group, target.member)
-    assert found is not None
-    return found
 
 
 @EVERY_STRATEGY

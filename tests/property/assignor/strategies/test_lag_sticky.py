@@ -12,31 +12,16 @@ from hypothesis import strategies as st
 from assignor.evaluation import validity
 from assignor.evaluation.drain.bound import lower_bound_s
 from assignor.evaluation.drain.time import drain_s
-from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from assignor.strategies import lag_aware
 from assignor.strategies.sticky import strategy as sticky
 from tests.support.annealer import annealed_s
-from tests.support.drain_groups import FREE, lag_sticky, lagging_groups, moved, owned
+from tests.support.drain_groups import FREE, OPTIONS, lag_sticky, lagging_groups, moved, owned, time_s
 from tests.support.drain_judge import soonest_s
 from tests.support.groups import Description, by_name, descriptions, member, owned_by
 from tests.support.groups import group as build
 
 FEW = settings(max_examples=40)
-OPTIONS = st.fixed_dictionaries(
-    {
-        "move_cost_s": st.sampled_from((0.0, 1.0, 5.0)),
-        "floor_s": st.sampled_from((0.0, 20.0)),
-        "min_gain": st.sampled_from((0.0, 0.05)),
-        "move_pause_s": st.sampled_from((0.0, 6.0)),
-    }
-)
-
-
-def time_s(group: Group, target: Assignment) -> float:
-    found = drain_s(group, target.member)
-    assert found is not None
-    return found
 
 
 @FEW
