@@ -155,3 +155,22 @@ def test_more_lag_never_drains_sooner(description: Description) -> None:
     assert before is not None
     assert after is not None
     assert after >= before
+
+
+@given(
+    lag=st.floats(0, 1e9),
+    rate=st.floats(0, 1e4),
+    capacity=st.floats(1e-3, 1e4),
+    floor_s=st.sampled_from((0.0, 20.0)),
+)
+def test_cost_of_one_member_is_that_of_the_arrays(
+    lag: float, rate: float, capacity: float, floor_s: float
+) -> None:
+    """The search asks for single members thousands of times, without arrays."""
+    model = CostModel(horizon_s=86_400.0, floor_s=floor_s)
+    arrays = tuple(np.array([value]) for value in (lag, rate, capacity))
+    figures = (lag, rate, capacity)
+
+    assert model.drain_of_one_s(*figures) == model.finite_drain_s(*arrays)[0]
+    assert model.load_of_one_s(*figures) == model.load_s(*arrays)[0]
+    assert model.lag_area_of_one(*figures) == model.lag_area(*arrays)[0]
