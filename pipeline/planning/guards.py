@@ -74,14 +74,14 @@ def guard_against(proposal: Proposal, guards: Guards, state: GroupState, *, now_
 
 
 def _reasons(plan: Proposal, guards: Guards, state: GroupState, *, now_ms: int) -> Iterator[str]:
-    settled_ms, most = now_ms - state.since_ms, guards.most_moves(plan.n_partitions)
+    settled_ms, most = now_ms - state.since_ms, _most_moves(plan, guards)
     if settled_ms < guards.settle_ms:
         yield reasons.guard_settle(state.generation, settled_ms, guards.settle_ms)
     if plan.lag < guards.min_lag:
         yield reasons.guard_lag(plan.lag, guards.min_lag)
     if guards.min_lag_ms > 0 and not plan.lag_s * 1000 >= guards.min_lag_ms:
         yield reasons.guard_lag_seconds(None if math.isnan(plan.lag_s) else plan.lag_s, guards.min_lag_ms)
-    if plan.moves > (most if plan.has_budget else max(most, _SMALL_PLAN)):
+    if plan.moves > most:
         yield reasons.guard_moves(plan.moves, plan.n_partitions, most, guards.moves_share)
     if plan.gain < guards.min_improvement:
         yield reasons.guard_improvement(guards.min_improvement)
@@ -89,3 +89,8 @@ def _reasons(plan: Proposal, guards: Guards, state: GroupState, *, now_ms: int) 
         yield reasons.guard_cooldown(state.cooldown_until_ms - now_ms, state.cooldown_ms)
     if state.confirmations < guards.confirmations:
         yield reasons.guard_confirmations(state.confirmations, guards.confirmations)
+
+
+def _most_moves(plan: Proposal, guards: Guards) -> int:
+    most = guards.most_moves(plan.n_partitions)
+    return most if plan.has_budget else max(most, _SMALL_PLAN)

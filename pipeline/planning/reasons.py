@@ -171,7 +171,7 @@ def guard_lag_seconds(lag_s: float | None, limit_ms: int) -> str:
 def guard_moves(moves: int, partitions: int, most: int, share: float) -> str:
     """The plan moves much."""
     return (
-        f"moves: the plan moves {moves} of {partitions} partitions, and moves_share = {share:g} allows {most}"
+        f"moves: the plan moves {moves} of {partitions} partitions; {most} may move (moves_share = {share:g})"
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from assignor.evaluation.drain.exact import FixedOnMembers, SmallProblem, soonest
 from assignor.evaluation.drain.shares import shares_bound
-from assignor.evaluation.drain.time import times_s
+from assignor.evaluation.drain.time import times_s, undrained
 from assignor.evaluation.drain.work import FixedLoad, Work
 from assignor.model.arrays import Bools, Floats, Int64s
 from assignor.model.group import Group
@@ -36,6 +36,7 @@ class BoundCause(enum.IntEnum):
     BIN_PACKING = 2
     FIXED = 3
     ALL_TRIED = 4
+    NOT_TAKEN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,7 +47,7 @@ class LowerBound:
     """Seconds; `inf` when no assignment ever drains the group."""
     cause: BoundCause
     partition: int = -1
-    """With PARTITION: the partition that takes so long by itself."""
+    """With PARTITION: the partition that takes so long by itself. With NOT_TAKEN: one that no member may have."""
     member: int = -1
     """With FIXED: the member on which so much is fixed."""
     sets: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
@@ -61,7 +62,17 @@ def lower_bound_s(group: Group) -> float | None:
 
 def group_bound(group: Group) -> LowerBound | None:
     """The bound of a group; None when capacities are unknown."""
-    return None if group.capacity is None else lower_bound(Work.of(group, group.capacity))
+    if group.capacity is None:
+        return None
+    return not_taken(group) or lower_bound(Work.of(group, group.capacity))
+
+
+def not_taken(group: Group) -> LowerBound | None:
+    """The bound of a group with work in a partition that no member may have, by its first one; else None."""
+    left = np.nonzero(undrained(group, group.owner) & ~group.placeable())[0]
+    if len(left) == 0:
+        return None
+    return LowerBound(time_s=math.inf, cause=BoundCause.NOT_TAKEN, partition=int(left[0]))
 
 
 def lower_bound(work: Work) -> LowerBound:

@@ -41,21 +41,27 @@ def obstacles(group: Group, bound: LowerBound | None) -> tuple[str, ...]:
     """Why no assignment ever drains the whole group; empty if one does, or if that is not known."""
     if bound is None or group.capacity is None or math.isfinite(bound.time_s):
         return ()
-    work = Work.of(group, group.capacity)
+    if bound.cause == BoundCause.NOT_TAKEN:
+        name = group.topics.name(bound.partition)
+        return (f"partition {name} has no owner, and no subscriber of its topic follows plans",)
     if bound.cause == BoundCause.FIXED:
         name = group.member_ids[bound.member]
         return (
             f"more arrives in the partitions fixed on member {name} than it drains: release some of them",
         )
+    return tuple(_too_much(group, Work.of(group, group.capacity), bound))
+
+
+def _too_much(group: Group, work: Work, bound: LowerBound) -> list[str]:
     together = _too_much_together(group, work, bound)
     # Where nobody drains, every partition is too much, and more partitions help nobody.
     alone = [] if any(words.endswith(_ALL_STUCK) for words in together) else _too_much_alone(group, work)
     if together or alone:
-        return (*together, *alone)
+        return [*together, *alone]
     beside, remedy = (
         (" beside what is fixed", "add members") if group.is_fixed().any() else ("", "add partitions")
     )
-    return (f"the busiest partitions cannot be shared out{beside} so that no member gets too much: {remedy}",)
+    return [f"the busiest partitions cannot be shared out{beside} so that no member gets too much: {remedy}"]
 
 
 def cause_in_words(group: Group, bound: LowerBound) -> str:

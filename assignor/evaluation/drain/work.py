@@ -17,14 +17,14 @@ class FixedLoad:
     lag: Floats
     rate: Floats
     loose: Bools
-    """W entries: the partitions that are not fixed and that somebody takes."""
+    """W entries: the partitions that are not fixed."""
     takers: Subscriptions
     """The subscriptions of those who take them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Work:
-    """The partitions that somebody reads, W of them."""
+    """The partitions that a member may have, W of them."""
 
     partitions: Int64s
     """The partition behind each entry of the arrays below, ascending."""
@@ -43,7 +43,7 @@ class Work:
     @classmethod
     def of(cls, group: Group, capacity: Floats) -> "Work":
         """The work of `group`, its members having these capacities."""
-        partitions = np.nonzero(group.readable())[0]
+        partitions = np.nonzero(group.placeable())[0]
         return cls(
             partitions=partitions,
             lag=group.lag[partitions].astype(np.float64),
@@ -65,7 +65,7 @@ class Work:
         return replace(self, lag=arrived, rate=np.zeros(len(self.rate)), fixed=fixed)
 
     def loose(self) -> "Work":
-        """The work that is not fixed and can be given to somebody."""
+        """The work that is not fixed."""
         if self.fixed is None:
             return self
         loose = self.fixed.loose
@@ -113,6 +113,6 @@ def _fixed_load(group: Group, partitions: Int64s) -> FixedLoad:
     return FixedLoad(
         lag=summed(group.lag[fixed], by=owner, n=n),
         rate=summed(group.rate[fixed], by=owner, n=n),
-        loose=(group.placeable() & ~fixed)[partitions],
+        loose=~fixed[partitions],
         takers=group.takers,
     )

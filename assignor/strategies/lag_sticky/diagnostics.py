@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from assignor.evaluation.drain.bound import LowerBound
+from assignor.evaluation.drain.bound import LowerBound, not_taken
 from assignor.evaluation.drain.words import cause_in_words, obstacles, rate_in_words, time_in_words
 from assignor.evaluation.drain.work import Work
 from assignor.model.arrays import Int32s
@@ -26,18 +26,12 @@ def remarks(
     Args:
         group: The group.
         work: What it has to read.
-        bound: No assignment drains it sooner.
+        bound: No assignment drains sooner what its members may have.
         first: Result of the first solve, which started from the current owners.
         member: Member of each partition after the last solve.
     """
-    sentences = list(obstacles(group, bound))
-    if group.capacity is None:
-        sentences.append(f"no member's capacity is known: {work.capacity[0]:.0f} records/s assumed for each")
-    cap = first.problem.options.count_cap
-    if cap is not None and cap < first.problem.cap:
-        sentences.append(
-            f"count_cap is {first.problem.cap}: with {cap} there is no place for every partition"
-        )
+    assumed = work.capacity[0] if group.capacity is None else None
+    sentences = [*obstacles(group, not_taken(group) or bound), *_on_terms(first.problem, assumed)]
     moved = int(((group.owner >= 0) & (member != group.owner)).sum())
     forced = moved - first.accepted.moves
     if forced > 0 and first.budget < len(work.partitions):
@@ -50,6 +44,17 @@ def remarks(
             f"max_moves of {first.budget} is used up; no assignment takes less than {time_in_words(bound.time_s)}"
         )
     return tuple(sentences)
+
+
+def _on_terms(problem: Problem, assumed_capacity: float | None) -> list[str]:
+    """What was assumed, and what could not be kept to."""
+    sentences = []
+    if assumed_capacity is not None:
+        sentences.append(f"no member's capacity is known: {assumed_capacity:.0f} records/s assumed for each")
+    cap = problem.options.count_cap
+    if cap is not None and cap < problem.cap:
+        sentences.append(f"count_cap is {problem.cap}: with {cap} there is no place for every partition")
+    return sentences
 
 
 def _why_no_move(group: Group, bound: LowerBound, result: SolveResult) -> str:

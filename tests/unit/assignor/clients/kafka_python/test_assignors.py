@@ -84,7 +84,7 @@ class Writer:
 
     def __init__(self, **settings: Any) -> None:
         # The settings are those of a producer, whatever else the reader of the control topic was given.
-        KafkaProducer(**settings).close(0)
+        KafkaProducer(**settings).close()
 
     def send(self, topic: str, *, key: bytes, value: bytes, partition: int) -> Any:
         assert (topic, partition) == ("acks", 0)
@@ -199,8 +199,14 @@ def test_client_takes_the_assignor_beside_its_own(beside_range: KafkaConsumer) -
 
 
 def test_client_refuses_eager_beside_cooperative() -> None:
+    made = KafkaConsumer.__new__(KafkaConsumer)
+    both = [StrategyAssignor("cooperative-sticky", COOPERATIVE), RangePartitionAssignor]
+
     with pytest.raises(KafkaConfigurationError, match="common RebalanceProtocol"):
-        consumer(StrategyAssignor("cooperative-sticky", COOPERATIVE), RangePartitionAssignor)
+        made.__init__("t", group_id="g", partition_assignment_strategy=both, **NOWHERE)  # type: ignore[misc]
+
+    # A consumer that was refused leaves its thread running, and no way to close it.
+    made._client.close()
 
 
 def test_watch_frees_a_consumer_whose_join_nobody_finishes() -> None:

@@ -7,7 +7,7 @@ import pytest
 from assignor.evaluation.drain.bound import group_bound
 from assignor.evaluation.drain.words import cause_in_words, obstacles, time_in_words
 from assignor.model.group import Group
-from tests.support.drain_groups import owned
+from tests.support.drain_groups import lag_sticky, owned
 from tests.support.groups import group, member
 
 
@@ -197,3 +197,22 @@ def test_that_no_way_around_what_is_fixed_keeps_up_is_an_obstacle() -> None:
     assert obstacles(lagging, group_bound(lagging)) == (
         "the busiest partitions cannot be shared out beside what is fixed so that no member gets too much: add members",
     )
+
+
+def test_partition_that_no_member_may_be_given_is_an_obstacle_also_where_all_else_drains() -> None:
+    lagging = replace(
+        group(
+            {"t": 2, "u": 2},
+            member("m0", "t", owned={"t": [0]}, capacity=10.0),
+            member("m1", "u", owned={"u": [0, 1]}, capacity=10.0),
+            lags={"t": [0, 1], "u": [0, 5]},
+        ),
+        closed=np.array([True, False]),
+    )
+    bound = group_bound(lagging)
+    words = "partition t-1 has no owner, and no subscriber of its topic follows plans"
+
+    assert bound is not None
+    assert math.isinf(bound.time_s)
+    assert obstacles(lagging, bound) == (words,)
+    assert words in lag_sticky(lagging).remarks
