@@ -19,7 +19,7 @@ class PlanRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenPlan:
-    """A plan as `recommendations` holds it, whether it was sent or not."""
+    """A plan as it was written down, whether it was sent or not."""
 
     plan: Published
     value: str | None
@@ -29,10 +29,6 @@ class WrittenPlan:
         """What is sent to publish it."""
         return PlanRecord(group_id, self.plan.epoch, self.value)
 
-    def holds(self, now_ms: int) -> bool:
-        """Whether it is still to be sent; a withdrawal always is."""
-        return self.value is None or self.plan.valid_until_ms > now_ms
-
 
 @dataclass(slots=True, kw_only=True)
 class PlanMemory:
@@ -41,7 +37,7 @@ class PlanMemory:
     published: dict[str, Published] = field(default_factory=dict)
     """Newest plan of each group on the control topic."""
     states: dict[str, str] = field(default_factory=dict)
-    """Column `state` of each group's newest row."""
+    """Column `state` of each group's row of `plan_state`."""
     evaluated_at_ms: int = 0
     """Clock of the batch that decided about all groups last."""
 
@@ -61,19 +57,16 @@ class PlanMemory:
         plan = from_json(self.states.get(group_id)).plan
         return plan is not None and plan.is_restored and generation not in {None, plan.base_generation}
 
-    def on_published(self, plans: Mapping[str, WrittenPlan]) -> None:
+    def on_published(self, plans: Mapping[str, Published]) -> None:
         """Remember plans as the newest of their groups."""
-        self.published |= {group_id: one.plan for group_id, one in plans.items()}
+        self.published |= plans
 
-    def on_connected(
-        self, epochs: Mapping[str, int], written: Mapping[str, WrittenPlan], *, now_ms: int
-    ) -> list[PlanRecord]:
+    def on_connected(self, epochs: Mapping[str, int], written: Mapping[str, WrittenPlan]) -> list[PlanRecord]:
         """Settle the highest epoch of each group: in the table and on the control topic, whichever is further.
 
         Args:
             epochs: Highest epoch of each group on the control topic.
-            written: Newest plan of each group in the table.
-            now_ms: Time, ms since the epoch.
+            written: Newest plan of each group in the table, of those whose plan still holds.
 
         Returns:
             What is written down, still holds, and was never sent, by group: the broker was away when its turn came.
@@ -86,9 +79,8 @@ class PlanMemory:
                 # new plan is due.
                 self.published[group_id] = _unknown_plan(last)
             elif known.epoch > last:
-                plan = written.get(group_id)
-                if plan is not None and plan.holds(now_ms):
-                    unsent.append(plan.record(group_id))
+                if group_id in written:
+                    unsent.append(written[group_id].record(group_id))
                 else:
                     self.published[group_id] = _unknown_plan(known.epoch)
         return unsent

@@ -1,4 +1,4 @@
-"""Plan: each group's partitions and members to one row of `recommendations`, on the executors.
+"""Plan: each group's partitions and members to one decision, on the executors.
 
 A group is one Arrow table of partitions and one of a single row with everything else; the decision is
 `pipeline.planning.decide.decide`, and this module only brings tables to it and back.
@@ -25,9 +25,23 @@ from pipeline.planning.rows.facts_of_rows import group_facts, partition_facts, p
 from pipeline.planning.rows.row_of_decision import to_row
 from pipeline.planning.state import from_json
 from pipeline.planning.values import Decision, Published, Verdict
-from pipeline.tables.schemas import RECOMMENDATIONS
+from pipeline.tables.schemas import PLAN_STATE
 
-_ROW = t.StructType([field for field in RECOMMENDATIONS if field.name != "cluster"])
+_RATES = t.ArrayType(
+    t.StructType(
+        [
+            t.StructField("identity", t.StringType()),
+            t.StructField("rate", t.DoubleType()),
+            t.StructField("shown_rate", t.DoubleType()),
+            t.StructField("shown_at", t.TimestampType()),
+            t.StructField("seen_at", t.TimestampType()),
+        ]
+    )
+)
+_LATER = {"cluster", "recorded_at"}
+_ROW = t.StructType(
+    [*(field for field in PLAN_STATE if field.name not in _LATER), t.StructField("rates", _RATES)]
+)
 _ARROW = to_arrow_schema(_ROW)
 
 _DECIDED = (
@@ -82,7 +96,10 @@ def make_plans(
     settings: PlanSettings,
     memory: PlanMemory,
 ) -> DataFrame:
-    """One row of `schemas.RECOMMENDATIONS` for each group that has members or commits.
+    """One row for each group that has members or commits.
+
+    Its columns are those of `schemas.PLAN_STATE` that hang on this decision alone, and `rates`: what was learned of the
+    group's members.
 
     Args:
         stored: The tables.

@@ -1,20 +1,23 @@
-"""Read back: what `recommendations` says of plans, of one batch or of all before a start.
+"""Read back: what the tables say of plans, of one batch or of all before a start.
 
 Nothing is published, and nothing remembered between decisions, that was not read from there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from typing import Any, TypeAlias
 
-from pyspark.sql import Column, DataFrame, Row
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.planning.memory import WrittenPlan
 from pipeline.planning.values import Published
 
-_LATELY = timedelta(hours=1)
-_PLAN = ("epoch", "target_hash", "base_hash", "valid_until", "record")
+Read: TypeAlias = Callable[[list[str], pc.Expression], pa.Table]
+
+_TIME = pa.timestamp("us", tz="UTC")
+PLAN = ("group_id", "epoch", "target_hash", "base_hash", "valid_until")
+"""Columns of a published plan, less its record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,69 +30,43 @@ class Decisions:
     """Column `state` of the rows that have one."""
 
 
-def read_decisions(recommendations: DataFrame) -> Decisions:
-    """The decisions of one batch, in one reading.
-
-    Args:
-        recommendations: Rows of the batch.
-    """
-    rows = recommendations.select("group_id", "decision", "state", *_plan_columns()).collect()
-    rows.sort(key=lambda row: str(row["group_id"]))
+def decisions_of(decisions: pa.Table) -> Decisions:
+    """What is to be published and remembered of the decisions of one batch, rows of `schemas.PLAN_STATE`."""
+    rows = decisions.select([*PLAN, "decision", "record", "state"]).sort_by("group_id").to_pylist()
     return Decisions(
-        plans={row["group_id"]: _written(row) for row in rows if row["decision"] == "publish"},
-        states=_states(rows),
+        plans={
+            row["group_id"]: WrittenPlan(plan=_published(row), value=row["record"])
+            for row in rows
+            if row["decision"] == "publish"
+        },
+        states={row["group_id"]: row["state"] for row in rows if row["state"]},
     )
 
 
-def read_newest_plans(recommendations: DataFrame, *, cluster: str) -> dict[str, WrittenPlan]:
-    """The plan of the highest epoch of each group.
+def newest_plans(read: Read, *, now_ms: int) -> tuple[dict[str, Published], dict[str, WrittenPlan]]:
+    """The plan of the highest epoch of each group, and those of them that are to be sent if they never were.
 
     Args:
-        recommendations: The table.
-        cluster: Whose groups.
+        read: Rows of `schemas.RECOMMENDATIONS`: some columns, where a condition holds.
+        now_ms: Time.
     """
-    newest = (
-        recommendations.where("decision = 'publish'")
-        .where(F.col("cluster") == cluster)
-        .groupBy("group_id")
-        .agg(F.max_by(F.struct(*_PLAN), "epoch").alias("last"))
-        .select("group_id", *_plan_columns("last."))
-    )
-    return {row["group_id"]: _written(row) for row in newest.collect()}
+    is_published = pc.field("decision") == "publish"
+    rows = read(list(PLAN), is_published).sort_by("epoch").to_pylist()
+    plans = {row["group_id"]: _published(row) for row in rows}
+    # All records there ever were are too much to read. A withdrawal, which has no target, always holds.
+    holds = (pc.field("valid_until") > pa.scalar(now_ms * 1000, _TIME)) | (pc.field("target_hash") == "")
+    records = read([*PLAN, "record"], is_published & holds).to_pylist()
+    return plans, {
+        row["group_id"]: WrittenPlan(plan=_published(row), value=row["record"])
+        for row in records
+        if row["epoch"] == plans[row["group_id"]].epoch
+    }
 
 
-def read_states(recommendations: DataFrame, *, cluster: str, interval_s: int) -> dict[str, str]:
-    """Column `state` of the newest row of each group.
-
-    Args:
-        recommendations: The table.
-        cluster: Whose groups.
-        interval_s: Time between two evaluations of all groups.
-    """
-    own = recommendations.where(F.col("cluster") == cluster)
-    newest = own.agg(F.max("created_at")).collect()[0][0]
-    if newest is None:
-        return {}
-    # Every group that is there has a row for every evaluation: to go back some is enough, and a month is much to read.
-    since = newest - max(_LATELY, timedelta(seconds=2 * interval_s))
-    lately = own.where(F.col("created_at") >= since)
-    return _states(lately.groupBy("group_id").agg(F.max_by("state", "created_at").alias("state")).collect())
-
-
-def _states(rows: list[Row]) -> dict[str, str]:
-    return {row["group_id"]: row["state"] for row in rows if row["state"]}
-
-
-def _plan_columns(prefix: str = "") -> list[str | Column]:
-    plain = (f"{prefix}{name}" for name in _PLAN if name != "valid_until")
-    return [*plain, F.unix_millis(f"{prefix}valid_until").alias("valid_until_ms")]
-
-
-def _written(row: Row) -> WrittenPlan:
-    plan = Published(
+def _published(row: Mapping[str, Any]) -> Published:
+    return Published(
         epoch=row["epoch"],
         target_hash=row["target_hash"],
         base_hash=row["base_hash"],
-        valid_until_ms=row["valid_until_ms"],
+        valid_until_ms=round(row["valid_until"].timestamp() * 1000),
     )
-    return WrittenPlan(plan=plan, value=row["record"])

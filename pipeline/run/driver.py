@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -62,6 +63,8 @@ class Batch:
     """No broker answers: nothing is known that the tables do not say already."""
     ghosts: tuple[str, ...] = ()
     """Groups that the brokers no longer know."""
+    decisions: pa.Table | None = None
+    """What it decided, as `plan_state` holds it; None when it decided nothing."""
     published: int = 0
     """Control records sent."""
 

@@ -18,7 +18,6 @@ from pipeline.kafka.errors import explained
 from pipeline.kafka.sources.ticks import read_ticks
 from pipeline.local.jars import resolve_for_spark
 from pipeline.planning.memory import PlanMemory
-from pipeline.publish.read_back import read_states
 from pipeline.run import query
 from pipeline.run.assembly import (
     admin_client,
@@ -28,7 +27,7 @@ from pipeline.run.assembly import (
     cluster_name,
     log_offsets_settings,
 )
-from pipeline.run.batch.plans import why_unpublishable
+from pipeline.run.batch.plans import record_left_decisions, why_unpublishable
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.driver import Driver
 from pipeline.run.memory import recall
@@ -175,14 +174,15 @@ class Job:
         store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms)
         self._heartbeat.begin(owner, store.term)
         recalled.keep(store)
-        states = read_states(store.read("recommendations"), cluster=name, interval_s=config.plan.interval_s)
+        record_left_decisions(store)
+        remembered = store.rows("plan_state", ["group_id", "state"])
         driver = Driver(
             services=build_services(config, found, admin, store=store, owner=owner, is_once=self.once),
             progress=ReadProgress(
                 readiness=build_readiness(config, started_at_ms=at_ms), positions=dict(recalled.positions)
             ),
             replay=ReplayContext(start=Start(is_new_cluster=recalled.is_new_cluster)),
-            memory=PlanMemory(states=states),
+            memory=PlanMemory(states={row["group_id"]: row["state"] for row in remembered if row["state"]}),
         )
         # A reason not to publish is logged at the start, not with the first plan.
         why_unpublishable(driver.services, driver.memory)

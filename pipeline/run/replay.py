@@ -17,6 +17,8 @@ _WRITTEN = (
     "partition_lag",
     "lag_history",
     "quarantine",
+    "plan_state",
+    "member_rates",
     "recommendations",
 )
 
@@ -55,13 +57,13 @@ class Past:
     at_ms: int
     """Clock of the newest batch that any table holds; 0 when all are empty."""
     decided_at_ms: int
-    """Clock of the newest batch in `recommendations`; 0 when there is none."""
+    """Clock of the newest batch in `plan_state`; 0 when there is none."""
 
 
 def look_back(store: Store, *, query_id: str, batch_id: int) -> Past:
     """What the tables hold when the first batch after a start begins."""
     stamps: dict[str, Stamp] = {name: stamp for name in _WRITTEN if (stamp := store.stamp(name))}
-    lags, decided = stamps.get("partition_lag"), stamps.get("recommendations")
+    lags, decided = stamps.get("partition_lag"), stamps.get("plan_state")
     # Where all is read again (`memory`), what a batch left half done has read does not count.
     is_reread = lags is not None and lags.positions == {}
     done = () if is_reread else stamps.items()

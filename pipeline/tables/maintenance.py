@@ -69,4 +69,6 @@ def _compact(handle: DeltaTable, table: Table, now: datetime, keep_days: int) ->
     handle.delete(f"{column} < {kind} '{oldest}'")
     # Yesterday's rows may still be in files that were written after midnight.
     days = [(now - _DAY).date().isoformat(), now.date().isoformat()]
-    handle.optimize.compact(partition_filters=[(column, "in", days)] if table.partition_by else None)
+    # As the table is: one that an earlier version made has other partitions, or none.
+    is_by_day = "date" in handle.metadata().partition_columns
+    handle.optimize.compact(partition_filters=[("date", "in", days)] if is_by_day else None)

@@ -7,7 +7,9 @@ Every table is a plain Delta table (no deletion vectors, no column mapping) in a
     topic_offsets    (cluster, topic, partition)             latest
     consumer_groups  (cluster, group_id)                     latest
     lag_history      (cluster, group_id, topic, partition, updated_at)   append, partitioned by date
-    recommendations  (cluster, group_id, created_at)         append; the outbox of the control topic
+    plan_state       (cluster, group_id)                     latest; the outbox of the control topic
+    member_rates     (cluster, group_id, identity)           latest
+    recommendations  (cluster, group_id, created_at)         append, partitioned by date
     acks             (cluster, group_id, kind, id)           latest
     orders           (cluster, group_id)                     latest
     planner_state    (cluster)                               latest
@@ -220,38 +222,72 @@ GROUP_STATE = (
 )
 """Columns of `CONSUMER_GROUPS` that a group record fills."""
 
-RECOMMENDATIONS = t.StructType(
+# What is decided about a group.
+_DECISION = [
+    _column("epoch", _LONG, "plan epoch, rising per group for ever; null when nothing was decided"),
+    _key("decision", _STRING, "publish, dry_run, unchanged or abstain"),
+    _column("reason", _STRING, "why, in words"),
+    _column("strategy", _STRING, "assignor that made the target"),
+    _column("base_generation", _INT, "generation the target starts from"),
+    _column("base_hash", _STRING, "hash of the members, their subscriptions and partitions"),
+    _column("target_hash", _STRING, "hash of the target: the same text means the same assignment"),
+    _column("assignment", t.MapType(_STRING, t.MapType(_STRING, _STRING)), "member -> topic -> ranges"),
+    _column("moves", MOVES, "partitions that change owner, lag in records"),
+    _column(
+        "drain_s_before",
+        _DOUBLE,
+        "seconds until the slowest member is drained, as assigned; null = never",
+    ),
+    _column("drain_s_after", _DOUBLE, "the same under the target"),
+    _column("drain_s_bound", _DOUBLE, "no assignment can be faster"),
+    _column("imbalance_before", _DOUBLE, "(largest - smallest) / total member lag, as assigned"),
+    _column("imbalance_after", _DOUBLE, "the same under the target"),
+    _column(
+        "record",
+        _STRING,
+        "value of the control record, as published byte for byte; null in a row that withdraws a plan",
+    ),
+    _column("valid_until", _TIME, "readers ignore the plan after this time"),
+    _column("plan", PLAN, "what became so far of the plan published before this row"),
+]
+
+PLAN_STATE = t.StructType(
     [
         _CLUSTER,
         _GROUP,
-        _column("epoch", _LONG, "plan epoch, rising per group for ever; null when nothing was decided"),
-        _BATCH,
-        _key("decision", _STRING, "publish, dry_run, unchanged or abstain"),
-        _column("reason", _STRING, "why, in words"),
-        _column("strategy", _STRING, "assignor that made the target"),
-        _column("base_generation", _INT, "generation the target starts from"),
-        _column("base_hash", _STRING, "hash of the members, their subscriptions and partitions"),
-        _column("target_hash", _STRING, "hash of the target: the same text means the same assignment"),
-        _column("assignment", t.MapType(_STRING, t.MapType(_STRING, _STRING)), "member -> topic -> ranges"),
-        _column("moves", MOVES, "partitions that change owner, lag in records"),
-        _column(
-            "drain_s_before",
-            _DOUBLE,
-            "seconds until the slowest member is drained, as assigned; null = never",
-        ),
-        _column("drain_s_after", _DOUBLE, "the same under the target"),
-        _column("drain_s_bound", _DOUBLE, "no assignment can be faster"),
-        _column("imbalance_before", _DOUBLE, "(largest - smallest) / total member lag, as assigned"),
-        _column("imbalance_after", _DOUBLE, "the same under the target"),
-        _column(
-            "record",
-            _STRING,
-            "value of the control record, as published byte for byte; null in a row that withdraws a plan",
-        ),
-        _column("valid_until", _TIME, "readers ignore the plan after this time"),
-        _column("plan", PLAN, "what became so far of the plan published before this row"),
+        *_DECISION,
         _column("state", _STRING, "what the next decision has to know, as JSON; may change with any version"),
+        _key("recorded_at", _TIME, "time of this group's newest row in recommendations"),
+        _UPDATED,
+        _BATCH,
+    ]
+)
+
+RECOMMENDATIONS = t.StructType(
+    [
+        # Null in tables that an earlier version has made, which are not partitioned.
+        _column("date", _DATE, "UTC day of created_at; the table is partitioned by it"),
+        _CLUSTER,
+        _GROUP,
+        *_DECISION,
         _key("created_at", _TIME, "time of the batch"),
+        _BATCH,
+    ]
+)
+
+MEMBER_RATES = t.StructType(
+    [
+        _CLUSTER,
+        _GROUP,
+        _key("identity", _STRING, "group instance id, or else client id, or else member id"),
+        _key("rate", _DOUBLE, "records/s that the member drained when the group was decided about"),
+        _column(
+            "shown_rate", _DOUBLE, "records/s that it drained with a backlog; null when it never had one"
+        ),
+        _column("shown_at", _TIME, "when it last had a backlog"),
+        _key("seen_at", _TIME, "when it was last a member"),
+        _UPDATED,
+        _BATCH,
     ]
 )
 
@@ -348,7 +384,9 @@ TABLES = (
     Table(name="acks", schema=ACKS, is_latest=True),
     Table(name="orders", schema=ORDERS, is_latest=True),
     Table(name="planner_state", schema=PLANNER_STATE, is_latest=True),
+    Table(name="plan_state", schema=PLAN_STATE, is_latest=True),
+    Table(name="member_rates", schema=MEMBER_RATES, is_latest=True),
     Table(name="lag_history", schema=LAG_HISTORY, partition_by=("date",), is_latest=False),
-    Table(name="recommendations", schema=RECOMMENDATIONS, is_latest=False),
+    Table(name="recommendations", schema=RECOMMENDATIONS, partition_by=("date",), is_latest=False),
     Table(name="quarantine", schema=QUARANTINE, is_latest=False),
 )

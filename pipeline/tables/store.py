@@ -7,18 +7,25 @@ Every write is one Delta commit that carries two things in the commit itself:
   write, whatever it believes, and a batch that runs twice under one term writes once;
 - a stamp in the commit's user metadata (`Stamp`): which batch of which checkpoint it was, and that batch's
   clock. A restarted driver reads it to see how far the batch that is being replayed had come.
+
+Rows that are on the driver anyway (decisions) are written by delta-rs, which takes hundredths of a second where Spark
+takes half of one.
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from delta.exceptions import ConcurrentTransactionException
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 
+from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp
 
@@ -33,6 +40,7 @@ _BY_NAME = {table.name: table for table in TABLES}
 _STAMP_SEARCH_COMMITS = 50
 
 _ATTEMPTS = 10
+_NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False)
 
 
 class Store:
@@ -90,27 +98,57 @@ class Store:
         rows = self.read(name).limit(0).write.mode("append").option("userMetadata", stamp.to_json())
         self._save(name, rows, number=1)
 
+    def write_arrow(self, name: str, rows: pa.Table, stamp: Stamp) -> None:
+        """As `write`, of rows that are on the driver: all columns of the table, in any order."""
+        self._write_arrow(name, rows, stamp, number=stamp.batch_id + 2)
+
+    def append_left(self, name: str, rows: pa.Table, stamp: Stamp) -> None:
+        """Append what an earlier driver has left to be written; no batch, whatever its id, is skipped for it."""
+        self._write_arrow(name, rows, stamp, number=1)
+
+    def _write_arrow(self, name: str, rows: pa.Table, stamp: Stamp, *, number: int) -> None:
+        table = _BY_NAME[name]
+        columns = to_arrow_schema(table.schema)
+
+        def write(handle: DeltaTable, commit: CommitProperties) -> None:
+            write_deltalake(
+                handle,
+                rows.select(columns.names).cast(columns),
+                mode="overwrite" if table.is_latest else "append",
+                # Columns that only another version of lagwise knows are null.
+                schema_mode="merge",
+                commit_properties=commit,
+                post_commithook_properties=_NO_CHECKPOINT,
+            )
+
+        self._commit(name, write, number=number, metadata={"userMetadata": stamp.to_json()})
+
     def touch(self) -> None:
         """Make the term known to every table, so that writes of earlier terms are skipped from now on."""
         for table in TABLES:
-            self._touch(table.name)
+            # A commit without rows. Spark would take a second for all tables where this takes hundredths.
+            self._commit(table.name, _write_nothing, number=0)
 
-    def _touch(self, name: str) -> None:
-        """A commit without rows. Spark would take a second for all tables where this takes hundredths."""
-        number = self.term * _TERM
+    def _commit(
+        self,
+        name: str,
+        write: Callable[[DeltaTable, CommitProperties], None],
+        *,
+        number: int,
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        """One commit by delta-rs, unless the table has seen its number of this term, or a later term."""
+        version = self.term * _TERM + number
+        commit = CommitProperties(
+            app_transactions=[Transaction(_APP, version)], custom_metadata=dict(metadata or {})
+        )
         for attempt in range(1, _ATTEMPTS + 1):
             handle = self._handle(name)
             # As Delta does before its own writes: nothing of an earlier term comes after a later one.
-            if (handle.transaction_version(_APP) or 0) >= number:
+            if (handle.transaction_version(_APP) or -1) >= version:
                 return
             try:
-                handle.create_write_transaction(
-                    [],
-                    "append",
-                    handle.schema(),
-                    commit_properties=CommitProperties(app_transactions=[Transaction(_APP, number)]),
-                    post_commithook_properties=PostCommitHookProperties(create_checkpoint=False),
-                )
+                write(handle, commit)
             except CommitFailedError:
                 # Another driver has committed meanwhile.
                 if attempt == _ATTEMPTS:
@@ -154,8 +192,15 @@ class Store:
 
     def rows(self, name: str, columns: list[str]) -> list[dict[str, Any]]:
         """Some columns of the newest version of a small table, without Spark."""
-        rows: list[dict[str, Any]] = self._handle(name).to_pyarrow_table(columns=columns).to_pylist()
+        rows: list[dict[str, Any]] = self.arrow(name, columns).to_pylist()
         return rows
+
+    def arrow(
+        self, name: str, columns: list[str] | None = None, where: pc.Expression | None = None
+    ) -> pa.Table:
+        """Rows of the newest version of a small table, all columns of its schema or some, without Spark."""
+        named = _BY_NAME[name].schema.fieldNames() if columns is None else columns
+        return Tables(self.root, self.storage_options).read(name, columns=named, where=where)
 
     def has_rows(self, name: str) -> bool:
         """Whether the newest version of a table has any row, without Spark."""
@@ -163,6 +208,16 @@ class Store:
 
     def _handle(self, name: str) -> DeltaTable:
         return DeltaTable(self.path(name), storage_options=self.storage_options or None)
+
+
+def _write_nothing(handle: DeltaTable, commit: CommitProperties) -> None:
+    handle.create_write_transaction(
+        [],
+        "append",
+        handle.schema(),
+        commit_properties=commit,
+        post_commithook_properties=_NO_CHECKPOINT,
+    )
 
 
 def _newest_metadata(history: list[dict[str, Any]]) -> str | None:

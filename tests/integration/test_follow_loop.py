@@ -146,8 +146,8 @@ def test_job_sees_its_plan_applied_and_obeys_its_operator(
 
 
 def _plan(job: RunningJob, group: str) -> dict[str, Any]:
-    rows = [row for row in job.rows("recommendations") if row["group_id"] == group]
-    return max(rows, key=lambda row: row["created_at"])["plan"] or {} if rows else {}
+    rows = [row for row in job.rows("plan_state") if row["group_id"] == group]
+    return rows[0]["plan"] or {} if rows else {}
 
 
 def _published(job: RunningJob, group: str) -> list[dict[str, Any]]:

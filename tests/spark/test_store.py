@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -237,3 +238,18 @@ def test_maintenance_removes_replaced_files_and_rows_past_their_days_and_spark_r
         Stamp(query_id="q", batch_id=9, at_ms=NOW_MS, behind=(), reason=None),
     )
     assert picked(store.read("quarantine"), "offset") == [(9,)]
+
+
+def test_spark_and_delta_rs_see_each_others_rows_and_terms(spark: SparkSession, tmp_path: Path) -> None:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    old, new = (Store(spark, str(tmp_path), term=term) for term in (1, 2))
+    rows = {offset: bad_rows(spark, offset) for offset in range(4)}
+
+    new.write("quarantine", rows[0], STAMP)
+    old.write_arrow("quarantine", rows[1].toArrow(), STAMP)
+    new.write_arrow("quarantine", rows[2].toArrow(), replace(STAMP, batch_id=4))
+    old.write("quarantine", rows[3], replace(STAMP, batch_id=5))
+    new.write("quarantine", rows[3], replace(STAMP, batch_id=4))
+
+    assert picked(new.read("quarantine"), "offset") == [(0,), (2,)]
+    assert new.stamp("quarantine") == replace(STAMP, batch_id=4)

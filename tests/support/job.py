@@ -106,9 +106,9 @@ class RunningJob:
         }
 
     def last_decision(self, group_id: str) -> Row:
-        """Newest row of `recommendations` of one group."""
-        rows = [row for row in self.rows("recommendations") if row["group_id"] == group_id]
-        return max(rows, key=lambda row: row["created_at"])
+        """Row of `plan_state` of one group."""
+        (row,) = (row for row in self.rows("plan_state") if row["group_id"] == group_id)
+        return row
 
     def _run(self) -> None:
         with _captured(self.messages):

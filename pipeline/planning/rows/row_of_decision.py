@@ -1,15 +1,15 @@
-"""Plan: a decision to a row of `recommendations`."""
+"""Plan: a decision to a row of `plan_state`."""
 
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from pipeline.planning.state import PlanState, to_json
+from pipeline.planning.state import MemberRate, PlanState, to_json
 from pipeline.planning.values import Decision
 
 
 def to_row(group_id: str, decision: Decision, *, at_ms: int, batch_id: int) -> dict[str, Any]:
-    """The row, without the cluster."""
+    """The row, without the cluster and without `recorded_at`, and the rates of members."""
     return {
         "group_id": group_id,
         "epoch": decision.epoch,
@@ -39,8 +39,19 @@ def to_row(group_id: str, decision: Decision, *, at_ms: int, batch_id: int) -> d
         "valid_until": _time(decision.valid_until_ms),
         "plan": _plan(decision.plan),
         "state": to_json(decision.state),
-        "created_at": _time(at_ms),
+        "updated_at": _time(at_ms),
         "batch_id": batch_id,
+        "rates": [_rate(identity, rate) for identity, rate in sorted(decision.state.rates.items())],
+    }
+
+
+def _rate(identity: str, rate: MemberRate) -> dict[str, Any]:
+    return {
+        "identity": identity,
+        "rate": rate.rate,
+        "shown_rate": rate.shown,
+        "shown_at": None if rate.shown is None else _time(rate.shown_at_ms),
+        "seen_at": _time(rate.seen_at_ms),
     }
 
 

@@ -2,19 +2,22 @@
 
 import logging
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from functools import partial
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from pipeline.clock import now_ms
 from pipeline.errors import BrokerUnavailableError
 from pipeline.fold.control_messages import control_messages_by_group
 from pipeline.planning import step as plan
 from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
+from pipeline.planning.rows import kept
 from pipeline.publish.outbox import EpochsInTopic
-from pipeline.publish.read_back import read_decisions, read_newest_plans
-from pipeline.run.batch.writes import handed_over, timestamp, write
+from pipeline.publish.read_back import decisions_of, newest_plans
+from pipeline.run.batch.writes import handed_over, write_arrow
 from pipeline.run.driver import Batch, TableFacts
 from pipeline.run.services import Services
 from pipeline.tables.store import Store
@@ -30,9 +33,9 @@ def make_plans(batch: Batch) -> None:
     services, store, memory = batch.services, batch.services.store, batch.driver.memory
     is_due = _is_plan_due(batch)
     only = None if is_due else _urgent(batch)
-    if "recommendations" in batch.written or only == ():
+    if "plan_state" in batch.written or only == ():
         return
-    plans = plan.make_plans(
+    decided = plan.make_plans(
         plan.Stored(
             groups=store.read("consumer_groups"),
             lags=store.read("partition_lag"),
@@ -53,9 +56,20 @@ def make_plans(batch: Batch) -> None:
         ),
         memory,
     )
-    write(batch, "recommendations", plans)
+    _store(batch, decided.toArrow())
     if is_due:
         memory.evaluated_at_ms = batch.clock.at_ms
+
+
+def _store(batch: Batch, decided: pa.Table) -> None:
+    """Write down what was decided, and with it whether it is to be recorded; the rest is taken from there."""
+    store, cluster = batch.services.store, batch.services.cluster
+    keep_days = batch.services.config.history.keep_days
+    before = store.arrow("plan_state")
+    newest = kept.newest_decisions(before, decided, cluster=cluster)
+    write_arrow(batch, "plan_state", kept.merged(before, newest, keep_days=keep_days))
+    rates = kept.member_rates(decided, cluster=cluster)
+    write_arrow(batch, "member_rates", kept.merged(store.arrow("member_rates"), rates, keep_days=keep_days))
 
 
 def _control_messages(store: Store, tables: TableFacts) -> DataFrame | None:
@@ -97,20 +111,42 @@ def why_unpublishable(services: Services, memory: PlanMemory) -> str | None:
 
 def _unsent(services: Services, memory: PlanMemory, epochs_in_topic: EpochsInTopic) -> list[PlanRecord]:
     """Bring the memory of published plans up to date; plans that are written down and not on the topic come out."""
-    written = read_newest_plans(services.store.read("recommendations"), cluster=services.cluster)
+    plans, to_send = newest_plans(partial(services.store.arrow, "recommendations"), now_ms=now_ms())
     # What is in the table counts as published until the topic can be read.
-    memory.on_published(written)
-    return memory.on_connected(epochs_in_topic(), written, now_ms=now_ms())
+    memory.on_published(plans)
+    return memory.on_connected(epochs_in_topic(), to_send)
+
+
+def record_decisions(batch: Batch) -> None:
+    """Append to the history what of the batch's decisions differs from those before."""
+    if "plan_state" not in batch.written:
+        return
+    batch.decisions = decisions_at(batch.services.store, batch.clock.at_ms)
+    due = kept.history(batch.decisions)
+    if due.num_rows and "recommendations" not in batch.written:
+        write_arrow(batch, "recommendations", due)
+
+
+def record_left_decisions(store: Store) -> None:
+    """Append what a driver that died between two writes has left, whether or not its batch runs again."""
+    newest, recorded = store.stamp("plan_state"), store.stamp("recommendations")
+    if newest is None or (recorded is not None and recorded.at_ms >= newest.at_ms):
+        return
+    due = kept.history(decisions_at(store, newest.at_ms))
+    if due.num_rows:
+        store.append_left("recommendations", due, newest)
+
+
+def decisions_at(store: Store, at_ms: int) -> pa.Table:
+    """Rows of `schemas.PLAN_STATE` of the batch that had this clock."""
+    at = pa.scalar(datetime.fromtimestamp(at_ms / 1000, tz=timezone.utc), pa.timestamp("us", tz="UTC"))
+    return store.arrow("plan_state", where=pc.field("updated_at") == at)
 
 
 def publish_plans(batch: Batch) -> None:
-    """Send what this batch wrote into `recommendations`; nothing else is ever published."""
-    if "recommendations" in batch.written:
-        rows = batch.services.store.read("recommendations").where(
-            # Delta has statistics of batch_id: files of other batches are not opened.
-            (F.col("batch_id") == batch.batch_id) & (F.col("created_at") == timestamp(batch.clock.at_ms))
-        )
-        decisions = read_decisions(rows)
+    """Send the plans that this batch wrote down, as read back; nothing else is ever published."""
+    if batch.decisions is not None:
+        decisions = decisions_of(batch.decisions)
         _publish(batch, decisions.plans)
         batch.driver.memory.states |= decisions.states
 
@@ -125,5 +161,5 @@ def _publish(batch: Batch, plans: Mapping[str, WrittenPlan]) -> None:
             extra={"error": str(error)},
         )
     else:
-        batch.driver.memory.on_published(plans)
+        batch.driver.memory.on_published({group: one.plan for group, one in plans.items()})
         batch.published = len(plans)

@@ -15,7 +15,7 @@ from pipeline.run.batch.groups import find_ghosts, store_groups
 from pipeline.run.batch.intake import settle
 from pipeline.run.batch.lag import store_history, store_lag
 from pipeline.run.batch.opening import begin, choose_records, decode_records
-from pipeline.run.batch.plans import make_plans, publish_plans
+from pipeline.run.batch.plans import make_plans, publish_plans, record_decisions
 from pipeline.run.batch.topics import store_topic_offsets
 from pipeline.run.batch.writes import stamped, write
 from pipeline.run.driver import Batch
@@ -66,6 +66,7 @@ STEPS: tuple[Step, ...] = (
     store_lag,
     store_history,
     make_plans,
+    record_decisions,
     publish_plans,
     maintain_tables,
 )

@@ -1,5 +1,6 @@
 """Writes of a batch, and readings that several steps share."""
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -27,6 +28,12 @@ def write(batch: Batch, name: str, rows: DataFrame) -> None:
     batch.driver.tables.versions.pop(name, None)
     named = rows.withColumn("cluster", F.lit(batch.services.cluster))
     batch.services.store.write(name, named, batch.clock)
+    batch.written.add(name)
+
+
+def write_arrow(batch: Batch, name: str, rows: pa.Table) -> None:
+    """Write rows that are on the driver, which have the cluster's name and the batch's time and number."""
+    batch.services.store.write_arrow(name, rows, batch.clock)
     batch.written.add(name)
 
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
+from pipeline.errors import MissingTableError
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption
 from pipeline.operate.output import (
@@ -22,7 +23,7 @@ from pipeline.operate.output import (
     progress,
     show,
 )
-from pipeline.tables.reading import all_of, matches
+from pipeline.tables.reading import Tables, all_of, matches
 
 
 class Decision(str, Enum):
@@ -87,6 +88,9 @@ def recommendations(
 ) -> None:
     """Decisions about each group with their reasons, newest first.
 
+    The newest decision about each group is there as of its last evaluation; of those before it, the ones that
+    differed from the one before them, and one an hour.
+
     Example: lagwise recommendations --group billing --decision publish --last 1 --detail
 
     PLAN-SO-FAR is the epoch of the plan published before the row, and its outcome by then: open, applied, partly,
@@ -95,13 +99,10 @@ def recommendations(
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     with progress("reading recommendations"):
-        rows = find(tables, config).tables.read(
-            "recommendations",
-            columns=names((*_COLUMNS, _ASSIGNMENT)),
-            where=all_of(
-                matches("group_id", group or ()), matches("decision", [one.value for one in decision or ()])
-            ),
+        wanted = all_of(
+            matches("group_id", group or ()), matches("decision", [one.value for one in decision or ()])
         )
+        rows = _decisions(find(tables, config).tables, wanted)
     newest = rows.take(
         pc.sort_indices(rows.drop(["moves", "assignment", "plan"]), sort_keys=_NEWEST_FIRST)[:last]
     )
@@ -113,6 +114,20 @@ def recommendations(
     if not newest.num_rows:
         note("no recommendation matches")
         raise typer.Exit(1)
+
+
+def _decisions(tables: Tables, wanted: pc.Expression | None) -> pa.Table:
+    """Rows of the history, and the newest decisions that are not in it because they say the same again."""
+    columns = names((*_COLUMNS, _ASSIGNMENT))
+    recorded = tables.read("recommendations", columns=columns, where=wanted)
+    present = ["updated_at" if name == "created_at" else name for name in columns]
+    is_again = pc.field("updated_at") > pc.field("recorded_at")
+    try:
+        again = tables.read("plan_state", columns=present, where=all_of(is_again, wanted))
+    except MissingTableError:
+        # An earlier version has written these tables, with a row for every decision.
+        return recorded
+    return pa.concat_tables([recorded, again.rename_columns(columns)], promote_options="permissive")
 
 
 def _show(rows: pa.Table, *, output: Format, wide: bool) -> None:

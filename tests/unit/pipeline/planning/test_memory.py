@@ -15,12 +15,14 @@ EXPIRED = replace(PLAN, valid_until_ms=NOW_MS - 1)
 ONLY_ITS_EPOCH = Published(epoch=3, target_hash="", base_hash="", valid_until_ms=0)
 
 
-def connected(plan: WrittenPlan, *, topic_epoch: int | None) -> tuple[list[PlanRecord], dict[str, Published]]:
+def connected(
+    plan: WrittenPlan, *, topic_epoch: int | None, holds: bool = True
+) -> tuple[list[PlanRecord], dict[str, Published]]:
     """What is still to be sent, and what is known, when the table holds the plan and the topic that epoch."""
-    memory, written = PlanMemory(), {"g": plan}
-    memory.on_published(written)
+    memory = PlanMemory()
+    memory.on_published({"g": plan.plan})
     epochs = {} if topic_epoch is None else {"g": topic_epoch}
-    return memory.on_connected(epochs, written, now_ms=NOW_MS), memory.published
+    return memory.on_connected(epochs, {"g": plan} if holds else {}), memory.published
 
 
 @pytest.mark.parametrize("topic_epoch", [None, 2])
@@ -38,15 +40,9 @@ def test_plan_that_is_on_the_topic_is_not_sent_again() -> None:
 
 
 def test_plan_that_has_expired_unsent_is_not_sent_and_leaves_its_epoch() -> None:
-    unsent, known = connected(WrittenPlan(plan=EXPIRED, value="{}"), topic_epoch=2)
+    unsent, known = connected(WrittenPlan(plan=EXPIRED, value="{}"), topic_epoch=2, holds=False)
 
     assert (unsent, known) == ([], {"g": ONLY_ITS_EPOCH})
-
-
-def test_withdrawal_that_was_not_sent_is_sent_however_late() -> None:
-    unsent, _ = connected(WrittenPlan(plan=EXPIRED, value=None), topic_epoch=2)
-
-    assert unsent == [PlanRecord("g", 3, None)]
 
 
 def test_plan_that_only_the_topic_knows_leaves_its_epoch() -> None:
@@ -58,7 +54,7 @@ def test_plan_that_only_the_topic_knows_leaves_its_epoch() -> None:
 def test_epoch_that_neither_table_nor_topic_has_any_more_is_not_used_again() -> None:
     memory = PlanMemory(published={"g": PLAN})
 
-    assert memory.on_connected({}, {}, now_ms=NOW_MS) == []
+    assert memory.on_connected({}, {}) == []
     assert memory.published == {"g": ONLY_ITS_EPOCH}
 
 

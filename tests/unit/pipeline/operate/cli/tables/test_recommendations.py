@@ -123,3 +123,33 @@ def test_json_holds_moves_and_assignment(world: Any, arguments: list[str]) -> No
 
 def test_unknown_decision_is_exit_status_2(world: Any) -> None:
     assert world.run("recommendations", "--decision", "nope").exit_code == 2
+
+
+def test_newest_decision_is_shown_as_of_its_last_evaluation(world: Any) -> None:
+    hour_ago, minute_ago = NOON - timedelta(hours=1), NOON - timedelta(minutes=1)
+    held, reached = (
+        {"decision": "unchanged", "reason": "held"},
+        {"decision": "unchanged", "reason": "reached"},
+    )
+    world.write(
+        "recommendations",
+        held | {"created_at": hour_ago},
+        reached | {"group_id": "other", "created_at": NOON},
+    )
+    world.write(
+        "plan_state",
+        held | {"reason": "held-still", "recorded_at": hour_ago, "updated_at": minute_ago},
+        reached | {"group_id": "other", "recorded_at": NOON, "updated_at": NOON},
+    )
+
+    lines = world.lines("recommendations")
+
+    assert [(line[1], line[-1]) for line in lines] == [
+        ("other", "reached"),
+        ("billing", "held-still"),
+        ("billing", "held"),
+    ]
+    assert [line[-1] for line in world.lines("recommendations", "--group", "billing", "--last", "1")] == [
+        "held-still"
+    ]
+    assert world.run("recommendations", "--decision", "abstain").exit_code == 1

@@ -1,24 +1,27 @@
 """When plans can be published, what is known to be published, and what is sent late; Kafka's clients are played."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from confluent_kafka import KafkaError, KafkaException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from assignor.protocol import control
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, FencedError, PublishError
 from pipeline.publish import outbox
 from pipeline.publish.outbox import Publisher
-from pipeline.publish.read_back import read_decisions, read_states
+from pipeline.publish.read_back import decisions_of
 from pipeline.run.batch import plans
-from pipeline.run.batch.plans import publish_plans, why_unpublishable
+from pipeline.run.batch.plans import publish_plans, record_decisions, why_unpublishable
 from pipeline.run.driver import Batch, Driver
+from pipeline.tables.schemas import PLAN_STATE
+from pipeline.tables.stamp import Stamp
 from tests.support.batches import batch_of, idle_driver, stamp_of
-from tests.support.frames import NOW_MS, at, stored
+from tests.support.frames import NOW_MS, at
 
 AWAY = KafkaError._TIMED_OUT
 
@@ -93,44 +96,56 @@ def driver() -> Driver:
     return idle_driver(publisher=publisher, store=SimpleNamespace())
 
 
-def unavailable(driver: Driver, recommendations: DataFrame) -> str | None:
+_ROW: dict[str, Any] = {
+    "group_id": "g",
+    "decision": "publish",
+    "epoch": 3,
+    "record": "{}",
+    "target_hash": "target",
+    "base_hash": "base",
+    "valid_until": at(60),
+    "updated_at": at(0),
+    "recorded_at": at(0),
+}
+
+
+def table(*plans: dict[str, Any]) -> pa.Table:
+    """Rows of `plan_state`, which those of `recommendations` are taken from."""
+    schema = pa.schema([field.with_nullable(True) for field in to_arrow_schema(PLAN_STATE)])
+    return pa.Table.from_pylist([_ROW | plan for plan in plans], schema=schema)
+
+
+class Stored:
+    """Stands for the tables."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows = rows
+        self.appended: list[pa.Table] = []
+
+    def arrow(
+        self, _name: str, columns: list[str] | None = None, where: pc.Expression | None = None
+    ) -> pa.Table:
+        found = self.rows if where is None else self.rows.filter(where)
+        return found if columns is None else found.select(columns)
+
+    def write_arrow(self, name: str, rows: pa.Table, _stamp: Stamp) -> None:
+        assert name == "recommendations"
+        self.appended.append(rows)
+
+
+def unavailable(driver: Driver, plans: pa.Table) -> str | None:
     """Why no plan can be published by a driver with such a table."""
-    driver.services.store.read = lambda _name: recommendations
+    driver.services.store.arrow = Stored(plans).arrow  # type: ignore[method-assign]
     return why_unpublishable(driver.services, driver.memory)
 
 
-def publish(driver: Driver, batch: DataFrame) -> None:
+def publish(driver: Driver, plans: pa.Table) -> None:
     """Send what the batch has decided."""
-    driver.services.publisher.publish(
-        [one.record(group) for group, one in read_decisions(batch).plans.items()]
-    )
+    written = decisions_of(plans).plans
+    driver.services.publisher.publish([one.record(group) for group, one in written.items()])
 
 
-@pytest.fixture
-def table(spark: SparkSession) -> Callable[..., DataFrame]:
-    """Rows of `recommendations`."""
-
-    def rows(*plans: dict[str, Any]) -> DataFrame:
-        written = {
-            "decision": "publish",
-            "epoch": 3,
-            "record": "{}",
-            "target_hash": "target",
-            "base_hash": "base",
-            "valid_until": at(60),
-            "created_at": at(0),
-        }
-        return stored(spark, "recommendations", *(written | plan for plan in plans))
-
-    return rows
-
-
-Table = Callable[..., DataFrame]
-
-
-def test_publisher_that_is_connected_is_available_and_stays_so(
-    cluster: Cluster, driver: Driver, table: Table
-) -> None:
+def test_publisher_that_is_connected_is_available_and_stays_so(cluster: Cluster, driver: Driver) -> None:
     cluster.topic = {"g": 3}
 
     assert unavailable(driver, table({})) is None
@@ -140,9 +155,7 @@ def test_publisher_that_is_connected_is_available_and_stays_so(
     assert driver.memory.published["g"].target_hash == "target"
 
 
-def test_connection_that_failed_is_tried_again_after_half_a_minute(
-    cluster: Cluster, driver: Driver, table: Table
-) -> None:
+def test_connection_that_failed_is_tried_again_after_half_a_minute(cluster: Cluster, driver: Driver) -> None:
     cluster.coordinator = failure(AWAY)
     first = unavailable(driver, table())
     cluster.coordinator = None
@@ -158,9 +171,7 @@ def test_connection_that_failed_is_tried_again_after_half_a_minute(
     assert cluster.producers == 2
 
 
-def test_control_topic_that_cannot_be_read_makes_it_unavailable(
-    cluster: Cluster, driver: Driver, table: Table
-) -> None:
+def test_control_topic_that_cannot_be_read_makes_it_unavailable(cluster: Cluster, driver: Driver) -> None:
     cluster.topic = BrokerUnavailableError("control topic could not be read")
 
     assert "could not be read" in (unavailable(driver, table()) or "")
@@ -168,16 +179,14 @@ def test_control_topic_that_cannot_be_read_makes_it_unavailable(
         publish(driver, table({}))
 
 
-def test_user_who_may_not_publish_is_said_so(cluster: Cluster, driver: Driver, table: Table) -> None:
+def test_user_who_may_not_publish_is_said_so(cluster: Cluster, driver: Driver) -> None:
     cluster.coordinator = failure(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
     with pytest.raises(AccessRefusedError):
         unavailable(driver, table())
 
 
-def test_plans_that_were_not_sent_are_sent_with_the_next_connection(
-    cluster: Cluster, driver: Driver, table: Table
-) -> None:
+def test_plans_that_were_not_sent_are_sent_with_the_next_connection(cluster: Cluster, driver: Driver) -> None:
     cluster.topic = {"g": 3}
     unavailable(driver, table({}))
     plans = table({}, {"epoch": 4, "target_hash": "newer"})
@@ -185,7 +194,7 @@ def test_plans_that_were_not_sent_are_sent_with_the_next_connection(
     cluster.now_s += 60
 
     with pytest.raises(BrokerUnavailableError, match="plans could not be published"):
-        publish(driver, plans.where("epoch = 4"))
+        publish(driver, plans.filter(pc.field("epoch") == 4))
     cluster.commit = None
 
     assert unavailable(driver, plans) is None
@@ -194,9 +203,7 @@ def test_plans_that_were_not_sent_are_sent_with_the_next_connection(
     assert driver.memory.published["g"].target_hash == "newer"
 
 
-def test_connection_whose_late_plans_are_not_taken_is_no_connection(
-    cluster: Cluster, driver: Driver, table: Table
-) -> None:
+def test_connection_whose_late_plans_are_not_taken_is_no_connection(cluster: Cluster, driver: Driver) -> None:
     cluster.commit = failure(AWAY)
 
     assert "plans could not be published" in (unavailable(driver, table({})) or "")
@@ -206,7 +213,7 @@ def test_connection_whose_late_plans_are_not_taken_is_no_connection(
 
 
 def test_plan_that_has_expired_unsent_is_not_sent_and_a_new_one_is_due(
-    cluster: Cluster, driver: Driver, table: Table
+    cluster: Cluster, driver: Driver
 ) -> None:
     assert unavailable(driver, table({"valid_until": at(-1)})) is None
 
@@ -214,18 +221,16 @@ def test_plan_that_has_expired_unsent_is_not_sent_and_a_new_one_is_due(
     assert (driver.memory.published["g"].epoch, driver.memory.published["g"].target_hash) == (3, "")
 
 
-def test_withdrawal_that_was_not_sent_is_sent_whenever_it_was(
-    cluster: Cluster, driver: Driver, table: Table
-) -> None:
+def test_withdrawal_that_was_not_sent_is_sent_whenever_it_was(cluster: Cluster, driver: Driver) -> None:
     cluster.topic = {"g": 2}
 
-    unavailable(driver, table({"record": None, "valid_until": at(-1)}))
+    unavailable(driver, table({"record": None, "target_hash": "", "valid_until": at(-1)}))
 
     assert cluster.sent == [("g withdrawn", 3)]
 
 
 def test_plan_of_a_driver_whose_tables_are_gone_leaves_its_epoch_and_nothing_else(
-    cluster: Cluster, driver: Driver, table: Table
+    cluster: Cluster, driver: Driver
 ) -> None:
     cluster.topic = {"g": 9, "h": 2}
 
@@ -247,7 +252,7 @@ def test_plan_of_a_driver_whose_tables_are_gone_leaves_its_epoch_and_nothing_els
     ],
 )
 def test_what_trying_again_does_not_cure_is_raised_as_such(
-    cluster: Cluster, driver: Driver, table: Table, code: int, kind: type[Exception]
+    cluster: Cluster, driver: Driver, code: int, kind: type[Exception]
 ) -> None:
     unavailable(driver, table())
     cluster.commit = failure(code)
@@ -256,30 +261,30 @@ def test_what_trying_again_does_not_cure_is_raised_as_such(
         publish(driver, table({}))
 
 
-def test_batch_without_a_plan_needs_no_connection(cluster: Cluster, driver: Driver, table: Table) -> None:
+def test_batch_without_a_plan_needs_no_connection(cluster: Cluster, driver: Driver) -> None:
     publish(driver, table({"decision": "keep"}))
 
     assert cluster.producers == 0
 
 
 @pytest.fixture
-def decided(driver: Driver, table: Table) -> Batch:
+def decided(driver: Driver) -> Batch:
     """A batch that has written down a plan and something else, with others' rows beside them."""
-    own = {"batch_id": 5, "created_at": at(0)}
     rows = table(
-        own | {"epoch": 4, "state": "of g"},
-        own | {"group_id": "h", "decision": "keep", "state": "of h"},
-        {"group_id": "i", "batch_id": 4, "state": "of an earlier batch"},
-        {"group_id": "j", "batch_id": 5, "created_at": at(-60), "state": "of another checkpoint"},
+        {"epoch": 4, "state": "of g"},
+        {"group_id": "h", "decision": "unchanged", "state": "of h", "recorded_at": at(-60)},
+        {"group_id": "i", "state": "of an earlier batch", "updated_at": at(-60), "recorded_at": at(-60)},
     )
     assert unavailable(driver, table()) is None
-    driver.services.store.read = lambda _name: rows
-    return batch_of(driver, stamp=stamp_of(at_ms=NOW_MS), written={"recommendations"})
+    stored = Stored(rows)
+    services = replace(driver.services, store=stored)
+    return batch_of(replace(driver, services=services), stamp=stamp_of(at_ms=NOW_MS), written={"plan_state"})
 
 
 def test_batch_sends_and_remembers_what_it_has_decided_and_nothing_else(
     cluster: Cluster, decided: Batch
 ) -> None:
+    record_decisions(decided)
     publish_plans(decided)
 
     memory = decided.driver.memory
@@ -288,9 +293,19 @@ def test_batch_sends_and_remembers_what_it_has_decided_and_nothing_else(
     assert memory.states == {"g": "of g", "h": "of h"}
 
 
+def test_history_gets_what_is_to_be_recorded_once(cluster: Cluster, decided: Batch) -> None:
+    record_decisions(decided)
+    record_decisions(decided)
+
+    (rows,) = decided.services.store.appended
+    assert rows.select(["group_id", "created_at"]).to_pylist() == [{"group_id": "g", "created_at": at(0)}]
+    assert cluster.sent == []
+
+
 def test_batch_that_has_decided_nothing_sends_nothing(cluster: Cluster, decided: Batch) -> None:
     decided.written.clear()
 
+    record_decisions(decided)
     publish_plans(decided)
 
     assert (cluster.sent, decided.driver.memory.states) == ([], {})
@@ -301,43 +316,9 @@ def test_plan_that_the_broker_does_not_take_is_remembered_as_decided_and_not_as_
 ) -> None:
     cluster.commit = failure(AWAY)
 
+    record_decisions(decided)
     publish_plans(decided)
 
     memory = decided.driver.memory
     assert (decided.published, memory.published) == (0, {})
     assert memory.states == {"g": "of g", "h": "of h"}
-
-
-def test_plans_of_a_batch_are_read_back_by_group(table: Table) -> None:
-    rows = table(
-        {"group_id": "h", "state": "later"}, {"group_id": "g"}, {"group_id": "i", "decision": "keep"}
-    )
-
-    decisions = read_decisions(rows)
-
-    assert [(group, one.plan.epoch, one.value) for group, one in decisions.plans.items()] == [
-        ("g", 3, "{}"),
-        ("h", 3, "{}"),
-    ]
-    assert decisions.plans["g"].plan.valid_until_ms == NOW_MS + 60_000
-    assert decisions.states == {"h": "later"}
-
-
-def test_driver_that_starts_knows_what_was_decided_last_about_every_group(spark: SparkSession) -> None:
-    """Plans are made every two hours; a rebalance of one group got it a decision of its own shortly before the next."""
-    rows = [
-        row_of("g", 0, "first"),
-        row_of("g", 7200, "second"),
-        row_of("h", 7200, "of both"),
-        row_of("g", 14_000, "its own"),
-        row_of("gone", -20_000, "long ago"),
-        row_of("g", 14_001, "foreign") | {"cluster": "another"},
-    ]
-
-    states = read_states(stored(spark, "recommendations", *rows), cluster="local", interval_s=7200)
-
-    assert states == {"g": "its own", "h": "of both"}
-
-
-def row_of(group_id: str, after_s: float, state: str) -> dict[str, Any]:
-    return {"group_id": group_id, "decision": "unchanged", "created_at": at(after_s), "state": state}

@@ -1,0 +1,103 @@
+"""Plan: decisions to what is kept of them: the newest of each group, the rows of the history, and members' rates.
+
+Everything here is an Arrow table of one row per group, or of one per member.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+RECORDED_EVERY = timedelta(hours=1)
+"""A group about which nothing new is decided has a row in the history so often, so that its figures can be followed."""
+
+COMPARED = ("group_id", "decision", "reason", "strategy", "target_hash", "base_hash", "plan", "recorded_at")
+"""Columns of `schemas.PLAN_STATE` that say whether a decision differs from the one before."""
+
+_FIGURE = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
+_GUARD = re.compile(r"held back by \w+")
+
+
+def newest_decisions(before: pa.Table, decided: pa.Table, *, cluster: str) -> pa.Table:
+    """Rows of `schemas.PLAN_STATE` for the groups that were decided about.
+
+    Args:
+        before: `COMPARED` of the newest decisions before these.
+        decided: `planning.step.make_plans`.
+        cluster: Name of the cluster.
+    """
+    known = {row["group_id"]: row for row in before.select(COMPARED).to_pylist()}
+    compared = [name for name in COMPARED if name != "recorded_at"]
+    recorded = [
+        row["updated_at"]
+        if _is_due(row, last := known.get(row["group_id"])) or last is None
+        # A group about which the same is decided again has no row of its own in the history.
+        else last["recorded_at"]
+        for row in decided.select([*compared, "epoch", "updated_at"]).to_pylist()
+    ]
+    rows = decided.drop(["rates"]).append_column("cluster", pa.array([cluster] * len(recorded), pa.string()))
+    return rows.append_column("recorded_at", pa.array(recorded, decided.schema.field("updated_at").type))
+
+
+def _is_due(row: Mapping[str, Any], last: Mapping[str, Any] | None) -> bool:
+    """Whether the decision goes into the history."""
+    if last is None or row["epoch"] is not None:
+        return True
+    return _gist(row) != _gist(last) or row["updated_at"] - last["recorded_at"] >= RECORDED_EVERY
+
+
+def _gist(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What is decided, by which guard or for which cause, about what, and what became of the plan before."""
+    plan = row["plan"] or {}
+    hashes = (row["target_hash"], row["base_hash"])
+    return (
+        row["decision"],
+        row["strategy"],
+        gist(row["reason"]),
+        *hashes,
+        plan.get("epoch"),
+        plan.get("status"),
+    )
+
+
+def gist(reason: str | None) -> str:
+    """The cause in a reason without its figures, which differ each time; of a guard only its name."""
+    first = (reason or "").split(";", maxsplit=1)[0]
+    guard = _GUARD.match(first)
+    return guard.group() if guard else _FIGURE.sub("#", first)
+
+
+def merged(before: pa.Table, newer: pa.Table, *, keep_days: int) -> pa.Table:
+    """The newer rows, and those before them of other groups, for so many days."""
+    if newer.num_rows == 0:
+        return before
+    oldest = pc.max(newer["updated_at"]).as_py() - timedelta(days=keep_days)
+    others = pc.and_(
+        pc.invert(pc.is_in(before["group_id"], value_set=newer["group_id"].combine_chunks().unique())),
+        pc.greater_equal(before["updated_at"], oldest),
+    )
+    return pa.concat_tables([before.filter(others).select(newer.schema.names).cast(newer.schema), newer])
+
+
+def history(decisions: pa.Table) -> pa.Table:
+    """Rows of `schemas.RECOMMENDATIONS`: those of `schemas.PLAN_STATE` that are to be recorded now."""
+    due = decisions.filter(pc.equal(decisions["recorded_at"], decisions["updated_at"]))
+    dated = due.append_column("date", due["updated_at"].cast(pa.date32()))
+    return dated.drop(["state", "recorded_at"]).rename_columns({"updated_at": "created_at"})
+
+
+def member_rates(decided: pa.Table, *, cluster: str) -> pa.Table:
+    """Rows of `schemas.MEMBER_RATES`: what the decisions have learned of each group's members.
+
+    Args:
+        decided: `planning.step.make_plans`.
+        cluster: Name of the cluster.
+    """
+    rates = decided["rates"].combine_chunks()
+    group, each = pc.list_parent_indices(rates), pc.list_flatten(rates)
+    columns = {field.name: pc.struct_field(each, field.name) for field in rates.type.value_type}
+    columns |= {name: decided[name].take(group) for name in ("group_id", "updated_at", "batch_id")}
+    return pa.table(columns | {"cluster": pa.array([cluster] * len(each), pa.string())})

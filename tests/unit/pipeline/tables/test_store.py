@@ -1,0 +1,152 @@
+"""Rows of the driver, written without Spark: once per batch, by the driver that owns the tables."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from pipeline.run.batch.plans import record_left_decisions
+from pipeline.tables import maintenance
+from pipeline.tables.creation import create_tables
+from pipeline.tables.schemas import PLAN_STATE, RECOMMENDATIONS
+from pipeline.tables.stamp import Stamp
+from pipeline.tables.store import Store
+from tests.support.frames import NOW_MS, at
+
+_ROW = {"cluster": "local", "decision": "unchanged", "recorded_at": at(0), "updated_at": at(0), "batch_id": 5}
+_RECORDED = {
+    "cluster": "local",
+    "decision": "unchanged",
+    "created_at": at(0),
+    "date": at(0).date(),
+    "batch_id": 5,
+}
+
+
+def stamp(batch_id: int, at_ms: int = NOW_MS) -> Stamp:
+    return Stamp(query_id="q", batch_id=batch_id, at_ms=at_ms)
+
+
+def decisions(*groups: str, **fields: Any) -> pa.Table:
+    rows = [_ROW | fields | {"group_id": group} for group in groups]
+    return pa.Table.from_pylist(rows, schema=to_arrow_schema(PLAN_STATE))
+
+
+def recorded(*groups: str) -> pa.Table:
+    rows = [_RECORDED | {"group_id": group} for group in groups]
+    return pa.Table.from_pylist(rows, schema=to_arrow_schema(RECOMMENDATIONS))
+
+
+def groups_in(store: Store, name: str) -> Sequence[str]:
+    return sorted(row["group_id"] for row in store.rows(name, ["group_id"]))
+
+
+def store_of(root: Path, term: int) -> Store:
+    return Store(cast("SparkSession", None), str(root), term=term)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    return tmp_path
+
+
+def test_latest_table_holds_the_newest_batch_and_its_stamp(root: Path) -> None:
+    store = store_of(root, 1)
+    store.write_arrow("plan_state", decisions("g", "h"), stamp(0))
+
+    store.write_arrow("plan_state", decisions("i"), stamp(1))
+
+    assert groups_in(store, "plan_state") == ["i"]
+    assert store.stamp("plan_state") == stamp(1)
+
+
+def test_batch_that_runs_twice_under_one_term_is_appended_once(root: Path) -> None:
+    store = store_of(root, 1)
+
+    for _ in range(2):
+        store.write_arrow("recommendations", recorded("g"), stamp(3))
+    store.write_arrow("recommendations", recorded("h"), stamp(4))
+
+    assert groups_in(store, "recommendations") == ["g", "h"]
+
+
+def test_driver_whose_term_is_over_writes_nothing(root: Path) -> None:
+    old, new = store_of(root, 1), store_of(root, 2)
+    new.touch()
+
+    old.write_arrow("recommendations", recorded("of the old one"), stamp(9))
+    new.write_arrow("recommendations", recorded("of the new one"), stamp(0))
+
+    assert groups_in(new, "recommendations") == ["of the new one"]
+
+
+@pytest.mark.parametrize("name", ["plan_state", "recommendations"])
+def test_driver_that_is_replaced_between_look_and_commit_writes_nothing(
+    name: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = {"plan_state": decisions, "recommendations": recorded}[name]
+    old, new = store_of(root, 1), store_of(root, 2)
+    before = [DeltaTable(old.path(name))]
+    monkeypatch.setattr(old, "_handle", lambda name: before.pop() if before else DeltaTable(old.path(name)))
+    new.write_arrow(name, rows("of the new one"), stamp(0))
+
+    old.write_arrow(name, rows("of the old one"), stamp(9))
+
+    assert before == []
+    assert groups_in(new, name) == ["of the new one"]
+
+
+def test_what_a_dead_driver_left_is_appended_and_hides_no_batch_of_a_new_checkpoint(root: Path) -> None:
+    store = store_of(root, 2)
+
+    store.append_left("recommendations", recorded("left"), stamp(500))
+    store.write_arrow("recommendations", recorded("of batch 0"), stamp(0))
+
+    assert groups_in(store, "recommendations") == ["left", "of batch 0"]
+
+
+def test_decisions_that_a_dead_driver_did_not_record_are_recorded_once(root: Path) -> None:
+    dead = store_of(root, 1)
+    dead.write_arrow("recommendations", recorded("earlier"), stamp(4, NOW_MS - 60_000))
+    rows = [
+        decisions("differs"),
+        decisions("same", recorded_at=at(-60)),
+        decisions("old", updated_at=at(-60)),
+    ]
+    dead.write_arrow("plan_state", pa.concat_tables(rows), stamp(5))
+
+    for term in (2, 3):
+        record_left_decisions(store_of(root, term))
+
+    assert groups_in(dead, "recommendations") == ["differs", "earlier"]
+    assert dead.stamp("recommendations") == stamp(5)
+
+
+def test_nothing_is_recorded_of_tables_without_decisions(root: Path) -> None:
+    record_left_decisions(store_of(root, 1))
+
+    assert store_of(root, 1).stamp("recommendations") is None
+
+
+def test_history_of_an_earlier_version_goes_on_as_it_is(tmp_path: Path) -> None:
+    """Before `plan_state`, the table had no days, and a column for what the next decision had to know."""
+    schema = to_arrow_schema(RECOMMENDATIONS)
+    earlier = pa.schema([field for field in schema if field.name != "date"]).append(
+        pa.field("state", pa.string())
+    )
+    DeltaTable.create(str(tmp_path / "recommendations"), schema=earlier)
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    store = store_of(tmp_path, 1)
+
+    for batch_id, group in enumerate(("g", "h")):
+        store.write_arrow("recommendations", recorded(group), stamp(batch_id))
+    maintenance.run(str(tmp_path), at_ms=NOW_MS, keep_days=1, storage_options={})
+
+    assert groups_in(store, "recommendations") == ["g", "h"]
+    assert DeltaTable(store.path("recommendations")).metadata().partition_columns == []
