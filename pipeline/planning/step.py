@@ -59,7 +59,9 @@ class PlanSettings:
     config: PlanConfig
     max_record_bytes: int
     at_ms: int
-    """Clock of the batch."""
+    """Clock of the batch: when it began."""
+    now_ms: int
+    """When it decides: plans are valid from then on, however long the batch took until here."""
     batch_id: int
     behind: tuple[int, ...]
     """Partitions of the offsets topic whose groups are provisional."""
@@ -186,7 +188,7 @@ def _decide(row: Mapping[str, Any], partitions: pa.Table, settings: PlanSettings
             rules,
             published(row),
             from_json(row["last_state"]),
-            now_ms=settings.at_ms,
+            now_ms=settings.now_ms,
         )
     except Exception as error:  # noqa: BLE001 - a fault that one group brings to light must not stop all others
         return Decision(

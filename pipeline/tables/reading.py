@@ -13,6 +13,7 @@ from urllib.request import url2pathname
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
@@ -53,6 +54,16 @@ class Tables:
             if column not in present:
                 rows = rows.append_column(column, pa.nulls(rows.num_rows))
         return rows.select(list(columns))
+
+    def dataset(self, name: str) -> ds.Dataset:
+        """Table `name` to be read piece by piece, as of its newest version.
+
+        Raises:
+            MissingTableError: There is no such table under the root.
+            StoreError: It cannot be read.
+        """
+        table = self._open(name)
+        return table.to_pyarrow_dataset(filesystem=_filesystem(table.table_uri))
 
     def written_at(self, name: str) -> datetime:
         """When the newest version of table `name` was written, by the clock of its writer.

@@ -8,8 +8,8 @@ Every write is one Delta commit that carries two things in the commit itself:
 - a stamp in the commit's user metadata (`Stamp`): which batch of which checkpoint it was, and that batch's
   clock. A restarted driver reads it to see how far the batch that is being replayed had come.
 
-Rows that are on the driver anyway (decisions) are written by delta-rs, which takes hundredths of a second where Spark
-takes half of one.
+Rows that Spark has not got to compute (decisions, which are on the driver, and the history, which is a part of another
+table) are written by delta-rs, which takes hundredths of a second where Spark takes half of one.
 """
 
 import logging
@@ -100,21 +100,50 @@ class Store:
 
     def write_arrow(self, name: str, rows: pa.Table, stamp: Stamp) -> None:
         """As `write`, of rows that are on the driver: all columns of the table, in any order."""
-        self._write_arrow(name, rows, stamp, number=stamp.batch_id + 2)
+        self._write_arrow(name, lambda: _shaped(rows, name), stamp, number=stamp.batch_id + 2)
 
     def append_left(self, name: str, rows: pa.Table, stamp: Stamp) -> None:
         """Append what an earlier driver has left to be written; no batch, whatever its id, is skipped for it."""
-        self._write_arrow(name, rows, stamp, number=1)
+        self._write_arrow(name, lambda: _shaped(rows, name), stamp, number=1)
 
-    def _write_arrow(self, name: str, rows: pa.Table, stamp: Stamp, *, number: int) -> None:
-        table = _BY_NAME[name]
-        columns = to_arrow_schema(table.schema)
+    def copy(
+        self,
+        source: str,
+        name: str,
+        stamp: Stamp,
+        *,
+        where: pc.Expression,
+        computed: Mapping[str, pc.Expression],
+    ) -> None:
+        """Append to table `name` the rows of `source` for which `where` holds, a part of them in memory at a time.
 
+        Nothing happens when there are none, nor when `write` would write nothing.
+
+        Args:
+            source: Table whose newest version is read.
+            name: Table whose columns are those of `source`, but for `computed`.
+            stamp: Of the batch.
+            where: Which rows.
+            computed: Columns that `source` has not got.
+        """
+        rows = Tables(self.root, self.storage_options).dataset(source)
+        if rows.count_rows(filter=where):
+            columns = {one: computed.get(one, pc.field(one)) for one in _BY_NAME[name].schema.fieldNames()}
+            self._write_arrow(
+                name,
+                lambda: rows.scanner(columns=columns, filter=where).to_reader(),
+                stamp,
+                number=stamp.batch_id + 2,
+            )
+
+    def _write_arrow(
+        self, name: str, rows: Callable[[], pa.Table | pa.RecordBatchReader], stamp: Stamp, *, number: int
+    ) -> None:
         def write(handle: DeltaTable, commit: CommitProperties) -> None:
             write_deltalake(
                 handle,
-                rows.select(columns.names).cast(columns),
-                mode="overwrite" if table.is_latest else "append",
+                rows(),
+                mode="overwrite" if _BY_NAME[name].is_latest else "append",
                 # Columns that only another version of lagwise knows are null.
                 schema_mode="merge",
                 commit_properties=commit,
@@ -208,6 +237,11 @@ class Store:
 
     def _handle(self, name: str) -> DeltaTable:
         return DeltaTable(self.path(name), storage_options=self.storage_options or None)
+
+
+def _shaped(rows: pa.Table, name: str) -> pa.Table:
+    columns = to_arrow_schema(_BY_NAME[name].schema)
+    return rows.select(columns.names).cast(columns)
 
 
 def _write_nothing(handle: DeltaTable, commit: CommitProperties) -> None:

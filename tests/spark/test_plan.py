@@ -1,6 +1,7 @@
 """Plans of all groups at once, on the executors."""
 
 from dataclasses import replace
+from datetime import timezone
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -22,7 +23,8 @@ SETTINGS = PlanSettings(
         groups=(GroupRule(pattern="hands-off", exclude=True),),
     ),
     max_record_bytes=1_000_000,
-    at_ms=NOW_MS,
+    at_ms=NOW_MS - 20_000,
+    now_ms=NOW_MS,
     batch_id=7,
     behind=(9,),
     provisional_reason="partition 9 not read",
@@ -122,6 +124,17 @@ def test_group_row_holds_what_an_operator_asks_for(spark: SparkSession) -> None:
     ]
     assert row.imbalance_after < row.imbalance_before
     assert (row.base_generation, row.strategy) == (4, "lag-aware")
+
+
+def test_plan_is_valid_from_when_it_is_decided_however_long_its_batch_took_until_then(
+    spark: SparkSession,
+) -> None:
+    ((until, updated),) = picked(
+        make_plans(_stored(spark, [GROUP], LAGS), SETTINGS, PlanMemory()), "valid_until", "updated_at"
+    )
+
+    valid_for_s = SETTINGS.config.valid_for_s
+    assert [one.replace(tzinfo=timezone.utc) for one in (until, updated)] == [at(valid_for_s), at(-20)]
 
 
 def test_partition_that_was_handed_over_is_with_its_new_owner(spark: SparkSession) -> None:

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.fold.control_messages import held_partitions
 from pipeline.fold.step import assigned_partitions, fold_commits, newest_commits
@@ -54,6 +55,11 @@ def store_history(batch: Batch) -> None:
     """The rows of `partition_lag` whose turn it is."""
     if "lag_history" in batch.written:
         return
-    due = batch.services.store.read("partition_lag").where("history_at = updated_at")
-    if not due.isEmpty():
-        write(batch, "lag_history", due.withColumn("date", F.to_date("updated_at")))
+    batch.services.store.copy(
+        "partition_lag",
+        "lag_history",
+        batch.clock,
+        where=pc.field("history_at") == pc.field("updated_at"),
+        computed={"date": pc.field("updated_at").cast(pa.date32())},
+    )
+    batch.written.add("lag_history")

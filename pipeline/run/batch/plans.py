@@ -47,6 +47,8 @@ def make_plans(batch: Batch) -> None:
             config=services.config.plan,
             max_record_bytes=services.configs.max_record_bytes,
             at_ms=batch.clock.at_ms,
+            # What a batch that runs again decides anew was never sent.
+            now_ms=max(now_ms(), batch.clock.at_ms),
             batch_id=batch.batch_id,
             provisional_reason=batch.clock.reason,
             behind=batch.clock.behind,

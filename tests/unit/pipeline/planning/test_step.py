@@ -10,6 +10,7 @@ SETTINGS = PlanSettings(
     config=PlanConfig(),
     max_record_bytes=1_000_000,
     at_ms=0,
+    now_ms=0,
     batch_id=0,
     behind=(),
     provisional_reason=None,

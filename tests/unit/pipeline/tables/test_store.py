@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
@@ -13,7 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pipeline.run.batch.plans import record_left_decisions
 from pipeline.tables import maintenance
 from pipeline.tables.creation import create_tables
-from pipeline.tables.schemas import PLAN_STATE, RECOMMENDATIONS
+from pipeline.tables.schemas import PARTITION_LAG, PLAN_STATE, RECOMMENDATIONS
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from tests.support.frames import NOW_MS, at
@@ -100,6 +101,46 @@ def test_driver_that_is_replaced_between_look_and_commit_writes_nothing(
 
     assert before == []
     assert groups_in(new, name) == ["of the new one"]
+
+
+_LAG = {
+    "cluster": "local",
+    "group_id": "g",
+    "topic": "t",
+    "status": "OK",
+    "assigned": False,
+    "provisional": False,
+}
+_LAG |= {"confirmed": True, "updated_at": at(0), "batch_id": 5}
+_DUE = pc.field("history_at") == pc.field("updated_at")
+_DAY = {"date": pc.field("updated_at").cast(pa.date32())}
+
+
+def lags(*history_at: Any) -> pa.Table:
+    rows = [_LAG | {"partition": number, "history_at": when} for number, when in enumerate(history_at)]
+    return pa.Table.from_pylist(rows, schema=to_arrow_schema(PARTITION_LAG))
+
+
+def test_rows_of_another_table_are_appended_once_with_what_is_computed(root: Path) -> None:
+    store = store_of(root, 1)
+    store.write_arrow("partition_lag", lags(at(0), at(-60), None, at(0)), stamp(0))
+
+    for _ in range(2):
+        store.copy("partition_lag", "lag_history", stamp(0), where=_DUE, computed=_DAY)
+
+    rows = store.rows("lag_history", ["partition", "date"])
+    assert sorted(row["partition"] for row in rows) == [0, 3]
+    assert {row["date"] for row in rows} == {at(0).date()}
+    assert store.stamp("lag_history") == stamp(0)
+
+
+def test_nothing_is_committed_where_no_row_is_to_be_appended(root: Path) -> None:
+    store = store_of(root, 1)
+    store.write_arrow("partition_lag", lags(None), stamp(0))
+
+    store.copy("partition_lag", "lag_history", stamp(0), where=_DUE, computed=_DAY)
+
+    assert store.stamp("lag_history") is None
 
 
 def test_what_a_dead_driver_left_is_appended_and_hides_no_batch_of_a_new_checkpoint(root: Path) -> None:
