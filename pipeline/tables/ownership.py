@@ -8,11 +8,11 @@ earlier driver learns it from `check`, at the latest with its next batch.
 import logging
 import os
 import socket
+from datetime import datetime, timezone
 
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from pipeline.errors import FencedError, StoreError
-from pipeline.tables.schemas import PLANNER_STATE
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 
@@ -50,14 +50,9 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
         )
     # Delta skips writes of a term that is not above all that a table has seen, silently.
     store = tables.under(max(last[1] if last else 0, tables.highest_term()) + 1)
-    row = store.spark.createDataFrame(
-        [(cluster, owner, store.term, now_ms)], "cluster string, owner string, term long, ms long"
-    )
-    store.write(
-        _TABLE,
-        row.withColumn("acquired_at", F.timestamp_millis("ms")).select(*PLANNER_STATE.fieldNames()),
-        Stamp(query_id="", batch_id=-1, at_ms=now_ms),
-    )
+    acquired_at = datetime.fromtimestamp(now_ms / 1000, tz=timezone.utc)
+    row = {"cluster": cluster, "owner": owner, "term": store.term, "acquired_at": acquired_at}
+    store.write_arrow(_TABLE, pa.Table.from_pylist([row]), Stamp(query_id="", batch_id=-1, at_ms=now_ms))
     check(store, owner)
     store.touch()
     if last:

@@ -19,7 +19,7 @@ from pipeline.tables import store as store_module
 from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import Stamp, Store
-from tests.support.frames import NOW_MS, picked
+from tests.support.frames import NOW_MS, at, member, picked, stored_groups
 from tests.support.waiting import wait_until
 
 STAMP = Stamp(query_id="q", batch_id=3, at_ms=NOW_MS, behind=(1, 2), reason="not read yet")
@@ -197,9 +197,10 @@ def test_table_that_no_batch_wrote_has_no_stamp(spark: SparkSession, root: str) 
 
 def test_maintenance_leaves_no_checksum_of_a_file_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
     create_tables(str(tmp_path), retention_hours=1, storage_options={})
-    for name in ("first", "second"):
-        driver(spark, str(tmp_path), name)
-    table = tmp_path / "planner_state"
+    store = Store(spark, str(tmp_path), term=1)
+    for batch_id in range(2):
+        store.write("consumer_groups", stored_groups(spark, {}), replace(STAMP, batch_id=batch_id))
+    table = tmp_path / "consumer_groups"
     (live,) = DeltaTable(str(table)).file_uris()
     gone = [file for file in table.glob("*.parquet") if file.name != Path(live).name]
     # As when their retention is over: the replaced file of the first driver, and the oldest version of the log.
@@ -253,3 +254,54 @@ def test_spark_and_delta_rs_see_each_others_rows_and_terms(spark: SparkSession, 
 
     assert picked(new.read("quarantine"), "offset") == [(0,), (2,)]
     assert new.stamp("quarantine") == replace(STAMP, batch_id=4)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [(50_000, 1, "delta-rs"), (0, 1, "Apache-Spark"), (1, 1, "delta-rs"), (50_000, None, "Apache-Spark")],
+)
+def test_rows_are_the_same_whoever_writes_them(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: tuple[int, int | None, str]
+) -> None:
+    few, most_new, writer = case
+    monkeypatch.setattr(store_module, "_FEW_ROWS", few)
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    store = Store(spark, str(tmp_path), term=1)
+    members = [member("m", topics=["t", "u"], owned={"t": [0]}, assigned={"t": [0, 2], "u": []}), member("n")]
+    group = {"state": "Stable", "generation": 4, "members": members}
+
+    store.write("consumer_groups", stored_groups(spark, group), STAMP, most_new=most_new)
+
+    (row,) = store.read("consumer_groups").collect()
+    assert [one.asDict() for one in row.members] == members
+    assert (row.generation, row.updated_at) == (4, at(-10).replace(tzinfo=None))
+    newest = DeltaTable(store.path("consumer_groups")).history(1)[0]
+    assert str(newest.get("engineInfo") or newest.get("clientVersion")).startswith(writer)
+    assert store.stamp("consumer_groups") == STAMP
+
+
+def test_table_that_holds_many_rows_is_written_by_spark(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    store = Store(spark, str(tmp_path), term=1)
+    monkeypatch.setattr(store_module, "_FEW_ROWS", 3)
+    rows = stored_groups(spark, {"group_id": "g"}, {"group_id": "h"})
+
+    for batch_id in range(2):
+        store.write("consumer_groups", rows, replace(STAMP, batch_id=batch_id), most_new=2)
+
+    history = DeltaTable(store.path("consumer_groups")).history(2)
+    assert "engineInfo" in history[0]
+    assert picked(store.read("consumer_groups"), "group_id") == [("g",), ("h",)]
+
+
+def test_latest_table_of_an_earlier_version_is_read_without_what_it_had_not(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    store = Store(spark, str(tmp_path), term=1)
+    rows = stored_groups(spark, {"leader": "m"}).drop("leader")
+    rows.write.format("delta").mode("append").save(store.path("consumer_groups"))
+
+    assert picked(store.read("consumer_groups"), "group_id", "leader") == [("g", None)]
