@@ -13,6 +13,8 @@ from pipeline.tables.store import path_of
 
 log = logging.getLogger(__name__)
 
+_NOT_IN_PATHS = frozenset("[]{}^|%*?")
+
 
 def create_tables(root: str, *, retention_hours: float, storage_options: Mapping[str, str]) -> None:
     """Create what is missing, tables and columns that may be null, and bring retention up to date.
@@ -23,8 +25,9 @@ def create_tables(root: str, *, retention_hours: float, storage_options: Mapping
         storage_options: For delta-rs, secrets resolved.
 
     Raises:
-        StoreError: A table exists whose columns do not fit those that this version writes.
+        StoreError: A table exists whose columns do not fit those that this version writes, or no table can be there.
     """
+    _check_root(root)
     options = dict(storage_options) or None
     for table in TABLES:
         path = path_of(root, table.name)
@@ -42,6 +45,15 @@ def create_tables(root: str, *, retention_hours: float, storage_options: Mapping
                 configuration=properties,
                 storage_options=options,
             )
+
+
+def _check_root(root: str) -> None:
+    # delta-rs or Spark takes these for something else: an address, a pattern, a character in another writing.
+    if found := sorted(_NOT_IN_PATHS & set(path_of(root, ""))):
+        raise StoreError(
+            f"the folder of the tables, {root}, cannot be used: its path contains {' '.join(found)}; "
+            "point tables.root at another one"
+        )
 
 
 def _properties(table: Table, retention_hours: float) -> dict[str, str]:

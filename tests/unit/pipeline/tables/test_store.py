@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from pipeline.errors import StoreError
 from pipeline.run.batch.plans import record_left_decisions
 from pipeline.tables import maintenance
 from pipeline.tables.creation import create_tables
@@ -55,6 +56,20 @@ def store_of(root: Path, term: int) -> Store:
 def root(tmp_path: Path) -> Path:
     create_tables(str(tmp_path), retention_hours=1, storage_options={})
     return tmp_path
+
+
+@pytest.mark.parametrize("name", list("[]{}^|%*?"))
+def test_folder_in_which_spark_and_delta_rs_would_not_find_the_tables_is_refused(
+    name: str, tmp_path: Path
+) -> None:
+    root = tmp_path / f"a{name}b"
+
+    with pytest.raises(
+        StoreError, match=r"cannot be used: its path contains \S; point tables.root at another"
+    ):
+        create_tables(str(root), retention_hours=1, storage_options={})
+
+    assert not root.exists()
 
 
 def test_latest_table_holds_the_newest_batch_and_its_stamp(root: Path) -> None:
