@@ -42,14 +42,16 @@ def test_one_member_of_billing_is_buried_though_the_group_is_fast_enough() -> No
     assert max(rates) < spare * 2
 
 
-def test_slow_member_of_shipping_is_not_drained_for_long_though_the_group_is_fast_enough() -> None:
-    shipping, rates = PAIRED.groups[2], _TOPICS["parcels"].rates(0)
-    slow = shipping.speeds.index(min(shipping.speeds))
-    share = sum(rates[slow :: len(shipping.speeds)])
-    spare = shipping.speeds[slow] - share
+@pytest.mark.parametrize("at_s", [0.0, PHASE_S, 2 * PHASE_S])
+def test_slow_member_of_shipping_alone_loses_ground_though_the_group_is_fast_enough(at_s: float) -> None:
+    shipping, parcels = PAIRED.groups[2], _TOPICS["parcels"]
+    rates, members = parcels.rates(at_s), range(len(shipping.speeds))
+    shares = [sum(rates[member :: len(shipping.speeds)]) for member in members]
 
-    assert share * _TOPICS["parcels"].burst_s / spare > 120
-    assert sum(rates) < sum(shipping.speeds) / 2
+    assert parcels.burst_s == 0
+    assert [member for member in members if shares[member] > shipping.speeds[member]] == [0]
+    assert shipping.speeds[0] == shipping.speeds[1] / 2
+    assert sum(rates) < sum(shipping.speeds) * 0.75
 
 
 def test_each_group_that_follows_has_a_control_group_that_does_not() -> None:
