@@ -1,6 +1,7 @@
 """Groups that lag: small ones drawn by hypothesis with everything a drain time depends on."""
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 from hypothesis import strategies as st
@@ -10,21 +11,21 @@ from assignor.evaluation.validity import check
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from assignor.strategies.registry import strategy
-from tests.support.groups import group, member
+from tests.support.groups import blob, group, member, picked
 
 FREE = {"move_cost_s": 0.0, "floor_s": 0.0, "min_gain": 0.0, "move_pause_s": 0.0}
-OPTIONS = st.fixed_dictionaries(
-    {
-        "move_cost_s": st.sampled_from((0.0, 1.0, 5.0)),
-        "floor_s": st.sampled_from((0.0, 20.0)),
-        "min_gain": st.sampled_from((0.0, 0.05)),
-        "move_pause_s": st.sampled_from((0.0, 6.0)),
-    }
-)
 """Options under which nothing but the drain time counts."""
+OPTIONS = st.sampled_from(
+    [
+        {"move_cost_s": move_cost_s, "floor_s": floor_s, "min_gain": min_gain, "move_pause_s": move_pause_s}
+        for move_cost_s, floor_s, min_gain, move_pause_s in product(
+            (0.0, 1.0, 5.0), (0.0, 20.0), (0.0, 0.05), (0.0, 6.0)
+        )
+    ]
+)
 
-_LAGS = st.sampled_from((0, 1, 20, 90, 100, 250, 900, 5000))
-_RATES = st.sampled_from((0.0, 0.0, 1.0, 4.0, 9.0))
+_LAGS = (0, 1, 20, 90, 100, 250, 900, 5000)
+_RATES = (0.0, 0.0, 1.0, 4.0, 9.0)
 
 
 def time_s(group: Group, target: Assignment) -> float:
@@ -61,10 +62,10 @@ def lagging_groups(draw: st.DrawFn, *, most_partitions: int = 9, most_members: i
     """Groups with known capacities, equal and unequal ones, and partitions that nobody owns."""
     n_members = draw(st.integers(1, most_members))
     counts = {"t": draw(st.integers(0, most_partitions - 2)), "u": draw(st.integers(0, 2))}
-    capacities = draw(st.lists(st.sampled_from((10.0, 10.0, 25.0)), min_size=n_members, max_size=n_members))
-    reads = draw(st.lists(st.sampled_from(("tu", "tu", "t", "u")), min_size=n_members, max_size=n_members))
+    capacities = picked((10.0, 10.0, 25.0), draw(blob(n_members)))
+    reads = picked(("tu", "tu", "t", "u"), draw(blob(n_members)))
     n = sum(counts.values())
-    owners = draw(st.lists(st.integers(-1, n_members - 1), min_size=n, max_size=n))
+    owners = picked(range(-1, n_members), draw(blob(n)))
     of_topic = {"t": owners[: counts["t"]], "u": owners[counts["t"] :]}
     members = [
         member(
@@ -75,8 +76,7 @@ def lagging_groups(draw: st.DrawFn, *, most_partitions: int = 9, most_members: i
         )
         for m in range(n_members)
     ]
-    lags = draw(st.lists(_LAGS, min_size=n, max_size=n))
-    rates = draw(st.lists(_RATES, min_size=n, max_size=n))
+    lags, rates = picked(_LAGS, draw(blob(n))), picked(_RATES, draw(blob(n)))
     return group(
         counts,
         *members,

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, permutations
+from typing import TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -13,6 +14,8 @@ from assignor.model.group import Group
 from assignor.model.members import Member, build_group
 from assignor.model.subscriptions import Subscriptions
 from assignor.model.topics import Topics
+
+ValueT = TypeVar("ValueT")
 
 TOPIC_NAMES = ("a", "b", "clicks", "\U0001f600", "\ue000")
 MEMBER_IDS = ("m1", "m10", "m2", "Z", "\U0001f600", "\ue000", "kafka-1")
@@ -112,35 +115,37 @@ class Description:
         )
 
 
-# Bytes are one cheap draw each, and shrink to short and zero like lists of integers.
-_MEMBERS = st.tuples(
-    st.integers(0, 31),
-    st.integers(-1, 2),
-    st.none() | st.sampled_from(INSTANCES),
-    st.none() | st.sampled_from((10.0, 20.0, 50.0)),
-    st.binary(max_size=12),
-)
+# Drawing costs by the choice, more than most of what is tested. A blob of bytes is one choice, and shrinks to short
+# and zero like a list of integers; so what is drawn of one kind is read off the bytes of one blob.
+_TOPIC_ORDERS = st.sampled_from(tuple(permutations(TOPIC_NAMES)))
+_MEMBER_ORDERS = st.sampled_from(tuple(permutations(MEMBER_IDS)))
+_OWN_BYTES = 4
+_MEMBERS = st.lists(st.binary(min_size=_OWN_BYTES, max_size=_OWN_BYTES + 12), max_size=6)
 
 
-def _member(
-    member_id: str,
-    drawn: tuple[int, int, str | None, float | None, bytes],
-    names: Sequence[str],
-    *,
-    equal: bool,
-) -> Member:
-    mask, generation, instance_id, capacity, claims = drawn
+def picked(options: Sequence[ValueT], drawn: bytes) -> list[ValueT]:
+    """The option that each byte stands for, all of them about as often."""
+    return [options[byte % len(options)] for byte in drawn]
+
+
+def blob(size: int) -> st.SearchStrategy[bytes]:
+    """So many bytes, in one choice."""
+    return st.binary(min_size=size, max_size=size)
+
+
+def _member(member_id: str, drawn: bytes, names: Sequence[str], *, equal: bool) -> Member:
+    mask, generation, instance, capacity = drawn[:_OWN_BYTES]
     topics = (*names, "gone")
     owned: dict[str, list[int]] = {}
-    for claim in claims:
+    for claim in drawn[_OWN_BYTES:]:
         owned.setdefault(topics[claim % len(topics)], []).append(claim // len(topics) % 10 - 1)
     return Member(
         member_id=member_id,
         topics=tuple(names) if equal else tuple(t for i, t in enumerate(topics) if mask >> i & 1),
-        instance_id=instance_id,
+        instance_id=(None, None, None, *INSTANCES)[instance % 6],
         owned=owned,
-        generation=generation,
-        capacity=capacity,
+        generation=(0, 1, 2, -1)[generation % 4],
+        capacity=(None, None, None, 10.0, 20.0, 50.0)[capacity % 6],
     )
 
 
@@ -153,15 +158,14 @@ def descriptions(draw: st.DrawFn, *, equal: bool | None = None, max_lag: int = 6
         equal: Equal subscriptions; by default either.
         max_lag: Small by default, so that ties are common.
     """
-    names = draw(st.lists(st.sampled_from(TOPIC_NAMES), min_size=1, max_size=4, unique=True))
-    counts = draw(st.binary(min_size=len(names), max_size=len(names)))
-    partitions = {name: count % 8 for name, count in zip(names, counts, strict=True)}
-    drawn = draw(st.lists(_MEMBERS, max_size=6))
-    ids = draw(st.permutations(MEMBER_IDS))
+    names = draw(_TOPIC_ORDERS)[: draw(st.integers(1, 4))]
+    partitions = {name: byte % 8 for name, byte in zip(names, draw(blob(len(names))), strict=True)}
+    drawn = draw(_MEMBERS)
+    ids = draw(_MEMBER_ORDERS)
     same = draw(st.booleans()) if equal is None else equal
     n = sum(partitions.values())
-    lags = iter([byte * 5 % (max_lag + 1) for byte in draw(st.binary(min_size=n, max_size=n))])
-    rates = iter([(0.0, 1.0, 4.0)[byte % 3] for byte in draw(st.binary(min_size=n, max_size=n))])
+    lags = iter([byte * 5 % (max_lag + 1) for byte in draw(blob(n))])
+    rates = iter(picked((0.0, 1.0, 4.0), draw(blob(n))))
     return Description(
         partitions=partitions,
         members=tuple(_member(i, m, names, equal=same) for i, m in zip(ids, drawn, strict=False)),

@@ -8,64 +8,55 @@ from hypothesis import strategies as st
 from assignor.evaluation import validity
 from assignor.strategies import lag_aware
 from assignor.strategies.handover import next_step
-from assignor.strategies.registry import STRATEGIES, Strategy
 from assignor.strategies.sticky import constrained as constrained_sticky
 from tests.support import literal_rules
 from tests.support.groups import Description, by_name, descriptions, member, owned_by
 from tests.support.groups import group as build
 from tests.support.lag_judge import spread_bounds
+from tests.support.strategies import each_strategy
 
-EVERY_STRATEGY = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=list(STRATEGIES))
 SCOPES = pytest.mark.parametrize("scope", ["topic", "group"])
 
 
-@EVERY_STRATEGY
 @given(description=descriptions(equal=True))
-def test_assignment_is_valid_and_complete(strategy: Strategy, description: Description) -> None:
-    group = description.build()
-
-    validity.check(group, strategy.assign(group, {}))
-
-
-@EVERY_STRATEGY
-@given(description=descriptions(equal=True))
-def test_order_of_the_input_does_not_matter(strategy: Strategy, description: Description) -> None:
+def test_assignment_is_valid_complete_and_the_same_in_any_order_of_the_input(
+    description: Description,
+) -> None:
     group, turned = description.build(), description.reversed().build()
 
-    assignment = strategy.assign(group, {})
+    for strategy in each_strategy():
+        assignment = strategy.assign(group, {})
 
-    validity.check(group, assignment)
-    assert by_name(turned, strategy.assign(turned, {})) == by_name(group, assignment)
+        validity.check(group, assignment)
+        assert by_name(turned, strategy.assign(turned, {})) == by_name(group, assignment)
 
 
-@EVERY_STRATEGY
 @given(description=descriptions(equal=True))
-def test_hand_over_ends_after_its_second_step(strategy: Strategy, description: Description) -> None:
-    group = description.build()
-    target = strategy.assign(group, {})
-
-    first = next_step(group, target, by_number=strategy.joins)
-    second = next_step(owned_by(group, first), target, by_number=strategy.joins)
-
-    validity.check(group, first)
-    validity.check(group, second)
-    assert second.member.tolist() == target.member.tolist()
-
-
-@EVERY_STRATEGY
-@given(description=descriptions(equal=True))
-def test_first_step_gives_out_only_what_nobody_else_may_be_reading(
-    strategy: Strategy, description: Description
-) -> None:
+def test_hand_over_ends_after_its_second_step(description: Description) -> None:
     group = description.build()
 
-    first = next_step(group, strategy.assign(group, {}))
+    for strategy in each_strategy():
+        target = strategy.assign(group, {})
+        first = next_step(group, target, by_number=strategy.joins)
+        second = next_step(owned_by(group, first), target, by_number=strategy.joins)
 
-    validity.check(group, first)
-    given_out = first.member >= 0
-    holder = group.ownership.holder[given_out]
-    assert not group.ownership.contested[given_out].any()
-    assert ((holder == -1) | (holder == first.member[given_out])).all()
+        validity.check(group, first)
+        validity.check(group, second)
+        assert second.member.tolist() == target.member.tolist()
+
+
+@given(description=descriptions(equal=True))
+def test_first_step_gives_out_only_what_nobody_else_may_be_reading(description: Description) -> None:
+    group = description.build()
+
+    for strategy in each_strategy():
+        first = next_step(group, strategy.assign(group, {}))
+
+        validity.check(group, first)
+        given_out = first.member >= 0
+        holder = group.ownership.holder[given_out]
+        assert not group.ownership.contested[given_out].any()
+        assert ((holder == -1) | (holder == first.member[given_out])).all()
 
 
 @SCOPES

@@ -46,9 +46,11 @@ CRASHES = [_step(replace_crashed, slot, assignors) for slot in SLOTS for assigno
 REST: Step = SimulatedGroup.settle
 LATE_EAGER = _step(bounce, LATE, OLD)
 DEAD_GONE: Step = SimulatedGroup.expire_crashed
-# Mostly polls, so that rebalances get somewhere before the next disturbance.
-STEPS = st.sampled_from([*POLLS * 60, *BOUNCES, *CRASHES, *TIMEOUTS, *[LATE_EAGER, DEAD_GONE, REST] * 6])
-WALKS = st.lists(STEPS, min_size=40, max_size=80)
+# Mostly polls, so that rebalances get somewhere before the next disturbance. One for each value of a byte: a walk is
+# one cheap draw, and shrinks to a short one of polls.
+STEPS = [*POLLS * 55, *BOUNCES, *CRASHES, *TIMEOUTS, *[LATE_EAGER, DEAD_GONE, REST] * 6]
+assert len(STEPS) == 256
+WALKS = st.binary(min_size=40, max_size=80).map(lambda drawn: [STEPS[byte] for byte in drawn])
 
 
 def started(kind: type[RebalancingMember] = RebalancingMember) -> SimulatedGroup:
