@@ -40,6 +40,8 @@ from tests.support.follow_plans import CLUSTER, GROUP, plan
 
 TOPIC = "t"
 SETTINGS = Settings(cluster=CLUSTER, group=GROUP, take_timeout_s=9.0)
+# Longer than any follower waits: who did nothing for so long has nothing left to do.
+_STILL_S = 3 * SETTINGS.take_timeout_s
 
 
 class BrokenPromiseError(AssertionError):
@@ -89,6 +91,8 @@ class World:
         self.committed = dict.fromkeys(self.places, 0)
         self.processed = dict.fromkeys(self.places, 0)
         self.now_s = 0.0
+        self.acted_at_s = 0.0
+        """When a follower was last told to do anything."""
         self._names = 0
         for _ in range(nodes):
             self.start()
@@ -171,21 +175,27 @@ class World:
                     self.committed[place] = node.marks[place]
 
     def _read_topics(self, node: Node, *, late: bool) -> None:
+        """As the driver does: a tick each time, and news only where there are any."""
         start = (
             self.random.randint(0, node.received) if late and self.random.random() < 0.1 else node.received
         )
         node.received = self.random.randint(node.received, len(self.acks)) if late else len(self.acks)
-        self._feed(node, AcksSeen(acks=tuple(self.acks[start : node.received])))
+        if start < node.received:
+            self._feed(node, AcksSeen(acks=tuple(self.acks[start : node.received])))
         if not node.todo:
             withdrawn = late and self.random.random() < self.withdraws
-            self._feed(node, PlanSeen(plan=None if withdrawn else self.plan))
+            offered = None if withdrawn else self.plan
+            if offered is not node.state.offered:
+                self._feed(node, PlanSeen(plan=offered))
         if not node.todo:
             self._feed(node, Tick())
 
     def _feed(self, node: Node, event: Event) -> None:
         now = Instant(monotonic_s=self.now_s, wall_ms=0)
         node.state, actions = follower_state_rules.advance(node.state, event, now)
-        node.todo.extend(actions)
+        if actions:
+            self.acted_at_s = self.now_s
+            node.todo.extend(actions)
 
     def _in_callback(self, node: Node, event: Event) -> None:
         """What a client calls back for is done before anything else, all but commits."""
@@ -293,6 +303,8 @@ class World:
             self.now_s += 1.0
             for node in self.nodes:
                 self.act(node, late=False)
+            if self.now_s - self.acted_at_s > _STILL_S:
+                break
         read = [place for node in self.nodes for place in node.reading]
         if sorted(read) != self.places:
             raise BrokenPromiseError(f"when quiet, {read} are read of {self.places}")
