@@ -10,6 +10,8 @@ _STEPS_PER_PARTITION = 400
 _RESTARTS = 4
 _COLDEST = 1e-4
 """Share of the slowest member's time; the hottest is a thousand times as much."""
+_SOONER = 1 - 1e-9
+"""What is less is rounding that the steps left behind."""
 
 
 def annealed_s(group: Group, *, seed: int) -> float:
@@ -39,7 +41,9 @@ class _Annealing:
         at_s = 10.0 ** random.uniform(0, 4)
         for p in sorted(range(len(self._lag)), key=lambda p: -(self._lag[p] + self._rate[p] * at_s)):
             self._member[p] = min(range(len(self._load)), key=lambda m: self._energy_with(m, p))
-            self._shift(p, self._member[p], 1.0)
+            load = self._load[self._member[p]]
+            load[0] += self._lag[p]
+            load[1] += self._rate[p]
 
     def _energy_with(self, m: int, p: int) -> float:
         return self._energy(m, self._load[m][0] + self._lag[p], self._load[m][1] + self._rate[p])
@@ -48,10 +52,6 @@ class _Annealing:
         """Seconds, and for a member that never drains more seconds than any other needs."""
         spare = self._capacity[m] - rate
         return lag / spare if spare > 1e-9 else 1e9 * (1 - spare / self._capacity[m])
-
-    def _shift(self, p: int, m: int, sign: float) -> None:
-        self._load[m][0] += sign * self._lag[p]
-        self._load[m][1] += sign * self._rate[p]
 
     def _cool_down(self, random: np.random.Generator) -> None:
         n, members = len(self._lag), len(self._load)
@@ -75,19 +75,24 @@ class _Annealing:
             rise = then - now + 0.05 * (max(new_a, new_b) - max(old_a, old_b))
             if rise <= 0 or chance < math.exp(-rise / max(heat, 1e-300)):
                 now = then
-                self.best_s = min(self.best_s, self._exact_s() if now < self.best_s else math.inf)
+                if now < self.best_s * _SOONER:
+                    self.best_s = min(self.best_s, self._exact_s())
             else:
                 self._exchange(p, b, a, other if kind < 0.5 else -1)
                 energies[a], energies[b] = old_a, old_b
 
     def _exchange(self, p: int, a: int, b: int, other: int) -> None:
-        self._shift(p, a, -1.0)
-        self._shift(p, b, 1.0)
+        """Partition `p` goes from `a` to `b`, and `other`, unless it is -1, the other way."""
+        lag, rate = self._lag[p], self._rate[p]
         self._member[p] = b
         if other >= 0:
-            self._shift(other, b, -1.0)
-            self._shift(other, a, 1.0)
+            lag, rate = lag - self._lag[other], rate - self._rate[other]
             self._member[other] = a
+        from_a, to_b = self._load[a], self._load[b]
+        from_a[0] -= lag
+        from_a[1] -= rate
+        to_b[0] += lag
+        to_b[1] += rate
 
     def _exact_s(self) -> float:
         """The time, summed anew: steps leave rounding behind."""

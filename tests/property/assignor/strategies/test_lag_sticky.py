@@ -165,21 +165,27 @@ def test_busy_small_group_is_drained_as_soon_as_any_assignment_does(
         assert bound_s is not None
         assert time_s(group, target) <= best_s * 1.002
         if max_moves == 8:
+            assert math.isfinite(best_s)
             assert bound_s == pytest.approx(best_s)
 
 
-@pytest.mark.parametrize(("partitions", "members"), [(13, 3), (24, 4), (40, 8)])
+# Seeds of groups that can be drained: of one that cannot, annealing has nothing to say.
+@pytest.mark.parametrize(
+    ("partitions", "members", "seeds"), [(13, 3, (0, 1)), (24, 4, (0, 1)), (40, 8, (2, 3))], ids=str
+)
 @pytest.mark.parametrize("utilisation", [0.7, 0.9, 0.95])
 def test_busy_group_is_drained_about_as_soon_as_annealing_does(
-    partitions: int, members: int, utilisation: float
+    partitions: int, members: int, seeds: tuple[int, ...], utilisation: float
 ) -> None:
-    for seed in range(2):
+    for seed in seeds:
         group = _busy(seed, partitions=partitions, members=members, utilisation=utilisation)
 
         target = lag_sticky(group, max_moves=partitions, **FREE)
 
         validity.check(group, target)
-        assert time_s(group, target) <= annealed_s(group, seed=seed) * 1.02
+        judge_s = annealed_s(group, seed=seed)
+        assert math.isfinite(judge_s)
+        assert time_s(group, target) <= judge_s * 1.02
 
 
 @FEW

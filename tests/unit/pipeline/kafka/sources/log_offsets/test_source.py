@@ -6,7 +6,6 @@ import pytest
 
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, slices
 from pipeline.kafka.sources.log_offsets.source import LogOffsetsReader
-from tests.support.mock_cluster import MockCluster
 
 SETTINGS = LogOffsetsSettings(
     # Port 9 is discard: nobody listens.
@@ -48,35 +47,6 @@ def test_shares_hold_every_partition_once_and_differ_by_one() -> None:
     ]
     assert [sum(len(numbers) for _, numbers in share.topics) for share in shares] == [5, 4]
     assert [share.carries_listing for share in shares] == [True, False]
-
-
-def reader_of(cluster: MockCluster, *, timeout_s: float) -> LogOffsetsReader:
-    properties = {"bootstrap.servers": cluster.bootstrap, "log_level": "0"}
-    return LogOffsetsReader(replace(SETTINGS, properties=properties, request_timeout_s=timeout_s))
-
-
-@pytest.mark.parametrize(("partitions", "shares"), [(5_000, 1), (5_001, 2), (12_000, 2)])
-def test_there_are_as_many_shares_as_are_worth_it_and_no_more_than_allowed(
-    partitions: int, shares: int
-) -> None:
-    with MockCluster() as cluster:
-        cluster.create("orders", partitions)
-        reader = reader_of(cluster, timeout_s=10)
-
-        assert len(reader.partitions({"tick": 0}, {"tick": 1})) == shares
-
-
-def test_listing_that_meets_a_broker_that_hangs_is_complete_all_the_same() -> None:
-    with MockCluster() as cluster:
-        cluster.create("orders", 3)
-        reader = reader_of(cluster, timeout_s=2)
-        for broker in (1, 2, 3):
-            reader.partitions({"tick": 0}, {"tick": 1})
-            cluster.hang(broker)
-            (share,) = reader.partitions({"tick": 0}, {"tick": 1})
-            cluster.answer(broker)
-
-            assert (share.topics, share.error) == ([("orders", [0, 1, 2])], None)
 
 
 def test_cluster_without_topics_still_has_a_share_that_says_so() -> None:

@@ -76,8 +76,12 @@ def test_broker_that_does_not_answer_costs_its_own_partitions_and_its_time_once(
 
     assert ends(answers) == [RECORDS, None, RECORDS, RECORDS, None, RECORDS]
     assert time.monotonic() - begun < TIMEOUT_S + 1
-    why = f"broker 2 ({cluster.address(2)}) does not answer"
-    assert [answers[key].error for key in OF_BROKER_2] == [why, why]
+    broker = f"broker 2 ({cluster.address(2)})"
+    # A connection that breaks early leaves time for a listing, which knows more.
+    whys = {f"{broker} does not answer"} | (
+        {f"its leader, {broker}, is not among the live brokers"} if failure == "stop" else set()
+    )
+    assert {answers[key].error for key in OF_BROKER_2} <= whys
 
 
 def test_many_calls_to_a_broker_that_hangs_wait_together(cluster: MockCluster, leaders: Leaders) -> None:
@@ -124,7 +128,8 @@ def test_broker_that_answers_late_is_waited_for_as_long_as_before(
     cluster: MockCluster, leaders: Leaders
 ) -> None:
     asked(leaders, OF_BROKER_2, timeout_s=5)
-    cluster.hang(2, seconds=2)
+    # Longer than the second that a silent broker gets.
+    cluster.hang(2, seconds=1.3)
     asked(leaders, OF_BROKER_2, timeout_s=0.5)
     assert leaders.silent == {2}
 

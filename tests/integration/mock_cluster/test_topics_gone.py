@@ -68,7 +68,7 @@ def test_another_broker_is_asked_when_the_first_does_not_answer(
     cluster.hang(1)
     cluster.controller(3)
 
-    assert confirm_gone(leaders, ["orders", "gone"], timeout_s=6).remaining == {"orders": 3, "gone": 0}
+    assert confirm_gone(leaders, ["orders", "gone"], timeout_s=4).remaining == {"orders": 3, "gone": 0}
 
 
 def test_nothing_is_asked_when_nothing_is_missing(leaders: Leaders) -> None:
