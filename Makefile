@@ -6,8 +6,6 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
 
-export PYTHONDONTWRITEBYTECODE ?= 1
-
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check shape fault bench soak clean
 
@@ -30,7 +28,7 @@ run: setup ## run the job on an embedded broker with live, uneven traffic (Ctrl-
 	@$(BIN)/lagwise demo $(ARGS)
 
 test: setup ## unit, property, oracle (Kafka's own code), Spark and broker tests (about 25 minutes on 2 cores)
-	@$(BIN)/python -m pytest tests/unit tests/property -q -n 2
+	@$(BIN)/python -m pytest tests/unit tests/property -q -n 2 --dist worksteal
 	@# Tests of one file share a job or a broker and tell its story in order.
 	@$(BIN)/python -m pytest tests/oracle tests/spark tests/integration -q -n 2 --dist loadfile --no-loadscope-reorder \
 	  -p no:randomly --durations=10
@@ -56,3 +54,4 @@ soak: setup ## one hour of traffic; file counts, disk, log size, memory (ARGS="-
 clean: ## remove the virtual environment and what runs leave behind
 	@rm -rf $(VENV) .lagwise .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info \
 	  spark-warehouse metastore_db derby.log
+	@find . -name __pycache__ -prune -exec rm -rf {} +
