@@ -1,0 +1,68 @@
+"""The step of control messages: when the tables of acknowledgements and orders are written, and what they hold then."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.run.batch.control_messages import store_control_messages
+from tests.support.batches import CONTROL
+from tests.support.frames import at
+from tests.support.step_batches import StepBatches
+
+ACKS, COMMANDS = (CONTROL.acks_topic, 0), (CONTROL.commands_topic, 0)
+
+
+@pytest.fixture
+def batches(spark: SparkSession, tmp_path: Path) -> StepBatches:
+    return StepBatches(spark, str(tmp_path), store_control_messages)
+
+
+def ack(member: str, position: int) -> dict[str, Any]:
+    fields = {"kind": "accepted", "id": member, "member_id": member, "generation": 1, "epoch": 1}
+    return {"row_kind": "ack", "position": position, "ack": {**fields, "acked_at": at(0)}}
+
+
+def order(group_id: str, position: int) -> dict[str, Any]:
+    orders = {"paused": True, "ordered_at": at(0)}
+    return {"row_kind": "orders", "group_id": group_id, "position": position, "orders": orders}
+
+
+def stored(batches: StepBatches) -> tuple[list[str], list[str]]:
+    """Members with an acknowledgement, and groups with orders."""
+    return batches.values("acks", "id"), batches.values("orders", "group_id")
+
+
+def test_new_messages_are_folded_into_what_is_stored(batches: StepBatches) -> None:
+    assert batches.run(ack("a", 1)) == {"acks"}
+    assert batches.run() == set()
+    assert batches.run(ack("b", 2), ack("a", 3), order("g", 1)) == {"acks", "orders"}
+
+    assert stored(batches) == (["a", "b"], ["g"])
+    assert batches.values("acks", "position") == [2, 3]
+
+
+def test_topic_read_again_replaces_what_is_stored_even_if_it_is_empty(batches: StepBatches) -> None:
+    assert batches.run(reread=[ACKS, COMMANDS]) == set()
+    batches.run(ack("a", 5), order("g", 5))
+
+    assert batches.run(order("h", 1), reread=[ACKS, COMMANDS]) == {"acks", "orders"}
+
+    assert stored(batches) == ([], ["h"])
+
+
+def test_topic_read_again_leaves_the_messages_of_the_other_one(batches: StepBatches) -> None:
+    batches.run(ack("a", 5), order("g", 5))
+
+    assert batches.run(ack("b", 1), order("h", 6), reread=[ACKS]) == {"acks", "orders"}
+
+    assert stored(batches) == (["b"], ["g", "h"])
+
+
+def test_table_that_holds_the_batch_is_not_written_again(batches: StepBatches) -> None:
+    batches.run(ack("a", 1), order("g", 1))
+
+    assert batches.run(order("h", 2), reread=[ACKS], written={"acks"}) == {"orders"}
+
+    assert stored(batches) == (["a"], ["g", "h"])

@@ -1,0 +1,80 @@
+"""The step of groups: when their table is written, not in every batch but never too seldom, and what it holds then."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.run.batch.groups import store_groups
+from tests.support.step_batches import StepBatches, offsets
+
+WRITTEN = {"consumer_groups"}
+
+
+@pytest.fixture
+def batches(spark: SparkSession, tmp_path: Path) -> StepBatches:
+    return StepBatches(spark, str(tmp_path), store_groups)
+
+
+def group(group_id: str, partition: int, position: int = 1, **fields: Any) -> dict[str, Any]:
+    """A record of a classic group in this partition of the offsets topic."""
+    return {
+        "row_kind": "group",
+        "group_id": group_id,
+        "group_type": "classic",
+        "members": [],
+        "offsets_partition": partition,
+        "position": position,
+        **fields,
+    }
+
+
+def test_records_of_groups_are_folded_into_those_that_are_known(batches: StepBatches) -> None:
+    assert batches.run(group("a", 3, generation=1), group("b", 7)) == WRITTEN
+    assert batches.run() == set()
+    gone = {"row_kind": "group_tombstone", "group_type": "classic", "group_id": "b", "position": 2}
+    assert batches.run(group("a", 3, 2, generation=5), {**gone, "offsets_partition": 7}) == WRITTEN
+
+    rows = batches.store.rows("consumer_groups", ["cluster", "group_id", "generation", "batch_id"])
+    assert rows == [{"cluster": "local", "group_id": "a", "generation": 5, "batch_id": 2}]
+
+
+def test_groups_that_a_reading_from_the_start_has_not_met_go_when_it_has_come_to_the_end(
+    batches: StepBatches,
+) -> None:
+    batches.run(group("a", 3), group("b", 3), group("c", 7))
+
+    assert batches.run(group("a", 3), reread=offsets(3), behind=(3, 7)) == WRITTEN
+    assert batches.values("consumer_groups", "group_id") == ["a", "b", "c"]
+
+    assert batches.run(behind=(7,)) == WRITTEN
+    assert batches.values("consumer_groups", "group_id") == ["a", "c"]
+    assert batches.run(behind=(7,)) == set()
+
+
+def test_partition_read_again_to_its_end_by_one_batch_drops_what_is_not_in_it(batches: StepBatches) -> None:
+    batches.run(group("a", 3), group("b", 7))
+
+    # Not a single record of a group is needed for that.
+    assert batches.run(reread=offsets(3)) == WRITTEN
+
+    assert batches.values("consumer_groups", "group_id") == ["b"]
+
+
+def test_first_batch_after_a_start_writes_what_is_stored_but_no_empty_table(batches: StepBatches) -> None:
+    assert batches.run(reread=offsets(3)) == set()
+    batches.run(group("a", 3))
+
+    batches.restart()
+
+    assert batches.run() == WRITTEN
+    assert batches.values("consumer_groups", "group_id") == ["a"]
+
+
+def test_batch_left_half_done_does_not_fold_the_groups_that_it_has_written(batches: StepBatches) -> None:
+    batches.run(group("a", 3))
+
+    assert batches.run(group("b", 3), written={"topic_offsets", "consumer_groups"}) == set()
+
+    assert batches.values("consumer_groups", "group_id") == ["a"]

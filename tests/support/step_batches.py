@@ -1,0 +1,84 @@
+"""Batches of decoded rows that go through one step, with the real fold and real tables."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from pipeline.decode.step import Summary
+from pipeline.kafka.positions import PartitionKey
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.run.batch.steps import Step, run
+from pipeline.tables.creation import create_tables
+from pipeline.tables.schemas import TABLES
+from pipeline.tables.store import Store
+from tests.support.batches import batch_of, idle_driver, stamp_of
+from tests.support.frames import NOW_MS, decoded
+
+_COUNTED_AS = {"group_tombstone": "group"}
+_NAMES = [table.name for table in TABLES]
+
+
+class StepBatches:
+    """A driver that knows one step only, over empty tables of its own.
+
+    Attributes:
+        store: The tables.
+    """
+
+    def __init__(self, spark: SparkSession, root: str, step: Step) -> None:
+        create_tables(root, retention_hours=1, storage_options={})
+        self._spark = spark
+        self._step = step
+        self._batches = 0
+        self.store = Store(spark, root, term=1)
+        self._driver = idle_driver(store=self.store)
+
+    def restart(self) -> None:
+        """Go on with a driver that has not run a batch."""
+        self._driver = idle_driver(store=self.store)
+
+    def run(
+        self,
+        *events: dict[str, Any],
+        reread: Iterable[PartitionKey] = (),
+        behind: Iterable[int] = (),
+        written: Iterable[str] = (),
+    ) -> set[str]:
+        """The tables that the next batch writes.
+
+        Args:
+            events: Decoded rows, see `frames.decoded`.
+            reread: Partitions of any topic that it begins to read from their start.
+            behind: Partitions of the offsets topic that it does not read to their end.
+            written: Tables that hold it from a run before.
+        """
+        counts: dict[str, int] = {}
+        for event in events:
+            kind = _COUNTED_AS.get(event["row_kind"], event["row_kind"])
+            counts[kind] = counts.get(kind, 0) + 1
+        stamp = stamp_of(
+            batch_id=self._batches, at_ms=NOW_MS, behind=tuple(behind), reread=tuple(reread), positions={}
+        )
+        batch = batch_of(
+            self._driver,
+            batch_id=self._batches,
+            stamp=stamp,
+            decoded=decoded(self._spark, *events),
+            summary=Summary(counts=counts),
+            written=set(written),
+        )
+        before = self.store.versions(_NAMES)
+        run(batch, (self._step,))
+        self._batches += 1
+        after = self.store.versions(_NAMES)
+        return {name for name in _NAMES if after[name] > before[name]}
+
+    def values(self, name: str, column: str) -> list[Any]:
+        """A column of a table, sorted."""
+        return sorted(row[column] for row in self.store.rows(name, [column]))
+
+
+def offsets(*partitions: int) -> list[PartitionKey]:
+    """Partitions of the offsets topic."""
+    return [(OFFSETS_TOPIC, number) for number in partitions]
