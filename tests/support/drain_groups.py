@@ -11,7 +11,7 @@ from assignor.evaluation.validity import check
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from assignor.strategies.registry import strategy
-from tests.support.groups import blob, group, member, picked
+from tests.support.groups import BLOBS, group, member, picked
 
 FREE = {"move_cost_s": 0.0, "floor_s": 0.0, "min_gain": 0.0, "move_pause_s": 0.0}
 """Options under which nothing but the drain time counts."""
@@ -62,10 +62,10 @@ def lagging_groups(draw: st.DrawFn, *, most_partitions: int = 9, most_members: i
     """Groups with known capacities, equal and unequal ones, and partitions that nobody owns."""
     n_members = draw(st.integers(1, most_members))
     counts = {"t": draw(st.integers(0, most_partitions - 2)), "u": draw(st.integers(0, 2))}
-    capacities = picked((10.0, 10.0, 25.0), draw(blob(n_members)))
-    reads = picked(("tu", "tu", "t", "u"), draw(blob(n_members)))
+    capacities = picked((10.0, 10.0, 25.0), draw(BLOBS), n_members)
+    reads = picked(("tu", "tu", "t", "u"), draw(BLOBS), n_members)
     n = sum(counts.values())
-    owners = picked(range(-1, n_members), draw(blob(n)))
+    owners = picked((*range(n_members), -1), draw(BLOBS), n)
     of_topic = {"t": owners[: counts["t"]], "u": owners[counts["t"] :]}
     members = [
         member(
@@ -76,7 +76,7 @@ def lagging_groups(draw: st.DrawFn, *, most_partitions: int = 9, most_members: i
         )
         for m in range(n_members)
     ]
-    lags, rates = picked(_LAGS, draw(blob(n))), picked(_RATES, draw(blob(n)))
+    lags, rates = picked(_LAGS, draw(BLOBS), n), picked(_RATES, draw(BLOBS), n)
     return group(
         counts,
         *members,

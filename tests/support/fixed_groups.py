@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from assignor.model.group import Group
 from tests.support.drain_groups import lagging_groups
-from tests.support.groups import blob, descriptions, group, member, picked
+from tests.support.groups import BLOBS, descriptions, group, member, picked
 
 ValueT = TypeVar("ValueT")
 
@@ -20,12 +20,13 @@ def constrained(
 ) -> Group:
     """The groups of another strategy with any partitions fixed, also unowned ones, and any members closed."""
     built = build(draw(of))
-    fixed = picked((False, True), draw(blob(built.n_partitions)))
-    closed = draw(st.none() | blob(built.n_members))
+    fixed = picked((False, True), draw(BLOBS), built.n_partitions)
+    blob = draw(st.none() | BLOBS)
+    closed = None if blob is None else picked((False, False, True), blob, built.n_members)
     return replace(
         built,
         fixed=np.array(fixed, np.bool_),
-        closed=None if closed is None else np.array(picked((False, False, True), closed), np.bool_),
+        closed=None if closed is None else np.array(closed, np.bool_),
     )
 
 

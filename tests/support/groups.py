@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, permutations
+from itertools import cycle, islice, permutations
 from typing import TypeVar
 
 import numpy as np
@@ -115,29 +115,25 @@ class Description:
         )
 
 
-# Drawing costs by the choice, more than most of what is tested. A blob of bytes is one choice, and shrinks to short
-# and zero like a list of integers; so what is drawn of one kind is read off the bytes of one blob.
+# Drawing costs by the choice, more than most of what is tested. A blob of bytes is one choice, and shrinks to zeros
+# like a list of integers; so what is drawn of one kind is read off the bytes of one blob. All blobs have one size:
+# hypothesis tries what was drawn in one place in another, and where it does not fit it puts zeros.
+BLOBS = st.binary(min_size=32, max_size=32)
 _TOPIC_ORDERS = st.sampled_from(tuple(permutations(TOPIC_NAMES)))
 _MEMBER_ORDERS = st.sampled_from(tuple(permutations(MEMBER_IDS)))
-_OWN_BYTES = 4
-_MEMBERS = st.lists(st.binary(min_size=_OWN_BYTES, max_size=_OWN_BYTES + 12), max_size=6)
+_MOST_CLAIMS = 12
 
 
-def picked(options: Sequence[ValueT], drawn: bytes) -> list[ValueT]:
-    """The option that each byte stands for, all of them about as often."""
-    return [options[byte % len(options)] for byte in drawn]
-
-
-def blob(size: int) -> st.SearchStrategy[bytes]:
-    """So many bytes, in one choice."""
-    return st.binary(min_size=size, max_size=size)
+def picked(options: Sequence[ValueT], blob: bytes, n: int) -> list[ValueT]:
+    """So many of the options, one for each byte, over and over again; all of them about as often."""
+    return [options[byte % len(options)] for byte in islice(cycle(blob), n)]
 
 
 def _member(member_id: str, drawn: bytes, names: Sequence[str], *, equal: bool) -> Member:
-    mask, generation, instance, capacity = drawn[:_OWN_BYTES]
+    mask, generation, instance, capacity, n_claims, *claims = drawn
     topics = (*names, "gone")
     owned: dict[str, list[int]] = {}
-    for claim in drawn[_OWN_BYTES:]:
+    for claim in claims[: n_claims % (_MOST_CLAIMS + 1)]:
         owned.setdefault(topics[claim % len(topics)], []).append(claim // len(topics) % 10 - 1)
     return Member(
         member_id=member_id,
@@ -159,13 +155,13 @@ def descriptions(draw: st.DrawFn, *, equal: bool | None = None, max_lag: int = 6
         max_lag: Small by default, so that ties are common.
     """
     names = draw(_TOPIC_ORDERS)[: draw(st.integers(1, 4))]
-    partitions = {name: byte % 8 for name, byte in zip(names, draw(blob(len(names))), strict=True)}
-    drawn = draw(_MEMBERS)
+    partitions = dict(zip(names, picked(range(8), draw(BLOBS), len(names)), strict=True))
+    drawn = [draw(BLOBS) for _ in range(draw(st.integers(0, 6)))]
     ids = draw(_MEMBER_ORDERS)
     same = draw(st.booleans()) if equal is None else equal
     n = sum(partitions.values())
-    lags = iter([byte * 5 % (max_lag + 1) for byte in draw(blob(n))])
-    rates = iter(picked((0.0, 1.0, 4.0), draw(blob(n))))
+    lags = iter([byte * 5 % (max_lag + 1) for byte in draw(BLOBS)[:n]])
+    rates = iter(picked((0.0, 1.0, 4.0), draw(BLOBS), n))
     return Description(
         partitions=partitions,
         members=tuple(_member(i, m, names, equal=same) for i, m in zip(ids, drawn, strict=False)),
