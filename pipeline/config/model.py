@@ -206,7 +206,7 @@ class GuardsConfig(_Section):
     min_lag_s: Duration = 60
     min_lag_age_s: Annotated[Duration | None, RENAMED] = None
     """The earlier name of `min_lag_s`, taken for one version."""
-    cooldown_s: Duration = 300
+    cooldown_s: Duration = 120
     cooldown_max_s: Duration = 1200
     moves_share: Annotated[float, Field(gt=0, le=1)] = 0.1
     partition_rest_s: Duration = 1200

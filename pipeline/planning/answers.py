@@ -36,7 +36,7 @@ def silent(plan: PlanState, facts: GroupFacts, *, settle_ms: int, now_ms: int) -
     """
     if not follows_within_generation(facts) or not accepting(plan, facts):
         return ()
-    if now_ms - plan.sent_at_ms <= max(settle_ms, _LEAST_TIME_MS):
+    if now_ms - plan.sent_at_ms < max(settle_ms, _LEAST_TIME_MS):
         return ()
     needed = {*plan.revoked, *plan.receivers}
     members = {member.member_id for member in facts.members}

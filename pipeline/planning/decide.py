@@ -5,7 +5,6 @@ record, byte for byte. `decide` reads from top to bottom: can the group be plann
 plan (`lifecycle`), what is wanted (`_wanted`), does anything speak against it (`_judged`), and what is sent.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -24,6 +23,7 @@ from pipeline.planning.guards import Proposal, guard_against
 from pipeline.planning.improvement import gain
 from pipeline.planning.lifecycle import Action, Sight, advance, ended, expired
 from pipeline.planning.next_state import on_answers, on_confirmed, on_observed, on_published, on_resent
+from pipeline.planning.problem.behind import behind_s
 from pipeline.planning.problem.capacity import Belief
 from pipeline.planning.problem.fixed import cooling_down, limits, pinned, silent
 from pipeline.planning.problem.group import to_group
@@ -69,7 +69,7 @@ def decide(
             group=group,
             beliefs=beliefs,
             pinned=pinned(group, rules.guards.pin, facts.orders.pinned if facts.orders is not None else {}),
-            lag_s=_lag_s(group, partitions),
+            lag_s=behind_s(group, partitions),
             published=published,
             now_ms=now_ms,
         )
@@ -97,7 +97,7 @@ class _Case:
     pinned: Bools
     """P entries: see `fixed.pinned`."""
     lag_s: float
-    """How far behind the latest partition is, seconds; nan if unknown."""
+    """See `behind.behind_s`."""
     published: Published | None
     now_ms: int
 
@@ -125,15 +125,6 @@ class _Case:
             plan=state.plan,
             state=state,
         )
-
-
-def _lag_s(group: Group, partitions: PartitionFacts) -> float:
-    """How far behind the latest partition is: the age of its next record, or else its lag in seconds of arrivals."""
-    age_s = partitions.lag_age_s
-    arrivals_s = np.divide(group.lag, group.rate, out=np.full(len(age_s), math.nan), where=group.rate > 0)
-    known = np.where(np.isnan(age_s), arrivals_s, age_s)
-    known = known[~np.isnan(known)]
-    return float(known.max()) if len(known) else math.nan
 
 
 def _decided(case: _Case, state: GroupState) -> Decision:

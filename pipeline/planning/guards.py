@@ -28,7 +28,7 @@ class Guards:
     min_lag: int
     """Records of lag of the whole group."""
     min_lag_ms: int
-    """How far behind the latest partition must be: the age of its oldest unread record, or its lag in arrivals."""
+    """How far behind the group must be, or will be (`behind.behind_s`)."""
     cooldown_ms: int
     """Pause after a plan; twice as long after each that did not help."""
     cooldown_max_ms: int
@@ -58,7 +58,7 @@ class Proposal:
     lag: int
     """Records of the whole group."""
     lag_s: float
-    """How far behind the latest partition is; nan if unknown."""
+    """See `behind.behind_s`; nan if unknown."""
 
 
 def guard_against(proposal: Proposal, guards: Guards, state: GroupState, *, now_ms: int) -> str | None:

@@ -165,7 +165,7 @@ def guard_lag_seconds(lag_s: float | None, limit_ms: int) -> str:
     limit = f"min_lag_s = {_s(limit_ms)}"
     if lag_s is None:
         return f"lag: the age of the oldest unread record is unknown, and {limit} needs it"
-    return f"lag: the partition that is furthest behind is {lag_s:.0f} s behind, less than {limit}"
+    return f"lag: no partition is more than {lag_s:.0f} s behind or will be, less than {limit}"
 
 
 def guard_moves(moves: int, partitions: int, most: int, share: float) -> str:

@@ -25,7 +25,7 @@ from assignor.model.group import LEAST_CAPACITY
 from pipeline.planning.facts import MemberFacts
 from pipeline.planning.state import MemberRate
 
-_BACKLOG_S = 10.0
+BACKLOG_S = 10.0
 """Lag of so many seconds of draining is a backlog. Less is what lies between two commits of a member that keeps
 up: a client commits every 5 s by default (auto.commit.interval.ms), and the batch looks some time later."""
 _HEADROOM = 2.0
@@ -56,7 +56,7 @@ class Load:
         One that never drained anything (rate 0) shows none. It may be stuck, but so looks one that has only just
         started, and as slow as it looks everything would go to whoever commits first.
         """
-        return self.rate > 0 and self.lag > _BACKLOG_S * self.rate
+        return self.rate > 0 and self.lag > BACKLOG_S * self.rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
