@@ -21,8 +21,8 @@ class SearchBounds:
     """No assignment drains the group sooner."""
     rest_s: float
     """No assignment drains the rest sooner while each outlier has one of the fastest members to itself."""
-    n_outliers: int
-    """Number of partitions that take longer than `rest_s` even with a member to themselves."""
+    outliers_s: Floats
+    """The time of each partition that takes longer than `rest_s` even with a member to itself, falling."""
     slowest: Int64s
     """The partitions that take longest with the fastest of their readers to themselves, the slowest first."""
     slowest_s: Floats
@@ -33,6 +33,11 @@ class SearchBounds:
     """The time that each member takes for what is fixed on it; None when nothing is."""
     fixed_never: Bools | None = None
     """Members that never drain what is fixed on them; None when nothing is."""
+
+    @property
+    def n_outliers(self) -> int:
+        """Number of outliers."""
+        return len(self.outliers_s)
 
 
 def search_bounds(problem: Problem, work: Work, bound_s: float) -> SearchBounds:
@@ -60,7 +65,7 @@ def search_bounds(problem: Problem, work: Work, bound_s: float) -> SearchBounds:
     return SearchBounds(
         all_s=bound_s,
         rest_s=float(rest_s[n_outliers]) if n_outliers > 0 else bound_s,
-        n_outliers=n_outliers,
+        outliers_s=alone_s[slowest[:n_outliers]],
         slowest=work.partitions[slowest],
         slowest_s=alone_s[slowest],
         never=work.partitions[slowest][work.rate[slowest] >= readers[slowest]],

@@ -32,14 +32,14 @@ def bounds_over_fixed(problem: Problem, work: Work, fixed: FixedLoad, bound_s: f
     readers = loose.fastest()
     alone_s = model.finite_drain_s(loose.lag, loose.rate, readers)
     fixed_s = model.finite_drain_s(fixed.lag, fixed.rate, problem.capacity)
-    rest_s, n_outliers = 0.0, 0
+    rest_s, outliers_s = 0.0, np.zeros(0)
     if len(loose.partitions) > 0:
-        rest_s, n_outliers = _without_outliers(problem, loose, fixed, np.concatenate((alone_s, fixed_s)))
+        rest_s, outliers_s = _without_outliers(problem, loose, fixed, np.concatenate((alone_s, fixed_s)))
     slowest = largest(alone_s, problem.n_members)
     return SearchBounds(
         all_s=bound_s,
-        rest_s=rest_s if n_outliers > 0 else max(bound_s, rest_s),
-        n_outliers=n_outliers,
+        rest_s=rest_s if len(outliers_s) > 0 else max(bound_s, rest_s),
+        outliers_s=outliers_s,
         slowest=loose.partitions[slowest],
         slowest_s=alone_s[slowest],
         never=loose.partitions[slowest][loose.rate[slowest] >= readers[slowest]],
@@ -48,8 +48,10 @@ def bounds_over_fixed(problem: Problem, work: Work, fixed: FixedLoad, bound_s: f
     )
 
 
-def _without_outliers(problem: Problem, loose: Work, fixed: FixedLoad, item_s: Floats) -> tuple[float, int]:
-    """The bound of the rest, and how many outliers it does without: the slowest items, as long as they are slower.
+def _without_outliers(
+    problem: Problem, loose: Work, fixed: FixedLoad, item_s: Floats
+) -> tuple[float, Floats]:
+    """The bound of the rest, and the times of the outliers it does without: the slowest items, while they are slower.
 
     An item that is a partition is given the fastest member that is left; one member has to be left for the rest.
 
@@ -74,6 +76,6 @@ def _without_outliers(problem: Problem, loose: Work, fixed: FixedLoad, item_s: F
             member = int(fastest[takes[fastest]][0])
         is_last = k == n_members - 1 or (takes[member] and takes.sum() == 1)
         if is_last or item_s[item] <= rest_s * NEAR:
-            return rest_s, k
+            return rest_s, item_s[order[:k]]
         takes[member] = False
-    return 0.0, 0
+    return 0.0, np.zeros(0)

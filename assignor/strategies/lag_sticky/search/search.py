@@ -64,11 +64,9 @@ class Search:
         bounds, loads_s = self._bounds, self.start.loads_s
         if len(loads_s) == 0:
             return False
-        slowest_s, next_s = float(loads_s[0]), float(loads_s[min(bounds.n_outliers, len(loads_s) - 1)])
-        return (
-            slowest_s > max(bounds.all_s, self._floor_s) * _NEAR
-            or next_s > max(bounds.rest_s, self._floor_s) * _NEAR
-        )
+        least_s = np.append(bounds.outliers_s, bounds.rest_s)
+        least_s[0] = bounds.all_s
+        return bool((loads_s[: len(least_s)] > np.maximum(least_s, self._floor_s) * _NEAR).any())
 
     def best(self, budget: int) -> Solution:
         """The best solution found with so many moves; the start if none is better."""

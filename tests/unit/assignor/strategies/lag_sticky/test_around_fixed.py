@@ -39,6 +39,14 @@ def test_two_dozen_such_members_do_not_end_the_search() -> None:
     assert sorted(times(lagging, **FREE))[:2] == [60.0, 60.0]
 
 
+def test_member_after_one_that_is_late_by_what_is_fixed_is_relieved_although_its_largest_partition_stays() -> (
+    None
+):
+    lagging = fixing(owned([90_000], [900, 300, 300], [0], [0]), 0)
+
+    assert sorted(times(lagging, **FREE)) == [30.0, 30.0, 90.0, 9000.0]
+
+
 def test_late_member_gives_all_that_is_not_fixed() -> None:
     lagging = owned([9000, 500, 400], [100], [100])
     lagging = replace(lagging, fixed=lagging.lag == 9000)

@@ -46,7 +46,7 @@ def packings(lagging: Group, time_s: float, budget: int = 999) -> list[dict[int,
     posed = problem(lagging)
     unowned = np.nonzero(posed.current_owner[:-1] < 0)[0]
     bounds = SearchBounds(
-        all_s=0.0, rest_s=0.0, n_outliers=0, slowest=NONE, slowest_s=np.zeros(0), never=NONE
+        all_s=0.0, rest_s=0.0, outliers_s=np.zeros(0), slowest=NONE, slowest_s=np.zeros(0), never=NONE
     )
     packer = DeadlinePacker(posed, candidates_at(posed, unowned, 0.0), unowned, bounds, budget)
     return list(packer.packings(time_s, time_s))

@@ -164,6 +164,16 @@ def test_hopeless_partition_does_not_hide_what_can_be_done_for_the_rest() -> Non
     assert answered(lagging, **FREE) == {"m0": ["t-0"], "m1": ["t-1"], "m2": ["t-2", "t-3"]}
 
 
+def test_member_between_the_hopeless_one_and_the_idle_ones_is_relieved_although_its_largest_partition_stays() -> (
+    None
+):
+    lagging = owned([100], [900, 300, 300], [0], [0], rates=[[20.0], [0.0] * 3, [0.0], [0.0]])
+
+    target = lag_sticky(lagging, **FREE)
+
+    assert sorted(np.bincount(target.member, weights=lagging.lag)) == [100, 300, 300, 900]
+
+
 def test_group_without_owners_is_dealt_out_evenly() -> None:
     lagging = group(
         {"t": 6},
