@@ -210,7 +210,7 @@ class GuardsConfig(_Section):
     cooldown_max_s: Duration = 1200
     moves_share: Annotated[float, Field(gt=0, le=1)] = 0.1
     partition_rest_s: Duration = 1200
-    partition_moves_per_day: Count = 3
+    partition_moves_per_day: Count = 12
     pin: Patterns = ()
 
     @property

@@ -14,7 +14,10 @@ from pipeline.lag.lag import UNKNOWN, assignor_lag
 from pipeline.planning import reasons
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.problem.capacity import Belief, Load, believed, identities, learned
-from pipeline.planning.state import GroupState
+from pipeline.planning.state import GroupState, PlanState
+
+_AVERAGED_MS = 120_000
+"""By then half of the change of a rate shows in its moving average (`rates.half_life_s`)."""
 
 
 def to_group(
@@ -32,10 +35,15 @@ def to_group(
     topics, lag = _topics(partitions), _lag(partitions, rules)
     names = identities(facts.members)
     index, drained = topics.index(), np.nan_to_num(partitions.drain_rate)
+    unsettled = _unsettled(state.plan, now_ms=now_ms)
     loads: dict[str, Load] = {}
     for name, member in zip(names, facts.members, strict=True):
         held = _indices(member.assigned, topics, index)
-        loads[name] = Load(rate=float(drained[held].sum()), lag=float(lag[held].sum()))
+        loads[name] = Load(
+            rate=float(drained[held].sum()),
+            lag=float(lag[held].sum()),
+            is_settled=member.member_id not in unsettled,
+        )
     rates = learned(state.rates, loads, now_ms=now_ms)
     beliefs = believed(rates, loads, now_ms=now_ms)
     members = [
@@ -53,6 +61,13 @@ def to_group(
     group = build_group(topics=topics, members=members, lag=lag, rate=rate)
     by_id = dict(zip((m.member_id for m in facts.members), beliefs, strict=True)) if beliefs else {}
     return group, by_id, replace(state, rates=rates)
+
+
+def _unsettled(plan: PlanState | None, *, now_ms: int) -> frozenset[str]:
+    """Members that the newest plan takes something from, while averages do not show yet what they do with the rest."""
+    if plan is None or now_ms - plan.sent_at_ms >= _AVERAGED_MS:
+        return frozenset()
+    return frozenset(plan.revoked)
 
 
 def _topics(partitions: PartitionFacts) -> Topics:

@@ -53,7 +53,7 @@ REMARKS = {
         ),
     ),
     "nearly the best already": (
-        owned([904], [900, 4], [4]),
+        owned([9040], [9036, 4], [4]),
         {"move_cost_s": 0.0, "floor_s": 0.0},
         "no move: no assignment is sooner",
     ),

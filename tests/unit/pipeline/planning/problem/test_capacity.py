@@ -11,6 +11,7 @@ from pipeline.planning.problem.capacity import Load, believed, identities, learn
 from pipeline.planning.problem.group import to_group
 from pipeline.planning.state import FRESH, MemberRate
 from tests.support.facts import NOW_MS, RULES, group, partitions
+from tests.support.plan_walk import Walk
 
 THREE = {"a": {"t": (0, 1)}, "b": {"t": (2,)}, "c": {"t": (3,)}}
 HOUR_MS = 3_600_000
@@ -67,6 +68,37 @@ def test_taker_that_falls_behind_is_believed_to_be_as_slow_as_it_is() -> None:
     rates = learned(rates, loaded, now_ms=NOW_MS + 60_000)
 
     assert (before, capacities(rates, loaded)[1]) == (2000, 1050)
+
+
+def test_rate_that_rises_by_a_twentieth_a_minute_takes_nothing_back_that_was_shown() -> None:
+    known = {"a": MemberRate(rate=760, shown=1000, shown_at_ms=NOW_MS, seen_at_ms=NOW_MS)}
+
+    rates = learned(known, {"a": Load(rate=800, lag=60_000)}, now_ms=NOW_MS + 60_000)
+
+    assert rates["a"].shown == 1000
+
+
+def test_giver_is_not_taken_to_be_as_slow_as_it_read_the_rest_before_the_plan() -> None:
+    walk = Walk(
+        held={"a": {"t": (0, 1, 2)}, "b": {"t": (3,)}},
+        lags=[600, 600, 600, 0],
+        drain_rates=[4.0, 3.0, 3.0, 9.0],
+    )
+    walk.apply(walk.decide())
+    given = walk.state.plan
+    assert given is not None
+    assert set(given.revoked) == {"a"}
+    walk.drain_rates = [4.0, 4.0, 4.0, 4.0]
+
+    shown = [
+        next(
+            rate.shown or 0 for name, rate in walk.decide(after_s=s).state.rates.items() if name.endswith("a")
+        )
+        for s in (60, 59, 1)
+    ]
+
+    assert shown[:2] == [10, 10]
+    assert shown[2] < 10
 
 
 def test_busy_member_is_taken_to_be_like_those_that_show_their_limit() -> None:
