@@ -141,7 +141,7 @@ class TablesConfig(_Section):
     retention_hours: Annotated[float, Field(gt=0)] = 6.0
     upkeep_every_batches: Count = 60
     storage_options: Properties = Field(default={}, repr=False)
-    """For the commands that read without Spark, in the object store's own names; may hold secrets."""
+    """For what reads and writes without Spark, in the object store's own names; may hold secrets."""
 
     @property
     def checkpoint_path(self) -> str:

@@ -111,7 +111,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """A row of `recommendations`, and what the next decision has to know."""
+    """A row of `plan_state`: what is decided, and what the next decision has to know."""
 
     strategy: str
     base_generation: int | None = None

@@ -1,4 +1,4 @@
-"""Publish: what a batch wrote into `recommendations`, read back, to the compacted control topic.
+"""Publish: what a batch wrote into `plan_state`, read back, to the compacted control topic.
 
 The table is the outbox: a batch that runs again sends the same bytes under the same epoch. The producer is
 transactional under one id per cluster, so the broker itself fences a driver that has been replaced, and

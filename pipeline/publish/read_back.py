@@ -16,7 +16,7 @@ from pipeline.planning.values import Published
 Read: TypeAlias = Callable[[list[str], pc.Expression], pa.Table]
 
 _TIME = pa.timestamp("us", tz="UTC")
-PLAN = ("group_id", "epoch", "target_hash", "base_hash", "valid_until")
+_PLAN = ("group_id", "epoch", "target_hash", "base_hash", "valid_until")
 """Columns of a published plan, less its record."""
 
 
@@ -32,7 +32,7 @@ class Decisions:
 
 def decisions_of(decisions: pa.Table) -> Decisions:
     """What is to be published and remembered of the decisions of one batch, rows of `schemas.PLAN_STATE`."""
-    rows = decisions.select([*PLAN, "decision", "record", "state"]).sort_by("group_id").to_pylist()
+    rows = decisions.select([*_PLAN, "decision", "record", "state"]).sort_by("group_id").to_pylist()
     return Decisions(
         plans={
             row["group_id"]: WrittenPlan(plan=_published(row), value=row["record"])
@@ -51,11 +51,11 @@ def newest_plans(read: Read, *, now_ms: int) -> tuple[dict[str, Published], dict
         now_ms: Time.
     """
     is_published = pc.field("decision") == "publish"
-    rows = read(list(PLAN), is_published).sort_by("epoch").to_pylist()
+    rows = read(list(_PLAN), is_published).sort_by("epoch").to_pylist()
     plans = {row["group_id"]: _published(row) for row in rows}
     # All records there ever were are too much to read. A withdrawal, which has no target, always holds.
     holds = (pc.field("valid_until") > pa.scalar(now_ms * 1000, _TIME)) | (pc.field("target_hash") == "")
-    records = read([*PLAN, "record"], is_published & holds).to_pylist()
+    records = read([*_PLAN, "record"], is_published & holds).to_pylist()
     return plans, {
         row["group_id"]: WrittenPlan(plan=_published(row), value=row["record"])
         for row in records

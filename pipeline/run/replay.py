@@ -18,7 +18,6 @@ _WRITTEN = (
     "lag_history",
     "quarantine",
     "plan_state",
-    "member_rates",
     "recommendations",
 )
 

@@ -63,12 +63,12 @@ def _sweep(table: Path) -> int:
 
 
 def _compact(handle: DeltaTable, table: Table, now: datetime, keep_days: int) -> None:
-    column = _TIME_COLUMN[table.name]
+    # As the table is: one that an earlier version made has other partitions, or none.
+    is_by_day = "date" in handle.metadata().partition_columns
+    column = "date" if is_by_day else _TIME_COLUMN[table.name]
     oldest = (now - timedelta(days=keep_days)).date().isoformat()
     kind = "DATE" if column == "date" else "TIMESTAMP"
     handle.delete(f"{column} < {kind} '{oldest}'")
     # Yesterday's rows may still be in files that were written after midnight.
     days = [(now - _DAY).date().isoformat(), now.date().isoformat()]
-    # As the table is: one that an earlier version made has other partitions, or none.
-    is_by_day = "date" in handle.metadata().partition_columns
     handle.optimize.compact(partition_filters=[("date", "in", days)] if is_by_day else None)

@@ -1,7 +1,7 @@
 """Store: which driver owns the tables. The newest one does; the one before it is fenced.
 
 `planner_state` holds one row: owner and term. A driver that starts takes the next term, makes it known to
-every table (`Store.touch`), and from then on every write of an earlier term is skipped by Delta itself. The
+every table (`Store.touch`), and from then on every write of an earlier term is skipped (`Store`). The
 earlier driver learns it from `check`, at the latest with its next batch.
 """
 

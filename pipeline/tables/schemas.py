@@ -265,7 +265,7 @@ PLAN_STATE = t.StructType(
 
 RECOMMENDATIONS = t.StructType(
     [
-        # Null in tables that an earlier version has made, which are not partitioned.
+        # Null in rows that an earlier version has written, into a table without partitions.
         _column("date", _DATE, "UTC day of created_at; the table is partitioned by it"),
         _CLUSTER,
         _GROUP,

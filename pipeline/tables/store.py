@@ -2,9 +2,10 @@
 
 Every write is one Delta commit that carries two things in the commit itself:
 
-- a transaction `("lagwise", term * 2**32 + batch_id + 2)`: Delta skips the write, inside its own commit
-  protocol, when the table has seen the same or a higher number. A driver whose term is over can therefore not
-  write, whatever it believes, and a batch that runs twice under one term writes once;
+- a transaction `("lagwise", term * 2**32 + batch_id + 2)`: the write is skipped when the table has seen the same or a
+  higher number, by Delta inside its commit protocol where Spark writes, by a look and the protocol's conflict check
+  where delta-rs does. A driver whose term is over can therefore not write, whatever it believes, and a batch that
+  runs twice under one term writes once;
 - a stamp in the commit's user metadata (`Stamp`): which batch of which checkpoint it was, and that batch's
   clock. A restarted driver reads it to see how far the batch that is being replayed had come.
 
@@ -40,9 +41,11 @@ _BY_NAME = {table.name: table for table in TABLES}
 _STAMP_SEARCH_COMMITS = 50
 
 _ATTEMPTS = 10
-_FEW_ROWS = 50_000
-"""Some 30 MB on the driver."""
-_NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False)
+_FEW_ROWS, _FEW_BYTES = 50_000, 16 * 2**20
+"""What the driver may hold of a table; bytes are those of the compressed files."""
+# The log, and with it the stamps, is cut by maintenance alone: by then the newest stamp is young.
+_NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+_CHECKPOINT_WHEN_DUE = PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
 
 
 class Store:
@@ -102,7 +105,7 @@ class Store:
         """
         table = _BY_NAME[name]
         named = rows.select(*table.schema.fieldNames())
-        if most_new is not None and table.is_latest and self._count(name) + most_new <= _FEW_ROWS:
+        if most_new is not None and table.is_latest and self._stays_small(name, most_new):
             self._write_arrow(
                 name, lambda: shaped(named.toArrow(), table.schema), stamp, number=stamp.batch_id + 2
             )
@@ -168,7 +171,7 @@ class Store:
                 # Columns that only another version of lagwise knows are null.
                 schema_mode="merge",
                 commit_properties=commit,
-                post_commithook_properties=_NO_CHECKPOINT,
+                post_commithook_properties=_CHECKPOINT_WHEN_DUE,
             )
 
         self._commit(name, write, number=number, metadata=_metadata(stamp))
@@ -254,13 +257,15 @@ class Store:
 
     def has_rows(self, name: str) -> bool:
         """Whether the newest version of a table has any row, without Spark."""
-        return bool(self._handle(name).to_pyarrow_dataset().count_rows())
+        return bool(Tables(self.root, self.storage_options).dataset(name).count_rows())
 
-    def _count(self, name: str) -> int:
-        """Rows of the newest version, from its log."""
-        counts = self._handle(name).get_add_actions()["num_records"].to_pylist()
+    def _stays_small(self, name: str, most_new: int) -> bool:
+        """Whether the newest version is small, by its log, and so many more rows leave it so."""
+        files = self._handle(name).get_add_actions()
+        counts = files["num_records"].to_pylist()
         # A writer that keeps no statistics does not say how many.
-        return sum(_FEW_ROWS if count is None else count for count in counts)
+        rows = sum(_FEW_ROWS + 1 if count is None else count for count in counts)
+        return rows + most_new <= _FEW_ROWS and sum(files["size_bytes"].to_pylist()) <= _FEW_BYTES
 
     def _handle(self, name: str) -> DeltaTable:
         return DeltaTable(self.path(name), storage_options=self.storage_options or None)

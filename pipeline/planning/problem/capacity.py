@@ -58,12 +58,17 @@ class Load:
 
     @property
     def is_backlogged(self) -> bool:
-        """Whether it shows its capacity.
+        """Whether it drains and does not keep up.
 
-        One that never drained anything (rate 0) shows none. It may be stuck, but so looks one that has only just
-        started, and as slow as it looks everything would go to whoever commits first.
+        One that never drained anything (rate 0) may be stuck, but so looks one that has only just started, and as slow
+        as it looks everything would go to whoever commits first.
         """
-        return self.is_settled and self.rate > 0 and self.lag > BACKLOG_S * self.rate
+        return self.rate > 0 and self.lag > BACKLOG_S * self.rate
+
+    @property
+    def is_evidence(self) -> bool:
+        """Whether it shows its capacity."""
+        return self.is_settled and self.is_backlogged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +129,7 @@ def learned(
 def _shown(before: MemberRate | None, load: Load, *, now_ms: int) -> MemberRate:
     known = before or MemberRate(rate=load.rate, seen_at_ms=now_ms)
     now = replace(known, rate=load.rate, seen_at_ms=now_ms)
-    if not load.is_backlogged:
+    if not load.is_evidence:
         return now
     if known.shown is None:
         is_lower_limit = load.rate > _RISING * known.rate
@@ -167,13 +172,15 @@ class _Typical:
 
 
 def _belief(rate: MemberRate, load: Load, typical: _Typical, *, now_ms: int) -> Belief:
-    optimistic = _optimistic(load.rate, typical)
+    # With a backlog it does not keep up with what it drains: that says nothing of twice as much.
+    keeps_up = load.is_settled or not load.is_backlogged
+    optimistic = _optimistic(load.rate, typical) if keeps_up else max(load.rate, typical.likely)
     if rate.shown is None:
         return Belief(capacity=max(optimistic, LEAST_CAPACITY), is_shown=False)
     # The moving average of a member that got stuck halves for ever.
     shown = max(rate.shown, LEAST_CAPACITY)
     if load.is_backlogged:
-        return Belief(capacity=shown, is_shown=True)
+        return Belief(capacity=shown if load.is_settled else max(shown, load.rate), is_shown=True)
     doubt = 1 - 0.5 ** ((now_ms - rate.shown_at_ms) / _TRUST_HALF_LIFE_MS)
     # It keeps up with what it drains now, whatever it has shown before.
     capacity = max(shown + doubt * max(optimistic - shown, 0.0), load.rate)

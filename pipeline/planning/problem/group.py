@@ -17,7 +17,7 @@ from pipeline.planning.problem.capacity import Belief, Load, believed, identitie
 from pipeline.planning.state import GroupState, PlanState
 
 _AVERAGED_MS = 120_000
-"""By then half of the change of a rate shows in its moving average (`rates.half_life_s`)."""
+"""By then half of the change of a rate shows in its moving average (`rates.half_life_s`, as it is by default)."""
 
 
 def to_group(

@@ -5,16 +5,16 @@ Everything here is an Arrow table of one row per group, or of one per member.
 
 import re
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-RECORDED_EVERY = timedelta(hours=1)
+_RECORDED_EVERY = timedelta(hours=1)
 """A group about which nothing new is decided has a row in the history so often, so that its figures can be followed."""
 
-COMPARED = ("group_id", "decision", "reason", "strategy", "target_hash", "base_hash", "plan", "recorded_at")
+_COMPARED = ("group_id", "decision", "reason", "strategy", "target_hash", "base_hash", "plan", "recorded_at")
 """Columns of `schemas.PLAN_STATE` that say whether a decision differs from the one before."""
 
 _FIGURE = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
@@ -25,45 +25,44 @@ def newest_decisions(before: pa.Table, decided: pa.Table, *, cluster: str) -> pa
     """Rows of `schemas.PLAN_STATE` for the groups that were decided about.
 
     Args:
-        before: `COMPARED` of the newest decisions before these.
+        before: The newest decisions before these, rows of `schemas.PLAN_STATE`.
         decided: `planning.step.make_plans`.
         cluster: Name of the cluster.
     """
-    known = {row["group_id"]: row for row in before.select(COMPARED).to_pylist()}
-    compared = [name for name in COMPARED if name != "recorded_at"]
+    known = {row["group_id"]: row for row in before.select(_COMPARED).to_pylist()}
+    compared = [name for name in _COMPARED if name != "recorded_at"]
     recorded = [
-        row["updated_at"]
-        if _is_due(row, last := known.get(row["group_id"])) or last is None
-        # A group about which the same is decided again has no row of its own in the history.
-        else last["recorded_at"]
+        _recorded_at(row, known.get(row["group_id"]))
         for row in decided.select([*compared, "epoch", "updated_at"]).to_pylist()
     ]
     rows = decided.drop(["rates"]).append_column("cluster", pa.array([cluster] * len(recorded), pa.string()))
     return rows.append_column("recorded_at", pa.array(recorded, decided.schema.field("updated_at").type))
 
 
-def _is_due(row: Mapping[str, Any], last: Mapping[str, Any] | None) -> bool:
-    """Whether the decision goes into the history."""
-    if last is None or row["epoch"] is not None:
-        return True
-    return _gist(row) != _gist(last) or row["updated_at"] - last["recorded_at"] >= RECORDED_EVERY
+def _recorded_at(row: Mapping[str, Any], last: Mapping[str, Any] | None) -> datetime:
+    """Time of the group's newest row in the history: now if the decision goes into it."""
+    now: datetime = row["updated_at"]
+    if last is None or row["epoch"] is not None or _content(row) != _content(last):
+        return now
+    before: datetime = last["recorded_at"]
+    return now if now - before >= _RECORDED_EVERY else before
 
 
-def _gist(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _content(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """What is decided, by which guard or for which cause, about what, and what became of the plan before."""
     plan = row["plan"] or {}
     hashes = (row["target_hash"], row["base_hash"])
     return (
         row["decision"],
         row["strategy"],
-        gist(row["reason"]),
+        cause(row["reason"]),
         *hashes,
         plan.get("epoch"),
         plan.get("status"),
     )
 
 
-def gist(reason: str | None) -> str:
+def cause(reason: str | None) -> str:
     """The cause in a reason without its figures, which differ each time; of a guard only its name."""
     first = (reason or "").split(";", maxsplit=1)[0]
     guard = _GUARD.match(first)

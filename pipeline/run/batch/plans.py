@@ -67,11 +67,11 @@ def _store(batch: Batch, decided: pa.Table) -> None:
     """Write down what was decided, and with it whether it is to be recorded; the rest is taken from there."""
     store, cluster = batch.services.store, batch.services.cluster
     keep_days = batch.services.config.history.keep_days
+    rates = kept.member_rates(decided, cluster=cluster)
+    write_arrow(batch, "member_rates", kept.merged(store.arrow("member_rates"), rates, keep_days=keep_days))
     before = store.arrow("plan_state")
     newest = kept.newest_decisions(before, decided, cluster=cluster)
     write_arrow(batch, "plan_state", kept.merged(before, newest, keep_days=keep_days))
-    rates = kept.member_rates(decided, cluster=cluster)
-    write_arrow(batch, "member_rates", kept.merged(store.arrow("member_rates"), rates, keep_days=keep_days))
 
 
 def _control_messages(store: Store, tables: TableFacts) -> DataFrame | None:
@@ -123,9 +123,12 @@ def record_decisions(batch: Batch) -> None:
     """Append to the history what of the batch's decisions differs from those before."""
     if "plan_state" not in batch.written:
         return
-    batch.decisions = decisions_at(batch.services.store, batch.clock.at_ms)
+    store = batch.services.store
+    batch.decisions = _decisions_at(store, batch.clock.at_ms)
     due = kept.history(batch.decisions)
-    if due.num_rows and "recommendations" not in batch.written:
+    if batch.driver.replay.is_first:
+        due = _unrecorded(store, due, batch.clock.at_ms)
+    if due.num_rows:
         write_arrow(batch, "recommendations", due)
 
 
@@ -134,15 +137,24 @@ def record_left_decisions(store: Store) -> None:
     newest, recorded = store.stamp("plan_state"), store.stamp("recommendations")
     if newest is None or (recorded is not None and recorded.at_ms >= newest.at_ms):
         return
-    due = kept.history(decisions_at(store, newest.at_ms))
+    due = _unrecorded(store, kept.history(_decisions_at(store, newest.at_ms)), newest.at_ms)
     if due.num_rows:
         store.append_left("recommendations", due, newest)
 
 
-def decisions_at(store: Store, at_ms: int) -> pa.Table:
+def _decisions_at(store: Store, at_ms: int) -> pa.Table:
     """Rows of `schemas.PLAN_STATE` of the batch that had this clock."""
-    at = pa.scalar(datetime.fromtimestamp(at_ms / 1000, tz=timezone.utc), pa.timestamp("us", tz="UTC"))
-    return store.arrow("plan_state", where=pc.field("updated_at") == at)
+    return store.arrow("plan_state", where=pc.field("updated_at") == _time(at_ms))
+
+
+def _unrecorded(store: Store, due: pa.Table, at_ms: int) -> pa.Table:
+    """The rows that are not in the history, whatever the stamps say: those go with the log's retention."""
+    there = store.arrow("recommendations", ["group_id"], where=pc.field("created_at") == _time(at_ms))
+    return due.filter(pc.invert(pc.is_in(due["group_id"], value_set=there["group_id"].combine_chunks())))
+
+
+def _time(at_ms: int) -> pa.Scalar:
+    return pa.scalar(datetime.fromtimestamp(at_ms / 1000, tz=timezone.utc), pa.timestamp("us", tz="UTC"))
 
 
 def publish_plans(batch: Batch) -> None:

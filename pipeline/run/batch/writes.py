@@ -39,12 +39,12 @@ def write_arrow(batch: Batch, name: str, rows: pa.Table) -> None:
 
 def stamped(batch: Batch, rows: DataFrame) -> DataFrame:
     """The rows with time and number of the batch."""
-    return rows.withColumn("updated_at", timestamp(batch.clock.at_ms)).withColumn(
+    return rows.withColumn("updated_at", _timestamp(batch.clock.at_ms)).withColumn(
         "batch_id", F.lit(batch.batch_id).cast("long")
     )
 
 
-def timestamp(at_ms: int) -> Column:
+def _timestamp(at_ms: int) -> Column:
     """A literal of a time in ms since the epoch."""
     return F.timestamp_millis(F.lit(at_ms))
 
@@ -54,4 +54,7 @@ def _most_new(batch: Batch, name: str) -> int | None:
     # Members are assigned partitions that they never committed.
     if name == "partition_lag" and batch.summary.group_records:
         return None
+    if name == "topic_offsets":
+        # The tick lists partitions; they are no records that were counted.
+        return batch.kind("log_offset").count()
     return sum(batch.summary.counts.values())

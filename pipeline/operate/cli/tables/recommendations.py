@@ -119,14 +119,15 @@ def recommendations(
 def _decisions(tables: Tables, wanted: pc.Expression | None) -> pa.Table:
     """Rows of the history, and the newest decisions that are not in it because they say the same again."""
     columns = names((*_COLUMNS, _ASSIGNMENT))
-    recorded = tables.read("recommendations", columns=columns, where=wanted)
     present = ["updated_at" if name == "created_at" else name for name in columns]
     is_again = pc.field("updated_at") > pc.field("recorded_at")
     try:
+        # First: what a batch decides meanwhile is in the history by the time that is read.
         again = tables.read("plan_state", columns=present, where=all_of(is_again, wanted))
     except MissingTableError:
         # An earlier version has written these tables, with a row for every decision.
-        return recorded
+        return tables.read("recommendations", columns=columns, where=wanted)
+    recorded = tables.read("recommendations", columns=columns, where=wanted)
     return pa.concat_tables([recorded, again.rename_columns(columns)], promote_options="permissive")
 
 

@@ -139,5 +139,5 @@ def test_each_members_rate_is_a_row() -> None:
         ("no move: no member needs more than 1.5e+03 s; 3 pinned", "no move: no member needs more than # s"),
     ],
 )
-def test_gist_of_a_reason_is_its_cause_without_figures(reason: str | None, words: str) -> None:
-    assert kept.gist(reason) == words
+def test_cause_in_a_reason_is_without_figures(reason: str | None, words: str) -> None:
+    assert kept.cause(reason) == words

@@ -184,6 +184,32 @@ def test_decisions_that_a_dead_driver_did_not_record_are_recorded_once(root: Pat
     assert dead.stamp("recommendations") == stamp(5)
 
 
+def test_what_is_recorded_is_not_recorded_again_though_its_stamp_is_gone(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a stop longer than the log's retention the stamp of one table may be there, and that of the other gone."""
+    dead = store_of(root, 1)
+    dead.write_arrow("plan_state", decisions("g", "h"), stamp(5))
+    dead.write_arrow("recommendations", recorded("g"), stamp(5))
+    later, found = store_of(root, 2), dead.stamp
+    monkeypatch.setattr(later, "stamp", lambda name: None if name == "recommendations" else found(name))
+
+    record_left_decisions(later)
+
+    assert groups_in(dead, "recommendations") == ["g", "h"]
+
+
+def test_log_of_a_latest_table_has_checkpoints_and_keeps_its_stamps(root: Path) -> None:
+    store = store_of(root, 1)
+
+    for batch_id in range(30):
+        store.write_arrow("plan_state", decisions("g"), stamp(batch_id))
+
+    log = root / "plan_state" / "_delta_log"
+    assert list(log.glob("*.checkpoint.parquet"))
+    assert len(list(log.glob("*.json"))) == 31
+
+
 def test_nothing_is_recorded_of_tables_without_decisions(root: Path) -> None:
     record_left_decisions(store_of(root, 1))
 

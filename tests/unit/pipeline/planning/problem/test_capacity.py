@@ -170,3 +170,13 @@ def test_member_is_remembered_by_what_outlives_its_restart(
     ]
 
     assert list(identities(facts)) == expected
+
+
+def test_giver_that_does_not_keep_up_yet_is_neither_evidence_nor_taken_to_drain_twice_as_much() -> None:
+    shown = {"a": Load(rate=50, lag=90_000), "b": Load(rate=100, lag=1_000_000, is_settled=False)}
+    rates = learned({}, shown, now_ms=NOW_MS)
+
+    assert rates["b"].shown is None
+    assert capacities(rates, shown) == [50, 100]
+    settled = {"a": shown["a"], "b": replace(shown["b"], is_settled=True)}
+    assert capacities(learned(rates, settled, now_ms=NOW_MS + 120_000), settled) == [50, 100]

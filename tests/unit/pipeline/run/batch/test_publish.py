@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from assignor.protocol import control
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, FencedError, PublishError
+from pipeline.planning.rows import kept
 from pipeline.publish import outbox
 from pipeline.publish.outbox import Publisher
 from pipeline.publish.read_back import decisions_of
@@ -118,24 +119,25 @@ def table(*plans: dict[str, Any]) -> pa.Table:
 class Stored:
     """Stands for the tables."""
 
-    def __init__(self, rows: pa.Table) -> None:
-        self.rows = rows
+    def __init__(self, *, decisions: pa.Table, recorded: pa.Table) -> None:
+        self.tables = {"plan_state": decisions, "recommendations": recorded}
         self.appended: list[pa.Table] = []
 
     def arrow(
-        self, _name: str, columns: list[str] | None = None, where: pc.Expression | None = None
+        self, name: str, columns: list[str] | None = None, where: pc.Expression | None = None
     ) -> pa.Table:
-        found = self.rows if where is None else self.rows.filter(where)
+        rows = self.tables[name]
+        found = rows if where is None else rows.filter(where)
         return found if columns is None else found.select(columns)
 
     def write_arrow(self, name: str, rows: pa.Table, _stamp: Stamp) -> None:
-        assert name == "recommendations"
         self.appended.append(rows)
+        self.tables[name] = rows
 
 
 def unavailable(driver: Driver, plans: pa.Table) -> str | None:
-    """Why no plan can be published by a driver with such a table."""
-    driver.services.store.arrow = Stored(plans).arrow  # type: ignore[method-assign]
+    """Why no plan can be published by a driver with such a history."""
+    driver.services.store.arrow = Stored(decisions=table(), recorded=plans).arrow  # type: ignore[method-assign]
     return why_unpublishable(driver.services, driver.memory)
 
 
@@ -276,7 +278,7 @@ def decided(driver: Driver) -> Batch:
         {"group_id": "i", "state": "of an earlier batch", "updated_at": at(-60), "recorded_at": at(-60)},
     )
     assert unavailable(driver, table()) is None
-    stored = Stored(rows)
+    stored = Stored(decisions=rows, recorded=kept.history(table()))
     services = replace(driver.services, store=stored)
     return batch_of(replace(driver, services=services), stamp=stamp_of(at_ms=NOW_MS), written={"plan_state"})
 
