@@ -300,5 +300,7 @@ def test_broker_that_hangs_is_given_up_in_time_and_read_again_when_it_is_back() 
     for one in away:
         position, error = one.reached["frozen", 0]
         assert position == 4 + len(one.offsets["frozen", 0])
-        assert "does not answer" in (error or "")
+        # The client may have fetched the rest before the broker froze; to read it once more it has to ask.
+        assert position == 10 or "does not answer" in (error or "")
+    assert "does not answer" in (away[-1].reached["frozen", 0][1] or "")
     assert took_s < 2 * (2 + 2)
