@@ -4,8 +4,9 @@
 #   SPARK_SUBMIT   another spark-submit than the virtual environment's, for example a cluster's
 #   SUBMIT_ARGS    more options for it, for example "--master yarn --deploy-mode client --driver-memory 4g"
 #
-# Delta comes as --jars from the cache that `make setup` fills, so that a machine without
-# a network can submit. Executors need this Python environment too: same path, or PYSPARK_PYTHON.
+# Delta comes as --jars from the cache that `make setup` fills, so that a machine without a network can submit; on the
+# driver's class path too, so that it takes the archive of its classes that `make setup` made. Executors need this
+# Python environment too: same path, or PYSPARK_PYTHON.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -16,14 +17,19 @@ export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"
 export PYSPARK_PYTHON="${PYSPARK_PYTHON:-$python}"
 export PYSPARK_DRIVER_PYTHON="$python"
 
-jars=$("$python" -c '
+{ read -r jars; read -r class_path; read -r shared_classes; } < <("$python" -c '
+from pipeline.local import class_data
 from pipeline.local.jars import resolve_for_spark
 from pipeline.run.session import PACKAGES
-print(*resolve_for_spark(PACKAGES), sep=",")')
+jars = resolve_for_spark(PACKAGES)
+print(*jars, sep=",")
+print(*jars, sep=":")
+print(*class_data.use(class_data.archive("spark", class_data.spark_class_path(jars))))')
 read -ra more <<<"${SUBMIT_ARGS:-}"
 exec "${SPARK_SUBMIT:-$here/.venv/bin/spark-submit}" \
   --jars "$jars" \
+  --driver-class-path "$class_path" \
   --driver-memory 2g \
-  --conf spark.driver.extraJavaOptions="-Dlog4j2.configurationFile=$here/pipeline/run/log4j2.properties" \
+  --conf spark.driver.extraJavaOptions="-Dlog4j2.configurationFile=$here/pipeline/run/log4j2.properties $shared_classes" \
   "${more[@]}" \
   "$here/pipeline/run/main.py" "$@"

@@ -50,7 +50,7 @@ def resolve_for_spark(coordinates: tuple[str, ...], *, report: Report | None = N
     Raises:
         MissingDependencyError: As `resolve`.
     """
-    excludes = (*_artifact_names(jar.name for jar in _pyspark_jars().glob("*.jar")), *_NOT_FOR_PATH_TABLES)
+    excludes = (*_artifact_names(jar.name for jar in pyspark_jars().glob("*.jar")), *_NOT_FOR_PATH_TABLES)
     return resolve(coordinates, excludes=excludes, report=report)
 
 
@@ -97,7 +97,7 @@ def _fill(target: Path, module: str, ivy_cache: Path, coordinates: tuple[str, ..
 
 
 def _ivy_command(ivy_cache: Path, ivy_file: Path, jars: Path) -> list[str]:
-    ivy = next(_pyspark_jars().glob("ivy-*.jar"))
+    ivy = next(pyspark_jars().glob("ivy-*.jar"))
     settings = os.environ.get(SETTINGS_VARIABLE)
     return [
         *(str(find_java()), "-jar", str(ivy)),
@@ -156,7 +156,12 @@ def _artifact_names(jar_names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({match["artifact"] for match in matches if match}))
 
 
-def _pyspark_jars() -> Path:
+def pyspark_jars() -> Path:
+    """The folder of the jars that pyspark ships.
+
+    Raises:
+        MissingDependencyError: pyspark is not installed.
+    """
     # find_spec does not import pyspark, which takes longer than everything else here.
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:

@@ -36,7 +36,7 @@ def find_java() -> Path:
     Raises:
         MissingDependencyError: There is none, or its version does not fit; the message has the install line.
     """
-    program, where = _candidate()
+    program, where = candidate()
     version = _major_version(program) if program else None
     if program is None or version is None:
         raise MissingDependencyError(
@@ -50,7 +50,8 @@ def find_java() -> Path:
     return program
 
 
-def _candidate() -> tuple[Path | None, str]:
+def candidate() -> tuple[Path | None, str]:
+    """The program that `find_java` would try, and where it stands; without running it."""
     home = os.environ.get("JAVA_HOME")
     if home:
         return Path(home, "bin", "java"), f"JAVA_HOME={home}"

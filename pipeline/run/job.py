@@ -4,6 +4,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 from pyspark.errors import StreamingQueryException
@@ -196,8 +197,8 @@ class Job:
             self.stop.set()
 
 
-def _jars() -> tuple[str, ...]:
+def _jars() -> tuple[Path, ...]:
     # Under spark-submit the JVM is there already, and its --packages or --jars have brought them.
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return ()
-    return tuple(str(jar) for jar in resolve_for_spark(PACKAGES, report=log.info))
+    return resolve_for_spark(PACKAGES, report=log.info)

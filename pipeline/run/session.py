@@ -11,6 +11,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from pipeline.local import class_data
+
 DELTA = "io.delta:delta-spark_4.0_2.13:4.4.0"
 PACKAGES = (DELTA,)
 
@@ -57,11 +59,11 @@ _LOCAL = {
     "spark.driver.memory": "2g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
 }
+_LOG4J = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
 
 
-def build_session(settings: Mapping[str, str], *, jars: tuple[str, ...] = ()) -> SparkSession:
+def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -> SparkSession:
     """Start the session, or take the one that spark-submit has started.
 
     Args:
@@ -74,9 +76,16 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[str, ...] = ()) ->
     conf = dict(_DEFAULTS)
     if jars:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        conf |= _LOCAL | {"spark.driver.extraClassPath": os.pathsep.join(jars)}
+        conf |= _LOCAL | {
+            "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
+            "spark.driver.defaultJavaOptions": " ".join((_LOG4J, *_shared_classes(jars))),
+        }
     for key, value in {**conf, **settings, **_REQUIRED}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _shared_classes(jars: tuple[Path, ...]) -> tuple[str, ...]:
+    return class_data.use(class_data.archive("spark", class_data.spark_class_path(jars)))

@@ -48,7 +48,7 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     """Commits per second by part and number of keys."""
     commits, times = (200_000, 5) if quick else (1_000_000, 9)
     figures: dict[str, Any] = {}
-    spark = build_session({}, jars=tuple(str(jar) for jar in resolve_for_spark(PACKAGES)))
+    spark = build_session({}, jars=resolve_for_spark(PACKAGES))
     for keys in (10_000, 100_000):
         raw = list(_records(keys, commits))
         figures[f"arrays, {keys} keys"] = _arrays(raw, times)

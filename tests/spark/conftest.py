@@ -17,7 +17,7 @@ time.tzset()
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    jars = tuple(str(jar) for jar in resolve_for_spark(PACKAGES))
+    jars = resolve_for_spark(PACKAGES)
     session = build_session({"spark.master": "local[2]", "spark.sql.shuffle.partitions": "1"}, jars=jars)
     yield session
     session.stop()

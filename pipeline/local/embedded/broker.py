@@ -31,6 +31,7 @@ class EmbeddedBroker(KafkaNode):
         properties: Mapping[str, str] | None = None,
         heap_mb: int = 512,
         report: Callable[[str], None] | None = None,
+        archive: Path | None = None,
     ) -> None:
         """Prepare, start nothing.
 
@@ -41,9 +42,12 @@ class EmbeddedBroker(KafkaNode):
             properties: Server properties that go before those of `server_properties`.
             heap_mb: Largest heap of the Java process.
             report: Told what is downloaded, the first time ever.
+            archive: Where the broker leaves a class data archive when it ends, if it is to make one.
         """
         folder = (data_dir or Path(tempfile.mkdtemp(prefix="lagwise-broker-"))).resolve()
-        super().__init__(name="the embedded broker", data_dir=folder, heap_mb=heap_mb, report=report)
+        super().__init__(
+            name="the embedded broker", data_dir=folder, heap_mb=heap_mb, report=report, archive=archive
+        )
         self._temporary = data_dir is None
         self._port = port
         self._properties = dict(properties or {})

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pipeline.errors import BrokerUnavailableError
-from pipeline.local import watchdog
+from pipeline.local import class_data, watchdog
 from pipeline.local.embedded.config import KAFKA, LOG4J2, properties_text
 from pipeline.local.jars import resolve
 from pipeline.local.java import find_java
@@ -45,7 +45,13 @@ class KafkaNode(ABC):
     """
 
     def __init__(
-        self, *, name: str, data_dir: Path, heap_mb: int, report: Callable[[str], None] | None
+        self,
+        *,
+        name: str,
+        data_dir: Path,
+        heap_mb: int,
+        report: Callable[[str], None] | None,
+        archive: Path | None = None,
     ) -> None:
         """Prepare, start nothing.
 
@@ -54,11 +60,13 @@ class KafkaNode(ABC):
             data_dir: Folder of this node; a node that was there before goes on with its data.
             heap_mb: Largest heap of the Java process.
             report: Told what is downloaded, the first time ever.
+            archive: Where it leaves a class data archive when it ends; without it, it takes the one that is there.
         """
         self.data_dir = data_dir
         self._name = name
         self._heap_mb = heap_mb
         self._report = report
+        self._archive = archive
         self._watchdog: subprocess.Popen[str] | None = None
         self._pid: int | None = None
 
@@ -128,7 +136,7 @@ class KafkaNode(ABC):
     def _launch(self) -> None:
         """Start the process, which has to be prepared, and do not wait until it can be used."""
         command = [
-            *(*self._java(), f"-Dlog4j2.configurationFile={self._log4j2}"),
+            *(*self._java(archive=self._archive), f"-Dlog4j2.configurationFile={self._log4j2}"),
             *("kafka.Kafka", str(self._properties_file)),
         ]
         # Lines of an earlier run would be taken for this one's.
@@ -177,9 +185,11 @@ class KafkaNode(ABC):
     def _log4j2(self) -> Path:
         return self.data_dir / "log4j2.properties"
 
-    def _java(self) -> list[str]:
-        jars = os.pathsep.join(map(str, resolve(KAFKA, report=self._report)))
-        return [str(find_java()), f"-Xmx{self._heap_mb}m", "-XX:+UseSerialGC", "-cp", jars]
+    def _java(self, *, archive: Path | None = None) -> list[str]:
+        jars = resolve(KAFKA, report=self._report)
+        shared = class_data.make(archive) if archive else class_data.use(class_data.archive("kafka", jars))
+        class_path = os.pathsep.join(map(str, jars))
+        return [str(find_java()), f"-Xmx{self._heap_mb}m", "-XX:+UseSerialGC", *shared, "-cp", class_path]
 
     def _format(self, cluster_id: str) -> None:
         command = ["kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self._properties_file)]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from pathlib import Path
 from subprocess import TimeoutExpired
 
 from pyspark.errors import StreamingQueryException
@@ -23,7 +24,7 @@ _JVM_GONE_WITHIN_S = 5.0
 class Engine:
     """A Spark session, and a job in it once the broker is there."""
 
-    def __init__(self, settings: Mapping[str, str], *, jars: tuple[str, ...]) -> None:
+    def __init__(self, settings: Mapping[str, str], *, jars: tuple[Path, ...]) -> None:
         """Start Spark; `session` is done when it runs."""
         self.session: Future[SparkSession] = in_background(
             lambda: build_session(resolve(settings), jars=jars)

@@ -90,7 +90,7 @@ class DemoRun:
             PipelineError: Something could not be started, or ended by itself.
         """
         resolve(KAFKA, report=self._console.print)
-        jars = tuple(str(jar) for jar in resolve_for_spark(PACKAGES, report=self._console.print))
+        jars = resolve_for_spark(PACKAGES, report=self._console.print)
         with interruption.ended_by_signals(self._console.show_cursor) as asked, ExitStack() as cleanup:
             broker = EmbeddedBroker(data_dir=self._folder.broker, properties=_BROKER)
             cleanup.callback(broker.close)

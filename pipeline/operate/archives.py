@@ -1,0 +1,105 @@
+"""Make the class data archives: run a broker and the job once, and keep what their JVMs have loaded.
+
+The job itself is the rehearsal: what it loads for a group with members and commits is what it will load again.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pyspark
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from pipeline.errors import BrokerUnavailableError
+from pipeline.local import class_data
+from pipeline.local.embedded.broker import EmbeddedBroker
+from pipeline.local.embedded.config import KAFKA
+from pipeline.local.jars import resolve, resolve_for_spark
+from pipeline.run import main as job
+from pipeline.run.session import PACKAGES
+
+_TOPIC, _RECORDS = "rehearsal", 10
+_TIMEOUT_S = 20.0
+_JOB_WITHIN_S = 300.0
+_BROKER = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "1"}
+_CONFIG = """
+[kafka.properties]
+"bootstrap.servers" = "{servers}"
+[tables]
+root = "{folder}/tables"
+"""
+
+
+def make_archives(report: Callable[[str], None]) -> None:
+    """Make those that are not there; without them everything works, and starts in twice the time.
+
+    Args:
+        report: Told what is being done, and why it could not be.
+    """
+    spark_jars = resolve_for_spark(PACKAGES, report=report)
+    spark = class_data.archive("spark", class_data.spark_class_path(spark_jars))
+    kafka = class_data.archive("kafka", resolve(KAFKA, report=report))
+    if spark.is_file() and kafka.is_file():
+        return
+    report("Rehearsing a start of Kafka and Spark, so that later ones take half the time; this happens once")
+    kafka.parent.mkdir(parents=True, exist_ok=True)
+    # Beside their place: a rename does not cross file systems.
+    with tempfile.TemporaryDirectory(prefix="partial-", dir=kafka.parent) as scratch:
+        made = {file: Path(scratch, file.name) for file in (spark, kafka)}
+        try:
+            with EmbeddedBroker(properties=_BROKER, archive=made[kafka]) as broker:
+                _rehearse(broker.bootstrap_servers, Path(scratch), made[spark], spark_jars)
+        except (BrokerUnavailableError, KafkaException, subprocess.SubprocessError) as error:
+            report(f"the rehearsal failed, so starts stay slow; setting up again tries again: {error}")
+        for file, one in made.items():
+            if not class_data.put_in_place(one, file):
+                report(
+                    f"no archive of {file.name.partition('-')[0]}'s classes was left: its starts stay slow"
+                )
+
+
+def _rehearse(servers: str, folder: Path, archive: Path, jars: Iterable[Path]) -> None:
+    """Run the job once over a group with a member and commits."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    for future in admin.create_topics([NewTopic(_TOPIC, 2, 1)]).values():
+        future.result(_TIMEOUT_S)
+    producer = Producer({"bootstrap.servers": servers})
+    for number in range(_RECORDS):
+        producer.produce(_TOPIC, b"%d" % number, partition=number % 2)
+    producer.flush(_TIMEOUT_S)
+    member = Consumer({"bootstrap.servers": servers, "group.id": _TOPIC, "enable.auto.commit": False})
+    try:
+        member.subscribe([_TOPIC])
+        member.poll(_TIMEOUT_S)
+        member.commit(offsets=[TopicPartition(_TOPIC, number, 1) for number in range(2)], asynchronous=False)
+        _run_job(servers, folder, archive, jars)
+    finally:
+        member.close()
+
+
+def _run_job(servers: str, folder: Path, archive: Path, jars: Iterable[Path]) -> None:
+    config = folder / "lagwise.toml"
+    config.write_text(_CONFIG.format(servers=servers, folder=folder), encoding="utf-8")
+    # By spark-submit, since the archive is written by a JVM that ends, and it waits for that.
+    command = [
+        *(str(Path(pyspark.__file__).with_name("bin") / "spark-submit"), "--master", "local[*]"),
+        *("--driver-class-path", os.pathsep.join(map(str, jars))),
+        *("--driver-java-options", " ".join(class_data.make(archive))),
+        *(job.__file__, "--config", str(config), "--once"),
+    ]
+    python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    done = subprocess.run(
+        command,
+        env={"SPARK_LOCAL_IP": "127.0.0.1"} | dict(os.environ) | python,
+        capture_output=True,
+        text=True,
+        timeout=_JOB_WITHIN_S,
+        check=False,
+    )
+    if done.returncode:
+        last = "\n".join(done.stderr.splitlines()[-5:])
+        raise subprocess.SubprocessError(f"the job ended with status {done.returncode}: {last}")

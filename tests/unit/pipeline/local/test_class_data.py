@@ -1,0 +1,61 @@
+"""Class data archives: which one is taken, and when."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pipeline.local import class_data
+
+
+@pytest.fixture
+def jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Path]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made = [tmp_path / name for name in ("a.jar", "b.jar")]
+    for jar in made:
+        jar.write_text("classes")
+    return made
+
+
+def test_archive_of_the_same_jars_is_the_same_file(jars: list[Path]) -> None:
+    assert class_data.archive("spark", jars) == class_data.archive("spark", jars)
+
+
+def test_archive_is_another_one_when_a_jar_was_replaced(jars: list[Path]) -> None:
+    before = class_data.archive("spark", jars)
+    os.utime(jars[1], (1, 1))
+
+    assert class_data.archive("spark", jars) != before
+
+
+def test_archive_is_another_one_for_jars_in_another_order(jars: list[Path]) -> None:
+    assert class_data.archive("spark", jars) != class_data.archive("spark", jars[::-1])
+
+
+def test_archive_is_named_without_any_java(
+    jars: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
+
+    assert class_data.archive("kafka", jars).name.startswith("kafka-")
+
+
+def test_no_option_is_given_without_an_archive(jars: list[Path]) -> None:
+    assert class_data.use(class_data.archive("kafka", jars)) == ()
+
+
+def test_archive_is_taken_once_it_is_in_its_place_and_older_ones_of_its_kind_go(jars: list[Path]) -> None:
+    file = class_data.archive("kafka", jars)
+    making = file.with_name("partial")
+    class_data.make(making)
+    older, other = file.with_name("kafka-older.jsa"), file.with_name("spark-one.jsa")
+    for one in (making, older, other):
+        one.write_text("archive")
+
+    assert class_data.put_in_place(making, file)
+    assert f"-XX:SharedArchiveFile={file}" in class_data.use(file)
+    assert sorted(one.name for one in file.parent.iterdir()) == sorted([file.name, other.name])
+
+
+def test_nothing_is_put_in_place_when_java_made_no_archive(jars: list[Path], tmp_path: Path) -> None:
+    assert not class_data.put_in_place(tmp_path / "never", class_data.archive("kafka", jars))
