@@ -3,6 +3,10 @@
 Records of one key are in one partition of their topic, so their offsets order them; hand-overs have a number each.
 """
 
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -11,7 +15,12 @@ from pipeline.tables.schemas import ACK_FIELDS, ORDER_FIELDS
 
 _KEPT_S = 7 * 86_400
 """How long control messages of a group that is not there are kept: it may be new, or deleted. Kafka's default."""
-_HAND_OVERS = ("release", "taken")
+_TAKEN = "taken"
+HAND_OVERS = ("release", _TAKEN)
+"""Kinds of acknowledgements that are about one partition on its way."""
+HANDED_OVER = pa.schema(
+    [("group_id", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("member_id", pa.string())]
+)
 
 
 def fold_acks(stored: DataFrame, events: DataFrame, groups: DataFrame, *, at_ms: int) -> DataFrame:
@@ -59,24 +68,44 @@ def fold_orders(stored: DataFrame, events: DataFrame) -> DataFrame:
     )
 
 
-def handed_over(acks: DataFrame, groups: DataFrame) -> DataFrame:
-    """One row per partition that has left its owner within the present generation.
+def handed_over(acks: pa.Table, groups: pa.Table) -> pa.Table:
+    """One row of `HANDED_OVER` per partition that has left its owner within the present generation, sorted.
 
     `member_id` is its owner since; null while it is on its way, when nobody reads it. Acknowledgements of members
     that the generation does not have are of a deleted group of the same name, whose generations began again at 1.
 
     Args:
-        acks: `schemas.ACKS`.
+        acks: `schemas.ACKS`; few enough for the driver: some for each member, and two for each partition moved since
+            the rebalance.
         groups: `schemas.CONSUMER_GROUPS`.
     """
-    present = groups.select("group_id", "generation", F.explode("members.member_id").alias("member_id"))
-    is_taken = F.col("kind") == "taken"
-    return (
-        acks.where(F.col("kind").isin(*_HAND_OVERS))
-        .join(present, on=["group_id", "generation", "member_id"], how="left_semi")
-        .groupBy(*LAG_KEY)
-        .agg(F.max_by(F.when(is_taken, F.col("member_id")), F.struct("hop", is_taken)).alias("member_id"))
+    about_hand_overs = pc.is_in(acks["kind"], value_set=pa.array(HAND_OVERS))
+    rows = acks.filter(about_hand_overs).to_pylist()
+    present = _generations(groups, {row["group_id"] for row in rows})
+    newest: dict[tuple[str, str, int], tuple[tuple[int, bool], str]] = {}
+    for row in rows:
+        if row["member_id"] not in present.get((row["group_id"], row["generation"]), ()):
+            continue
+        place = row["group_id"], row["topic"], row["partition"]
+        turn = row["hop"], row["kind"] == _TAKEN
+        if place not in newest or turn > newest[place][0]:
+            newest[place] = turn, row["member_id"]
+    return pa.Table.from_pylist(
+        [
+            dict(zip(HANDED_OVER.names, (*place, member_id if is_taken else None), strict=True))
+            for place, ((_, is_taken), member_id) in sorted(newest.items())
+        ],
+        schema=HANDED_OVER,
     )
+
+
+def _generations(groups: pa.Table, wanted: set[str]) -> Mapping[tuple[str, int | None], set[str]]:
+    """Member ids by group and generation."""
+    those = groups.filter(pc.is_in(groups["group_id"], value_set=pa.array(sorted(wanted), pa.string())))
+    return {
+        (row["group_id"], row["generation"]): {member["member_id"] for member in row["members"]}
+        for row in those.select(["group_id", "generation", "members"]).to_pylist()
+    }
 
 
 def held_partitions(assigned: DataFrame, moved: DataFrame, groups: DataFrame) -> DataFrame:
@@ -110,25 +139,3 @@ def held_partitions(assigned: DataFrame, moved: DataFrame, groups: DataFrame) ->
         .where("owner is not null")
         .select(*LAG_KEY, "owner")
     )
-
-
-def control_messages_by_group(acks: DataFrame, orders: DataFrame, moved: DataFrame) -> DataFrame:
-    """One row per group with control messages: `acks` of its members, `orders`, and what has `moved`.
-
-    Args:
-        acks: `schemas.ACKS`.
-        orders: `schemas.ORDERS`.
-        moved: `handed_over`.
-    """
-    plan_acks = acks.where(~F.col("kind").isin(*_HAND_OVERS))
-    by_group = (
-        plan_acks.groupBy("group_id").agg(
-            F.collect_list(F.struct("kind", "member_id", "epoch", "why")).alias("acks")
-        ),
-        orders.select("group_id", F.struct("group_id", *(f.name for f in ORDER_FIELDS)).alias("orders")),
-        moved.groupBy("group_id").agg(
-            F.collect_list(F.struct("topic", "partition", "member_id")).alias("moved")
-        ),
-    )
-    first, second, third = by_group
-    return first.join(second, on="group_id", how="full_outer").join(third, on="group_id", how="full_outer")

@@ -1,16 +1,16 @@
-"""Plan: each group's partitions and members to one decision, on the executors.
+"""Plan: the tables to one decision for each group.
 
-A group is one Arrow table of partitions and one of a single row with everything else; the decision is
-`pipeline.planning.decide.decide`, and this module only brings tables to it and back.
+Everything is Arrow, so that it runs where the tables are: on the driver while they are small, on the executors, each
+with a share of the groups, when they are not. One group's decision is `pipeline.planning.decide.decide`; this module
+only brings tables to it and rows back.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -18,13 +18,15 @@ from assignor.protocol.migration import Migration
 from pipeline.config.model import GuardsConfig, PlanConfig
 from pipeline.planning import reasons
 from pipeline.planning.decide import decide
-from pipeline.planning.facts import Rules
+from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.guards import Guards
 from pipeline.planning.memory import PlanMemory
-from pipeline.planning.rows.facts_of_rows import group_facts, partition_facts, published
+from pipeline.planning.rows.control_messages import moved_by_group, orders_by_group, plan_acks
+from pipeline.planning.rows.facts_of_rows import group_facts
+from pipeline.planning.rows.partitions import GroupPartitions
 from pipeline.planning.rows.row_of_decision import to_row
 from pipeline.planning.state import from_json
-from pipeline.planning.values import Decision, Published, Verdict
+from pipeline.planning.values import Decision, Verdict
 from pipeline.tables.schemas import PLAN_STATE
 
 _RATES = t.ArrayType(
@@ -39,16 +41,26 @@ _RATES = t.ArrayType(
     )
 )
 _LATER = {"cluster", "recorded_at"}
-_ROW = t.StructType(
+_NO_GROUP: Mapping[str, Any] = dict.fromkeys(
+    ("group_type", "state", "protocol_type", "assignor", "generation", "members", "offsets_partition")
+)
+"""A group that only commits offsets."""
+DECIDED = t.StructType(
     [*(field for field in PLAN_STATE if field.name not in _LATER), t.StructField("rates", _RATES)]
 )
-_ARROW = to_arrow_schema(_ROW)
+"""Columns of `schemas.PLAN_STATE` that hang on one decision alone, and what was learned of the group's members."""
+_ARROW = to_arrow_schema(DECIDED)
 
-_DECIDED = (
-    "group_id string, last_epoch long, last_target string, last_base string, last_valid_ms long, "
-    "last_state string"
+LAG_COLUMNS = (
+    *("group_id", "topic", "partition", "offsets_partition"),
+    *("committed_offset", "lag", "lag_seconds", "drain_rate"),
 )
-_GROUP = ("group_type", "state", "protocol_type", "assignor", "generation", "members", "offsets_partition")
+"""What decisions need of `schemas.PARTITION_LAG`."""
+TOPIC_COLUMNS = (
+    *("topic", "partition", "log_start_offset", "log_end_offset"),
+    *("observed_at", "arrival_rate", "error", "deleted_at"),
+)
+"""What decisions need of `schemas.TOPIC_OFFSETS`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +80,6 @@ class PlanSettings:
     provisional_reason: str | None
     held: str | None = None
     """Why no group may have a plan now; None when they may."""
-    only: tuple[str, ...] | None = None
-    """Groups to decide about; None for all."""
     migration: Migration = "unknown"
     """Whether the brokers would migrate classic groups online."""
 
@@ -78,124 +88,105 @@ class PlanSettings:
 class Stored:
     """This batch's version of the tables that decisions depend on."""
 
-    groups: DataFrame
+    groups: pa.Table
     """`schemas.CONSUMER_GROUPS`."""
-    lags: DataFrame
-    """`schemas.PARTITION_LAG`."""
-    topic_offsets: DataFrame
-    """`schemas.TOPIC_OFFSETS`."""
-    control_messages: DataFrame | None
-    """`fold.control_messages.control_messages_by_group`; None while there are neither acknowledgements nor orders."""
+    lags: pa.Table
+    """`LAG_COLUMNS`."""
+    topic_offsets: pa.Table
+    """`TOPIC_COLUMNS`."""
+    acks: pa.Table
+    """`schemas.ACKS`."""
+    moved: pa.Table
+    """`fold.control_messages.HANDED_OVER`."""
+    orders: pa.Table
+    """`schemas.ORDERS`."""
 
-    def only(self, group_ids: tuple[str, ...]) -> "Stored":
-        """The same tables, less the rows of other groups."""
-        wanted = F.col("group_id").isin(*group_ids)
-        return replace(self, groups=self.groups.where(wanted), lags=self.lags.where(wanted))
+
+def subscribed_topics(groups: pa.Table) -> set[str]:
+    """Every topic that a member of any of these groups subscribes to.
+
+    Args:
+        groups: `schemas.CONSUMER_GROUPS`.
+    """
+    members = pc.list_flatten(groups["members"])
+    return set(pc.list_flatten(pc.struct_field(members, "topics")).unique().to_pylist())
 
 
 def make_plans(
-    stored: Stored,
-    settings: PlanSettings,
-    memory: PlanMemory,
-) -> DataFrame:
-    """One row for each group that has members or commits.
-
-    Its columns are those of `schemas.PLAN_STATE` that hang on this decision alone, and `rates`: what was learned of the
-    group's members.
+    stored: Stored, wanted: Collection[str], settings: PlanSettings, memory: PlanMemory
+) -> pa.Table:
+    """One row of `DECIDED` for each of these groups that has members or commits, sorted by group.
 
     Args:
-        stored: The tables.
+        stored: The tables; rows of other groups may be left out.
+        wanted: Groups to decide about.
         settings: See `PlanSettings`.
         memory: Of the decisions before.
     """
-    if settings.only is not None:
-        stored = stored.only(settings.only)
-    everything = (
-        stored.lags.groupBy("group_id")
-        .agg(F.min("offsets_partition").alias("commits_partition"))
-        .join(stored.groups.select("group_id", *_GROUP), on="group_id", how="full_outer")
-        .join(_known(stored.groups.sparkSession, memory, stored.control_messages), on="group_id", how="left")
-    )
-    partitions = _partitions(stored.groups, stored.lags, stored.topic_offsets)
-    return (
-        partitions.groupBy("group_id")
-        .cogroup(everything.groupBy("group_id"))
-        .applyInArrow(_planner(settings), schema=_ROW)
-    )
-
-
-def _known(spark: SparkSession, memory: PlanMemory, control_messages: DataFrame | None) -> DataFrame:
-    """One row per group with what was decided before, and what its members and operators say."""
-    plans, states = memory.published, memory.states
+    partitions = GroupPartitions(stored.topic_offsets, stored.lags)
     rows = [
-        (group, *(_fields(plans[group]) if group in plans else (None,) * 4), states.get(group))
-        for group in sorted(plans.keys() | states.keys())
-    ]
-    decided = spark.createDataFrame(rows, _DECIDED)
-    if control_messages is None:
-        return decided
-    return decided.join(control_messages, on="group_id", how="full_outer")
-
-
-def _fields(plan: Published) -> tuple[int, str, str, int]:
-    return plan.epoch, plan.target_hash, plan.base_hash, plan.valid_until_ms
-
-
-def _partitions(groups: DataFrame, lags: DataFrame, topic_offsets: DataFrame) -> DataFrame:
-    """Each group's subscribed partitions, as far as they exist, with what is known of each."""
-    subscribed = groups.select(
-        "group_id", F.explode(F.array_distinct(F.flatten("members.topics"))).alias("topic")
-    )
-    existing = topic_offsets.where("deleted_at is null").select(
-        "topic", "partition", "log_start_offset", "log_end_offset", "observed_at", "arrival_rate", "error"
-    )
-    commits = lags.select(
-        *("group_id", "topic", "partition", "committed_offset", "drain_rate", "lag_seconds"),
-        # Partitions of topics that are gone are not among the existing ones.
-        F.expr("committed_offset is not null and lag is null").alias("is_incomparable"),
-    )
-    return subscribed.join(existing, on="topic", how="inner").join(
-        commits, on=["group_id", "topic", "partition"], how="left"
-    )
-
-
-def _planner(settings: PlanSettings) -> Any:
-    """The function for `cogroup().applyInArrow`; unhinted, so that Spark takes it for the form with tables."""
-
-    def plan(partitions, group):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - see above
-        row = group.to_pylist()[0]
-        decision = _decide(row, partitions, settings)
-        return pa.Table.from_pylist(
-            [to_row(row["group_id"], decision, at_ms=settings.at_ms, batch_id=settings.batch_id)],
-            schema=_ARROW,
+        to_row(
+            row["group_id"],
+            _decide(row, partitions, settings, memory),
+            at_ms=settings.at_ms,
+            batch_id=settings.batch_id,
         )
+        for row in _group_rows(stored, frozenset(wanted))
+    ]
+    return pa.Table.from_pylist(rows, schema=_ARROW)
 
-    return plan
+
+def _group_rows(stored: Stored, wanted: frozenset[str]) -> Iterator[dict[str, Any]]:
+    """Each group with everything but its partitions and what was decided before."""
+    only = pa.array(sorted(wanted), pa.string())
+    groups = stored.groups.filter(pc.is_in(stored.groups["group_id"], value_set=only))
+    committed = stored.lags.group_by("group_id").aggregate([("offsets_partition", "min")]).to_pylist()
+    commits_partition = {row["group_id"]: row["offsets_partition_min"] for row in committed}
+    acks, orders = plan_acks(stored.acks), orders_by_group(stored.orders)
+    moved = moved_by_group(stored.moved)
+    known = {row["group_id"]: row for row in groups.to_pylist()}
+    for group_id in sorted(wanted & (known.keys() | commits_partition.keys())):
+        yield {
+            **known.get(group_id, _NO_GROUP),
+            "group_id": group_id,
+            "commits_partition": commits_partition.get(group_id),
+            "acks": acks.get(group_id, []),
+            "orders": orders.get(group_id),
+            "moved": moved.get(group_id, []),
+        }
 
 
-def _decide(row: Mapping[str, Any], partitions: pa.Table, settings: PlanSettings) -> Decision:
-    rules = _rules(row["group_id"], settings)
+def _decide(
+    row: Mapping[str, Any], partitions: GroupPartitions, settings: PlanSettings, memory: PlanMemory
+) -> Decision:
+    group_id = row["group_id"]
+    rules, before = _rules(group_id, settings), from_json(memory.states.get(group_id))
     try:
+        group = group_facts(
+            row,
+            cluster=settings.cluster,
+            behind=settings.behind,
+            provisional_reason=settings.provisional_reason,
+            held=settings.held,
+        )
         return decide(
-            group_facts(
-                row,
-                cluster=settings.cluster,
-                behind=settings.behind,
-                provisional_reason=settings.provisional_reason,
-                held=settings.held,
-            ),
-            partition_facts(partitions),
+            group,
+            _subscribed(group, partitions),
             rules,
-            published(row),
-            from_json(row["last_state"]),
+            memory.published.get(group_id),
+            before,
             now_ms=settings.now_ms,
         )
     except Exception as error:  # noqa: BLE001 - a fault that one group brings to light must not stop all others
         return Decision(
             strategy=rules.strategy,
             verdict=Verdict(decided="abstain", reason=reasons.planning_failed(error)),
-            state=from_json(row.get("last_state")),
+            state=before,
         )
+
+
+def _subscribed(group: GroupFacts, partitions: GroupPartitions) -> PartitionFacts:
+    return partitions.of(group.group_id, {topic for member in group.members for topic in member.topics})
 
 
 def _rules(group_id: str, settings: PlanSettings) -> Rules:

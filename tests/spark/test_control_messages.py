@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.fold.control_messages import fold_acks, fold_orders, handed_over, held_partitions
 from pipeline.fold.step import assigned_partitions
-from tests.support.frames import NOW_MS, at, decoded, member, picked, stored, stored_groups
+from tests.support.frames import NOW_MS, arrow, at, decoded, member, picked, stored, stored_groups
 
 GROUP: dict[str, Any] = {
     "generation": 4,
@@ -97,9 +97,10 @@ def test_partition_is_where_its_last_hand_over_put_it(
     spark: SparkSession, messages: list[dict[str, Any]], owner: str | None
 ) -> None:
     groups = stored_groups(spark, GROUP)
-    known = stored(spark, "acks", *(row["ack"] | {"position": row["position"]} for row in messages))
+    known = arrow("acks", *(row["ack"] | {"position": row["position"]} for row in messages))
+    moved = spark.createDataFrame(handed_over(known, arrow("consumer_groups", GROUP)))
 
-    held = held_partitions(assigned_partitions(groups), handed_over(known, groups), groups)
+    held = held_partitions(assigned_partitions(groups), moved, groups)
 
     owners = dict(picked(held.where("partition = 1"), "partition", "owner.member_id"))
     assert owners.get(1) == owner

@@ -1,10 +1,12 @@
-"""DataFrames of the tables and of decoded rows, of which a test names only the columns it is about."""
+"""Rows of the tables and decoded rows, of which a test names only the columns it is about."""
 
 from datetime import datetime, timezone
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.decode.step import DECODED
 from pipeline.tables.schemas import CONSUMER_GROUPS, PARTITION_LAG, TABLES, TOPIC_OFFSETS
@@ -58,6 +60,13 @@ def stored(spark: SparkSession, table: str, *rows: dict[str, Any]) -> DataFrame:
     """Rows of the table of this name."""
     (schema,) = (one.schema for one in TABLES if one.name == table)
     return _frame(spark, schema, rows, _DEFAULTS)
+
+
+def arrow(table: str, *rows: dict[str, Any]) -> pa.Table:
+    """Rows of the table of this name, as the driver reads them."""
+    (schema,) = (one.schema for one in TABLES if one.name == table)
+    full = [{name: {**_DEFAULTS, **row}.get(name) for name in schema.fieldNames()} for row in rows]
+    return pa.Table.from_pylist(full, schema=to_arrow_schema(schema))
 
 
 def member(member_id: str, **fields: Any) -> dict[str, Any]:

@@ -7,18 +7,17 @@ from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 
 from pipeline.clock import now_ms
 from pipeline.errors import BrokerUnavailableError
-from pipeline.fold.control_messages import control_messages_by_group
 from pipeline.planning import step as plan
 from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
 from pipeline.planning.rows import kept
 from pipeline.publish.outbox import EpochsInTopic
 from pipeline.publish.read_back import decisions_of, newest_plans
-from pipeline.run.batch.writes import handed_over, write_arrow
-from pipeline.run.driver import Batch, TableFacts
+from pipeline.run.batch.decisions import decide_all
+from pipeline.run.batch.writes import write_arrow
+from pipeline.run.driver import Batch
 from pipeline.run.services import Services
 from pipeline.tables.store import Store
 
@@ -30,35 +29,26 @@ def make_plans(batch: Batch) -> None:
 
     A group that has taken a plan and was rebalanced since, or that an operator wants a plan for, does not wait.
     """
-    services, store, memory = batch.services, batch.services.store, batch.driver.memory
+    services, memory = batch.services, batch.driver.memory
     is_due = _is_plan_due(batch)
     only = None if is_due else _urgent(batch)
     if "plan_state" in batch.written or only == ():
         return
-    decided = plan.make_plans(
-        plan.Stored(
-            groups=store.read("consumer_groups"),
-            lags=store.read("partition_lag"),
-            topic_offsets=store.read("topic_offsets"),
-            control_messages=_control_messages(store, batch.driver.tables),
-        ),
-        plan.PlanSettings(
-            cluster=services.cluster,
-            config=services.config.plan,
-            max_record_bytes=services.configs.max_record_bytes,
-            at_ms=batch.clock.at_ms,
-            # What a batch that runs again decides anew was never sent.
-            now_ms=max(now_ms(), batch.clock.at_ms),
-            batch_id=batch.batch_id,
-            provisional_reason=batch.clock.reason,
-            behind=batch.clock.behind,
-            held=batch.clock.held or why_unpublishable(services, memory),
-            only=only,
-            migration=services.migration(),
-        ),
-        memory,
+    settings = plan.PlanSettings(
+        cluster=services.cluster,
+        config=services.config.plan,
+        max_record_bytes=services.configs.max_record_bytes,
+        at_ms=batch.clock.at_ms,
+        # What a batch that runs again decides anew was never sent.
+        now_ms=max(now_ms(), batch.clock.at_ms),
+        batch_id=batch.batch_id,
+        provisional_reason=batch.clock.reason,
+        behind=batch.clock.behind,
+        held=batch.clock.held or why_unpublishable(services, memory),
+        migration=services.migration(),
     )
-    _store(batch, decided.toArrow())
+    options = services.config.tables.storage_options
+    _store(batch, decide_all(services.store, options, settings, memory, only=only))
     if is_due:
         memory.evaluated_at_ms = batch.clock.at_ms
 
@@ -72,12 +62,6 @@ def _store(batch: Batch, decided: pa.Table) -> None:
     before = store.arrow("plan_state")
     newest = kept.newest_decisions(before, decided, cluster=cluster)
     write_arrow(batch, "plan_state", kept.merged(before, newest, keep_days=keep_days))
-
-
-def _control_messages(store: Store, tables: TableFacts) -> DataFrame | None:
-    if not (tables.has_acks or tables.has_orders):
-        return None
-    return control_messages_by_group(store.read("acks"), store.read("orders"), handed_over(store))
 
 
 def _urgent(batch: Batch) -> tuple[str, ...]:

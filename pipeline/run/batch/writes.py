@@ -11,7 +11,8 @@ from pipeline.tables.store import Store
 
 def handed_over(store: Store) -> DataFrame:
     """`fold.control_messages.handed_over` of the tables as they are."""
-    return control_messages.handed_over(store.read("acks"), store.read("consumer_groups"))
+    moved = control_messages.handed_over(store.arrow("acks"), store.arrow("consumer_groups"))
+    return store.spark.createDataFrame(moved)
 
 
 def less_ghosts(batch: Batch, stored: DataFrame) -> DataFrame:

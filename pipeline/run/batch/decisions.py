@@ -1,0 +1,124 @@
+"""Where plans are made: on the driver while the tables are small, else on the executors.
+
+A task reads the rows of its groups itself. To bring them there by Spark's joins would cost five exchanges, which for
+ten groups take ten times as long as deciding.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.config.secret_values import resolve
+from pipeline.fold.control_messages import handed_over
+from pipeline.planning import step as plan
+from pipeline.planning.memory import PlanMemory
+from pipeline.tables.reading import Tables
+from pipeline.tables.schemas import TABLES
+from pipeline.tables.store import Store
+
+_FEW_ROWS = 20_000
+"""Of `partition_lag`: so many partitions are decided about in less time than a Spark job takes to start."""
+_WHOLE = {
+    name: tuple(table.schema.fieldNames())
+    for name in ("consumer_groups", "acks", "orders")
+    for table in TABLES
+    if table.name == name
+}
+"""Tables of which decisions need everything."""
+
+
+def decide_all(
+    store: Store,
+    storage_options: Mapping[str, str],
+    settings: plan.PlanSettings,
+    memory: PlanMemory,
+    *,
+    only: tuple[str, ...] | None,
+) -> pa.Table:
+    """`planning.step.make_plans` of the tables as they are.
+
+    Args:
+        store: The tables.
+        storage_options: As configured; references to secrets are resolved where the tables are read.
+        settings: See `PlanSettings`.
+        memory: Of the decisions before.
+        only: Groups to decide about; None for all.
+    """
+    task = _Task(root=store.root, storage_options=storage_options, settings=settings)
+    weights = _rows_by_group(store) if only is None else dict.fromkeys(only, 0)
+    if sum(weights.values()) <= _FEW_ROWS:
+        return task.decide(list(weights), memory)
+    shares = _shares(weights, store.spark.sparkContext.defaultParallelism)
+    worker = _Worker(task, [(groups, _part(memory, groups)) for groups in shares])
+    tasks = store.spark.range(0, len(shares), 1, len(shares))
+    return tasks.mapInArrow(worker, schema=plan.DECIDED).toArrow().sort_by("group_id")
+
+
+def _rows_by_group(store: Store) -> dict[str, int]:
+    """How many partitions each group has rows of; 0 for one without commits."""
+    names = store.arrow("consumer_groups", ["group_id"])["group_id"].to_pylist()
+    counted = store.arrow("partition_lag", ["group_id"])["group_id"].value_counts()
+    return dict.fromkeys(names, 0) | {one["values"]: one["counts"] for one in counted.to_pylist()}
+
+
+def _shares(weights: Mapping[str, int], count: int) -> list[list[str]]:
+    """The groups in at most `count` shares of about as many partitions each: the next largest to the least."""
+    shares: list[list[str]] = [[] for _ in range(min(count, len(weights)))]
+    loads = [0] * len(shares)
+    for group, rows in sorted(weights.items(), key=lambda pair: (-pair[1], pair[0])):
+        least = loads.index(min(loads))
+        shares[least].append(group)
+        loads[least] += rows + 1
+    return shares
+
+
+def _part(memory: PlanMemory, groups: Iterable[str]) -> PlanMemory:
+    names = set(groups)
+    return PlanMemory(
+        published={name: one for name, one in memory.published.items() if name in names},
+        states={name: one for name, one in memory.states.items() if name in names},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    """What is the same for every share of the groups."""
+
+    root: str
+    storage_options: Mapping[str, str]
+    settings: plan.PlanSettings
+
+    def decide(self, group_ids: list[str], memory: PlanMemory) -> pa.Table:
+        """The decisions about these groups; reads the newest version of the tables."""
+        tables = Tables(self.root, resolve(self.storage_options))
+        wanted = pc.field("group_id").isin(pa.array(group_ids, pa.string()))
+        groups, acks, orders = (
+            tables.read(name, columns=columns, where=wanted) for name, columns in _WHOLE.items()
+        )
+        topics = pa.array(sorted(plan.subscribed_topics(groups)), pa.string())
+        stored = plan.Stored(
+            groups=groups,
+            lags=tables.read("partition_lag", columns=plan.LAG_COLUMNS, where=wanted),
+            topic_offsets=tables.read(
+                "topic_offsets", columns=plan.TOPIC_COLUMNS, where=pc.field("topic").isin(topics)
+            ),
+            acks=acks,
+            moved=handed_over(acks, groups),
+            orders=orders,
+        )
+        return plan.make_plans(stored, group_ids, self.settings, memory)
+
+
+class _Worker:
+    """What one task does; made on the driver, runs on the executors."""
+
+    def __init__(self, task: _Task, shares: list[tuple[list[str], PlanMemory]]) -> None:
+        self.task = task
+        self.shares = shares
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch["id"].to_pylist():
+                yield from self.task.decide(*self.shares[number]).to_batches()

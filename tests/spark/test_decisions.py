@@ -1,0 +1,95 @@
+"""Plans of many groups: on the executors as on the driver."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.config.model import PlanConfig
+from pipeline.planning.memory import PlanMemory
+from pipeline.planning.step import PlanSettings
+from pipeline.planning.values import Published
+from pipeline.run.batch import decisions
+from pipeline.tables.creation import create_tables
+from pipeline.tables.store import Store
+from tests.support.batches import stamp_of
+from tests.support.frames import NOW_MS, arrow, at, member
+from tests.support.job import NO_GUARDS
+
+SETTINGS = PlanSettings(
+    cluster="local",
+    config=PlanConfig(strategy="lag-aware", dry_run=False, guards=NO_GUARDS),
+    max_record_bytes=1_000_000,
+    at_ms=NOW_MS,
+    now_ms=NOW_MS,
+    batch_id=7,
+    behind=(),
+    provisional_reason=None,
+)
+GROUPS = [f"g{number}" for number in range(7)]
+MEMORY = PlanMemory(
+    published={
+        name: Published(epoch=10 + at, target_hash="", base_hash="", valid_until_ms=0)
+        for at, name in enumerate(GROUPS)
+    }
+)
+
+
+@pytest.fixture
+def store(spark: SparkSession, tmp_path: Path) -> Store:
+    """Seven groups of one topic, that of number n with a lag of its own; and one without members."""
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    store, stamp = Store(spark, str(tmp_path), term=1), stamp_of(batch_id=7, at_ms=NOW_MS)
+    group: dict[str, Any] = {
+        "state": "Stable",
+        "protocol_type": "consumer",
+        "assignor": "range",
+        "generation": 4,
+        "members": [member("a", assigned={"t": [0, 1]}), member("b", assigned={"t": [2, 3]})],
+    }
+    log = {"log_start_offset": 0, "log_end_offset": 1000, "observed_at": at(0), "arrival_rate": 0.0}
+    lags = [
+        {"group_id": name, "partition": n, "committed_offset": 1000 - lag, "lag": lag}
+        for at_group, name in enumerate([*GROUPS, "assigns"])
+        for n, lag in enumerate((900, 800 - at_group, 10, 0))
+    ]
+    rows = {
+        "consumer_groups": [group | {"group_id": name} for name in GROUPS],
+        "topic_offsets": [log | {"partition": n} for n in range(4)],
+        "partition_lag": lags,
+        "orders": [
+            {"group_id": "g3", "paused": True, "pinned": {}, "ordered_by": "eva", "ordered_at": at(0)}
+            | {"position": 1}
+        ],
+    }
+    for name, given in rows.items():
+        store.write_arrow(name, arrow(name, *given), stamp)
+    return store
+
+
+def test_executors_decide_about_every_group_as_the_driver_does(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = decided(store)
+    monkeypatch.setattr(decisions, "_FEW_ROWS", 0)
+    there = decided(store)
+
+    assert there.to_pylist() == here.to_pylist()
+    by_group = {row["group_id"]: row for row in here.to_pylist()}
+    assert sorted(by_group) == sorted([*GROUPS, "assigns"])
+    assert {name: row["epoch"] for name, row in by_group.items() if row["epoch"]} == {
+        name: 11 + at for at, name in enumerate(GROUPS) if name != "g3"
+    }
+    assert "paused by eva" in by_group["g3"]["reason"]
+
+
+def test_one_group_alone_is_decided_about_when_nobody_else_is_in_need(store: Store) -> None:
+    alone = decided(store, only=("g2",)).to_pylist()
+
+    assert alone == [row for row in decided(store).to_pylist() if row["group_id"] == "g2"]
+
+
+def decided(store: Store, only: tuple[str, ...] | None = None) -> pa.Table:
+    return decisions.decide_all(store, {}, SETTINGS, MEMORY, only=only)

@@ -1,0 +1,188 @@
+"""Plans of all groups at once, from the tables to rows."""
+
+from typing import Any
+
+from pipeline.config.model import GroupRule, PlanConfig
+from pipeline.fold.control_messages import handed_over
+from pipeline.planning.memory import PlanMemory
+from pipeline.planning.step import PlanSettings, Stored, make_plans
+from pipeline.planning.values import Published
+from tests.support.frames import NOW_MS, arrow, at, member
+from tests.support.job import NO_GUARDS
+
+Row = dict[str, Any]
+
+SETTINGS = PlanSettings(
+    cluster="local",
+    config=PlanConfig(
+        strategy="lag-aware",
+        dry_run=False,
+        guards=NO_GUARDS,
+        groups=(GroupRule(pattern="hands-off", exclude=True),),
+    ),
+    max_record_bytes=1_000_000,
+    at_ms=NOW_MS - 20_000,
+    now_ms=NOW_MS,
+    batch_id=7,
+    behind=(9,),
+    provisional_reason="partition 9 not read",
+)
+TOPICS = [
+    {"partition": n, "log_start_offset": 0, "log_end_offset": 1000, "observed_at": at(0), "arrival_rate": 0.0}
+    for n in range(4)
+]
+LAGS = [
+    {"partition": n, "committed_offset": committed, "lag": 1000 - committed}
+    for n, committed in enumerate((100, 200, 990, 1000))
+]
+GROUP: dict[str, Any] = {
+    "state": "Stable",
+    "protocol_type": "consumer",
+    "assignor": "range",
+    "generation": 4,
+    "members": [member("a", assigned={"t": [0, 1]}), member("b", assigned={"t": [2, 3]})],
+}
+
+
+def _stored(groups: list[Row], lags: list[Row], *, acks: list[Row] = [], orders: list[Row] = []) -> Stored:  # noqa: B006 - read only
+    known = arrow("consumer_groups", *groups)
+    said = arrow("acks", *acks)
+    return Stored(
+        groups=known,
+        lags=arrow("partition_lag", *lags),
+        topic_offsets=arrow("topic_offsets", *TOPICS),
+        acks=said,
+        moved=handed_over(said, known),
+        orders=arrow("orders", *orders),
+    )
+
+
+def decided(stored: Stored, memory: PlanMemory | None = None, wanted: list[str] | None = None) -> list[Row]:
+    names = [*stored.groups["group_id"].to_pylist(), *stored.lags["group_id"].to_pylist()]
+    rows: list[Row] = make_plans(stored, wanted or names, SETTINGS, memory or PlanMemory()).to_pylist()
+    return rows
+
+
+def plans(
+    groups: list[Row], lags: list[Row], published: dict[str, Published] | None = None
+) -> list[tuple[Any, ...]]:
+    rows = decided(_stored(groups, lags), PlanMemory(published=published or {}))
+    return [
+        tuple(row[name] for name in ("group_id", "decision", "epoch", "reason", "record")) for row in rows
+    ]
+
+
+def test_every_group_with_members_or_commits_has_one_row_with_its_reason() -> None:
+    groups = [GROUP, GROUP | {"group_id": "hands-off"}, GROUP | {"group_id": "late", "offsets_partition": 9}]
+    lags = [*LAGS, {"group_id": "assigns", "committed_offset": 5}]
+
+    rows = plans(groups, lags)
+
+    assert [(group, decision) for group, decision, *_ in rows] == [
+        ("assigns", "abstain"),
+        ("g", "publish"),
+        ("hands-off", "abstain"),
+        ("late", "abstain"),
+    ]
+    reasons = {row[0]: row[3] for row in rows}
+    assert "assign()" in reasons["assigns"]
+    assert "excludes the group" in reasons["hands-off"]
+    assert "partition 9 not read" in reasons["late"]
+
+
+def test_lag_that_cannot_be_measured_though_there_is_a_commit_stops_the_plan() -> None:
+    lags = [*LAGS[:2], LAGS[2] | {"lag": None}, LAGS[3]]
+
+    ((_, decision, _, reason, _),) = plans([GROUP], lags)
+
+    assert decision == "abstain"
+    assert "deleted topic of the same name" in reason
+    assert "the lag of t-2 is unknown" in reason
+
+
+def test_epoch_follows_the_newest_published_plan() -> None:
+    known = {"g": Published(epoch=11, target_hash="", base_hash="", valid_until_ms=0)}
+
+    assert [row[2] for row in plans([GROUP], LAGS, known)] == [12]
+
+
+def test_same_rows_in_any_order_give_the_same_bytes() -> None:
+    groups = [GROUP | {"group_id": f"g{n}"} for n in range(5)]
+    lags = [row | {"group_id": f"g{n}"} for n in range(5) for row in LAGS]
+
+    one, other = plans(groups, lags), plans(groups[::-1], lags[::-1])
+
+    assert one == other
+    assert len({row[4] for row in one}) == 5
+
+
+def test_only_the_groups_that_are_asked_for_are_decided_about() -> None:
+    stored = _stored([GROUP, GROUP | {"group_id": "other"}], LAGS)
+
+    assert [row["group_id"] for row in decided(stored, wanted=["g", "of nobody"])] == ["g"]
+
+
+def test_group_row_holds_what_an_operator_asks_for() -> None:
+    (row,) = decided(_stored([GROUP], LAGS))
+
+    assert row["assignment"] == [("a", [("t", "0,3")]), ("b", [("t", "1-2")])]
+    assert [(m["partition"], m["from"], m["to"], m["lag"]) for m in row["moves"]] == [
+        (1, "a", "b", 800),
+        (3, "b", "a", 0),
+    ]
+    assert row["imbalance_after"] < row["imbalance_before"]
+    assert (row["base_generation"], row["strategy"]) == (4, "lag-aware")
+
+
+def test_plan_is_valid_from_when_it_is_decided_however_long_its_batch_took_until_then() -> None:
+    (row,) = decided(_stored([GROUP], LAGS))
+
+    assert (row["valid_until"], row["updated_at"]) == (at(SETTINGS.config.valid_for_s), at(-20))
+
+
+def test_partition_that_was_handed_over_is_with_its_new_owner() -> None:
+    hand_over = [
+        {"kind": kind, "id": "t-1", "generation": 4, "epoch": 1, "member_id": who, "topic": "t", "hop": 1}
+        | {"partition": 1, "position": position, "acked_at": at(0)}
+        for position, (kind, who) in enumerate([("release", "a"), ("taken", "b")])
+    ]
+
+    (row,) = decided(_stored([GROUP], LAGS, acks=hand_over))
+
+    assert [(m["partition"], m["from"], m["to"]) for m in row["moves"]] == [(3, "b", "a")]
+
+
+def test_group_that_is_paused_abstains() -> None:
+    order = {"paused": True, "pinned": {}, "ordered_by": "eva", "ordered_at": at(0), "position": 1}
+
+    (row,) = decided(_stored([GROUP], LAGS, orders=[order]))
+
+    assert row["decision"] == "abstain"
+    assert row["reason"].startswith("paused by eva")
+
+
+def test_plan_and_memory_come_back_with_the_next_row() -> None:
+    (first,) = decided(_stored([GROUP], LAGS))
+    published = {
+        "g": Published(
+            epoch=1,
+            target_hash=first["target_hash"],
+            base_hash=first["base_hash"],
+            valid_until_ms=NOW_MS + 600_000,
+        )
+    }
+
+    (second,) = decided(_stored([GROUP], LAGS), PlanMemory(published=published, states={"g": first["state"]}))
+
+    plan = second["plan"]
+    assert (second["decision"], plan["epoch"], plan["status"], plan["moves"]) == ("unchanged", 1, "open", 2)
+
+
+def test_fault_in_one_group_is_its_reason_to_abstain_and_stops_nobody_else() -> None:
+    damaged = GROUP | {"group_id": "damaged", "members": [member("a", assigned={"t": None})]}
+
+    reasons = {row[0]: row[1:4] for row in plans([damaged, GROUP], LAGS)}
+
+    assert reasons["damaged"][0] == "abstain"
+    assert "planning failed because of a fault in lagwise: TypeError" in reasons["damaged"][2]
+    assert reasons["g"][0] == "publish"
