@@ -304,3 +304,17 @@ def test_broker_that_hangs_is_given_up_in_time_and_read_again_when_it_is_back() 
         assert position == 10 or "does not answer" in (error or "")
     assert "does not answer" in (away[-1].reached["frozen", 0][1] or "")
     assert took_s < 2 * (2 + 2)
+
+
+def test_partition_that_was_read_before_is_read_on_at_once(bootstrap: str) -> None:
+    create_topics(bootstrap, {"again": 2})
+    produce(bootstrap, "again", {0: 60, 1: 60})
+    took_s = []
+    for start in range(0, 60, 10):
+        begun = time.monotonic()
+        found = read(bootstrap, *(span("again", start, start + 10, partition=number) for number in range(2)))
+        took_s.append(time.monotonic() - begun)
+        assert found.offsets == dict.fromkeys([("again", 0), ("again", 1)], list(range(start, start + 10)))
+
+    # The consumer connects in the first; a client that sleeps until its next look takes a second for the others.
+    assert sorted(took_s[1:])[2] < 0.5, took_s

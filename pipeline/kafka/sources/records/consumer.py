@@ -93,14 +93,14 @@ def consume(spans: list[Span], settings: ReadSettings) -> Iterator[pa.RecordBatc
     progress = {span.key: _Progress(span, span.start, span.leader_epoch) for span in spans}
     try:
         consumer.assign([TopicPartition(*s.key, s.start, leader_epoch=s.leader_epoch) for s in spans])
-        # librdkafka keeps a partition paused through assignments.
-        consumer.resume([TopicPartition(*s.key) for s in spans])
         yield from _records(consumer, progress, settings.timeout_s)
     except KafkaException as failure:
         for one in progress.values():
             if not one.is_over:
                 one.end_at(one.offset, failure.args[0].str())
     finally:
+        # librdkafka keeps a partition paused through assignments, and resumes one of a new assignment a second late.
+        consumer.resume(consumer.assignment())
         consumer.unassign()
     if any(one.error for one in progress.values()):
         # Its connections and what it knows of leaders may be what is wrong.
@@ -115,7 +115,9 @@ def _records(
     while not all(one.is_over for one in progress.values()):
         # Time that whoever takes the records needs for them is no silence of a leader.
         begun = time.monotonic()
-        messages = consumer.consume(_AT_A_TIME, timeout=_POLL_S)
+        # It returns as soon as it has so many, so that the last ones are not waited upon.
+        left = sum(one.span.end - one.offset for one in progress.values() if not one.is_over)
+        messages = consumer.consume(min(left, _AT_A_TIME), timeout=_POLL_S)
         waited_s = time.monotonic() - begun
         taken, answered = _taken(messages, progress)
         consumer.pause([TopicPartition(*key) for key in answered if progress[key].is_over])
