@@ -314,7 +314,7 @@ def test_partition_that_was_read_before_is_read_on_at_once(bootstrap: str) -> No
         begun = time.monotonic()
         found = read(bootstrap, *(span("again", start, start + 10, partition=number) for number in range(2)))
         took_s.append(time.monotonic() - begun)
-        assert found.offsets == dict.fromkeys([("again", 0), ("again", 1)], list(range(start, start + 10)))
+        assert found.offsets == {("again", number): list(range(start, start + 10)) for number in range(2)}
 
-    # The consumer connects in the first; a client that sleeps until its next look takes a second for the others.
-    assert sorted(took_s[1:])[2] < 0.5, took_s
+    # The consumer connects in the first. Waits until the client's next look, a second and then tenths, add up to 1.4.
+    assert sum(took_s[1:]) < 0.7, took_s
