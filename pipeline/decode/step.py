@@ -167,14 +167,20 @@ def log_offset_rows(ticks: DataFrame) -> DataFrame:
     )
 
 
-def summarise(decoded: DataFrame) -> Summary:
-    """Counts over the whole batch. The first action on a persisted batch, so the one that reads and decodes it."""
-    rows = decoded.where(F.col("row_kind").isin("count", "listing", "read")).select(
-        "row_kind", "kind", "count", "topic", "partition", "position", "leader_epoch", "error"
-    )
+SUMMARISED = ("count", "listing", "read")
+"""Kinds of rows that say something of the whole batch."""
+
+
+def summarise(rows: pa.Table) -> Summary:
+    """What a batch contained.
+
+    Args:
+        rows: Decoded rows of the kinds `SUMMARISED`.
+    """
+    columns = ["row_kind", "kind", "count", "topic", "partition", "position", "leader_epoch", "error"]
     counts: Counter[str] = Counter()
     summary = Summary()
-    for row in rows.collect():
+    for row in rows.select(columns).to_pylist():
         if row["row_kind"] == "listing":
             summary.is_listed = True
             summary.listing_error = row["error"]

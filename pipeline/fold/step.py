@@ -18,7 +18,8 @@ from pipeline.tables.schemas import GROUP_STATE
 
 PARTITION_KEY = ("topic", "partition")
 LAG_KEY = ("group_id", *PARTITION_KEY)
-_COMMIT = ("committed_offset", "leader_epoch", "commit_topic_id", "commit_timestamp", "commit_position")
+COMMIT = ("committed_offset", "leader_epoch", "commit_topic_id", "commit_timestamp", "commit_position")
+OWNER = ("member_id", "group_instance_id", "client_id", "client_host", "generation", "offsets_partition")
 
 
 def fold_topic_offsets(stored: DataFrame, observed: DataFrame) -> DataFrame:
@@ -110,15 +111,12 @@ def assigned_partitions(groups: DataFrame) -> DataFrame:
         *(F.col(f"member.{name}") for name in ("member_id", "group_instance_id", "client_id", "client_host")),
         F.explode("member.assigned").alias("topic", "partitions"),
     )
-    owner = F.struct(
-        "member_id", "group_instance_id", "client_id", "client_host", "generation", "offsets_partition"
-    )
     return (
         topics.select(
             *(c for c in topics.columns if c != "partitions"), F.explode("partitions").alias("partition")
         )
         .groupBy(*LAG_KEY)
-        .agg(F.min(owner).alias("owner"))
+        .agg(F.min(F.struct(*OWNER)).alias("owner"))
     )
 
 
@@ -176,19 +174,20 @@ def fold_commits(
         | (F.col("new.offsets_partition") != F.col("old.offsets_partition"))
         | (F.col("new.position") > F.col("old.commit_position"))
     )
-    confirmed = F.coalesce(F.col("new").isNotNull() | stays, F.lit(True))
+    # Where there was no row there is nothing to confirm.
+    confirmed = F.col("new").isNotNull() | F.col("old").isNull() | stays
     folded = joined.withColumn("is_newer", is_newer).select(
         *key,
         "old",
         "owner",
         (F.col("is_newer") & ~F.col("new.is_tombstone")).alias("has_new_commit"),
-        (F.col("is_newer") & ~stays).alias("is_reread"),
+        F.coalesce(F.col("is_newer") & ~stays, F.lit(False)).alias("is_reread"),
         *_commit_columns(),
         confirmed.alias("confirmed"),
     )
     # A partition may be owned whose commit is gone: the owner stays, the commit does not.
     holds = F.col("confirmed") | F.col("offsets_partition").isin(*behind)
-    held = {name: F.when(holds, F.col(name)) for name in _COMMIT}
+    held = {name: F.when(holds, F.col(name)) for name in COMMIT}
     owned = F.col("owner").isNotNull()
     return (
         folded.withColumns(held)

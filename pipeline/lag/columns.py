@@ -50,3 +50,24 @@ def from_millis(values: Int64s) -> pa.Array:
     # UNKNOWN times 1000 overflows, and numpy would not say so.
     unknown = values == UNKNOWN
     return pa.array(np.where(unknown, 0, values) * 1000, mask=unknown).cast(TIMESTAMP)
+
+
+def field(structs: pa.Array, name: str) -> pa.Array:
+    """A field of a struct column, null where the struct is."""
+    return pc.struct_field(structs, name)
+
+
+def is_set(column: pa.Array) -> Bools:
+    """Where it is not null."""
+    known: Bools = pc.is_valid(column).to_numpy(zero_copy_only=False)
+    return known
+
+
+def differ(column: pa.Array, other: pa.Array) -> Bools:
+    """Where both are known and not equal."""
+    return bools(pc.not_equal(column, other))
+
+
+def known_or(values: Int64s, otherwise: int) -> Int64s:
+    """The values, and where they are UNKNOWN another one."""
+    return np.where(values == UNKNOWN, otherwise, values)

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.decode.step import Summary
+from pipeline.decode.step import DECODED, Summary
 from pipeline.kafka.positions import Answer, Intake, PartitionKey
 from pipeline.planning.memory import PlanMemory
 from pipeline.run.progress import ReadProgress
@@ -54,6 +55,9 @@ class Batch:
     """What the leaders answered before it read; empty in a replay."""
     stamp: Stamp | None = None
     decoded: DataFrame | None = None
+    """What it has read, kept by Spark; None when it is little, and `here`."""
+    here: pa.Table | None = None
+    """What it has read, on the driver, while that and the tables are small."""
     summary: Summary = field(default_factory=Summary)
     written: set[str] = field(default_factory=set)
     """Tables that hold the batch: by this run, or by one before it that was cut short."""
@@ -86,6 +90,12 @@ class Batch:
 
     def kind(self, *kinds: str) -> DataFrame:
         """Decoded rows of these kinds."""
-        if self.decoded is None:
-            raise AssertionError("decode comes first")
-        return self.decoded.where(F.col("row_kind").isin(*kinds))
+        if self.decoded is not None:
+            return self.decoded.where(F.col("row_kind").isin(*kinds))
+        return self.services.store.spark.createDataFrame(self.arrow(*kinds), DECODED)
+
+    def arrow(self, *kinds: str) -> pa.Table:
+        """Decoded rows of these kinds, on the driver."""
+        if self.here is None:
+            raise AssertionError("decode comes first, and these rows are with Spark")
+        return self.here.filter(pc.is_in(self.here["row_kind"], value_set=pa.array(kinds)))

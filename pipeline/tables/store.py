@@ -41,8 +41,10 @@ _BY_NAME = {table.name: table for table in TABLES}
 _STAMP_SEARCH_COMMITS = 50
 
 _ATTEMPTS = 10
-_FEW_ROWS, _FEW_BYTES = 50_000, 16 * 2**20
-"""What the driver may hold of a table; bytes are those of the compressed files."""
+FEW_ROWS = 50_000
+"""What the driver may hold of a table."""
+_FEW_BYTES = 16 * 2**20
+"""As `FEW_ROWS`, of the compressed files."""
 # The log, and with it the stamps, is cut by maintenance alone: by then the newest stamp is young.
 _NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _CHECKPOINT_WHEN_DUE = PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
@@ -255,6 +257,10 @@ class Store:
         named = _BY_NAME[name].schema.fieldNames() if columns is None else columns
         return Tables(self.root, self.storage_options).read(name, columns=named, where=where)
 
+    def count(self, name: str) -> int:
+        """How many rows the newest version of a table has, by its log; more than `FEW_ROWS` if that does not say."""
+        return _rows(self._handle(name).get_add_actions())
+
     def has_rows(self, name: str) -> bool:
         """Whether the newest version of a table has any row, without Spark."""
         return bool(Tables(self.root, self.storage_options).dataset(name).count_rows())
@@ -262,13 +268,15 @@ class Store:
     def _stays_small(self, name: str, most_new: int) -> bool:
         """Whether the newest version is small, by its log, and so many more rows leave it so."""
         files = self._handle(name).get_add_actions()
-        counts = files["num_records"].to_pylist()
-        # A writer that keeps no statistics does not say how many.
-        rows = sum(_FEW_ROWS + 1 if count is None else count for count in counts)
-        return rows + most_new <= _FEW_ROWS and sum(files["size_bytes"].to_pylist()) <= _FEW_BYTES
+        return _rows(files) + most_new <= FEW_ROWS and sum(files["size_bytes"].to_pylist()) <= _FEW_BYTES
 
     def _handle(self, name: str) -> DeltaTable:
         return DeltaTable(self.path(name), storage_options=self.storage_options or None)
+
+
+def _rows(files: Any) -> int:
+    # A writer that keeps no statistics does not say how many.
+    return sum(FEW_ROWS + 1 if count is None else count for count in files["num_records"].to_pylist())
 
 
 def _metadata(stamp: Stamp) -> dict[str, str]:

@@ -44,6 +44,13 @@ def decoded(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
     return _frame(spark, DECODED, rows, {name: _DEFAULTS[name] for name in named})
 
 
+def decoded_arrow(*rows: dict[str, Any]) -> pa.Table:
+    """As `decoded`, as the driver has them."""
+    named = {name: _DEFAULTS[name] for name in ("group_id", "topic", "partition", "offsets_partition")}
+    full = [{name: {**named, **row}.get(name) for name in DECODED.fieldNames()} for row in rows]
+    return pa.Table.from_pylist(full, schema=to_arrow_schema(DECODED))
+
+
 def stored_lag(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
     return _frame(spark, PARTITION_LAG, rows, _DEFAULTS)
 
@@ -80,6 +87,18 @@ def member(member_id: str, **fields: Any) -> dict[str, Any]:
 def picked(frame: DataFrame, *columns: str) -> list[tuple[Any, ...]]:
     """The values of some columns, sorted."""
     return sorted((tuple(row) for row in frame.select(*columns).collect()), key=repr)
+
+
+def shown(table: pa.Table, *columns: str) -> list[tuple[Any, ...]]:
+    """As `picked`, of a table on the driver; structs are tuples."""
+    rows = [tuple(_plain(row[name]) for name in columns) for row in table.select(columns).to_pylist()]
+    return sorted(rows, key=repr)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tuple(value.values())
+    return [_plain(one) for one in value] if isinstance(value, list) else value
 
 
 def _frame(

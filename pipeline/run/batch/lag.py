@@ -4,13 +4,18 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 
-from pipeline.fold.control_messages import held_partitions
+from pipeline.fold import on_driver
+from pipeline.fold.control_messages import handed_over, held_partitions
 from pipeline.fold.step import assigned_partitions, fold_commits, newest_commits
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.lag.step import LagSettings, measure_lag
-from pipeline.run.batch.writes import handed_over, less_ghosts, write
+from pipeline.lag.history_turn import HistoryPace
+from pipeline.lag.lags import LagSettings
+from pipeline.lag.step import lag_of, measure_lag
+from pipeline.run.batch.writes import less_ghosts, write, write_measured
 from pipeline.run.driver import Batch
+from pipeline.tables.store import Store
 
 _BESIDE_LAGS = ("consumer_groups", "acks", "orders")
 """Latest tables that are folded from records, as `partition_lag` is."""
@@ -20,11 +25,22 @@ def store_lag(batch: Batch) -> None:
     """The lag of every partition of every group, from what is stored by now."""
     if "partition_lag" in batch.written:
         return
-    config, store, tables = batch.services.config, batch.services.store, batch.driver.tables
+    store, tables = batch.services.store, batch.driver.tables
+    # Where reading goes on stands in this commit: by then every table that the records change has been written.
+    tables.versions |= store.versions(name for name in _BESIDE_LAGS if name not in tables.versions)
+    batch.stamp = replace(batch.clock, versions=dict(tables.versions))
+    if batch.here is not None:
+        write_measured(batch, "partition_lag", _lag_here(batch))
+    else:
+        write(batch, "partition_lag", _lag(batch))
+
+
+def _lag(batch: Batch) -> DataFrame:
+    store = batch.services.store
     groups = store.read("consumer_groups")
     held = assigned_partitions(groups)
-    if tables.has_acks:
-        held = held_partitions(held, handed_over(store), groups)
+    if batch.driver.tables.has_acks:
+        held = held_partitions(held, store.spark.createDataFrame(_handed_over(store)), groups)
     folded = fold_commits(
         less_ghosts(batch, store.read("partition_lag")),
         newest_commits(batch.kind("commit", "tombstone")),
@@ -32,23 +48,47 @@ def store_lag(batch: Batch) -> None:
         reread=batch.reread(OFFSETS_TOPIC),
         behind=batch.clock.behind,
     )
-    measured = measure_lag(
-        folded,
-        store.read("topic_offsets"),
-        LagSettings(
-            at_ms=batch.clock.at_ms,
-            batch_id=batch.batch_id,
-            behind=batch.clock.behind,
-            half_life_ms=config.rates.half_life_s * 1000,
-            allowed_lag=config.status.allowed_lag,
-            history_interval_ms=config.history.interval_s * 1000,
-            history_max_gap_ms=config.history.max_gap_s * 1000,
+    return measure_lag(folded, store.read("topic_offsets"), _settings(batch))
+
+
+def _lag_here(batch: Batch) -> pa.Table:
+    """As `_lag`, on the driver."""
+    store = batch.services.store
+    folded = on_driver.fold_commits(
+        _less_ghosts(batch, store.arrow("partition_lag")),
+        on_driver.newest_commits(batch.arrow("commit", "tombstone")),
+        on_driver.held_partitions(store.arrow("consumer_groups"), _handed_over(store)),
+        reread=batch.reread(OFFSETS_TOPIC),
+        behind=batch.clock.behind,
+    )
+    return lag_of(folded, store.arrow("topic_offsets"), _settings(batch))
+
+
+def _handed_over(store: Store) -> pa.Table:
+    return handed_over(store.arrow("acks"), store.arrow("consumer_groups"))
+
+
+def _less_ghosts(batch: Batch, stored: pa.Table) -> pa.Table:
+    """As `writes.less_ghosts`, on the driver."""
+    start = batch.driver.replay.start
+    if start is not None and start.is_new_cluster:
+        return stored.slice(0, 0)
+    ghosts = pa.array(batch.ghosts, pa.string())
+    return stored.filter(pc.invert(pc.is_in(stored["group_id"], value_set=ghosts)))
+
+
+def _settings(batch: Batch) -> LagSettings:
+    config = batch.services.config
+    return LagSettings(
+        at_ms=batch.clock.at_ms,
+        batch_id=batch.batch_id,
+        behind=batch.clock.behind,
+        half_life_ms=config.rates.half_life_s * 1000,
+        allowed_lag=config.status.allowed_lag,
+        history=HistoryPace(
+            interval_ms=config.history.interval_s * 1000, max_gap_ms=config.history.max_gap_s * 1000
         ),
     )
-    # Where reading goes on stands in this commit: by then every table that the records change has been written.
-    tables.versions |= store.versions(name for name in _BESIDE_LAGS if name not in tables.versions)
-    batch.stamp = replace(batch.clock, versions=dict(tables.versions))
-    write(batch, "partition_lag", measured)
 
 
 def store_history(batch: Batch) -> None:

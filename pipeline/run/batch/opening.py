@@ -4,7 +4,7 @@ import logging
 
 from pipeline.clock import now_ms
 from pipeline.decode import records
-from pipeline.decode.step import log_offset_rows, summarise
+from pipeline.decode.step import SUMMARISED, log_offset_rows, summarise
 from pipeline.errors import BrokerUnavailableError, TopicMissingError
 from pipeline.kafka.client import unresolved
 from pipeline.kafka.sources.records.consumer import ReadSettings
@@ -12,6 +12,7 @@ from pipeline.run.batch import intake
 from pipeline.run.driver import Batch
 from pipeline.run.replay import look_back
 from pipeline.tables import ownership
+from pipeline.tables.store import FEW_ROWS
 
 log = logging.getLogger(__name__)
 
@@ -68,5 +69,20 @@ def decode_records(batch: Batch) -> None:
     rows = log_offset_rows(batch.rows)
     settings = ReadSettings(properties=unresolved(config), timeout_s=config.source.request_timeout_s)
     read = records.read(rows.sparkSession, batch.intake.spans, settings, batch.services.filters)
-    batch.decoded = (rows if read is None else rows.unionByName(read)).persist()
-    batch.summary = summarise(batch.decoded)
+    decoded = rows if read is None else rows.unionByName(read)
+    if _are_tables_small(batch) and _records(batch) <= FEW_ROWS:
+        batch.here = decoded.toArrow()
+        batch.summary = summarise(batch.arrow(*SUMMARISED))
+    else:
+        batch.decoded = decoded.persist()
+        batch.summary = summarise(batch.kind(*SUMMARISED).toArrow())
+
+
+def _records(batch: Batch) -> int:
+    return sum(span.end - span.start for span in batch.intake.spans)
+
+
+def _are_tables_small(batch: Batch) -> bool:
+    """Whether the driver can hold them; the first batch does not know yet how many partitions there are."""
+    store = batch.services.store
+    return 0 < store.count("topic_offsets") <= FEW_ROWS and store.count("partition_lag") <= FEW_ROWS

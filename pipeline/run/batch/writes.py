@@ -4,15 +4,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.fold import control_messages
 from pipeline.run.driver import Batch
-from pipeline.tables.store import Store
-
-
-def handed_over(store: Store) -> DataFrame:
-    """`fold.control_messages.handed_over` of the tables as they are."""
-    moved = control_messages.handed_over(store.arrow("acks"), store.arrow("consumer_groups"))
-    return store.spark.createDataFrame(moved)
 
 
 def less_ghosts(batch: Batch, stored: DataFrame) -> DataFrame:
@@ -30,6 +22,13 @@ def write(batch: Batch, name: str, rows: DataFrame) -> None:
     named = rows.withColumn("cluster", F.lit(batch.services.cluster))
     batch.services.store.write(name, named, batch.clock, most_new=_most_new(batch, name))
     batch.written.add(name)
+
+
+def write_measured(batch: Batch, name: str, rows: pa.Table) -> None:
+    """Write rows that are on the driver into the table, with the cluster's name and the batch's stamp."""
+    batch.driver.tables.versions.pop(name, None)
+    cluster = pa.array([batch.services.cluster] * rows.num_rows, pa.string())
+    write_arrow(batch, name, rows.append_column("cluster", cluster))
 
 
 def write_arrow(batch: Batch, name: str, rows: pa.Table) -> None:

@@ -1,0 +1,148 @@
+"""Lag: what is measured of each partition of a group, from its commit and what is known of the log."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assignor.model.arrays import Bools, Floats, Int64s
+from pipeline.lag import commit_window, samples
+from pipeline.lag.age import lag_age
+from pipeline.lag.columns import (
+    bools,
+    differ,
+    field,
+    floats,
+    from_floats,
+    from_int64s,
+    from_millis,
+    int64s,
+    is_set,
+    known_or,
+    millis,
+)
+from pipeline.lag.history_turn import HistoryPace, history_turn
+from pipeline.lag.lag import UNKNOWN, difference, lag, raw_lag
+from pipeline.lag.rates import drain_rate
+from pipeline.lag.status import STATUS_NAMES, Offsets, judge
+
+_AS_FOLDED = (
+    *("group_id", "topic", "partition", "offsets_partition"),
+    *("committed_offset", "commit_timestamp", "commit_position", "leader_epoch", "confirmed"),
+)
+_OWNER = ("member_id", "group_instance_id", "client_id", "client_host", "generation")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagSettings:
+    """What the measures of a group's partition depend on, beside its row."""
+
+    at_ms: int
+    batch_id: int
+    behind: tuple[int, ...]
+    """Partitions of the offsets topic whose groups are provisional."""
+    half_life_ms: int
+    allowed_lag: int
+    history: HistoryPace
+
+
+def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.Array]:
+    """Columns of `schemas.PARTITION_LAG`, but for the cluster.
+
+    Args:
+        batch: `fold.step.fold_commits`, with the partition's `log`.
+        settings: What they depend on beside it.
+    """
+    old, log = batch["old"], batch["log"]
+    # A topic of which nothing is known is not one that is gone: this user may not be allowed to describe it.
+    is_deleted = is_set(field(log, "deleted_at"))
+    exists = is_set(log) & ~is_deleted
+    committed = int64s(batch["committed_offset"])
+    comparable = exists & ~_is_of_another_topic(batch)
+    start = np.where(comparable, int64s(field(log, "log_start_offset")), UNKNOWN)
+    end = np.where(comparable, int64s(field(log, "log_end_offset")), UNKNOWN)
+    ring = samples.from_arrow(field(log, "samples"))
+    records = lag(committed, start, end)
+    age = lag_age(ring, committed=committed, log_start=start, lag=records, now_ms=settings.at_ms)
+    committed_ms = millis(batch["commit_timestamp"])
+    topic_id = _commit_topic_id(batch)
+    # What was read late came in at other times than it was committed, and offsets of another topic are other
+    # offsets: no statement on speed, or on what the group did before.
+    is_apart = bools(batch["is_reread"]) | differ(topic_id, field(old, "commit_topic_id"))
+    window = commit_window.append_commit(
+        commit_window.emptied(commit_window.from_arrow(field(old, "recent_commits")), is_apart),
+        committed=committed,
+        commit_timestamp_ms=known_or(committed_ms, settings.at_ms),
+        lag=records,
+        is_new=bools(batch["has_new_commit"]),
+    )
+    codes = judge(
+        window,
+        ring,
+        Offsets(committed, start, end),
+        topic_exists=~is_deleted,
+        now_ms=settings.at_ms,
+        allowed_lag=settings.allowed_lag,
+    )
+    columns = {
+        **{name: batch[name] for name in _AS_FOLDED},
+        **{name: field(batch["owner"], name) for name in _OWNER},
+        "commit_topic_id": topic_id,
+        "log_start_offset": from_int64s(start),
+        "log_end_offset": from_int64s(end),
+        "isolation": field(log, "isolation"),
+        "log_observed_at": field(log, "observed_at"),
+        "lag": from_int64s(records),
+        "raw_lag": from_int64s(raw_lag(committed, end)),
+        "lag_seconds": from_floats(age.seconds),
+        "lag_seconds_is_lower_bound": pa.array(age.is_lower_bound),
+        "arrival_rate": field(log, "arrival_rate"),
+        "drain_rate": from_floats(_drained(old, committed, is_apart, settings)),
+        "status": pa.array(STATUS_NAMES).take(pa.array(codes)),
+        "assigned": pa.array(is_set(batch["owner"])),
+        "provisional": pa.array(_is_provisional(int64s(batch["offsets_partition"]), settings.behind)),
+        "recent_commits": commit_window.to_arrow(window),
+    }
+    turn = history_turn(old, columns, settings.history, now_ms=settings.at_ms)
+    return columns | {"history_at": from_millis(turn.at_ms), "history_hash": from_int64s(turn.says)}
+
+
+def _drained(old: pa.StructArray, committed: Int64s, is_apart: Bools, settings: LagSettings) -> Floats:
+    """Records/s that the groups commit, less what says nothing of their speed."""
+    is_silent = is_apart | bools(field(old, "provisional"))
+    committed_since = difference(committed, int64s(field(old, "committed_offset")))
+    return drain_rate(
+        floats(field(old, "drain_rate")),
+        np.where(is_silent, UNKNOWN, committed_since),
+        difference(np.full(len(committed), settings.at_ms), millis(field(old, "updated_at"))),
+        settings.half_life_ms,
+    )
+
+
+def _is_of_another_topic(batch: pa.RecordBatch) -> Bools:
+    """Where the commit was made in another topic of that name than the one whose log offsets are known.
+
+    A commit without an id that is new is one of the topic that the row was about, until the next batch: it may have
+    been made just before the topic was deleted.
+    """
+    ids = pc.coalesce(batch["commit_topic_id"], field(batch["old"], "commit_topic_id"))
+    return is_set(batch["committed_offset"]) & differ(ids, field(batch["log"], "topic_id"))
+
+
+def _commit_topic_id(batch: pa.RecordBatch) -> pa.Array:
+    """The topic that the commit was made in, or, when the record does not say, the one that was there after it.
+
+    Log offsets are asked when it is settled which commits are read. So a commit is of none of the topics that take
+    this one's place later.
+    """
+    after = field(batch["log"], "answered_topic_id")
+    ids = pc.coalesce(batch["commit_topic_id"], after)
+    return pc.if_else(pa.array(is_set(batch["committed_offset"])), ids, pa.scalar(None, pa.string()))
+
+
+def _is_provisional(offsets_partition: Int64s, behind: tuple[int, ...]) -> Bools:
+    is_provisional: Bools = np.isin(offsets_partition, behind)
+    if behind:
+        is_provisional |= offsets_partition == UNKNOWN
+    return is_provisional

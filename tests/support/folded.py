@@ -1,0 +1,48 @@
+"""Fold and measure rows of which a test names only the columns it is about."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.fold import on_driver
+from pipeline.fold.control_messages import HANDED_OVER
+from pipeline.lag.lags import LagSettings
+from pipeline.lag.logs import TopicSettings
+from pipeline.lag.step import lag_of, topic_offsets_of
+from tests.support.frames import arrow, decoded_arrow
+
+Rows = Iterable[dict[str, Any]]
+
+
+def folded_commits(
+    stored: Rows, batch: Rows, groups: Rows = (), *, reread: Sequence[int] = (), behind: Sequence[int] = ()
+) -> pa.Table:
+    """`fold_commits`."""
+    return on_driver.fold_commits(
+        arrow("partition_lag", *stored),
+        on_driver.newest_commits(decoded_arrow(*batch)),
+        on_driver.held_partitions(arrow("consumer_groups", *groups), HANDED_OVER.empty_table()),
+        reread=reread,
+        behind=behind,
+    )
+
+
+def measured_topics(stored: Rows, now: Rows, settings: TopicSettings) -> pa.Table:
+    """`schemas.TOPIC_OFFSETS` of what was stored and what was answered."""
+    folded = on_driver.fold_topic_offsets(arrow("topic_offsets", *stored), decoded_arrow(*now))
+    return topic_offsets_of(folded, settings)
+
+
+def measured_lags(
+    stored: Rows,
+    logs: Rows,
+    settings: LagSettings,
+    *,
+    batch: Rows = (),
+    groups: Rows = (),
+    reread: Sequence[int] = (),
+) -> pa.Table:
+    """`schemas.PARTITION_LAG` of what was stored and what was read."""
+    folded = folded_commits(stored, batch, groups, reread=reread, behind=settings.behind)
+    return lag_of(folded, arrow("topic_offsets", *logs), settings)
