@@ -17,8 +17,10 @@ from pipeline.tables.schemas import ACK_FIELDS, ACKS, ORDER_FIELDS
 
 Row: TypeAlias = dict[str, Any]
 
+# Arrow does not take a struct that is null and whose fields must not be.
+_ACK_KEY = [StructField(name, ACKS[name].dataType) for name in ("kind", "id")]
 CONTROL_COLUMNS = (
-    StructField("ack", StructType([ACKS["kind"], ACKS["id"], *ACK_FIELDS])),
+    StructField("ack", StructType([*_ACK_KEY, *ACK_FIELDS])),
     StructField("orders", StructType(list(ORDER_FIELDS))),
 )
 """Filled in rows of kind 'ack' and 'orders'; null, or null but for the key, where a record took it back."""

@@ -168,19 +168,16 @@ def log_offset_rows(ticks: DataFrame) -> DataFrame:
 
 
 SUMMARISED = ("count", "listing", "read")
-"""Kinds of rows that say something of the whole batch."""
+"""Kinds of rows that `summarise` takes account of."""
 
 
 def summarise(rows: pa.Table) -> Summary:
-    """What a batch contained.
-
-    Args:
-        rows: Decoded rows of the kinds `SUMMARISED`.
-    """
+    """What a batch contained, of its decoded rows; those that are not of the kinds `SUMMARISED` may be left out."""
     columns = ["row_kind", "kind", "count", "topic", "partition", "position", "leader_epoch", "error"]
     counts: Counter[str] = Counter()
     summary = Summary()
-    for row in rows.select(columns).to_pylist():
+    told = rows.filter(pc.is_in(rows["row_kind"], value_set=pa.array(SUMMARISED)))
+    for row in told.select(columns).to_pylist():
         if row["row_kind"] == "listing":
             summary.is_listed = True
             summary.listing_error = row["error"]

@@ -264,7 +264,7 @@ def test_rows_are_the_same_whoever_writes_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: tuple[int, int | None, str]
 ) -> None:
     few, most_new, writer = case
-    monkeypatch.setattr(store_module, "_FEW_ROWS", few)
+    monkeypatch.setattr(store_module, "FEW_ROWS", few)
     create_tables(str(tmp_path), retention_hours=1, storage_options={})
     store = Store(spark, str(tmp_path), term=1)
     members = [member("m", topics=["t", "u"], owned={"t": [0]}, assigned={"t": [0, 2], "u": []}), member("n")]
@@ -285,7 +285,7 @@ def test_table_that_holds_many_rows_is_written_by_spark(
 ) -> None:
     create_tables(str(tmp_path), retention_hours=1, storage_options={})
     store = Store(spark, str(tmp_path), term=1)
-    monkeypatch.setattr(store_module, "_FEW_ROWS", 3)
+    monkeypatch.setattr(store_module, "FEW_ROWS", 3)
     rows = stored_groups(spark, {"group_id": "g"}, {"group_id": "h"})
 
     for batch_id in range(2):

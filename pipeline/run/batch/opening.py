@@ -72,7 +72,7 @@ def decode_records(batch: Batch) -> None:
     decoded = rows if read is None else rows.unionByName(read)
     if _are_tables_small(batch) and _records(batch) <= FEW_ROWS:
         batch.here = decoded.toArrow()
-        batch.summary = summarise(batch.arrow(*SUMMARISED))
+        batch.summary = summarise(batch.here)
     else:
         batch.decoded = decoded.persist()
         batch.summary = summarise(batch.kind(*SUMMARISED).toArrow())

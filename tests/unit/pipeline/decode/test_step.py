@@ -11,9 +11,11 @@ from assignor.protocol.kafka.offsets import (
     encode_offset_commit_key,
     encode_offset_commit_value,
 )
-from pipeline.decode.step import Filters
+from pipeline.decode.step import Filters, Reached, summarise
+from pipeline.kafka.positions import Position
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from tests.support.batches import FILTERS
+from tests.support.frames import decoded_arrow
 from tests.support.raw_records import Decoded, Pair, raw
 from tests.support.raw_records import decoded as decoded_by
 
@@ -159,3 +161,24 @@ def test_filters_are_the_same_only_if_all_of_them_are() -> None:
 
     assert replace(FILTERS).identity == FILTERS.identity
     assert len({one.identity for one in (FILTERS, *others)}) == 1 + len(others)
+
+
+def test_summary_adds_up_what_the_workers_counted_and_says_how_far_they_read() -> None:
+    read = {"row_kind": "read", "topic": OFFSETS_TOPIC, "position": 12, "leader_epoch": 3}
+    rows = decoded_arrow(
+        {"row_kind": "count", "kind": "commit", "count": 2},
+        {"row_kind": "count", "kind": "commit", "count": 3},
+        {"row_kind": "count", "kind": "bad", "count": 1},
+        {"row_kind": "commit", "position": 11},
+        read | {"partition": 0},
+        read | {"partition": 1, "error": "its leader does not answer"},
+    )
+
+    summary = summarise(rows)
+
+    assert summary.counts == {"bad": 1, "commit": 5}
+    assert summary.reached == {
+        (OFFSETS_TOPIC, 0): Reached(Position(12, 3), None),
+        (OFFSETS_TOPIC, 1): Reached(Position(12, 3), "its leader does not answer"),
+    }
+    assert not summary.is_listed
