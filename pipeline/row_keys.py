@@ -1,8 +1,10 @@
 """Rows of several Arrow tables that have the same key, found by sorting. Pure."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from assignor.model.arrays import Int64s
@@ -51,6 +53,19 @@ def looked_up(wanted: Int64s, table: Int64s) -> Int64s:
     rows = np.full(len(keys), NO_ROW, np.int64)
     rows[which[len(wanted) :]] = np.arange(len(table))
     return rows[which[: len(wanted)]]
+
+
+def last_of_each(key: Int64s, *ranks: npt.NDArray[Any]) -> Int64s:
+    """For each key, ascending, the row that ranks highest: by the first of `ranks`, then by the next.
+
+    Args:
+        key: `codes`, in any number.
+        ranks: Arrays that can be sorted.
+    """
+    order = np.lexsort((*reversed(ranks), key))
+    is_last = np.append(np.diff(key[order]) != 0, True)[: len(order)]
+    rows: Int64s = order[is_last]
+    return rows
 
 
 def key_columns(

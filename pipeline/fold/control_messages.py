@@ -3,15 +3,30 @@
 Records of one key are in one partition of their topic, so their offsets order them; hand-overs have a number each.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from pipeline.fold.step import LAG_KEY
-from pipeline.tables.schemas import ACK_FIELDS, ORDER_FIELDS
+from pipeline.row_keys import codes, last_of_each, looked_up, taken
+from pipeline.tables.schemas import ACKS, ORDERS
+
+_OF_THE_BATCH = {"cluster", "updated_at", "batch_id"}
+
+
+def _folded(schema: StructType) -> pa.Schema:
+    # What a record took back is null but for its key.
+    return pa.schema(
+        [field.with_nullable(True) for field in to_arrow_schema(schema) if field.name not in _OF_THE_BATCH]
+    )
+
+
+_ACKS, _ORDERS = _folded(ACKS), _folded(ORDERS)
 
 _KEPT_S = 7 * 86_400
 """How long control messages of a group that is not there are kept: it may be new, or deleted. Kafka's default."""
@@ -23,7 +38,7 @@ HANDED_OVER = pa.schema(
 )
 
 
-def fold_acks(stored: DataFrame, events: DataFrame, groups: DataFrame, *, at_ms: int) -> DataFrame:
+def fold_acks(stored: pa.Table, events: pa.Table, groups: pa.Table, *, at_ms: int) -> pa.Table:
     """The newest acknowledgement of each kind by each member, or about each partition.
 
     Acknowledgements of a generation that is over do not count: Kafka has assigned every partition again.
@@ -34,38 +49,42 @@ def fold_acks(stored: DataFrame, events: DataFrame, groups: DataFrame, *, at_ms:
         groups: `schemas.CONSUMER_GROUPS`.
         at_ms: Clock of the batch.
     """
-    names = [field.name for field in ACK_FIELDS]
-    new = events.select("group_id", "ack.kind", "ack.id", *(f"ack.{name}" for name in names), "position")
-    rows = stored.select("group_id", "kind", "id", *names, "position").unionByName(new)
-    newest = Window.partitionBy("group_id", "kind", "id").orderBy(F.desc("position"))
-    present = groups.select("group_id", F.col("generation").alias("present"))
-    is_young = F.unix_millis("acked_at") > at_ms - _KEPT_S * 1000
-    return (
-        rows.withColumn("rank", F.row_number().over(newest))
-        .where("rank = 1 and generation is not null")
-        .join(present, on="group_id", how="left")
-        # A generation may last for months, and a hand-over holds as long.
-        .where(F.when(F.col("present").isNull(), is_young).otherwise(F.col("generation") >= F.col("present")))
-        .drop("rank", "present")
-    )
+    rows = _newest(("group_id", "kind", "id"), stored, _named(events, "ack", _ACKS))
+    rows = rows.filter(pc.is_valid(rows["generation"]))
+    own, present = codes(("group_id",), rows, groups)
+    generation = taken(groups["generation"].combine_chunks(), looked_up(own, present))
+    is_young = pc.greater(rows["acked_at"].cast(pa.int64()), (at_ms - _KEPT_S * 1000) * 1000)
+    # A generation may last for months, and a hand-over holds as long.
+    counts = pc.if_else(pc.is_null(generation), is_young, pc.greater_equal(rows["generation"], generation))
+    return rows.filter(counts)
 
 
-def fold_orders(stored: DataFrame, events: DataFrame) -> DataFrame:
+def fold_orders(stored: pa.Table, events: pa.Table) -> pa.Table:
     """The standing orders of each group.
 
     Args:
         stored: `schemas.ORDERS`; empty under a new checkpoint.
         events: Decoded rows of kind 'orders'.
     """
-    names = [field.name for field in ORDER_FIELDS]
-    new = events.select("group_id", *(f"orders.{name}" for name in names), "position")
-    rows = stored.select("group_id", *names, "position").unionByName(new)
-    newest = Window.partitionBy("group_id").orderBy(F.desc("position"))
+    rows = _newest(("group_id",), stored, _named(events, "orders", _ORDERS))
+    return rows.filter(pc.is_valid(rows["paused"]))
+
+
+def _named(events: pa.Table, struct: str, schema: pa.Schema) -> pa.Table:
+    """The fields of a struct as columns, with group and position."""
+    given = events[struct].combine_chunks()
+    names = [name for name in schema.names if name not in {"group_id", "position"}]
+    columns = {name: pc.struct_field(given, name) for name in names}
     return (
-        rows.withColumn("rank", F.row_number().over(newest))
-        .where("rank = 1 and paused is not null")
-        .drop("rank")
+        pa.table({**columns, "group_id": events["group_id"], "position": events["position"]})
+        .select(schema.names)
+        .cast(schema)
     )
+
+
+def _newest(key: Sequence[str], stored: pa.Table, new: pa.Table) -> pa.Table:
+    rows = pa.concat_tables([stored.select(new.column_names).cast(new.schema), new])
+    return rows.take(pa.array(last_of_each(*codes(key, rows), rows["position"].to_numpy())))
 
 
 def handed_over(acks: pa.Table, groups: pa.Table) -> pa.Table:

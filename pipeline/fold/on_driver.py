@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from assignor.model.arrays import Bools, Int64s
 from pipeline.fold.step import COMMIT, LAG_KEY, OWNER, PARTITION_KEY
-from pipeline.row_keys import NO_ROW, codes, key_columns, matched, struct, taken
+from pipeline.row_keys import NO_ROW, codes, key_columns, last_of_each, matched, struct, taken
+from pipeline.tables.schemas import CONSUMER_GROUPS, GROUP_STATE
 
 _ANSWER = ("topic_id", "log_start_offset", "log_end_offset", "isolation", "observed_at_ms", "error")
+_GROUP_COLUMNS = ["group_id", *GROUP_STATE, "offsets_partition", "group_position"]
+_GROUPS = pa.schema([to_arrow_schema(CONSUMER_GROUPS).field(name) for name in _GROUP_COLUMNS])
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
 _OWNED = pa.schema(
     [
@@ -46,6 +50,47 @@ def missing_topics(stored: pa.Table, observed: pa.Table) -> list[str]:
     known, seen = codes(PARTITION_KEY, alive, observed)
     missing = alive.filter(pa.array(~np.isin(known, seen)))
     return sorted(missing["topic"].unique().to_pylist())
+
+
+def fold_groups(
+    stored: pa.Table, events: pa.Table, *, reread: Sequence[int], behind: Sequence[int]
+) -> pa.Table:
+    """One row per live group: its newest group record.
+
+    A group that changes its type (classic to consumer and back, KIP-848) gets a tombstone of the old type
+    and records of the new one, in either order; so the newest record is found for each type first, and a
+    tombstone removes its own type only.
+
+    Args:
+        stored: `schemas.CONSUMER_GROUPS`.
+        events: Decoded rows of kind 'group' and 'group_tombstone'.
+        reread: Partitions of the offsets topic that are read from their start from this batch on.
+        behind: Partitions of the offsets topic that are not read to their end yet.
+    """
+    before = stored.select([*_GROUP_COLUMNS, "confirmed"])
+    stays = _still_confirmed(
+        before["confirmed"].combine_chunks(), before["offsets_partition"].combine_chunks(), reread
+    )
+    named = events.rename_columns({"position": "group_position"}).select(_GROUP_COLUMNS)
+    rows = pa.concat_tables([before.select(_GROUP_COLUMNS).cast(_GROUPS), named.cast(_GROUPS)])
+    confirmed = np.append(stays, np.ones(events.num_rows, np.bool_))
+    is_tombstone = pc.equal(events["row_kind"], "group_tombstone").to_numpy()
+    is_gone = np.append(np.zeros(stored.num_rows, np.bool_), is_tombstone)
+    position = pc.fill_null(rows["group_position"], NO_ROW).to_numpy()
+    (by_type,) = codes(("group_id", "group_type"), rows)
+    of_types = last_of_each(by_type, confirmed, position)
+    of_types = of_types[~is_gone[of_types]]
+    (by_group,) = codes(("group_id",), rows)
+    # Of two types whose newest records are as new, the first by name.
+    name = np.argsort(
+        np.argsort(rows["group_type"].to_numpy(zero_copy_only=False).astype(str), kind="stable")
+    )
+    of_groups = of_types[
+        last_of_each(by_group[of_types], confirmed[of_types], position[of_types], -name[of_types])
+    ]
+    is_behind = _is_in(rows["offsets_partition"].combine_chunks(), behind)
+    kept = of_groups[confirmed[of_groups] | is_behind[of_groups]]
+    return rows.take(pa.array(kept)).append_column("confirmed", pa.array(confirmed[kept]))
 
 
 def held_partitions(groups: pa.Table, moved: pa.Table) -> pa.Table:
@@ -91,9 +136,8 @@ def newest_commits(decoded: pa.Table) -> pa.Table:
     rows = decoded.filter(pc.is_in(decoded["row_kind"], value_set=pa.array(["commit", "tombstone"])))
     (key,) = codes(LAG_KEY, rows)
     is_tombstone = pc.equal(rows["row_kind"], "tombstone").to_numpy()
-    order = np.lexsort((is_tombstone, rows["offsets_partition"].to_numpy(), rows["position"].to_numpy(), key))
-    is_last = np.append(np.diff(key[order]) != 0, True) if len(order) else np.zeros(0, np.bool_)
-    return rows.take(pa.array(order[is_last]))
+    ranks = rows["position"].to_numpy(), rows["offsets_partition"].to_numpy(), is_tombstone
+    return rows.take(pa.array(last_of_each(key, *ranks)))
 
 
 def fold_commits(

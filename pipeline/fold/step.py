@@ -11,10 +11,8 @@ their tombstone compacted away, and are dropped.
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-
-from pipeline.tables.schemas import GROUP_STATE
 
 PARTITION_KEY = ("topic", "partition")
 LAG_KEY = ("group_id", *PARTITION_KEY)
@@ -49,45 +47,6 @@ def missing_topics(stored: DataFrame, observed: DataFrame) -> list[str]:
     alive = stored.where("deleted_at is null").select(*PARTITION_KEY)
     missing = alive.join(observed.select(*PARTITION_KEY), on=list(PARTITION_KEY), how="left_anti")
     return sorted(row["topic"] for row in missing.select("topic").distinct().collect())
-
-
-def fold_groups(
-    stored: DataFrame, events: DataFrame, *, reread: Sequence[int], behind: Sequence[int]
-) -> DataFrame:
-    """One row per live group: its newest group record.
-
-    A group that changes its type (classic to consumer and back, KIP-848) gets a tombstone of the old type
-    and records of the new one, in either order; so the newest record is found for each type first, and a
-    tombstone removes its own type only.
-
-    Args:
-        stored: `schemas.CONSUMER_GROUPS`.
-        events: Decoded rows of kind 'group' and 'group_tombstone'.
-        reread: Partitions of the offsets topic that are read from their start from this batch on.
-        behind: Partitions of the offsets topic that are not read to their end yet.
-    """
-    confirmed = _still_confirmed(F.col("confirmed"), F.col("offsets_partition"), reread)
-    columns = ("group_id", *GROUP_STATE, "offsets_partition", "group_position")
-    rows = stored.select(
-        *columns, confirmed.alias("confirmed"), F.lit(False).alias("is_tombstone")
-    ).unionByName(
-        events.withColumnRenamed("position", "group_position").select(
-            *columns,
-            F.lit(True).alias("confirmed"),
-            (F.col("row_kind") == "group_tombstone").alias("is_tombstone"),
-        )
-    )
-    newest = F.desc("confirmed"), F.desc("group_position")
-    by_type = Window.partitionBy("group_id", "group_type").orderBy(*newest)
-    by_group = Window.partitionBy("group_id").orderBy(*newest, "group_type")
-    return (
-        rows.withColumn("rank", F.row_number().over(by_type))
-        .where("rank = 1 and not is_tombstone")
-        .withColumn("rank", F.row_number().over(by_group))
-        .where("rank = 1")
-        .where(F.col("confirmed") | F.col("offsets_partition").isin(*behind))
-        .drop("rank", "is_tombstone")
-    )
 
 
 def _still_confirmed(confirmed: Column, offsets_partition: Column, reread: Sequence[int]) -> Column:

@@ -92,10 +92,12 @@ class Batch:
         """Decoded rows of these kinds."""
         if self.decoded is not None:
             return self.decoded.where(F.col("row_kind").isin(*kinds))
+        if self.here is None:
+            raise AssertionError("decode comes first")
         return self.services.store.spark.createDataFrame(self.arrow(*kinds), DECODED)
 
     def arrow(self, *kinds: str) -> pa.Table:
-        """Decoded rows of these kinds, on the driver."""
+        """As `kind`, collected."""
         if self.here is None:
-            raise AssertionError("decode comes first, and these rows are with Spark")
+            return self.kind(*kinds).toArrow()
         return self.here.filter(pc.is_in(self.here["row_kind"], value_set=pa.array(kinds)))

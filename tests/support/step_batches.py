@@ -1,7 +1,7 @@
-"""Batches of decoded rows that go through one step, with the real fold and real tables."""
+"""Batches of decoded rows that go through one step, with the real fold and real tables, and without Spark."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
@@ -13,7 +13,7 @@ from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import Store
 from tests.support.batches import batch_of, idle_driver, stamp_of
-from tests.support.frames import NOW_MS, decoded
+from tests.support.frames import NOW_MS, decoded_arrow
 
 _COUNTED_AS = {"group_tombstone": "group"}
 _NAMES = [table.name for table in TABLES]
@@ -26,12 +26,11 @@ class StepBatches:
         store: The tables.
     """
 
-    def __init__(self, spark: SparkSession, root: str, step: Step) -> None:
+    def __init__(self, root: str, step: Step) -> None:
         create_tables(root, retention_hours=1, storage_options={})
-        self._spark = spark
         self._step = step
         self._batches = 0
-        self.store = Store(spark, root, term=1)
+        self.store = Store(cast("SparkSession", None), root, term=1)
         self._driver = idle_driver(store=self.store)
 
     def restart(self) -> None:
@@ -64,7 +63,7 @@ class StepBatches:
             self._driver,
             batch_id=self._batches,
             stamp=stamp,
-            decoded=decoded(self._spark, *events),
+            here=decoded_arrow(*events),
             summary=Summary(counts=counts),
             written=set(written),
         )

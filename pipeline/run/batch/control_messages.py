@@ -1,9 +1,9 @@
 """The step of control messages: acknowledgements and orders."""
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
 
 from pipeline.fold.control_messages import fold_acks, fold_orders
-from pipeline.run.batch.writes import stamped, write
+from pipeline.run.batch.writes import stamped_here, write_measured
 from pipeline.run.driver import Batch
 
 
@@ -14,14 +14,14 @@ def store_control_messages(batch: Batch) -> None:
     if _has_news(batch, "acks", control.acks_topic, summary.acks):
         folded = fold_acks(
             _stored_before(batch, "acks", control.acks_topic),
-            batch.kind("ack"),
-            store.read("consumer_groups"),
+            batch.arrow("ack"),
+            store.arrow("consumer_groups"),
             at_ms=batch.clock.at_ms,
         )
-        write(batch, "acks", stamped(batch, folded))
+        write_measured(batch, "acks", stamped_here(batch, folded))
     if _has_news(batch, "orders", control.commands_topic, summary.orders):
-        folded = fold_orders(_stored_before(batch, "orders", control.commands_topic), batch.kind("orders"))
-        write(batch, "orders", stamped(batch, folded))
+        folded = fold_orders(_stored_before(batch, "orders", control.commands_topic), batch.arrow("orders"))
+        write_measured(batch, "orders", stamped_here(batch, folded))
     if summary.acks or summary.orders or batch.driver.replay.is_first:
         tables = batch.driver.tables
         tables.has_acks, tables.has_orders = store.has_rows("acks"), store.has_rows("orders")
@@ -33,7 +33,7 @@ def _has_news(batch: Batch, name: str, topic: str, records_read: int) -> bool:
     return records_read > 0 or (bool(batch.reread(topic)) and batch.services.store.has_rows(name))
 
 
-def _stored_before(batch: Batch, name: str, topic: str) -> DataFrame:
+def _stored_before(batch: Batch, name: str, topic: str) -> pa.Table:
     """The table that the topic goes into; nothing of it when the topic is read again from its start."""
-    stored = batch.services.store.read(name)
-    return stored.limit(0) if batch.reread(topic) else stored
+    stored = batch.services.store.arrow(name)
+    return stored.slice(0, 0) if batch.reread(topic) else stored

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
 
-from pipeline.fold.step import fold_groups
+from pipeline.fold.on_driver import fold_groups
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.run.batch.writes import less_ghosts, stamped, write
+from pipeline.run.batch.writes import less_ghosts_here, stamped_here, write_measured
 from pipeline.run.driver import Batch
 from pipeline.tables.store import Store
 
@@ -23,16 +23,18 @@ def find_ghosts(batch: Batch) -> None:
 
 def _stored_groups(store: Store) -> Mapping[str, tuple[PartitionKey, ...]]:
     """Classic groups, and those without a record, with the partitions that they have committed."""
-    groups = store.read("consumer_groups").select("group_id", "group_type")
-    commits = store.read("partition_lag").where("committed_offset is not null")
-    by_group = commits.groupBy("group_id").agg(F.collect_list(F.struct("topic", "partition")).alias("keys"))
-    rows = by_group.join(groups, on="group_id", how="full_outer").where(
-        "group_type is null or group_type = 'classic'"
-    )
-    return {
-        row["group_id"]: tuple((key["topic"], key["partition"]) for key in row["keys"] or ())
-        for row in rows.collect()
+    types = {
+        row["group_id"]: row["group_type"]
+        for row in store.rows("consumer_groups", ["group_id", "group_type"])
     }
+    committed = store.arrow(
+        "partition_lag", ["group_id", "topic", "partition"], where=pc.field("committed_offset").is_valid()
+    )
+    found: dict[str, list[PartitionKey]] = {name: [] for name, kind in types.items() if kind == "classic"}
+    for row in committed.to_pylist():
+        if types.get(row["group_id"], "classic") == "classic":
+            found.setdefault(row["group_id"], []).append((row["topic"], row["partition"]))
+    return {name: tuple(keys) for name, keys in found.items()}
 
 
 def store_groups(batch: Batch) -> None:
@@ -47,9 +49,9 @@ def store_groups(batch: Batch) -> None:
     if not (batch.summary.group_records or (is_stale and store.has_rows("consumer_groups"))):
         return
     folded = fold_groups(
-        less_ghosts(batch, store.read("consumer_groups")),
-        batch.kind("group", "group_tombstone"),
+        less_ghosts_here(batch, store.arrow("consumer_groups")),
+        batch.arrow("group", "group_tombstone"),
         reread=reread,
         behind=batch.clock.behind,
     )
-    write(batch, "consumer_groups", stamped(batch, folded))
+    write_measured(batch, "consumer_groups", stamped_here(batch, folded))

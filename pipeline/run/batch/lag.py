@@ -13,7 +13,7 @@ from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.lag.history_turn import HistoryPace
 from pipeline.lag.lags import LagSettings
 from pipeline.lag.step import lag_of, measure_lag
-from pipeline.run.batch.writes import less_ghosts, write, write_measured
+from pipeline.run.batch.writes import less_ghosts, less_ghosts_here, write, write_measured
 from pipeline.run.driver import Batch
 from pipeline.tables.store import Store
 
@@ -55,7 +55,7 @@ def _lag_here(batch: Batch) -> pa.Table:
     """As `_lag`, on the driver."""
     store = batch.services.store
     folded = on_driver.fold_commits(
-        _less_ghosts(batch, store.arrow("partition_lag")),
+        less_ghosts_here(batch, store.arrow("partition_lag")),
         on_driver.newest_commits(batch.arrow("commit", "tombstone")),
         on_driver.held_partitions(store.arrow("consumer_groups"), _handed_over(store)),
         reread=batch.reread(OFFSETS_TOPIC),
@@ -66,15 +66,6 @@ def _lag_here(batch: Batch) -> pa.Table:
 
 def _handed_over(store: Store) -> pa.Table:
     return handed_over(store.arrow("acks"), store.arrow("consumer_groups"))
-
-
-def _less_ghosts(batch: Batch, stored: pa.Table) -> pa.Table:
-    """As `writes.less_ghosts`, on the driver."""
-    start = batch.driver.replay.start
-    if start is not None and start.is_new_cluster:
-        return stored.slice(0, 0)
-    ghosts = pa.array(batch.ghosts, pa.string())
-    return stored.filter(pc.invert(pc.is_in(stored["group_id"], value_set=ghosts)))
 
 
 def _settings(batch: Batch) -> LagSettings:

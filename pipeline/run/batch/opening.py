@@ -70,19 +70,24 @@ def decode_records(batch: Batch) -> None:
     settings = ReadSettings(properties=unresolved(config), timeout_s=config.source.request_timeout_s)
     read = records.read(rows.sparkSession, batch.intake.spans, settings, batch.services.filters)
     decoded = rows if read is None else rows.unionByName(read)
-    if _are_tables_small(batch) and _records(batch) <= FEW_ROWS:
+    if _is_little(batch):
         batch.here = decoded.toArrow()
-        batch.summary = summarise(batch.here)
     else:
         batch.decoded = decoded.persist()
-        batch.summary = summarise(batch.kind(*SUMMARISED).toArrow())
+        if _is_small(batch, "topic_offsets", "partition_lag") and batch.decoded.count() <= FEW_ROWS:
+            batch.here = batch.decoded.toArrow()
+            batch.decoded.unpersist()
+            batch.decoded = None
+    batch.summary = summarise(batch.arrow(*SUMMARISED))
 
 
-def _records(batch: Batch) -> int:
-    return sum(span.end - span.start for span in batch.intake.spans)
+def _is_little(batch: Batch) -> bool:
+    """Whether what is read is known to be little, and the tables are small."""
+    records = sum(span.end - span.start for span in batch.intake.spans)
+    # The first batch of all does not know how many partitions there are.
+    is_known = batch.services.store.count("topic_offsets") > 0
+    return is_known and records <= FEW_ROWS and _is_small(batch, "topic_offsets", "partition_lag")
 
 
-def _are_tables_small(batch: Batch) -> bool:
-    """Whether the driver can hold them; the first batch does not know yet how many partitions there are."""
-    store = batch.services.store
-    return 0 < store.count("topic_offsets") <= FEW_ROWS and store.count("partition_lag") <= FEW_ROWS
+def _is_small(batch: Batch, *tables: str) -> bool:
+    return all(batch.services.store.count(name) <= FEW_ROWS for name in tables)

@@ -1,6 +1,7 @@
 """Writes of a batch, and readings that several steps share."""
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -14,6 +15,15 @@ def less_ghosts(batch: Batch, stored: DataFrame) -> DataFrame:
         # Commits of this cluster must not be held against topics of that one, which had other ids.
         return stored.limit(0)
     return stored.where(~F.col("group_id").isin(*batch.ghosts)) if batch.ghosts else stored
+
+
+def less_ghosts_here(batch: Batch, stored: pa.Table) -> pa.Table:
+    """As `less_ghosts`, of a table on the driver."""
+    start = batch.driver.replay.start
+    if start is not None and start.is_new_cluster:
+        return stored.slice(0, 0)
+    ghosts = pa.array(batch.ghosts, pa.string())
+    return stored.filter(pc.invert(pc.is_in(stored["group_id"], value_set=ghosts)))
 
 
 def write(batch: Batch, name: str, rows: DataFrame) -> None:
@@ -42,6 +52,19 @@ def stamped(batch: Batch, rows: DataFrame) -> DataFrame:
     return rows.withColumn("updated_at", _timestamp(batch.clock.at_ms)).withColumn(
         "batch_id", F.lit(batch.batch_id).cast("long")
     )
+
+
+def stamped_here(batch: Batch, rows: pa.Table) -> pa.Table:
+    """As `stamped`, of rows on the driver."""
+    at = (
+        pa.scalar(batch.clock.at_ms, pa.int64())
+        .cast(pa.timestamp("ms", tz="UTC"))
+        .cast(pa.timestamp("us", tz="UTC"))
+    )
+    columns = {"updated_at": at, "batch_id": pa.scalar(batch.batch_id, pa.int64())}
+    for name, value in columns.items():
+        rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+    return rows
 
 
 def _timestamp(at_ms: int) -> Column:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from pipeline.run.batch.groups import store_groups
 from tests.support.step_batches import StepBatches, offsets
@@ -13,8 +12,8 @@ WRITTEN = {"consumer_groups"}
 
 
 @pytest.fixture
-def batches(spark: SparkSession, tmp_path: Path) -> StepBatches:
-    return StepBatches(spark, str(tmp_path), store_groups)
+def batches(tmp_path: Path) -> StepBatches:
+    return StepBatches(str(tmp_path), store_groups)
 
 
 def group(group_id: str, partition: int, position: int = 1, **fields: Any) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from pipeline.run.batch.control_messages import store_control_messages
 from tests.support.batches import CONTROL
@@ -15,8 +14,8 @@ ACKS, COMMANDS = (CONTROL.acks_topic, 0), (CONTROL.commands_topic, 0)
 
 
 @pytest.fixture
-def batches(spark: SparkSession, tmp_path: Path) -> StepBatches:
-    return StepBatches(spark, str(tmp_path), store_control_messages)
+def batches(tmp_path: Path) -> StepBatches:
+    return StepBatches(str(tmp_path), store_control_messages)
 
 
 def ack(member: str, position: int) -> dict[str, Any]:

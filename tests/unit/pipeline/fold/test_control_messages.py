@@ -2,12 +2,13 @@
 
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.fold.control_messages import fold_acks, fold_orders, handed_over, held_partitions
-from pipeline.fold.step import assigned_partitions
-from tests.support.frames import NOW_MS, arrow, at, decoded, member, picked, stored, stored_groups
+from pipeline.fold.control_messages import fold_acks, fold_orders, handed_over
+from pipeline.fold.on_driver import held_partitions
+from tests.support.frames import NOW_MS, arrow, at, decoded_arrow, member, shown
 
 GROUP: dict[str, Any] = {
     "generation": 4,
@@ -28,23 +29,21 @@ def ack_row(kind: str, position: int, **fields: Any) -> dict[str, Any]:
     return {"row_kind": "ack", "position": position, "ack": ack | fields}
 
 
-def kept(
-    spark: SparkSession, before: list[dict[str, Any]], *events: dict[str, Any], group: dict[str, Any] = GROUP
-) -> DataFrame:
-    known = stored(spark, "acks", *before)
-    groups = stored_groups(spark, group)
-    return fold_acks(known, decoded(spark, *events), groups, at_ms=NOW_MS)
+def kept(before: list[dict[str, Any]], *events: dict[str, Any], group: dict[str, Any] = GROUP) -> pa.Table:
+    known = arrow("acks", *before)
+    groups = arrow("consumer_groups", group)
+    return fold_acks(known, decoded_arrow(*events), groups, at_ms=NOW_MS)
 
 
-def test_newest_message_of_each_counts_by_position(spark: SparkSession) -> None:
+def test_newest_message_of_each_counts_by_position() -> None:
     before = [{"kind": "accepted", "id": "a", "generation": 4, "epoch": 6, "acked_at": at(0), "position": 9}]
 
-    result = kept(spark, before, ack_row("accepted", 11, epoch=7), ack_row("accepted", 10, epoch=8))
+    result = kept(before, ack_row("accepted", 11, epoch=7), ack_row("accepted", 10, epoch=8))
 
-    assert picked(result, "kind", "id", "epoch", "position") == [("accepted", "a", 7, 11)]
+    assert shown(result, "kind", "id", "epoch", "position") == [("accepted", "a", 7, 11)]
 
 
-def test_messages_of_a_generation_that_is_over_are_dropped(spark: SparkSession) -> None:
+def test_messages_of_a_generation_that_is_over_are_dropped() -> None:
     rows = (
         ack_row("accepted", 1, id="old", generation=3),
         ack_row("accepted", 2, id="new", generation=5),
@@ -52,16 +51,16 @@ def test_messages_of_a_generation_that_is_over_are_dropped(spark: SparkSession) 
         ack_row("accepted", 4, id="gone", generation=None),
     )
 
-    assert picked(kept(spark, [], *rows), "id") == [("months",), ("new",)]
+    assert shown(kept([], *rows), "id") == [("months",), ("new",)]
 
 
-def test_messages_of_a_group_that_is_not_there_are_kept_for_a_week(spark: SparkSession) -> None:
+def test_messages_of_a_group_that_is_not_there_are_kept_for_a_week() -> None:
     rows = (
         ack_row("accepted", 1, id="today"),
         ack_row("accepted", 2, id="last week", acked_at=at(-8 * 86_400)),
     )
 
-    assert picked(kept(spark, [], *rows, group={"group_id": "another"}), "id") == [("today",)]
+    assert shown(kept([], *rows, group={"group_id": "another"}), "id") == [("today",)]
 
 
 def place(kind: str, position: int, hop: int, who: str, *, generation: int = 4) -> dict[str, Any]:
@@ -94,23 +93,25 @@ def place(kind: str, position: int, hop: int, who: str, *, generation: int = 4) 
     ],
 )
 def test_partition_is_where_its_last_hand_over_put_it(
-    spark: SparkSession, messages: list[dict[str, Any]], owner: str | None
+    messages: list[dict[str, Any]], owner: str | None
 ) -> None:
-    groups = stored_groups(spark, GROUP)
+    groups = arrow("consumer_groups", GROUP)
     known = arrow("acks", *(row["ack"] | {"position": row["position"]} for row in messages))
-    moved = spark.createDataFrame(handed_over(known, arrow("consumer_groups", GROUP)))
 
-    held = held_partitions(assigned_partitions(groups), moved, groups)
+    held = held_partitions(groups, handed_over(known, groups))
 
-    owners = dict(picked(held.where("partition = 1"), "partition", "owner.member_id"))
+    owners = dict(shown(held.filter(pc.equal(held["partition"], 1)), "partition", "member_id"))
     assert owners.get(1) == owner
-    assert picked(held.where("partition != 1"), "partition", "owner.member_id") == [(0, "a"), (2, "b")]
+    assert shown(held.filter(pc.not_equal(held["partition"], 1)), "partition", "member_id") == [
+        (0, "a"),
+        (2, "b"),
+    ]
 
 
-def test_orders_that_were_taken_back_leave_no_row(spark: SparkSession) -> None:
+def test_orders_that_were_taken_back_leave_no_row() -> None:
     before = [{"paused": True, "position": 4}, {"group_id": "h", "paused": True, "position": 5}]
     events = [{"row_kind": "orders", "group_id": "h", "position": 6, "orders": None}]
 
-    result = fold_orders(stored(spark, "orders", *before), decoded(spark, *events))
+    result = fold_orders(arrow("orders", *before), decoded_arrow(*events))
 
-    assert picked(result, "group_id", "paused") == [("g", True)]
+    assert shown(result, "group_id", "paused") == [("g", True)]
