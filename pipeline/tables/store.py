@@ -43,8 +43,6 @@ _STAMP_SEARCH_COMMITS = 50
 _ATTEMPTS = 10
 FEW_ROWS = 50_000
 """What the driver may hold of a table."""
-_FEW_BYTES = 16 * 2**20
-"""As `FEW_ROWS`, of the compressed files."""
 # The log, and with it the stamps, is cut by maintenance alone: by then the newest stamp is young.
 _NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _CHECKPOINT_WHEN_DUE = PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
@@ -92,7 +90,7 @@ class Store:
             return self.spark.createDataFrame([], schema)
         return self.spark.read.schema(schema).parquet(*(f"{path}/{file}" for file in files))
 
-    def write(self, name: str, rows: DataFrame, stamp: Stamp, *, most_new: int | None = None) -> None:
+    def write(self, name: str, rows: DataFrame, stamp: Stamp) -> None:
         """Overwrite a latest table, or append to an append table, with `rows` and the batch's stamp.
 
         Columns are taken by name, in the order of the table's schema. Nothing happens when the table already
@@ -102,16 +100,9 @@ class Store:
             name: Table.
             rows: With all its columns.
             stamp: Of the batch.
-            most_new: How many more rows there can be than the table has now; None for any number. A latest table that
-                stays small is written from the driver: Spark's share of a Delta commit takes half a second.
         """
         table = _BY_NAME[name]
         named = rows.select(*table.schema.fieldNames())
-        if most_new is not None and table.is_latest and self._stays_small(name, most_new):
-            self._write_arrow(
-                name, lambda: shaped(named.toArrow(), table.schema), stamp, number=stamp.batch_id + 2
-            )
-            return
         self._save(
             name,
             named.write.mode("overwrite" if table.is_latest else "append").option(
@@ -264,11 +255,6 @@ class Store:
     def has_rows(self, name: str) -> bool:
         """Whether the newest version of a table has any row, without Spark."""
         return bool(Tables(self.root, self.storage_options).dataset(name).count_rows())
-
-    def _stays_small(self, name: str, most_new: int) -> bool:
-        """Whether the newest version is small, by its log, and so many more rows leave it so."""
-        files = self._handle(name).get_add_actions()
-        return _rows(files) + most_new <= FEW_ROWS and sum(files["size_bytes"].to_pylist()) <= _FEW_BYTES
 
     def _handle(self, name: str) -> DeltaTable:
         return DeltaTable(self.path(name), storage_options=self.storage_options or None)

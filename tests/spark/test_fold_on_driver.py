@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.fold import on_driver, step
+from pipeline.fold import on_driver, owners, step
 from pipeline.fold.control_messages import handed_over, held_partitions
 from pipeline.lag.history_turn import HistoryPace
 from pipeline.lag.lags import LagSettings
@@ -182,7 +182,7 @@ def test_lag_of_a_state_in_which_everything_happens_is_the_same(
     here = on_driver.fold_commits(
         arrow("partition_lag", *lags),
         on_driver.newest_commits(decoded_arrow(*new)),
-        on_driver.held_partitions(arrow("consumer_groups", *groups), moved),
+        owners.held_partitions(arrow("consumer_groups", *groups), moved),
         reread=reread,
         behind=behind,
     )

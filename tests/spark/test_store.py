@@ -256,21 +256,17 @@ def test_spark_and_delta_rs_see_each_others_rows_and_terms(spark: SparkSession, 
     assert new.stamp("quarantine") == replace(STAMP, batch_id=4)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [(50_000, 1, "delta-rs"), (0, 1, "Apache-Spark"), (1, 1, "delta-rs"), (50_000, None, "Apache-Spark")],
-)
-def test_rows_are_the_same_whoever_writes_them(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: tuple[int, int | None, str]
-) -> None:
-    few, most_new, writer = case
-    monkeypatch.setattr(store_module, "FEW_ROWS", few)
+@pytest.mark.parametrize("writer", ["delta-rs", "Apache-Spark"])
+def test_rows_are_the_same_whoever_writes_them(spark: SparkSession, tmp_path: Path, writer: str) -> None:
     create_tables(str(tmp_path), retention_hours=1, storage_options={})
     store = Store(spark, str(tmp_path), term=1)
     members = [member("m", topics=["t", "u"], owned={"t": [0]}, assigned={"t": [0, 2], "u": []}), member("n")]
-    group = {"state": "Stable", "generation": 4, "members": members}
+    rows = stored_groups(spark, {"state": "Stable", "generation": 4, "members": members})
 
-    store.write("consumer_groups", stored_groups(spark, group), STAMP, most_new=most_new)
+    if writer == "delta-rs":
+        store.write_arrow("consumer_groups", rows.toArrow(), STAMP)
+    else:
+        store.write("consumer_groups", rows, STAMP)
 
     (row,) = store.read("consumer_groups").collect()
     assert [one.asDict() for one in row.members] == members
@@ -278,22 +274,6 @@ def test_rows_are_the_same_whoever_writes_them(
     newest = DeltaTable(store.path("consumer_groups")).history(1)[0]
     assert str(newest.get("engineInfo") or newest.get("clientVersion")).startswith(writer)
     assert store.stamp("consumer_groups") == STAMP
-
-
-def test_table_that_holds_many_rows_is_written_by_spark(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    create_tables(str(tmp_path), retention_hours=1, storage_options={})
-    store = Store(spark, str(tmp_path), term=1)
-    monkeypatch.setattr(store_module, "FEW_ROWS", 3)
-    rows = stored_groups(spark, {"group_id": "g"}, {"group_id": "h"})
-
-    for batch_id in range(2):
-        store.write("consumer_groups", rows, replace(STAMP, batch_id=batch_id), most_new=2)
-
-    history = DeltaTable(store.path("consumer_groups")).history(2)
-    assert "engineInfo" in history[0]
-    assert picked(store.read("consumer_groups"), "group_id") == [("g",), ("h",)]
 
 
 def test_latest_table_of_an_earlier_version_is_read_without_what_it_had_not(

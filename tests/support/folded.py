@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.fold import on_driver
+from pipeline.fold import on_driver, owners
 from pipeline.fold.control_messages import HANDED_OVER
 from pipeline.lag.lags import LagSettings
 from pipeline.lag.logs import TopicSettings
@@ -22,7 +22,7 @@ def folded_commits(
     return on_driver.fold_commits(
         arrow("partition_lag", *stored),
         on_driver.newest_commits(decoded_arrow(*batch)),
-        on_driver.held_partitions(arrow("consumer_groups", *groups), HANDED_OVER.empty_table()),
+        owners.held_partitions(arrow("consumer_groups", *groups), HANDED_OVER.empty_table()),
         reread=reread,
         behind=behind,
     )

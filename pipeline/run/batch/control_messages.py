@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from pipeline.fold.control_messages import fold_acks, fold_orders
-from pipeline.run.batch.writes import stamped_here, write_measured
+from pipeline.run.batch.writes import stamped, write_measured
 from pipeline.run.driver import Batch
 
 
@@ -18,10 +18,10 @@ def store_control_messages(batch: Batch) -> None:
             store.arrow("consumer_groups"),
             at_ms=batch.clock.at_ms,
         )
-        write_measured(batch, "acks", stamped_here(batch, folded))
+        write_measured(batch, "acks", stamped(batch, folded))
     if _has_news(batch, "orders", control.commands_topic, summary.orders):
         folded = fold_orders(_stored_before(batch, "orders", control.commands_topic), batch.arrow("orders"))
-        write_measured(batch, "orders", stamped_here(batch, folded))
+        write_measured(batch, "orders", stamped(batch, folded))
     if summary.acks or summary.orders or batch.driver.replay.is_first:
         tables = batch.driver.tables
         tables.has_acks, tables.has_orders = store.has_rows("acks"), store.has_rows("orders")

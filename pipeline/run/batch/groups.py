@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pyarrow.compute as pc
 
-from pipeline.fold.on_driver import fold_groups
+from pipeline.fold.groups import fold_groups
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.run.batch.writes import less_ghosts_here, stamped_here, write_measured
+from pipeline.run.batch.writes import less_ghosts_here, stamped, write_measured
 from pipeline.run.driver import Batch
 from pipeline.tables.store import Store
 
@@ -54,4 +54,4 @@ def store_groups(batch: Batch) -> None:
         reread=reread,
         behind=batch.clock.behind,
     )
-    write_measured(batch, "consumer_groups", stamped_here(batch, folded))
+    write_measured(batch, "consumer_groups", stamped(batch, folded))

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from pipeline.fold import on_driver
+from pipeline.fold import on_driver, owners
 from pipeline.fold.control_messages import handed_over, held_partitions
 from pipeline.fold.step import assigned_partitions, fold_commits, newest_commits
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
@@ -57,7 +57,7 @@ def _lag_here(batch: Batch) -> pa.Table:
     folded = on_driver.fold_commits(
         less_ghosts_here(batch, store.arrow("partition_lag")),
         on_driver.newest_commits(batch.arrow("commit", "tombstone")),
-        on_driver.held_partitions(store.arrow("consumer_groups"), _handed_over(store)),
+        owners.held_partitions(store.arrow("consumer_groups"), _handed_over(store)),
         reread=batch.reread(OFFSETS_TOPIC),
         behind=batch.clock.behind,
     )

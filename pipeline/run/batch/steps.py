@@ -10,6 +10,11 @@ import logging
 import time
 from collections.abc import Callable
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.row_keys import codes
 from pipeline.run.batch.control_messages import store_control_messages
 from pipeline.run.batch.groups import find_ghosts, store_groups
 from pipeline.run.batch.intake import settle
@@ -17,21 +22,32 @@ from pipeline.run.batch.lag import store_history, store_lag
 from pipeline.run.batch.opening import begin, choose_records, decode_records
 from pipeline.run.batch.plans import make_plans, publish_plans, record_decisions
 from pipeline.run.batch.topics import store_topic_offsets
-from pipeline.run.batch.writes import stamped, write
+from pipeline.run.batch.writes import stamped, write_measured
 from pipeline.run.driver import Batch
 from pipeline.tables import maintenance
 
 log = logging.getLogger(__name__)
 
+_MOST_QUARANTINED = 10_000
+"""Rows of one batch: who writes rubbish into a topic without end is not to fill the disk."""
+
 
 def store_quarantine(batch: Batch) -> None:
     """What could not be decoded."""
-    if batch.summary.quarantined and "quarantine" not in batch.written:
-        key = ["topic", "partition", "offset"]
-        # What is read again is not bad again.
-        known = batch.services.store.read("quarantine").select(*key)
-        bad = batch.kind("bad").join(known, on=key, how="left_anti")
-        write(batch, "quarantine", stamped(batch, bad))
+    if not batch.summary.quarantined or "quarantine" in batch.written:
+        return
+    bad = batch.arrow("bad", most=_MOST_QUARANTINED)
+    left = batch.summary.quarantined - bad.num_rows
+    if left > 0:
+        log.warning(
+            "a batch has more records that cannot be read than quarantine takes; the others are only counted",
+            extra={"quarantined": bad.num_rows, "left_out": left},
+        )
+    topics = pc.field("topic").isin(bad["topic"].unique())
+    # What is read again is not bad again.
+    key = ["topic", "partition", "offset"]
+    new, known = codes(key, bad, batch.services.store.arrow("quarantine", key, where=topics))
+    write_measured(batch, "quarantine", stamped(batch, bad.filter(pa.array(~np.isin(new, known)))))
 
 
 def maintain_tables(batch: Batch) -> None:

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipeline.run.driver import Batch
@@ -30,7 +30,7 @@ def write(batch: Batch, name: str, rows: DataFrame) -> None:
     """Write the rows into the table, with the cluster's name and the batch's stamp."""
     batch.driver.tables.versions.pop(name, None)
     named = rows.withColumn("cluster", F.lit(batch.services.cluster))
-    batch.services.store.write(name, named, batch.clock, most_new=_most_new(batch, name))
+    batch.services.store.write(name, named, batch.clock)
     batch.written.add(name)
 
 
@@ -47,37 +47,9 @@ def write_arrow(batch: Batch, name: str, rows: pa.Table) -> None:
     batch.written.add(name)
 
 
-def stamped(batch: Batch, rows: DataFrame) -> DataFrame:
+def stamped(batch: Batch, rows: pa.Table) -> pa.Table:
     """The rows with time and number of the batch."""
-    return rows.withColumn("updated_at", _timestamp(batch.clock.at_ms)).withColumn(
-        "batch_id", F.lit(batch.batch_id).cast("long")
-    )
-
-
-def stamped_here(batch: Batch, rows: pa.Table) -> pa.Table:
-    """As `stamped`, of rows on the driver."""
-    at = (
-        pa.scalar(batch.clock.at_ms, pa.int64())
-        .cast(pa.timestamp("ms", tz="UTC"))
-        .cast(pa.timestamp("us", tz="UTC"))
-    )
-    columns = {"updated_at": at, "batch_id": pa.scalar(batch.batch_id, pa.int64())}
-    for name, value in columns.items():
+    at = pa.scalar(batch.clock.at_ms * 1000, pa.timestamp("us", tz="UTC"))
+    for name, value in {"updated_at": at, "batch_id": pa.scalar(batch.batch_id, pa.int64())}.items():
         rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
     return rows
-
-
-def _timestamp(at_ms: int) -> Column:
-    """A literal of a time in ms since the epoch."""
-    return F.timestamp_millis(F.lit(at_ms))
-
-
-def _most_new(batch: Batch, name: str) -> int | None:
-    """How many rows the batch can add to a table; None where one record may bring any number."""
-    # Members are assigned partitions that they never committed.
-    if name == "partition_lag" and batch.summary.group_records:
-        return None
-    if name == "topic_offsets":
-        # The tick lists partitions; they are no records that were counted.
-        return batch.kind("log_offset").count()
-    return sum(batch.summary.counts.values())

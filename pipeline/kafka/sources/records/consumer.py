@@ -112,18 +112,19 @@ def _records(
     consumer: Consumer, progress: dict[PartitionKey, _Progress], timeout_s: float
 ) -> Iterator[pa.RecordBatch]:
     silent_s = dict.fromkeys(progress, 0.0)
-    while not all(one.is_over for one in progress.values()):
+    while open_spans := [one for one in progress.values() if not one.is_over]:
         # Time that whoever takes the records needs for them is no silence of a leader.
         begun = time.monotonic()
         # It returns as soon as it has so many, so that the last ones are not waited upon.
-        left = sum(one.span.end - one.offset for one in progress.values() if not one.is_over)
+        left = sum(one.span.end - one.offset for one in open_spans)
         messages = consumer.consume(min(left, _AT_A_TIME), timeout=_POLL_S)
         waited_s = time.monotonic() - begun
         taken, answered = _taken(messages, progress)
         consumer.pause([TopicPartition(*key) for key in answered if progress[key].is_over])
         if taken:
             yield _batch(taken)
-        for key, one in progress.items():
+        for one in open_spans:
+            key = one.span.key
             silent_s[key] = 0.0 if key in answered else silent_s[key] + waited_s
             if not one.is_over and silent_s[key] > timeout_s:
                 one.end_at(one.offset, f"its leader does not answer: no record within {timeout_s:g} s")

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import pytest
 
 from pipeline.fold.control_messages import fold_acks, fold_orders, handed_over
-from pipeline.fold.on_driver import held_partitions
+from pipeline.fold.owners import held_partitions
 from tests.support.frames import NOW_MS, arrow, at, decoded_arrow, member, shown
 
 GROUP: dict[str, Any] = {

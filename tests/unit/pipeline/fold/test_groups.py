@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pipeline.fold.on_driver import fold_groups
+from pipeline.fold.groups import fold_groups
 from tests.support.frames import arrow, decoded_arrow, shown
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.fold import on_driver
+from pipeline.fold import on_driver, owners
 from pipeline.fold.control_messages import HANDED_OVER
 from tests.support.folded import folded_commits
 from tests.support.frames import arrow, at, decoded_arrow, member, shown
@@ -168,7 +168,7 @@ def test_partition_given_to_two_members_has_one_row() -> None:
         {"generation": 4, "members": [member("b", assigned={"t": [0]}), member("a", assigned={"t": [0]})]}
     ]
 
-    held = on_driver.held_partitions(arrow("consumer_groups", *groups), HANDED_OVER.empty_table())
+    held = owners.held_partitions(arrow("consumer_groups", *groups), HANDED_OVER.empty_table())
 
     assert shown(held, "partition", "member_id", "generation") == [(0, "a", 4)]
 

@@ -1,0 +1,56 @@
+"""Fold: the newest record of each group, on the driver: a large cluster has thousands of groups, not millions."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from pipeline.fold.columns import is_in, still_confirmed
+from pipeline.row_keys import NO_ROW, codes, last_of_each
+from pipeline.tables.schemas import CONSUMER_GROUPS, GROUP_STATE
+
+_COLUMNS = ["group_id", *GROUP_STATE, "offsets_partition", "group_position"]
+_ARROW = pa.schema([to_arrow_schema(CONSUMER_GROUPS).field(name) for name in _COLUMNS])
+
+
+def fold_groups(
+    stored: pa.Table, events: pa.Table, *, reread: Sequence[int], behind: Sequence[int]
+) -> pa.Table:
+    """One row per live group: its newest group record.
+
+    A group that changes its type (classic to consumer and back, KIP-848) gets a tombstone of the old type
+    and records of the new one, in either order; so the newest record is found for each type first, and a
+    tombstone removes its own type only.
+
+    Args:
+        stored: `schemas.CONSUMER_ARROW`.
+        events: Decoded rows of kind 'group' and 'group_tombstone'.
+        reread: Partitions of the offsets topic that are read from their start from this batch on.
+        behind: Partitions of the offsets topic that are not read to their end yet.
+    """
+    before = stored.select([*_COLUMNS, "confirmed"])
+    stays = still_confirmed(
+        before["confirmed"].combine_chunks(), before["offsets_partition"].combine_chunks(), reread
+    )
+    named = events.rename_columns({"position": "group_position"}).select(_COLUMNS)
+    rows = pa.concat_tables([before.select(_COLUMNS).cast(_ARROW), named.cast(_ARROW)])
+    confirmed = np.append(stays, np.ones(events.num_rows, np.bool_))
+    is_tombstone = pc.equal(events["row_kind"], "group_tombstone").to_numpy()
+    is_gone = np.append(np.zeros(stored.num_rows, np.bool_), is_tombstone)
+    position = pc.fill_null(rows["group_position"], NO_ROW).to_numpy()
+    (by_type,) = codes(("group_id", "group_type"), rows)
+    of_types = last_of_each(by_type, confirmed, position)
+    of_types = of_types[~is_gone[of_types]]
+    (by_group,) = codes(("group_id",), rows)
+    # Of two types whose newest records are as new, the first by name.
+    name = np.argsort(
+        np.argsort(rows["group_type"].to_numpy(zero_copy_only=False).astype(str), kind="stable")
+    )
+    of_groups = of_types[
+        last_of_each(by_group[of_types], confirmed[of_types], position[of_types], -name[of_types])
+    ]
+    is_behind = is_in(rows["offsets_partition"].combine_chunks(), behind)
+    kept = of_groups[confirmed[of_groups] | is_behind[of_groups]]
+    return rows.take(pa.array(kept)).append_column("confirmed", pa.array(confirmed[kept]))
