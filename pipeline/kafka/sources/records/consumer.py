@@ -124,10 +124,13 @@ def _records(
         if taken:
             yield _batch(taken)
         for one in open_spans:
-            key = one.span.key
-            silent_s[key] = 0.0 if key in answered else silent_s[key] + waited_s
-            if not one.is_over and silent_s[key] > timeout_s:
-                one.end_at(one.offset, f"its leader does not answer: no record within {timeout_s:g} s")
+            silent_s[one.span.key] = 0.0 if one.span.key in answered else silent_s[one.span.key] + waited_s
+        _give_up([one for one in open_spans if silent_s[one.span.key] > timeout_s], timeout_s)
+
+
+def _give_up(silent: list[_Progress], timeout_s: float) -> None:
+    for one in silent:
+        one.end_at(one.offset, f"its leader does not answer: no record within {timeout_s:g} s")
 
 
 def _taken(
