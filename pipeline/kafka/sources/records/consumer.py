@@ -73,6 +73,8 @@ class _Progress:
     is_over: bool = False
     """Nothing more is to be had in this batch."""
     error: str | None = None
+    silent_s: float = 0.0
+    """How long nothing has come of it."""
 
     def row(self) -> dict[str, Any]:
         return {
@@ -82,6 +84,11 @@ class _Progress:
             "leader_epoch": self.leader_epoch,
             "error": self.error,
         }
+
+    def wait(self, silent_s: float, timeout_s: float) -> None:
+        self.silent_s = silent_s
+        if not self.is_over and silent_s > timeout_s:
+            self.end_at(self.offset, f"its leader does not answer: no record within {timeout_s:g} s")
 
     def end_at(self, offset: int, error: str | None = None) -> None:
         self.offset, self.is_over, self.error = offset, True, error
@@ -111,7 +118,6 @@ def consume(spans: list[Span], settings: ReadSettings) -> Iterator[pa.RecordBatc
 def _records(
     consumer: Consumer, progress: dict[PartitionKey, _Progress], timeout_s: float
 ) -> Iterator[pa.RecordBatch]:
-    silent_s = dict.fromkeys(progress, 0.0)
     while open_spans := [one for one in progress.values() if not one.is_over]:
         # Time that whoever takes the records needs for them is no silence of a leader.
         begun = time.monotonic()
@@ -124,13 +130,7 @@ def _records(
         if taken:
             yield _batch(taken)
         for one in open_spans:
-            silent_s[one.span.key] = 0.0 if one.span.key in answered else silent_s[one.span.key] + waited_s
-        _give_up([one for one in open_spans if silent_s[one.span.key] > timeout_s], timeout_s)
-
-
-def _give_up(silent: list[_Progress], timeout_s: float) -> None:
-    for one in silent:
-        one.end_at(one.offset, f"its leader does not answer: no record within {timeout_s:g} s")
+            one.wait(0.0 if one.span.key in answered else one.silent_s + waited_s, timeout_s)
 
 
 def _taken(
