@@ -32,6 +32,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from assignor.model.arrays import Bools
 from assignor.protocol.kafka.offsets import topic_id_text
 from assignor.protocol.kafka.record_types import KNOWN_TYPES, RecordType
+from pipeline.decode.bounded import Bounded
 from pipeline.decode.control_messages import CONTROL_COLUMNS, ControlTopics, control_rows
 from pipeline.decode.groups import GROUP_COLUMNS, HEADER_TYPES, group_rows
 from pipeline.decode.offset_columns import Kind, OffsetColumns, decode_offset_commits, last_per_key
@@ -67,6 +68,9 @@ DECODED = t.StructType(
     [*(t.StructField(name, kind) for name, kind in _PLAIN_COLUMNS), *GROUP_COLUMNS, *CONTROL_COLUMNS]
 )
 _ARROW = to_arrow_schema(DECODED)
+
+_MOST_BAD_ROWS, _MOST_BAD_BYTES = 10_000, 32 * 2**20
+"""What one task hands on of the records that cannot be read."""
 
 _LOG_COLUMNS = (
     "topic",
@@ -197,15 +201,23 @@ class Decoder:
         self._control_topics = filters.control_topics
         self._wants_topic = NameFilter(filters.topics_include, filters.topics_exclude).admits
         self._wants_group = NameFilter(filters.groups_include, filters.groups_exclude).admits
+        # Who writes rubbish into a topic without end is to fill neither the disk nor the driver's memory.
+        self._bad = Bounded(rows=_MOST_BAD_ROWS, bytes_=_MOST_BAD_BYTES)
 
     def decode(self, batch: pa.RecordBatch, counts: Counter[str]) -> Iterator[pa.RecordBatch]:
         """Decoded rows of records with topic, partition, offset, timestamp, key and value; adds to `counts`."""
         is_offset = pc.equal(batch["topic"], OFFSETS_TOPIC)
         records, messages = batch.filter(is_offset), batch.filter(pc.invert(is_offset))
         if records.num_rows:
-            yield from _records(records, self._wants_topic, self._wants_group, counts)
+            yield from self._bounded(_records(records, self._wants_topic, self._wants_group, counts))
         if messages.num_rows:
-            yield from _control_messages(messages, self._control_topics, self._wants_group, counts)
+            found = _control_messages(messages, self._control_topics, self._wants_group, counts)
+            yield from self._bounded(found)
+
+    def _bounded(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in batches:
+            # All rows of one batch are of one kind.
+            yield self._bad.taken(rows) if rows["row_kind"][0].as_py() == "bad" else rows
 
 
 def counted(counts: Counter[str]) -> Iterator[pa.RecordBatch]:

@@ -96,9 +96,8 @@ class Batch:
             raise AssertionError("decode comes first")
         return self.services.store.spark.createDataFrame(self.arrow(*kinds), DECODED)
 
-    def arrow(self, *kinds: str, most: int | None = None) -> pa.Table:
-        """As `kind`, collected; at most so many of them."""
+    def arrow(self, *kinds: str) -> pa.Table:
+        """As `kind`, collected."""
         if self.here is None:
-            rows = self.kind(*kinds)
-            return (rows if most is None else rows.limit(most)).toArrow()
-        return self.here.filter(pc.is_in(self.here["row_kind"], value_set=pa.array(kinds))).slice(0, most)
+            return self.kind(*kinds).toArrow()
+        return self.here.filter(pc.is_in(self.here["row_kind"], value_set=pa.array(kinds)))

@@ -1,6 +1,6 @@
 """Batches of decoded rows that go through one step, with the real fold and real tables, and without Spark."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from pyspark.sql import SparkSession
@@ -43,6 +43,7 @@ class StepBatches:
         reread: Iterable[PartitionKey] = (),
         behind: Iterable[int] = (),
         written: Iterable[str] = (),
+        counted: Mapping[str, int] | None = None,
     ) -> set[str]:
         """The tables that the next batch writes.
 
@@ -51,6 +52,7 @@ class StepBatches:
             reread: Partitions of any topic that it begins to read from their start.
             behind: Partitions of the offsets topic that it does not read to their end.
             written: Tables that hold it from a run before.
+            counted: What the workers counted by kind; without it, the events.
         """
         counts: dict[str, int] = {}
         for event in events:
@@ -64,7 +66,7 @@ class StepBatches:
             batch_id=self._batches,
             stamp=stamp,
             here=decoded_arrow(*events),
-            summary=Summary(counts=counts),
+            summary=Summary(counts=dict(counted or counts)),
             written=set(written),
         )
         before = self.store.versions(_NAMES)

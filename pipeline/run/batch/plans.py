@@ -70,10 +70,10 @@ def _urgent(batch: Batch) -> tuple[str, ...]:
     if batch.services.is_once or batch.clock.behind or batch.clock.held:
         return ()
     if batch.summary.orders:
-        urgent |= {row["group_id"] for row in batch.kind("orders").select("group_id").collect()}
+        urgent |= set(batch.arrow("orders")["group_id"].to_pylist())
     if batch.summary.group_records and memory.states:
-        seen = batch.kind("group").select("group_id", "generation", "position").orderBy("position").collect()
-        urgent |= memory.rebalanced({row["group_id"]: row["generation"] for row in seen})
+        seen = batch.arrow("group").select(["group_id", "generation", "position"]).sort_by("position")
+        urgent |= memory.rebalanced({row["group_id"]: row["generation"] for row in seen.to_pylist()})
     return tuple(sorted(urgent))
 
 

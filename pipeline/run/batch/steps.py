@@ -28,15 +28,12 @@ from pipeline.tables import maintenance
 
 log = logging.getLogger(__name__)
 
-_MOST_QUARANTINED = 10_000
-"""Rows of one batch: who writes rubbish into a topic without end is not to fill the disk."""
-
 
 def store_quarantine(batch: Batch) -> None:
     """What could not be decoded."""
     if not batch.summary.quarantined or "quarantine" in batch.written:
         return
-    bad = batch.arrow("bad", most=_MOST_QUARANTINED)
+    bad = batch.arrow("bad")
     left = batch.summary.quarantined - bad.num_rows
     if left > 0:
         log.warning(

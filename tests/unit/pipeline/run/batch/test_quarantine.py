@@ -42,13 +42,11 @@ def test_batch_without_a_bad_record_writes_nothing(batches: StepBatches) -> None
     assert batches.run() == set()
 
 
-def test_what_one_batch_has_too_many_of_is_left_out_and_counted(
-    batches: StepBatches, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_records_that_were_only_counted_are_told(
+    batches: StepBatches, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(steps, "_MOST_QUARANTINED", 2)
-
     with caplog.at_level(logging.WARNING):
-        batches.run(*map(bad, range(5)))
+        batches.run(bad(1), bad(2), counted={"bad": 5})
 
     assert len(batches.values("quarantine", "offset")) == 2
     (record,) = caplog.records
