@@ -31,7 +31,7 @@ def _decides_to_publish(batch: Batch) -> bool:
 # Behind the first write, in the midst of the writes, between a decision, its record and its publication, and behind
 # all; each in a batch that has something to lose there.
 _STEPS: dict[str, Callable[[Batch], object]] = {
-    "store_topic_offsets": lambda batch: batch.decoded,
+    "store_topic_offsets": lambda batch: batch.summary.counts,
     "store_control_messages": lambda batch: batch.summary.acks and batch.summary.orders,
     "make_plans": _decides_to_publish,
     "record_decisions": _decides_to_publish,
