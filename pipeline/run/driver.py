@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.decode.step import DECODED, Summary
+from pipeline.decode.step import Summary
 from pipeline.kafka.positions import Answer, Intake, PartitionKey
 from pipeline.planning.memory import PlanMemory
 from pipeline.run.progress import ReadProgress
@@ -89,15 +89,13 @@ class Batch:
         return tuple(sorted(number for name, number in self.clock.reread if name == topic))
 
     def kind(self, *kinds: str) -> DataFrame:
-        """Decoded rows of these kinds."""
-        if self.decoded is not None:
-            return self.decoded.where(F.col("row_kind").isin(*kinds))
-        if self.here is None:
-            raise AssertionError("decode comes first")
-        return self.services.store.spark.createDataFrame(self.arrow(*kinds), DECODED)
+        """Decoded rows of these kinds, when they are not `here`."""
+        if self.decoded is None:
+            raise AssertionError("decode comes first, and has left nothing with Spark")
+        return self.decoded.where(F.col("row_kind").isin(*kinds))
 
     def arrow(self, *kinds: str) -> pa.Table:
-        """As `kind`, collected."""
+        """Decoded rows of these kinds, on the driver."""
         if self.here is None:
             return self.kind(*kinds).toArrow()
         return self.here.filter(pc.is_in(self.here["row_kind"], value_set=pa.array(kinds)))
