@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from assignor.evaluation.drain.cost import CostModel
 
+# Sums of the same floats in another order differ in the last bits; neither side may win by them.
 _CLEARLY_LESS = 1 - 1e-9
 _ROUNDING = 1 + 1e-9
 _ROUNDING_OF_SUMS = 1e-12
@@ -161,6 +162,7 @@ class _Search:
             self._take(moves)
             return
         p = self._order[depth]
+        # The likeliest first: a good answer early cuts off most of what comes after.
         for load_s, member, more in self._choices(depth, p, moves):
             if self.steps_left <= 0 or self._is_enough():
                 return
@@ -168,6 +170,7 @@ class _Search:
             limit_s = (self.cost_s - problem.move_cost_s * more) * _CLEARLY_LESS
             reached_s = max(load_s, slowest_s)
             if reached_s >= limit_s and not math.isinf(limit_s):
+                # Loads only grow further down: the branch ends here.
                 continue
             before = self._lag[member], self._rate[member]
             self._lag[member] += problem.lag[p]
@@ -176,12 +179,14 @@ class _Search:
             self._member[p] = member
             if self._has_room(depth + 1, limit_s):
                 self._place(depth + 1, more, reached_s)
+            # Put back, not subtracted: a float that was added and taken away again need not be what it was.
             self._held[member] -= 1
             self._lag[member], self._rate[member] = before
 
     def _choices(self, depth: int, p: int, moves: int) -> list[tuple[float, int, int]]:
         """Load, member and moves for each member worth trying, the least load first."""
         problem, choices, seen = self._problem, [], set()
+        # Of two partitions that are alike only one order is tried: the later one goes to no earlier member.
         first = self._member[self._order[depth - 1]] if self._like_before[depth] else 0
         for member in problem.may_read[p]:
             state = self._kind[member], self._lag[member], self._rate[member], self._held[member]
@@ -214,6 +219,7 @@ class _Search:
         room = 0.0
         for capacity, lag, rate in zip(self._problem.capacity, self._lag, self._rate, strict=True):
             residual = capacity * per_s * _ROUNDING - weighs_lag * lag - rate * at_s
+            # Less than the lightest partition needs is waste, and bounds by it are tighter (Martello and Toth).
             if residual >= least:
                 room += residual
         return room >= weighs_lag * self._left_lag[depth] + self._left_rate[depth] * at_s
@@ -247,6 +253,7 @@ def _heaviest_first(problem: SmallProblem, known_s: float) -> list[int]:
 
 def _kinds(problem: SmallProblem) -> list[tuple[float, int]]:
     """Equal for members that may stand for each other: one capacity, the same partitions, and no owners."""
+    # Partitions as bits: equal readers are then equal numbers, whatever their count.
     masks = [0] * len(problem.capacity)
     for p, readers in enumerate(problem.may_read):
         for member in readers:

@@ -122,6 +122,7 @@ class Problem:
     def counts(self, solution: Solution) -> Int64s:
         """Partitions of each member."""
         n = self.n_members
+        # From the difference alone: a solution of few moves costs as little in a group of a million partitions.
         gone = np.bincount(self.start[solution.partitions], minlength=n)
         return self.start_count - gone + np.bincount(solution.to_member, minlength=n)
 
@@ -175,6 +176,7 @@ class Problem:
         decides, then the fewer moves. Comparing only the slowest member would leave all others as they are as
         soon as that one cannot be helped.
         """
+        # Lexicographic min-max: the answer is leximin optimal where the search is exact (Ogryczak 1997).
         apart = np.abs(new.loads_s - old.loads_s) > _SAME * np.maximum(new.loads_s, old.loads_s)
         if apart.any():
             k = int(apart.argmax())

@@ -74,6 +74,7 @@ def pays(problem: Problem, start: Solution, solution: Solution) -> bool:
     weigh: what drains sooner pays.
     """
     before, after = lag_areas(problem, start, solution)
+    # Both sides are record-seconds: what waits longer while partitions move, and what waits less ever after.
     must_save = problem.options.min_gain * before + move_cost(problem, solution)
     return solution.moves == 0 or must_save == 0 or before - after > must_save
 
@@ -81,6 +82,7 @@ def pays(problem: Problem, start: Solution, solution: Solution) -> bool:
 def lag_areas(problem: Problem, start: Solution, solution: Solution) -> tuple[float, float]:
     """Record-seconds of lag at the start and under the solution, of the members that the solution changes."""
     touched = np.unique(np.concatenate((problem.start[solution.partitions], solution.to_member)))
+    # Nobody reads what starts without a member; its lag counts where it goes.
     touched = touched[touched >= 0]
     is_late = start.makespan_s > problem.options.floor_s
     before, after = (

@@ -9,12 +9,14 @@ from assignor.evaluation.drain.exact import FixedOnMembers, SmallAnswer, SmallPr
 from assignor.model.arrays import Floats, Int64s
 from assignor.strategies.lag_sticky.problem import Problem, Solution
 
+# Rates are not known to a thousandth; who searches on for less finds noise.
 _NEAR = 1 + 1e-3
 _WHOLE_PARTITIONS = 12
 _WHOLE_MEMBERS = 6
 _WHOLE_STEPS = 10_000
 _PART_PARTITIONS = 14
 _PART_STEPS = 1_500
+# Counted in steps and never in seconds: the same group has the same answer on a slow machine.
 _PARTS_STEPS = 10_000
 _STEPS_TO_SET_UP = 60
 """In all for one solution: some 50 ms. What it takes to set up a part counts as steps, too."""
@@ -59,6 +61,7 @@ def tried_in_parts(problem: Problem, solution: Solution, budget: int, enough_s: 
             found, answer = _soonest_on(problem, solution, members, budget, (enough_s, _PART_STEPS))
             steps_left -= answer.steps + _STEPS_TO_SET_UP
             if found is not solution:
+                # Loads have changed, and with them who is slowest and whose help is worth asking for.
                 solution = found
                 break
             if steps_left <= 0:
@@ -90,6 +93,7 @@ def _loose_count(problem: Problem, solution: Solution) -> Int64s:
 def _companies(problem: Problem, solution: Solution, loads_s: Floats, slowest: int) -> Iterator[Int64s]:
     """The slowest member with each of the others, then with two of the least loaded; few partitions together."""
     count = _loose_count(problem, solution)
+    # The least loaded have the most to give; the stable sort makes ties a matter of the index alone.
     others = [m for m in np.argsort(loads_s, kind="stable").tolist() if m != slowest]
     companies = chain(((m,) for m in others), combinations(others[:_MOST_COMPANIONS], 2))
     for company in companies:
@@ -109,6 +113,7 @@ def _soonest_on(
     moves_inside = sum(owner not in {-1, at} for owner, at in zip(*moved, strict=True))
     enough_s, most_steps = limits
     loads_s = _loads_s(problem, solution)[members]
+    # What is known bounds the search from above (branch and bound): it ends where it cannot beat this.
     cost_s = max(float(loads_s.max()), enough_s) + problem.options.move_cost_s * moves_inside
     answer = soonest(
         small,

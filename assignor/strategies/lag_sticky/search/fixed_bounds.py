@@ -28,6 +28,7 @@ def bounds_over_fixed(problem: Problem, work: Work, fixed: FixedLoad, bound_s: f
     """
     model = problem.cost_model
     bound_s = within_horizon(problem, work, bound_s)
+    # A partition needs at least as long as it does with its fastest reader to itself.
     loose = work.loose()
     readers = loose.fastest()
     alone_s = model.finite_drain_s(loose.lag, loose.rate, readers)
@@ -62,6 +63,8 @@ def _without_outliers(
         item_s: Time that each item takes with a member to itself: the partitions, then what is fixed on each member.
     """
     model, capacity, n_members = problem.cost_model, problem.capacity, problem.n_members
+    # Volume bound of scheduling on uniform machines, over ever fewer members: what is left over what they can do
+    # together (Gonzalez, Ibarra, Sahni 1977), less the items that need longer than that in any case.
     takes = loose.readers()
     order = largest(item_s, n_members)
     # Sums without the first k items, k = 0, 1, ...
@@ -73,6 +76,7 @@ def _without_outliers(
         rest_s = float(model.finite_drain_s(lag[k : k + 1], rate[k : k + 1], spare)[0])
         member = item - len(loose.lag)
         if member < 0:
+            # To give a partition the fastest member leaves the rest worst off, so the bound stays one.
             member = int(fastest[takes[fastest]][0])
         is_last = k == n_members - 1 or (takes[member] and takes.sum() == 1)
         if is_last or item_s[item] <= rest_s * NEAR:

@@ -11,6 +11,7 @@ import numpy as np
 from assignor.model.arrays import Bools, Floats, Int32s, Int64s
 from assignor.strategies.lag_sticky.problem import Problem
 
+# Members that packing asks to evict something before it gives up; most room left means least to evict.
 _FEW = 8
 
 
@@ -71,6 +72,7 @@ class _SortedMembers:
         return residual
 
     def best_fit(self, partition: int, weight: float) -> int:  # noqa: ARG002  anybody may have it
+        # Best fit decreasing: what is nearly full is filled, so that room for heavy ones stays whole (Johnson 1974).
         at = bisect_left(self._ranked, (weight, -len(self._residual)))
         return -self._ranked[at][1] if at < len(self._ranked) else -1
 
@@ -81,6 +83,7 @@ class _SortedMembers:
         return [-minus_member for _, minus_member in self._ranked[: -_FEW - 1 : -1]]
 
     def change(self, member: int, *, weight: float, count: int) -> None:
+        # Taken out under its old key, and put in again under the new one, so the list stays sorted.
         if self._is_open(member):
             del self._ranked[bisect_left(self._ranked, (self._residual[member], -member))]
         self._residual[member] -= weight
@@ -117,6 +120,7 @@ class _ScannedReaders:
         return int(readers[best]) if np.isfinite(enough[best]) else -1
 
     def worst_fit(self, partition: int, weight: float) -> int:
+        # The first of equals, as in the sorted list: both kinds of groups break ties alike.
         readers = self._readers(partition)
         best = int(self._open_residual[readers].argmax())
         return int(readers[best]) if self._open_residual[readers[best]] >= weight else -1

@@ -9,6 +9,7 @@ from assignor.model.arrays import Floats, Int64s
 from assignor.strategies.lag_sticky.problem import Problem, Solution
 from assignor.strategies.lag_sticky.search.candidates import Candidates
 
+# A step looks at so many candidates of a member whatever it holds, so its time does not grow with the group.
 _WIDTH = 24
 _HEAVY = 12
 
@@ -99,6 +100,7 @@ class SearchState:
         return self._held[member]
 
     def _remove(self, member: int, partition: int) -> None:
+        # A scan, since members hold few of the partitions and are touched seldom.
         held = self._held_by(member)
         self._held[member] = held[held != partition]
 
@@ -117,6 +119,8 @@ class SearchState:
 
 def _sampled(table: Int64s) -> Int64s:
     """The heaviest of each row and a sample of the rest."""
+    # Heavy ones carry load, and small ones of every size fill what is left: a sample evenly spread over the ranks
+    # has some of each size.
     width = table.shape[1]
     if width <= _WIDTH:
         padded = np.full((len(table), _WIDTH), -1, np.int64)
