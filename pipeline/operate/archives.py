@@ -43,22 +43,22 @@ def make_archives(report: Callable[[str], None]) -> None:
     spark_jars = resolve_for_spark(PACKAGES, report=report)
     spark = class_data.archive("spark", class_data.spark_class_path(spark_jars))
     kafka = class_data.archive("kafka", resolve(KAFKA, report=report))
-    if spark.is_file() and kafka.is_file():
+    if class_data.found(spark) and class_data.found(kafka):
         return
     report("Rehearsing a start of Kafka and Spark, so that later ones take half the time; this happens once")
     kafka.parent.mkdir(parents=True, exist_ok=True)
     # Beside their place: a rename does not cross file systems.
     with tempfile.TemporaryDirectory(prefix="partial-", dir=kafka.parent) as scratch:
-        made = {file: Path(scratch, file.name) for file in (spark, kafka)}
+        made = {archive: Path(scratch, archive.name) for archive in (spark, kafka)}
         try:
             with EmbeddedBroker(properties=_BROKER, archive=made[kafka]) as broker:
                 _rehearse(broker.bootstrap_servers, Path(scratch), made[spark], spark_jars)
         except (BrokerUnavailableError, KafkaException, subprocess.SubprocessError) as error:
             report(f"the rehearsal failed, so starts stay slow; setting up again tries again: {error}")
-        for file, one in made.items():
-            if not class_data.put_in_place(one, file):
+        for archive, file in made.items():
+            if not class_data.put_in_place(file, archive):
                 report(
-                    f"no archive of {file.name.partition('-')[0]}'s classes was left: its starts stay slow"
+                    f"no archive of {archive.name.partition('-')[0]}'s classes was left: its starts stay slow"
                 )
 
 

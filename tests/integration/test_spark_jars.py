@@ -59,12 +59,13 @@ def test_broker_starts_from_the_archive_of_its_classes(broker: EmbeddedBroker) -
 
 def is_mapped(pid: int, archive: Path) -> bool:
     """Whether the JVM has taken the archive; a test where there is none, or nobody can see, is skipped."""
-    if not archive.is_file():
+    file = class_data.found(archive)
+    if file is None:
         pytest.skip("this Java made no archive of class data")
     maps = Path(f"/proc/{pid}/maps")
     if not maps.is_file():
         pytest.skip("only Linux says what a process has mapped")
-    return str(archive) in maps.read_text(encoding="utf-8")
+    return str(file) in maps.read_text(encoding="utf-8")
 
 
 def test_jars_that_pyspark_ships_are_not_there_twice() -> None:

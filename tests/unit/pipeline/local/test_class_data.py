@@ -17,6 +17,16 @@ def jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Path]:
     return made
 
 
+def put(kind: class_data.Kind, jars: list[Path]) -> Path:
+    """Put an archive of these jars in place."""
+    archive = class_data.archive(kind, jars)
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    making = archive.with_name("partial")
+    making.write_text("archive")
+    assert class_data.put_in_place(making, archive)
+    return archive
+
+
 def test_archive_of_the_same_jars_is_the_same_file(jars: list[Path]) -> None:
     assert class_data.archive("spark", jars) == class_data.archive("spark", jars)
 
@@ -45,16 +55,26 @@ def test_no_option_is_given_without_an_archive(jars: list[Path]) -> None:
 
 
 def test_archive_is_taken_once_it_is_in_its_place_and_older_ones_of_its_kind_go(jars: list[Path]) -> None:
-    file = class_data.archive("kafka", jars)
-    making = file.with_name("partial")
-    class_data.make(making)
-    older, other = file.with_name("kafka-older.jsa"), file.with_name("spark-one.jsa")
-    for one in (making, older, other):
+    archive = class_data.archive("kafka", jars)
+    archive.parent.mkdir(parents=True)
+    older, other = archive.with_name("kafka-older-7.jsa"), archive.with_name("spark-one-7.jsa")
+    for one in (older, other):
         one.write_text("archive")
 
-    assert class_data.put_in_place(making, file)
-    assert f"-XX:SharedArchiveFile={file}" in class_data.use(file)
-    assert sorted(one.name for one in file.parent.iterdir()) == sorted([file.name, other.name])
+    put("kafka", jars)
+
+    file = class_data.found(archive)
+    assert f"-XX:SharedArchiveFile={file}" in class_data.use(archive)
+    assert set(archive.parent.iterdir()) == {file, other}
+
+
+def test_archive_that_was_cut_short_is_not_taken(jars: list[Path]) -> None:
+    archive = put("spark", jars)
+    file = class_data.found(archive)
+    assert file
+    file.write_text("arch")
+
+    assert class_data.use(archive) == ()
 
 
 def test_nothing_is_put_in_place_when_java_made_no_archive(jars: list[Path], tmp_path: Path) -> None:
