@@ -228,7 +228,7 @@ def _planned(case: _Case, state: GroupState) -> Decision:
 def _wanted(case: _Case, state: GroupState) -> tuple[_Case, Assignment]:
     """The strategy's answer, and the case in which nothing moves that is fixed, as the strategy saw it."""
     rules = case.rules
-    resting = cooling_down(case.group, rules.guards, state, now_ms=case.now_ms) & ~case.pinned
+    resting = cooling_down(case.group, case.beliefs, rules.guards, state, now_ms=case.now_ms) & ~case.pinned
     fixed, closed = case.pinned | resting, silent(case.group, state)
     group = replace(case.group, fixed=fixed if fixed.any() else None, closed=closed if closed.any() else None)
     chosen = strategy(rules.strategy)
