@@ -146,17 +146,6 @@ def _decided(case: _Case, state: GroupState) -> Decision:
     return _returned(case, state, plan, progress) if action is Action.RETURN else _planned(case, state)
 
 
-def _returned(case: _Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:
-    """Bring the group back to the target that its members have taken, if by its own figures that helps, or plan."""
-    if not plan.is_restored:
-        return _planned(case, state)
-    better = gain(case.group, case.group.owner, progress.target.member)
-    if better > 0 or (better == 0 and case.rules.guards.min_improvement == 0):
-        return _resent(case, state, plan, progress)
-    plan = ended(plan, "superseded", reasons.HELPS_NO_LONGER, now_ms=case.now_ms)
-    return _planned(case, replace(state, plan=replace(plan, is_dropped=True)))
-
-
 def _looked_at(case: _Case, state: GroupState) -> tuple[GroupState, Action, PlanProgress | None]:
     """The state with what became of the newest plan, what is to be done, and the progress towards its target."""
     plan = state.plan
@@ -195,6 +184,17 @@ def _is_pinned(case: _Case, progress: PlanProgress | None) -> bool:
         orders = case.facts.orders
         return orders is not None and bool(orders.pinned)
     return bool((case.pinned & (progress.target.member != case.group.owner)).any())
+
+
+def _returned(case: _Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:
+    """Bring the group back to the target that its members have taken, if by its own figures that helps, or plan."""
+    if not plan.is_restored:
+        return _planned(case, state)
+    better = gain(case.group, case.group.owner, progress.target.member)
+    if better > 0 or (better == 0 and case.rules.guards.min_improvement == 0):
+        return _resent(case, state, plan, progress)
+    plan = ended(plan, "superseded", reasons.HELPS_NO_LONGER, now_ms=case.now_ms)
+    return _planned(case, replace(state, plan=replace(plan, is_dropped=True)))
 
 
 def _resent(case: _Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:
