@@ -146,17 +146,6 @@ def _decided(case: _Case, state: GroupState) -> Decision:
     return _returned(case, state, plan, progress) if action is Action.RETURN else _planned(case, state)
 
 
-def _returned(case: _Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:
-    """Bring the group back to the target that its members have taken, if by its own figures that helps, or plan."""
-    if not plan.is_restored:
-        return _planned(case, state)
-    better = gain(case.group, case.group.owner, progress.target.member)
-    if better > 0 or (better == 0 and case.rules.guards.min_improvement == 0):
-        return _resent(case, state, plan, progress)
-    plan = ended(plan, "superseded", reasons.HELPS_NO_LONGER, now_ms=case.now_ms)
-    return _planned(case, replace(state, plan=replace(plan, is_dropped=True)))
-
-
 def _looked_at(case: _Case, state: GroupState) -> tuple[GroupState, Action, PlanProgress | None]:
     """The state with what became of the newest plan, what is to be done, and the progress towards its target."""
     plan = state.plan
@@ -197,6 +186,17 @@ def _is_pinned(case: _Case, progress: PlanProgress | None) -> bool:
     return bool((case.pinned & (progress.target.member != case.group.owner)).any())
 
 
+def _returned(case: _Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:
+    """Bring the group back to the target that its members have taken, if by its own figures that helps, or plan."""
+    if not plan.is_restored:
+        return _planned(case, state)
+    better = gain(case.group, case.group.owner, progress.target.member)
+    if better > 0 or (better == 0 and case.rules.guards.min_improvement == 0):
+        return _resent(case, state, plan, progress)
+    plan = ended(plan, "superseded", reasons.HELPS_NO_LONGER, now_ms=case.now_ms)
+    return _planned(case, replace(state, plan=replace(plan, is_dropped=True)))
+
+
 def _resent(case: _Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:
     """Publish the same target under the next epoch, based on the group as it is now."""
     target = case.target(progress.target)
@@ -228,7 +228,7 @@ def _planned(case: _Case, state: GroupState) -> Decision:
 def _wanted(case: _Case, state: GroupState) -> tuple[_Case, Assignment]:
     """The strategy's answer, and the case in which nothing moves that is fixed, as the strategy saw it."""
     rules = case.rules
-    resting = cooling_down(case.group, rules.guards, state, now_ms=case.now_ms) & ~case.pinned
+    resting = cooling_down(case.group, case.beliefs, rules.guards, state, now_ms=case.now_ms) & ~case.pinned
     fixed, closed = case.pinned | resting, silent(case.group, state)
     group = replace(case.group, fixed=fixed if fixed.any() else None, closed=closed if closed.any() else None)
     chosen = strategy(rules.strategy)

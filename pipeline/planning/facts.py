@@ -100,6 +100,8 @@ class Rules:
     """How long readers may act on a plan."""
     max_record_bytes: int
     """Largest control record."""
+    half_life_ms: int
+    """Of the moving averages that rates are (`rates.half_life_s`)."""
     guards: Guards
     migration: Migration = "unknown"
     """Whether the brokers would migrate the group online."""

@@ -18,7 +18,8 @@ def gain(group: Group, before: Int32s, after: Int32s) -> float:
 
     Drain times are compared from the slowest member down, and the first pair that differs counts: a partition that
     no member can drain does not hide what the others gain. If that is no loss, the share of the lag area
-    (record-seconds until drained) that is saved counts if it is larger, of the members whose partitions change.
+    (record-seconds until drained) that is saved counts if it is larger, of the members whose partitions change and
+    that drain, now or then: of one that never does, the area is as large as the horizon is long.
 
     Without capacities, members are compared by their lag instead.
 
@@ -38,11 +39,12 @@ def gain(group: Group, before: Int32s, after: Int32s) -> float:
     times = [model.finite_drain_s(lag, rate, group.capacity) for lag, rate in zip(lags, rates, strict=True)]
     slowest = _first_difference(*times)
     changed = before != after
-    touched = np.zeros(group.n_members, np.bool_)
-    touched[before[changed & (before >= 0)]] = True
-    touched[after[changed & (after >= 0)]] = True
+    counts = np.zeros(group.n_members, np.bool_)
+    counts[before[changed & (before >= 0)]] = True
+    counts[after[changed & (after >= 0)]] = True
+    counts &= np.minimum(*rates) < group.capacity
     areas = [
-        float(model.lag_area(lag, rate, group.capacity)[touched].sum())
+        float(model.lag_area(lag, rate, group.capacity)[counts].sum())
         for lag, rate in zip(lags, rates, strict=True)
     ]
     area = (areas[0] - areas[1]) / areas[0] if areas[0] > 0 else 0.0

@@ -134,8 +134,10 @@ def _drained(plan: PlanState, group: Group, *, now_ms: int) -> PlanState:
 
 
 def _has_helped(plan: PlanState | None, group: Group) -> bool:
-    """Whether at least half of the lag that the plan was made for is gone; True when there was none."""
-    return plan is None or plan.drained_s is not None or 2 * int(group.lag.sum()) <= plan.lag
+    """Whether the lag that the plan was made for is gone, or has become less; True when there was no plan."""
+    if plan is None or plan.drained_s is not None:
+        return True
+    return float(group.lag.sum()) < plan.lag - _ARRIVALS_S * float(group.rate.sum())
 
 
 def _moved(state: GroupState, moves: tuple[Move, ...], *, now_ms: int) -> dict[str, tuple[int, ...]]:

@@ -87,6 +87,8 @@ class GroupState:
     generation: int | None = None
     since_ms: int = 0
     """When that generation was first seen."""
+    rebalanced_at_ms: int = 0
+    """When a decision last saw another generation than the one before it; 0 if none did."""
     base_hash: str | None = None
     """Hash of the group's state when an evaluation last found that it needs a plan."""
     confirmations: int = 0
@@ -108,7 +110,8 @@ class GroupState:
         """The state once this generation has been looked at."""
         if generation == self.generation:
             return self
-        return replace(self, generation=generation, since_ms=now_ms)
+        rebalanced_at_ms = now_ms if self.since_ms else self.rebalanced_at_ms
+        return replace(self, generation=generation, since_ms=now_ms, rebalanced_at_ms=rebalanced_at_ms)
 
 
 FRESH = GroupState()

@@ -69,6 +69,8 @@ class PlanSettings:
 
     cluster: str
     config: PlanConfig
+    half_life_ms: int
+    """See `Rules`."""
     max_record_bytes: int
     at_ms: int
     """Clock of the batch: when it began."""
@@ -202,6 +204,7 @@ def _rules(group_id: str, settings: PlanSettings) -> Rules:
         max_staleness_ms=config.max_staleness_s * 1000,
         valid_for_ms=config.valid_for_s * 1000,
         max_record_bytes=settings.max_record_bytes,
+        half_life_ms=settings.half_life_ms,
         guards=guard_limits(own.guards),
         migration=settings.migration,
     )

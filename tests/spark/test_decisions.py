@@ -21,6 +21,7 @@ from tests.support.job import NO_GUARDS
 SETTINGS = PlanSettings(
     cluster="local",
     config=PlanConfig(strategy="lag-aware", dry_run=False, guards=NO_GUARDS),
+    half_life_ms=120_000,
     max_record_bytes=1_000_000,
     at_ms=NOW_MS,
     now_ms=NOW_MS,

@@ -33,6 +33,7 @@ RULES = Rules(
     max_staleness_ms=90_000,
     valid_for_ms=600_000,
     max_record_bytes=1_000_000,
+    half_life_ms=120_000,
     guards=NO_GUARDS,
 )
 

@@ -3,8 +3,8 @@
 A member shows its capacity only while it has a backlog. Without one it shows how much arrives. So its capacity is
 believed, and every belief is corrected by what the member shows after a plan has given it more:
 
-* With a backlog it is as fast as it drains. While its rate still rises, that is only a lower limit, and for two minutes
-  after a plan has taken partitions from it, it is none.
+* With a backlog it is as fast as it drains. While its rate still rises, that is a lower limit; and it is no evidence
+  for a half-life of the averages after a rebalance, or after a plan has taken partitions from it.
 * Without a backlog it is as fast as when it had one. That evidence ages: the belief moves towards optimism.
 * A member that never had a backlog is like a typical one, or up to twice as fast as the rate that it keeps up with, the
   more that rate exceeds what others were seen to drain at most.
@@ -53,8 +53,9 @@ class Load:
     lag: float
     """Records of lag of what it holds."""
     is_settled: bool = True
-    """No plan has lately taken anything from it. Rates are averages by partition: at first they show how slowly it
-    read the rest while it had to read more, and that would be believed for hours."""
+    """The group was not rebalanced lately, and no plan has taken anything from it. Rates are averages by partition: at
+    first they show how fast somebody else read what it has now, or how slowly it read the rest while it had to read
+    more, and that would be believed for hours."""
 
     @property
     def is_backlogged(self) -> bool:

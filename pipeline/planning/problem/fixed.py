@@ -3,7 +3,7 @@
 They are fixed in the group that a strategy is asked about, so that its plan is the best around them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from pipeline.name_filter import NameFilter
 from pipeline.planning.guards import Guards
+from pipeline.planning.problem.capacity import BACKLOG_S, Belief
 from pipeline.planning.state import GroupState
 
 DAY_MS = 86_400_000
@@ -37,15 +38,36 @@ def pinned(group: Group, patterns: tuple[str, ...], ordered: Mapping[str, tuple[
     return found & (group.owner >= 0)
 
 
-def cooling_down(group: Group, guards: Guards, state: GroupState, *, now_ms: int) -> Bools:
-    """P entries: was the partition moved too recently, or too often in a day, to be moved again."""
+def cooling_down(
+    group: Group, beliefs: Mapping[str, Belief], guards: Guards, state: GroupState, *, now_ms: int
+) -> Bools:
+    """P entries: was the partition moved too recently, or too often in a day, to be moved again.
+
+    One whose owner is seen to drain less than it receives need not rest: the move before it was a mistake.
+    """
+    moved = state.moved_at_ms.items()
+    resting = _places(group, (name for name, times in moved if now_ms - times[-1] < guards.partition_rest_ms))
+    worn = _places(group, (name for name, times in moved if _is_worn(times, guards, now_ms=now_ms)))
+    return ((resting & ~_is_with_loser(group, beliefs)) | worn) & (group.owner >= 0)
+
+
+def _is_worn(times: tuple[int, ...], guards: Guards, *, now_ms: int) -> bool:
+    return sum(now_ms - at_ms < DAY_MS for at_ms in times) >= guards.partition_moves_per_day
+
+
+def _is_with_loser(group: Group, beliefs: Mapping[str, Belief]) -> Bools:
+    """P entries: has the owner a backlog, and does it drain, as it shows, less than arrives."""
+    if group.capacity is None:
+        return np.zeros(group.n_partitions, np.bool_)
+    arriving, lag = (sums_held(values, group.owner, group.n_members) for values in (group.rate, group.lag))
+    shown = np.array([name in beliefs and beliefs[name].is_shown for name in group.member_ids], np.bool_)
+    loses: Bools = shown & (arriving > group.capacity) & (lag > BACKLOG_S * group.capacity)
+    return loses[group.owner]
+
+
+def _places(group: Group, names: Iterable[str]) -> Bools:
+    """P entries: is the partition among these, by `state.partition_key`."""
     topics = group.topics
-    names = [
-        name
-        for name, times in state.moved_at_ms.items()
-        if now_ms - times[-1] < guards.partition_rest_ms
-        or sum(now_ms - at_ms < DAY_MS for at_ms in times) >= guards.partition_moves_per_day
-    ]
     index, keys = topics.index(), [name.rpartition(":") for name in names]
     indices = topics.partition_indices(
         np.array([index.get(topic, -1) for topic, _, _ in keys], np.int64),
@@ -53,7 +75,7 @@ def cooling_down(group: Group, guards: Guards, state: GroupState, *, now_ms: int
     )
     found = np.zeros(group.n_partitions, np.bool_)
     found[indices[indices >= 0]] = True
-    return found & (group.owner >= 0)
+    return found
 
 
 def silent(group: Group, state: GroupState) -> Bools:

@@ -14,10 +14,7 @@ from pipeline.lag.lag import UNKNOWN, assignor_lag
 from pipeline.planning import reasons
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.problem.capacity import Belief, Load, believed, identities, learned
-from pipeline.planning.state import GroupState, PlanState
-
-_AVERAGED_MS = 120_000
-"""By then half of the change of a rate shows in its moving average (`rates.half_life_s`, as it is by default)."""
+from pipeline.planning.state import GroupState
 
 
 def to_group(
@@ -35,7 +32,7 @@ def to_group(
     topics, lag = _topics(partitions), _lag(partitions, rules)
     names = identities(facts.members)
     index, drained = topics.index(), np.nan_to_num(partitions.drain_rate)
-    unsettled = _unsettled(state.plan, now_ms=now_ms)
+    unsettled = _unsettled(facts, rules, state, now_ms=now_ms)
     loads: dict[str, Load] = {}
     for name, member in zip(names, facts.members, strict=True):
         held = _indices(member.assigned, topics, index)
@@ -63,9 +60,16 @@ def to_group(
     return group, by_id, replace(state, rates=rates)
 
 
-def _unsettled(plan: PlanState | None, *, now_ms: int) -> frozenset[str]:
-    """Members that the newest plan takes something from, while averages do not show yet what they do with the rest."""
-    if plan is None or now_ms - plan.sent_at_ms >= _AVERAGED_MS:
+def _unsettled(facts: GroupFacts, rules: Rules, state: GroupState, *, now_ms: int) -> frozenset[str]:
+    """Members of whose present work less than half shows in their averages: averages are kept by partition.
+
+    After a rebalance these are all members, which besides have read nothing for a while; after a plan those that it
+    takes something from.
+    """
+    if now_ms - state.rebalanced_at_ms < rules.half_life_ms:
+        return frozenset(member.member_id for member in facts.members)
+    plan = state.plan
+    if plan is None or now_ms - plan.sent_at_ms >= rules.half_life_ms:
         return frozenset()
     return frozenset(plan.revoked)
 

@@ -37,6 +37,7 @@ def make_plans(batch: Batch) -> None:
     settings = plan.PlanSettings(
         cluster=services.cluster,
         config=services.config.plan,
+        half_life_ms=services.config.rates.half_life_s * 1000,
         max_record_bytes=services.configs.max_record_bytes,
         at_ms=batch.clock.at_ms,
         # What a batch that runs again decides anew was never sent.

@@ -9,7 +9,7 @@ import numpy as np
 from assignor.model.arrays import Bools, Int32s
 from assignor.protocol.commands import Orders
 from assignor.protocol.control import ControlRecord, decode
-from pipeline.config.model import PlanConfig
+from pipeline.config.model import PlanConfig, RatesConfig
 from pipeline.planning.decide import decide
 from pipeline.planning.facts import (
     AckFacts,
@@ -60,6 +60,7 @@ class Planner:
             max_staleness_ms=_CONFIG.max_staleness_s * 1000,
             valid_for_ms=_CONFIG.valid_for_s * 1000,
             max_record_bytes=1_000_000,
+            half_life_ms=RatesConfig().half_life_s * 1000,
             guards=guard_limits(own.guards),
             migration="disabled",
         )

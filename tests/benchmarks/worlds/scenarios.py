@@ -128,6 +128,13 @@ def quiet(rng: np.random.Generator) -> Scenario:
     return _plain(rng, "nothing wrong", use=rng.uniform(0.4, 0.7))
 
 
+def unlike_topics(rng: np.random.Generator) -> Scenario:
+    """Everybody reads two topics, records of the second cost five times as much, and a member becomes slow."""
+    plain = _plain(rng, "topics of unlike cost", use=rng.uniform(0.5, 0.65), topics=2)
+    costly = _costly(rng, plain, times=(5.0, 5.0))
+    return _slowed(rng, costly, from_frame=_TEN_MINUTES, to_frame=plain.frames)
+
+
 GENERATORS: tuple[Generator, ...] = (
     slow_member,
     recovering_member,
@@ -141,6 +148,7 @@ GENERATORS: tuple[Generator, ...] = (
     some_do_not_follow,
     busy,
     quiet,
+    unlike_topics,
 )
 
 
@@ -185,7 +193,8 @@ def _slowed(
     slot = int(rng.integers(plain.n_members)) if slot is None else slot
     owned: Bools = plain.range_owners(0) == slot
     # Slow enough that what it has is too much for it.
-    speed = min(float(rng.choice([1 / 2, 1 / 3])), 0.85 * plain.mean_rate[0, owned].sum() / _CAPACITY)
+    work = float((plain.mean_rate[0] * plain.cost)[owned].sum())
+    speed = min(float(rng.choice([1 / 2, 1 / 3])), 0.85 * work / _CAPACITY)
     capacity = plain.capacity.copy()
     capacity[from_frame:to_frame, slot] *= speed
     return replace(plain, capacity=capacity)
@@ -197,8 +206,10 @@ def _unequal(rng: np.random.Generator, plain: Scenario) -> Scenario:
     return replace(plain, capacity=plain.capacity * speeds / speeds.mean())
 
 
-def _costly(rng: np.random.Generator, plain: Scenario) -> Scenario:
-    """Records of the second topic cost more; all together the work stays the same."""
-    cost = np.where(plain.topic_of == 1, rng.uniform(1.5, 3.0), 1.0)
+def _costly(
+    rng: np.random.Generator, plain: Scenario, *, times: tuple[float, float] = (1.5, 3.0)
+) -> Scenario:
+    """Records of the second topic cost so many times as much; all together the work stays the same."""
+    cost = np.where(plain.topic_of == 1, rng.uniform(*times), 1.0)
     work = plain.mean_rate.sum() / (plain.mean_rate * cost).sum()
     return replace(plain, cost=cost * work)

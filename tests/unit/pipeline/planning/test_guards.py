@@ -160,6 +160,19 @@ def test_pause_after_a_plan_doubles_until_one_has_helped() -> None:
     assert [length for _, length in seen] == [1200, 2400, 3000, 1200, 2400]
 
 
+def test_pause_is_not_longer_after_a_plan_by_which_there_is_less_lag_however_much_is_left() -> None:
+    group = walk(cooldown_ms=600_000, cooldown_max_ms=3_000_000)
+    group.arrival_rates = [1.0, 1.0, 1.0, 1.0]
+    group.apply(group.decide())
+    lengths = []
+    # The lag was 1,710; up to 40 of it may lie between two commits.
+    for lags in ([0, 800, 870, 10], [0, 800, 850, 10]):
+        group.lags = lags
+        lengths.append(replace(group).decide(after_s=600).state.cooldown_ms)
+
+    assert lengths == [1_200_000, 600_000]
+
+
 def test_pause_is_never_shorter_than_it_is_set_now() -> None:
     group = walk(cooldown_ms=0, cooldown_max_ms=0)
     group.apply(group.decide())

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.planning.rows import kept
-from pipeline.planning.step import _ROW
+from pipeline.planning.step import DECIDED
 from pipeline.tables.schemas import MEMBER_RATES, PLAN_STATE, RECOMMENDATIONS
 from tests.support.frames import at
 
@@ -19,7 +19,7 @@ _LAST |= {"target_hash": "t", "base_hash": "b", "plan": {"epoch": 3, "status": "
 
 def decided(*rows: dict[str, Any], at_s: float) -> pa.Table:
     shared = {"updated_at": at(at_s), "batch_id": 1, "rates": []}
-    return pa.Table.from_pylist([_LAST | shared | row for row in rows], schema=to_arrow_schema(_ROW))
+    return pa.Table.from_pylist([_LAST | shared | row for row in rows], schema=to_arrow_schema(DECIDED))
 
 
 def newest(before: pa.Table, *rows: dict[str, Any], at_s: float) -> pa.Table:

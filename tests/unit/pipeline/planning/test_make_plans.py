@@ -20,6 +20,7 @@ SETTINGS = PlanSettings(
         guards=NO_GUARDS,
         groups=(GroupRule(pattern="hands-off", exclude=True),),
     ),
+    half_life_ms=120_000,
     max_record_bytes=1_000_000,
     at_ms=NOW_MS - 20_000,
     now_ms=NOW_MS,

@@ -43,6 +43,11 @@ def capacities(rates: dict[str, MemberRate], loads: dict[str, Load], *, now_ms: 
     return [belief.capacity for belief in beliefs]
 
 
+def shown_by(walk: Walk, name: str, *, after_s: float) -> float | None:
+    rates = walk.decide(after_s=after_s).state.rates
+    return next(rate.shown for identity, rate in rates.items() if identity.endswith(name))
+
+
 def test_nobody_who_has_a_backlog_leaves_capacities_unknown() -> None:
     loads = {"a": Load(rate=10, lag=50), "b": Load(rate=0, lag=10_000)}
 
@@ -90,15 +95,44 @@ def test_giver_is_not_taken_to_be_as_slow_as_it_read_the_rest_before_the_plan() 
     assert set(given.revoked) == {"a"}
     walk.drain_rates = [4.0, 4.0, 4.0, 4.0]
 
-    shown = [
-        next(
-            rate.shown or 0 for name, rate in walk.decide(after_s=s).state.rates.items() if name.endswith("a")
-        )
-        for s in (60, 59, 1)
-    ]
+    shown = [shown_by(walk, "a", after_s=s) for s in (60, 59)]
 
-    assert shown[:2] == [10, 10]
-    assert shown[2] < 10
+    assert shown == [10, 10]
+    assert (shown_by(walk, "a", after_s=1) or 0) < 10
+
+
+def test_member_that_has_just_come_back_is_not_taken_to_be_as_fast_as_others_read_its_partitions() -> None:
+    """It reads what a and b read before, each at half of its own speed, and was away long enough for a backlog."""
+    walk = Walk(
+        held={"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}, lags=[0, 0, 0, 0], drain_rates=[4.0, 4.0, 4.0, 4.0]
+    )
+    walk.decide()
+    walk.held, walk.generation = {"a": {"t": (0,)}, "b": {"t": (2,)}, "c": {"t": (1, 3)}}, 5
+    walk.lags = [0, 90, 0, 90]
+
+    assert [shown_by(walk, "c", after_s=s) for s in (60, 60, 59)] == [None, None, None]
+    assert shown_by(walk, "c", after_s=1) == 8
+
+
+def test_backlog_is_evidence_at_the_first_look_at_a_group() -> None:
+    walk = Walk(held={"a": {"t": (0, 1)}}, lags=[90, 90], drain_rates=[4.0, 4.0])
+
+    assert shown_by(walk, "a", after_s=0) == 8
+
+
+def test_averages_with_a_longer_half_life_settle_later() -> None:
+    walk = Walk(
+        held={"a": {"t": (0,)}, "b": {"t": (1,)}},
+        lags=[90, 0],
+        drain_rates=[4.0, 4.0],
+        rules=replace(RULES, half_life_ms=600_000),
+    )
+    assert shown_by(walk, "a", after_s=0) == 4
+    walk.generation, walk.drain_rates = 5, [3.0, 4.0]
+
+    shown = [shown_by(walk, "a", after_s=s) for s in (60, 599, 1)]
+
+    assert shown == [4, 4, 3]
 
 
 def test_busy_member_is_taken_to_be_like_those_that_show_their_limit() -> None:

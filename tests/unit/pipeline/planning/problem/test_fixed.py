@@ -80,3 +80,27 @@ def test_reason_tells_pinned_partitions_from_those_that_moved_recently() -> None
     reason = walk.decide(after_s=60).reason or ""
 
     assert reason.endswith("2 partition(s) stay with their owner: 1 pinned, 1 moved recently")
+
+
+@pytest.mark.parametrize(
+    ("arrival_rate", "per_day", "moved"),
+    [(5.0, 9, False), (20.0, 9, True), (20.0, 1, False)],
+    ids=["its owner catches up", "its owner loses ground", "moved too often in a day"],
+)
+def test_partition_rests_unless_its_owner_is_seen_to_lose_ground(
+    arrival_rate: float, per_day: int, *, moved: bool
+) -> None:
+    """Two partitions went to b, which was taken to be as fast as a, and is not."""
+    walk = buried(partition_rest_ms=1_200_000, partition_moves_per_day=per_day)
+    walk.held = {**walk.held, "c": {}}
+    first = walk.decide()
+    walk.apply(first)
+    given = {move.partition for move in first.moves if move.to_member == "b"}
+    walk.lags, walk.drain_rates = [0, 0, 0, 0], [4.0, 4.0, 4.0, 4.0]
+    walk.arrival_rates = [0.0] * 4
+    for partition in given:
+        walk.lags[partition], walk.arrival_rates[partition] = 9_000, arrival_rate
+
+    again = [walk.decide(after_s=60) for _ in range(3)]
+
+    assert any(move.partition in given for decision in again for move in decision.moves) == moved

@@ -1,0 +1,23 @@
+"""What a decision remembers, as text in a table."""
+
+import json
+from dataclasses import replace
+
+from pipeline.planning.state import FRESH, GroupState, MemberRate, from_json, to_json
+
+KNOWN = GroupState(generation=4, since_ms=1000, rates={"a": MemberRate(rate=5.0, shown=7.0, seen_at_ms=1000)})
+
+
+def test_state_of_an_earlier_version_is_taken_with_what_it_has() -> None:
+    values = json.loads(to_json(KNOWN))
+    del values["rebalanced_at_ms"]
+
+    assert from_json(json.dumps(values)) == KNOWN
+
+
+def test_group_is_seen_to_be_rebalanced_only_once_it_was_seen_before() -> None:
+    first = FRESH.seen(4, 1000)
+    later = first.seen(4, 2000).seen(5, 3000)
+
+    assert first == replace(FRESH, generation=4, since_ms=1000)
+    assert later == replace(FRESH, generation=5, since_ms=3000, rebalanced_at_ms=3000)
