@@ -13,7 +13,7 @@ help: ## show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo '  ARGS="--seconds 60 --json out.json" is passed on by `make run`'
 
-setup: $(STAMP) ## make .venv with the pinned dependencies and fetch the Kafka and Spark jars
+setup: $(STAMP) ## make .venv with the pinned dependencies, fetch the Kafka and Spark jars, rehearse a start
 
 $(STAMP): pyproject.toml deploy/constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 10) and f"lagwise needs Python 3.10 or newer, this is {v[0]}.{v[1]}: make PYTHON=python3.11 setup")'

@@ -24,12 +24,17 @@ from pipeline.run.session import PACKAGES
 jars = resolve_for_spark(PACKAGES)
 print(*jars, sep=",")
 print(*jars, sep=":")
-print(*class_data.use(class_data.archive("spark", class_data.spark_class_path(jars))))')
+print(class_data.one_line(class_data.use(class_data.archive("spark", class_data.spark_class_path(jars)))))')
+# The archive is of the Spark of this environment, and a cluster's may have a class path of its own.
+own=()
+if [ -z "${SPARK_SUBMIT:-}" ] && [ -n "$shared_classes" ]; then
+  own=(--driver-class-path "$class_path" --driver-java-options "$shared_classes")
+fi
 read -ra more <<<"${SUBMIT_ARGS:-}"
 exec "${SPARK_SUBMIT:-$here/.venv/bin/spark-submit}" \
   --jars "$jars" \
-  --driver-class-path "$class_path" \
   --driver-memory 2g \
-  --conf spark.driver.extraJavaOptions="-Dlog4j2.configurationFile=$here/pipeline/run/log4j2.properties $shared_classes" \
+  --conf spark.driver.defaultJavaOptions="-Dlog4j2.configurationFile=$here/pipeline/run/log4j2.properties" \
+  "${own[@]}" \
   "${more[@]}" \
   "$here/pipeline/run/main.py" "$@"

@@ -69,7 +69,7 @@ DECODED = t.StructType(
 )
 _ARROW = to_arrow_schema(DECODED)
 
-_MOST_BAD_ROWS, _MOST_BAD_BYTES = 10_000, 32 * 2**20
+_MOST_BAD_ROWS, _MOST_BAD_BYTES = 10_000, 8 * 2**20
 """What one task hands on of the records that cannot be read."""
 
 _LOG_COLUMNS = (
@@ -201,7 +201,7 @@ class Decoder:
         self._control_topics = filters.control_topics
         self._wants_topic = NameFilter(filters.topics_include, filters.topics_exclude).admits
         self._wants_group = NameFilter(filters.groups_include, filters.groups_exclude).admits
-        # Who writes rubbish into a topic without end is to fill neither the disk nor the driver's memory.
+        # The driver collects them, and who writes rubbish into a topic without end is not to fill its memory.
         self._bad = Bounded(rows=_MOST_BAD_ROWS, bytes_=_MOST_BAD_BYTES)
 
     def decode(self, batch: pa.RecordBatch, counts: Counter[str]) -> Iterator[pa.RecordBatch]:

@@ -122,7 +122,7 @@ def _generations(groups: pa.Table, wanted: set[str]) -> Mapping[tuple[str, int |
     """Member ids by group and generation."""
     those = groups.filter(pc.is_in(groups["group_id"], value_set=pa.array(sorted(wanted), pa.string())))
     return {
-        (row["group_id"], row["generation"]): {member["member_id"] for member in row["members"]}
+        (row["group_id"], row["generation"]): {member["member_id"] for member in row["members"] or ()}
         for row in those.select(["group_id", "generation", "members"]).to_pylist()
     }
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.fold.step import OWNER
 
@@ -21,6 +22,16 @@ _OWNED = pa.schema(
         *((name, pa.int32() if name in _NUMBERS else pa.string()) for name in OWNER),
     ]
 )
+
+
+def count_assigned(members: pa.ChunkedArray) -> int:
+    """How many partitions members were given, all together.
+
+    Args:
+        members: Column of `schemas.CONSUMER_GROUPS`.
+    """
+    assigned = pc.struct_field(pc.list_flatten(members), "assigned")
+    return sum(pc.sum(pc.list_value_length(chunk.items)).as_py() or 0 for chunk in assigned.chunks)
 
 
 def held_partitions(groups: pa.Table, moved: pa.Table) -> pa.Table:

@@ -1,4 +1,5 @@
 """What runs on this machine beside Spark: jars, Java, an embedded Kafka, a watchdog.
 
-Imports `errors` only. Start with `jars`; `embedded` is the broker of tests, demo and `lagwise broker`.
+Imports `errors` only. Start with `jars`; `class_data` shortens starts; `embedded` is the broker of tests, demo and
+`lagwise broker`.
 """

@@ -10,6 +10,7 @@ Source: JEP 350, dynamic archives.
 """
 
 import hashlib
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -18,6 +19,8 @@ from pipeline.local.jars import cache_home, pyspark_jars
 from pipeline.local.java import candidate
 
 Kind = Literal["spark", "kafka"]
+
+_KEPT_S = 30 * 86_400
 
 
 def spark_class_path(jars: Iterable[Path]) -> tuple[Path, ...]:
@@ -52,6 +55,11 @@ def use(archive: Path) -> tuple[str, ...]:
     return (f"-XX:SharedArchiveFile={file}", "-Xshare:auto", "-Xlog:cds*=off") if file else ()
 
 
+def one_line(options: Iterable[str]) -> str:
+    """Options as Spark takes them: separated by spaces, those with one in quotation marks."""
+    return " ".join(f'"{option}"' if " " in option else option for option in options)
+
+
 def make(file: Path) -> tuple[str, ...]:
     """Options for a JVM that, when it ends in good order, leaves an archive in this file."""
     # Classes that cannot be archived would be named one by one.
@@ -59,7 +67,7 @@ def make(file: Path) -> tuple[str, ...]:
 
 
 def put_in_place(made: Path, archive: Path) -> bool:
-    """Give an archive its name once it is whole, and drop those of the same kind: of other versions, as a rule.
+    """Give an archive its name once it is whole, and drop those of the same kind that are a month old.
 
     Returns:
         Whether there was one: a Java without an archive of its own classes makes none.
@@ -67,6 +75,8 @@ def put_in_place(made: Path, archive: Path) -> bool:
     if not made.is_file():
         return False
     for old in archive.parent.glob(f"{archive.name.partition('-')[0]}-*.jsa"):
-        old.unlink(missing_ok=True)
+        # Another checkout, or another Java, may have its own in the same cache.
+        if old.name.startswith(archive.name) or time.time() - old.stat().st_mtime > _KEPT_S:
+            old.unlink(missing_ok=True)
     made.replace(archive.with_name(f"{archive.name}-{made.stat().st_size}.jsa"))
     return True

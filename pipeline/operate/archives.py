@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
 
 import pyspark
@@ -46,20 +47,32 @@ def make_archives(report: Callable[[str], None]) -> None:
     if class_data.found(spark) and class_data.found(kafka):
         return
     report("Rehearsing a start of Kafka and Spark, so that later ones take half the time; this happens once")
-    kafka.parent.mkdir(parents=True, exist_ok=True)
-    # Beside their place: a rename does not cross file systems.
-    with tempfile.TemporaryDirectory(prefix="partial-", dir=kafka.parent) as scratch:
-        made = {archive: Path(scratch, archive.name) for archive in (spark, kafka)}
-        try:
-            with EmbeddedBroker(properties=_BROKER, archive=made[kafka]) as broker:
-                _rehearse(broker.bootstrap_servers, Path(scratch), made[spark], spark_jars)
-        except (BrokerUnavailableError, KafkaException, subprocess.SubprocessError) as error:
-            report(f"the rehearsal failed, so starts stay slow; setting up again tries again: {error}")
-        for archive, file in made.items():
-            if not class_data.put_in_place(file, archive):
-                report(
-                    f"no archive of {archive.name.partition('-')[0]}'s classes was left: its starts stay slow"
-                )
+    try:
+        kafka.parent.mkdir(parents=True, exist_ok=True)
+        # Beside their place: a rename does not cross file systems.
+        with tempfile.TemporaryDirectory(prefix="partial-", dir=kafka.parent) as scratch:
+            _make(Path(scratch), spark, kafka, spark_jars, report)
+    except (
+        BrokerUnavailableError,
+        KafkaException,
+        OSError,
+        FutureTimeoutError,
+        subprocess.TimeoutExpired,
+    ) as error:
+        report(f"the rehearsal failed, so starts stay slow; setting up again tries again: {error}")
+
+
+def _make(
+    scratch: Path, spark: Path, kafka: Path, spark_jars: Iterable[Path], report: Callable[[str], None]
+) -> None:
+    made = {archive: Path(scratch, archive.name) for archive in (spark, kafka)}
+    with EmbeddedBroker(properties=_BROKER, archive=made[kafka]) as broker:
+        _rehearse(broker.bootstrap_servers, scratch, made[spark], spark_jars)
+    # What a rehearsal that failed has left is half of what a start loads.
+    for archive, file in made.items():
+        if not class_data.put_in_place(file, archive):
+            kind = archive.name.partition("-")[0]
+            report(f"this Java left no archive of {kind}'s classes: its starts stay slow")
 
 
 def _rehearse(servers: str, folder: Path, archive: Path, jars: Iterable[Path]) -> None:
@@ -88,7 +101,7 @@ def _run_job(servers: str, folder: Path, archive: Path, jars: Iterable[Path]) ->
     command = [
         *(str(Path(pyspark.__file__).with_name("bin") / "spark-submit"), "--master", "local[*]"),
         *("--driver-class-path", os.pathsep.join(map(str, jars))),
-        *("--driver-java-options", " ".join(class_data.make(archive))),
+        *("--driver-java-options", class_data.one_line(class_data.make(archive))),
         *(job.__file__, "--config", str(config), "--once"),
     ]
     python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
@@ -102,4 +115,4 @@ def _run_job(servers: str, folder: Path, archive: Path, jars: Iterable[Path]) ->
     )
     if done.returncode:
         last = "\n".join(done.stderr.splitlines()[-5:])
-        raise subprocess.SubprocessError(f"the job ended with status {done.returncode}: {last}")
+        raise OSError(f"the job ended with status {done.returncode}: {last}")

@@ -25,8 +25,6 @@ class TableFacts:
     """Of latest tables that were not written since they were asked."""
     has_acks: bool = False
     """Whether `acks` has rows."""
-    has_orders: bool = False
-    """Whether `orders` has rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

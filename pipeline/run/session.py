@@ -23,6 +23,8 @@ _REQUIRED = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     # Timestamps of tables, control records and logs are UTC wherever the driver runs.
     "spark.sql.session.timeZone": "UTC",
+    # What is collected meets what is read from files, and its texts have to be of one Arrow type.
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
     # Client properties ride in source options; plans, logs and the UI must not show the secret ones.
     "spark.redaction.regex": _SECRETS,
     "spark.sql.redaction.options.regex": _SECRETS,
@@ -78,7 +80,7 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         conf |= _LOCAL | {
             "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
-            "spark.driver.defaultJavaOptions": " ".join((_LOG4J, *_shared_classes(jars))),
+            "spark.driver.defaultJavaOptions": class_data.one_line((_LOG4J, *_shared_classes(jars))),
         }
     for key, value in {**conf, **settings, **_REQUIRED}.items():
         builder = builder.config(key, value)

@@ -288,5 +288,9 @@ def _newest_metadata(history: list[dict[str, Any]]) -> str | None:
 def path_of(root: str, name: str) -> str:
     """Folder of the table `name` under `root`; a relative one starts at the working directory."""
     # Delta takes a relative location for the name of a table.
-    base = root.rstrip("/") if "://" in root else Path(root).absolute()
-    return f"{base}/{name}"
+    return f"{absolute(root)}/{name}"
+
+
+def absolute(root: str) -> str:
+    """The root as every process finds it."""
+    return root.rstrip("/") if "://" in root else str(Path(root).absolute())

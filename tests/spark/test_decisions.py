@@ -74,7 +74,7 @@ def test_executors_decide_about_every_group_as_the_driver_does(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = decided(store)
-    monkeypatch.setattr(decisions, "_FEW_ROWS", 0)
+    monkeypatch.setattr(decisions, "_FEW_PARTITIONS", 0)
     there = decided(store)
 
     assert there.to_pylist() == here.to_pylist()

@@ -22,9 +22,8 @@ def store_control_messages(batch: Batch) -> None:
     if _has_news(batch, "orders", control.commands_topic, summary.orders):
         folded = fold_orders(_stored_before(batch, "orders", control.commands_topic), batch.arrow("orders"))
         write_measured(batch, "orders", stamped(batch, folded))
-    if summary.acks or summary.orders or batch.driver.replay.is_first:
-        tables = batch.driver.tables
-        tables.has_acks, tables.has_orders = store.has_rows("acks"), store.has_rows("orders")
+    if summary.acks or batch.driver.replay.is_first:
+        batch.driver.tables.has_acks = store.has_rows("acks")
 
 
 def _has_news(batch: Batch, name: str, topic: str, records_read: int) -> bool:

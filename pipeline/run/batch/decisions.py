@@ -15,16 +15,14 @@ from pipeline.fold.control_messages import handed_over
 from pipeline.planning import step as plan
 from pipeline.planning.memory import PlanMemory
 from pipeline.tables.reading import Tables
-from pipeline.tables.schemas import TABLES
-from pipeline.tables.store import Store
+from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, ORDERS
+from pipeline.tables.store import Store, absolute
 
-_FEW_ROWS = 20_000
-"""Of `partition_lag`: so many partitions are decided about in less time than a Spark job takes to start."""
+_FEW_PARTITIONS = 20_000
+"""Rows of `partition_lag`: so many partitions are decided about in less time than a Spark job takes to start."""
 _WHOLE = {
-    name: tuple(table.schema.fieldNames())
-    for name in ("consumer_groups", "acks", "orders")
-    for table in TABLES
-    if table.name == name
+    name: tuple(schema.fieldNames())
+    for name, schema in (("consumer_groups", CONSUMER_GROUPS), ("acks", ACKS), ("orders", ORDERS))
 }
 """Tables of which decisions need everything."""
 
@@ -46,9 +44,12 @@ def decide_all(
         memory: Of the decisions before.
         only: Groups to decide about; None for all.
     """
-    task = _Task(root=store.root, storage_options=storage_options, settings=settings)
-    weights = _rows_by_group(store) if only is None else dict.fromkeys(only, 0)
-    if sum(weights.values()) <= _FEW_ROWS:
+    # Executors have working folders of their own.
+    task = _Task(root=absolute(store.root), storage_options=storage_options, settings=settings)
+    weights = _rows_by_group(store)
+    if only is not None:
+        weights = {name: rows for name, rows in weights.items() if name in only}
+    if sum(weights.values()) <= _FEW_PARTITIONS:
         return task.decide(list(weights), memory)
     shares = _shares(weights, store.spark.sparkContext.defaultParallelism)
     worker = _Worker(task, [(groups, _part(memory, groups)) for groups in shares])

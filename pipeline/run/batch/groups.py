@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
+import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import functions as F
 
 from pipeline.fold.groups import fold_groups
 from pipeline.kafka.positions import PartitionKey
@@ -50,8 +52,17 @@ def store_groups(batch: Batch) -> None:
         return
     folded = fold_groups(
         less_ghosts_here(batch, store.arrow("consumer_groups")),
-        batch.arrow("group", "group_tombstone"),
+        _newest_events(batch),
         reread=reread,
         behind=batch.clock.behind,
     )
     write_measured(batch, "consumer_groups", stamped(batch, folded))
+
+
+def _newest_events(batch: Batch) -> pa.Table:
+    """Decoded rows of groups; of a large batch only the newest of each, since one of many members is large."""
+    if batch.decoded is None:
+        return batch.arrow("group", "group_tombstone")
+    rows = batch.kind("group", "group_tombstone")
+    newest = F.max_by(F.struct(*rows.columns), "position").alias("row")
+    return rows.groupBy("group_id", "group_type").agg(newest).select("row.*").toArrow()

@@ -6,6 +6,7 @@ from pipeline.clock import now_ms
 from pipeline.decode import records
 from pipeline.decode.step import SUMMARISED, log_offset_rows, summarise
 from pipeline.errors import BrokerUnavailableError, TopicMissingError
+from pipeline.fold.owners import count_assigned
 from pipeline.kafka.client import unresolved
 from pipeline.kafka.sources.records.consumer import ReadSettings
 from pipeline.run.batch import intake
@@ -74,7 +75,7 @@ def decode_records(batch: Batch) -> None:
         batch.here = decoded.toArrow()
     else:
         batch.decoded = decoded.persist()
-        if _is_small(batch, "topic_offsets", "partition_lag") and batch.decoded.count() <= FEW_ROWS:
+        if _are_tables_small(batch) and batch.decoded.count() <= FEW_ROWS:
             batch.here = batch.decoded.toArrow()
             batch.decoded.unpersist()
             batch.decoded = None
@@ -86,8 +87,12 @@ def _is_little(batch: Batch) -> bool:
     records = sum(span.end - span.start for span in batch.intake.spans)
     # The first batch of all does not know how many partitions there are.
     is_known = batch.services.store.count("topic_offsets") > 0
-    return is_known and records <= FEW_ROWS and _is_small(batch, "topic_offsets", "partition_lag")
+    return is_known and records <= FEW_ROWS and _are_tables_small(batch)
 
 
-def _is_small(batch: Batch, *tables: str) -> bool:
-    return all(batch.services.store.count(name) <= FEW_ROWS for name in tables)
+def _are_tables_small(batch: Batch) -> bool:
+    store = batch.services.store
+    if max(store.count("topic_offsets"), store.count("partition_lag")) > FEW_ROWS:
+        return False
+    # Members may be given any number of partitions of topics that nobody wants to know of.
+    return count_assigned(store.arrow("consumer_groups", ["members"])["members"]) <= FEW_ROWS

@@ -16,13 +16,15 @@ from pipeline.lag.logs import TopicSettings
 from pipeline.lag.step import measure_topic_offsets, topic_offsets_of
 from pipeline.run.batch.writes import write, write_measured
 from pipeline.run.driver import Batch
+from pipeline.tables.store import FEW_ROWS
 
 
 def store_topic_offsets(batch: Batch) -> None:
     """The batch's first write: what the brokers answered, and when."""
     if "topic_offsets" in batch.written:
         return
-    if batch.here is not None:
+    # So many answers the driver can hold, also of a batch whose lags it cannot; the first batch does not know how many.
+    if batch.here is not None or 0 < batch.services.store.count("topic_offsets") <= FEW_ROWS:
         stored, answers = _known_here(batch), batch.arrow("log_offset")
         settings = _settings(batch, lambda: on_driver.missing_topics(stored, answers))
         measured = topic_offsets_of(on_driver.fold_topic_offsets(stored, answers), settings)

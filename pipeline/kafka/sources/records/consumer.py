@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +86,7 @@ class _Progress:
             "error": self.error,
         }
 
-    def wait(self, silent_s: float, timeout_s: float) -> None:
+    def heard_nothing_for(self, silent_s: float, timeout_s: float) -> None:
         self.silent_s = silent_s
         if not self.is_over and silent_s > timeout_s:
             self.end_at(self.offset, f"its leader does not answer: no record within {timeout_s:g} s")
@@ -107,7 +108,8 @@ def consume(spans: list[Span], settings: ReadSettings) -> Iterator[pa.RecordBatc
                 one.end_at(one.offset, failure.args[0].str())
     finally:
         # librdkafka keeps a partition paused through assignments, and resumes one of a new assignment a second late.
-        consumer.resume(consumer.assignment())
+        with suppress(KafkaException):
+            consumer.resume(consumer.assignment())
         consumer.unassign()
     if any(one.error for one in progress.values()):
         # Its connections and what it knows of leaders may be what is wrong.
@@ -130,7 +132,7 @@ def _records(
         if taken:
             yield _batch(taken)
         for one in open_spans:
-            one.wait(0.0 if one.span.key in answered else one.silent_s + waited_s, timeout_s)
+            one.heard_nothing_for(0.0 if one.span.key in answered else one.silent_s + waited_s, timeout_s)
 
 
 def _taken(

@@ -54,18 +54,23 @@ def test_no_option_is_given_without_an_archive(jars: list[Path]) -> None:
     assert class_data.use(class_data.archive("kafka", jars)) == ()
 
 
-def test_archive_is_taken_once_it_is_in_its_place_and_older_ones_of_its_kind_go(jars: list[Path]) -> None:
+def test_archive_is_taken_once_it_is_in_its_place_and_those_of_its_kind_go_that_are_a_month_old(
+    jars: list[Path],
+) -> None:
     archive = class_data.archive("kafka", jars)
     archive.parent.mkdir(parents=True)
-    older, other = archive.with_name("kafka-older-7.jsa"), archive.with_name("spark-one-7.jsa")
-    for one in (older, other):
+    names = ("kafka-older-7.jsa", "kafka-another-7.jsa", "spark-older-7.jsa")
+    older, another, other = (archive.with_name(name) for name in names)
+    for one in (older, another, other):
         one.write_text("archive")
+    for one in (older, other):
+        os.utime(one, (1, 1))
 
     put("kafka", jars)
 
     file = class_data.found(archive)
     assert f"-XX:SharedArchiveFile={file}" in class_data.use(archive)
-    assert set(archive.parent.iterdir()) == {file, other}
+    assert set(archive.parent.iterdir()) == {file, another, other}
 
 
 def test_archive_that_was_cut_short_is_not_taken(jars: list[Path]) -> None:
