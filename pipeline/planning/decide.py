@@ -25,7 +25,7 @@ from pipeline.planning.lifecycle import Action, Sight, advance, ended, expired
 from pipeline.planning.next_state import on_answers, on_confirmed, on_observed, on_published, on_resent
 from pipeline.planning.problem.behind import behind_s
 from pipeline.planning.problem.capacity import Belief
-from pipeline.planning.problem.fixed import cooling_down, limits, pinned, silent
+from pipeline.planning.problem.fixed import cooling_down, limits, losing_ground, pinned, silent
 from pipeline.planning.problem.group import to_group
 from pipeline.planning.progress import PlanProgress, progress_of
 from pipeline.planning.record import to_sent, to_target
@@ -330,7 +330,18 @@ def _guard(case: _Case, state: GroupState, target: Target) -> str | None:
         lag=int(group.lag.sum()),
         lag_s=case.lag_s,
     )
+    if plan is not None and _is_mistake(case, plan):
+        # A longer pause is for plans that help too little; this one does harm, and is known to.
+        until_ms = plan.published_at_ms + case.rules.guards.cooldown_ms
+        state = replace(state, cooldown_until_ms=min(state.cooldown_until_ms, until_ms))
     return guard_against(proposal, case.rules.guards, state, now_ms=case.now_ms)
+
+
+def _is_mistake(case: _Case, plan: PlanState) -> bool:
+    """Whether a member that the plan has given something is seen to lose ground."""
+    losing = losing_ground(case.group, case.beliefs)
+    losers = {name for name, loses in zip(case.group.member_ids, losing.tolist(), strict=True) if loses}
+    return plan.done > 0 and not losers.isdisjoint(plan.receivers)
 
 
 def _trigger(case: _Case, state: GroupState) -> int | None:

@@ -48,21 +48,21 @@ def cooling_down(
     moved = state.moved_at_ms.items()
     resting = _places(group, (name for name, times in moved if now_ms - times[-1] < guards.partition_rest_ms))
     worn = _places(group, (name for name, times in moved if _is_worn(times, guards, now_ms=now_ms)))
-    return ((resting & ~_is_with_loser(group, beliefs)) | worn) & (group.owner >= 0)
+    return ((resting & ~losing_ground(group, beliefs)[group.owner]) | worn) & (group.owner >= 0)
 
 
 def _is_worn(times: tuple[int, ...], guards: Guards, *, now_ms: int) -> bool:
     return sum(now_ms - at_ms < DAY_MS for at_ms in times) >= guards.partition_moves_per_day
 
 
-def _is_with_loser(group: Group, beliefs: Mapping[str, Belief]) -> Bools:
-    """P entries: has the owner a backlog, and does it drain, as it shows, less than arrives."""
+def losing_ground(group: Group, beliefs: Mapping[str, Belief]) -> Bools:
+    """N entries: has the member a backlog, and does it drain, as it shows, less than arrives."""
     if group.capacity is None:
-        return np.zeros(group.n_partitions, np.bool_)
+        return np.zeros(group.n_members, np.bool_)
     arriving, lag = (sums_held(values, group.owner, group.n_members) for values in (group.rate, group.lag))
     shown = np.array([name in beliefs and beliefs[name].is_shown for name in group.member_ids], np.bool_)
     loses: Bools = shown & (arriving > group.capacity) & (lag > BACKLOG_S * group.capacity)
-    return loses[group.owner]
+    return loses
 
 
 def _places(group: Group, names: Iterable[str]) -> Bools:

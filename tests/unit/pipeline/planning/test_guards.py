@@ -173,6 +173,22 @@ def test_pause_is_not_longer_after_a_plan_by_which_there_is_less_lag_however_muc
     assert lengths == [1_200_000, 600_000]
 
 
+@pytest.mark.parametrize(("arrival_rate", "is_cut_short"), [(8.0, False), (20.0, True)])
+def test_longer_pause_is_cut_short_where_a_plan_has_given_a_member_more_than_it_drains(
+    arrival_rate: float, *, is_cut_short: bool
+) -> None:
+    group = walk(cooldown_ms=60_000, cooldown_max_ms=1_200_000)
+    group.apply(group.decide())
+    group.state = replace(group.state, cooldown_ms=1_200_000, cooldown_until_ms=group.now_ms + 1_200_000)
+    # B was given partition 1, and drains 5 records/s of it and 5 of another.
+    group.lags, group.drain_rates = [0, 90_000, 0, 0], [5.0, 5.0, 5.0, 5.0]
+    group.arrival_rates = [1.0, arrival_rate, 1.0, 1.0]
+
+    decisions = [group.decide(after_s=60).decided for _ in range(3)]
+
+    assert ("publish" in decisions) == is_cut_short
+
+
 def test_pause_is_never_shorter_than_it_is_set_now() -> None:
     group = walk(cooldown_ms=0, cooldown_max_ms=0)
     group.apply(group.decide())
