@@ -15,18 +15,20 @@ _TESTS = Path(__file__).parent
 # Brokers and drivers in tests live for a minute or a few: what the optimising compiler does in that time is not earned
 # back. `lagwise --once` takes 26 s of processor time without it, and 41 s with it.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-# Files that take a minute and more: begun last, one of them would be waited for by an idle worker.
+# Files that take half a minute of a processor and more: begun last, one of them would be waited for by an idle worker.
 _LONGEST_FIRST = (
     "test_demo",
     "test_second_driver",
+    "test_sticky_family",
+    "test_once",
     "test_replay",
     "test_truth",
-    "test_broker_failures",
-    "test_memory",
-    "test_once",
+    "test_embedded_cluster",
+    "test_store",
+    "test_embedded",
     "test_follow_loop",
+    "test_broker_failures",
     "test_own_topics",
-    "test_bad_input_topics",
 )
 # A shell lets what it starts in the background ignore Ctrl-C, and the commands under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
