@@ -96,7 +96,7 @@ def committed(job: RunningJob) -> dict[str, int]:
 
 def test_truncation_while_the_job_runs_is_seen_and_read_again(truncated: Truncated, tmp_path: Path) -> None:
     truncated.fall_behind()
-    with running(job_config(truncated.cluster.bootstrap_servers, tmp_path / "tables")) as job:
+    with running(job_config(truncated.cluster.bootstrap_servers, tmp_path / "tables"), rests=False) as job:
         job.wait(lambda: committed(job) == {KEPT: 20, LOST: 39}, what="what is to be lost")
 
         truncated.lose()
@@ -111,13 +111,13 @@ def test_truncation_while_the_job_was_down_is_seen_though_the_log_has_grown_beyo
 ) -> None:
     truncated.fall_behind()
     config = job_config(truncated.cluster.bootstrap_servers, tmp_path / "tables")
-    with running(config) as job:
+    with running(config, rests=False) as job:
         job.wait(lambda: committed(job) == {KEPT: 20, LOST: 39}, what="what is to be lost")
     truncated.lose()
     # More records than were lost: by its offset the position looks true, its leader epoch says that it is not.
     for offset in range(40):
         truncated.commit(LATER, offset)
 
-    with running(config) as job:
+    with running(config, rests=False) as job:
         job.wait(lambda: committed(job) == {KEPT: 10, LATER: 39}, what="what is left")
         assert any("log truncated" in line for line in job.messages)

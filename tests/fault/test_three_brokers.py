@@ -111,7 +111,7 @@ class Outages:
         with ExitStack() as stack:
             for one in (traffic, self.truth):
                 stack.enter_context(one)
-            self.job = stack.enter_context(running(config))
+            self.job = stack.enter_context(running(config, rests=False))
             stack.enter_context(self.watch)
             self._wait_until_final(time.time())
             self._disturb()

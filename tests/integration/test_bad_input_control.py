@@ -56,7 +56,7 @@ def test_limit_lowered_while_the_job_runs_ends_it_with_what_to_change(
     job = RunningJob(config)
     job.start()
     try:
-        job.wait_for_batches(1)
+        job.wait_for_batches()
         _lower(forged_broker.bootstrap_servers, topic)
         inject(forged_broker.bootstrap_servers, lopsided_group("plan-too-large", "lowered"))
         job.join()

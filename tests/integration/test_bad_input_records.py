@@ -96,13 +96,13 @@ def fed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fed]:
             before = len(job.reports)
             inject(bootstrap, _records())
             job.wait(lambda: (ORDERS, 0) in job.lags(GOOD), what="the commit behind all others")
-            job.wait_for_batches(2)
+            job.wait_for_batches()
             rows = job.rows("quarantine")
             yield Fed(job, bootstrap, before, {(row["key"], row["value"]): row for row in rows})
 
 
 def test_batches_go_on_after_everything(fed: Fed) -> None:
-    fed.job.wait_for_batches(2)
+    fed.job.wait_for_batches()
 
     assert fed.job.reports[-1].batch_id == len(fed.job.reports) - 1
     assert not fed.job.reports[-1].counts.get("bad")

@@ -181,7 +181,7 @@ def _make_again(bootstrap: str) -> None:
 
 def _after(job: RunningJob) -> Rows:
     """What the tables say once everything done so far is in: the second batch from now began after it."""
-    job.wait_for_batches(2)
+    job.wait_for_batches()
     lags: list[dict[str, Any]] = []
 
     def answered() -> bool:

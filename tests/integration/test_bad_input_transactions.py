@@ -55,7 +55,7 @@ def hanging(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hanging]:
         config = job_config(bootstrap, tmp_path_factory.mktemp("tables"), start=StartConfig(deadline_s=1))
         with running(config) as job:
             job.wait(lambda: job.reports[-1].is_overdue, what="the start-up deadline")
-            job.wait_for_batches(2)
+            job.wait_for_batches()
             yield Hanging(job, bootstrap, transaction)
 
 
@@ -66,7 +66,7 @@ def test_hanging_transaction(hanging: Hanging) -> None:
 
     hanging.transaction.close()
     hanging.job.wait(lambda: hanging.job.reports[-1].is_complete, what="the partition read to its end")
-    hanging.job.wait_for_batches(2)
+    hanging.job.wait_for_batches()
 
     _assert_nothing_was_lost_or_aborted_shown(hanging)
 

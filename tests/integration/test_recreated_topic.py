@@ -77,7 +77,7 @@ def test_commits_on_the_old_topic_have_no_lag_and_no_plan_until_the_group_commit
             ),
             what="the new log",
         )
-        job.wait_for_batches(2)
+        job.wait_for_batches()
 
         assert [shown(job, group) for group in (BY_ID, BY_NAME)] == [(4, None, None, "UNKNOWN")] * 2
         assert "deleted topic of the same name" in job.last_decision(BY_ID)["reason"]

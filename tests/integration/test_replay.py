@@ -97,7 +97,7 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replayed]:
                 )
                 for _ in range(_MOST_BATCHES):
                     traffic.disturb()
-                    job.wait_for_batches(1)
+                    job.wait_for_batches()
                     if len(bombs.left) < len(_STEPS) - number:
                         break
             job.stop()

@@ -33,7 +33,7 @@ def test_newer_driver_takes_the_tables_and_the_command_of_the_older_one_says_so(
             (before,) = read_table(config, "planner_state")
             with running(newer) as job:
                 _, said = older.communicate(timeout=120)
-                job.wait_for_batches(1)
+                job.wait_for_batches()
         finally:
             older.kill()
 

@@ -1,5 +1,7 @@
 """What the tables say equals what Kafka's own ConsumerGroupCommand prints, for two dozen live groups of all kinds.
 
+And by its word the zoo holds what it promises, so that nothing is compared with nothing.
+
 Members and assignments of KIP-848 groups are in record types 5 to 8, which are not decoded: of these groups the
 committed rows are compared, without the columns of their owners.
 """
@@ -16,16 +18,21 @@ from tests.support import kafka_tools
 from tests.support.broker import old_kafka, small_broker
 from tests.support.groups_zoo import Zoo, zoo
 from tests.support.job import RunningJob, job_config, running
-from tests.support.kafka_tools import OffsetRow
-from tests.support.zoo_kinds import KINDS
+from tests.support.kafka_tools import MemberRow, OffsetRow, StateRow
+from tests.support.zoo_kinds import KINDS, Commits
 
 
 class Truth(NamedTuple):
-    """A paused zoo, and the job that has seen the end of its traffic."""
+    """A paused zoo, a job that has seen the end of its traffic, and what the tool printed when the job had ended."""
 
     bootstrap: str
     animals: Zoo
     job: RunningJob
+    before: tuple[OffsetRow, ...]
+    """What the tool printed before the job's last batch."""
+    offsets: tuple[OffsetRow, ...]
+    members: tuple[MemberRow, ...]
+    states: tuple[StateRow, ...]
 
 
 _CLASSIC_ONLY = tuple(kind for kind in KINDS if kind.group_type == "Classic")
@@ -50,18 +57,25 @@ def truth(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         config = job_config(bootstrap, tmp_path_factory.mktemp("tables"))
         with running(config, steps=STEPS) as job:
             animals.pause_traffic()
-            job.wait_for_batches(2)
-            yield Truth(bootstrap, animals, job)
+            before = kafka_tools.describe_offsets(bootstrap)
+            job.wait_for_batches()
+        yield Truth(
+            bootstrap=bootstrap,
+            animals=animals,
+            job=job,
+            before=before,
+            offsets=kafka_tools.describe_offsets(bootstrap),
+            members=kafka_tools.describe_members(bootstrap),
+            states=kafka_tools.describe_states(bootstrap),
+        )
 
 
 def test_every_row_is_the_tools(truth: Truth) -> None:
     kip_848 = {name for name, kind in truth.animals.kinds.items() if kind.group_type == "Consumer"}
 
-    printed = kafka_tools.describe_offsets(truth.bootstrap)
-
     wanted = {
         replace(row, member_id=None, host=None, client_id=None) if row.group_id in kip_848 else row
-        for row in printed
+        for row in truth.offsets
         if row.group_id not in kip_848 or row.committed_offset is not None
     }
     assert len({row.group_id for row in wanted}) >= len(_CLASSIC_ONLY)
@@ -76,10 +90,7 @@ def test_no_row_is_provisional_or_older_than_the_pause(truth: Truth) -> None:
 
 
 def test_lag_is_the_tools_where_it_is_not_negative(truth: Truth) -> None:
-    printed = {
-        (row.group_id, row.topic, row.partition): row.lag
-        for row in kafka_tools.describe_offsets(truth.bootstrap)
-    }
+    printed = {(row.group_id, row.topic, row.partition): row.lag for row in truth.offsets}
 
     lags = {
         (row["group_id"], row["topic"], row["partition"]): row["lag"]
@@ -104,7 +115,7 @@ def test_commits_of_aborted_transactions_do_not_show(truth: Truth) -> None:
 
 def test_groups_are_the_tools(truth: Truth) -> None:
     kinds = truth.animals.kinds
-    states = {row.group_id: row for row in kafka_tools.describe_states(truth.bootstrap)}
+    states = {row.group_id: row for row in truth.states}
 
     groups = {row["group_id"]: row for row in truth.job.rows("consumer_groups")}
 
@@ -121,7 +132,7 @@ def test_members_of_classic_groups_are_the_tools(truth: Truth) -> None:
     classic = {name for name, kind in truth.animals.kinds.items() if kind.group_type == "Classic"}
     printed = {
         (row.group_id, row.member_id, row.group_instance_id, row.host, row.client_id, row.partitions)
-        for row in kafka_tools.describe_members(truth.bootstrap)
+        for row in truth.members
         if row.group_id in classic
     }
 
@@ -140,6 +151,51 @@ def test_members_of_classic_groups_are_the_tools(truth: Truth) -> None:
 
     assert len(printed) >= 20
     assert members == printed
+
+
+def test_offsets_are_the_same_in_two_calls_after_the_pause(truth: Truth) -> None:
+    assert truth.before == truth.offsets
+    assert {row.group_id for row in truth.offsets} == truth.animals.kinds.keys()
+    assert len(KINDS) >= 20
+    assert any(row.lag for row in truth.offsets)
+    assert any(row.lag == 0 for row in truth.offsets)
+
+
+def test_groups_that_never_commit_show_no_committed_offset(truth: Truth) -> None:
+    kinds = truth.animals.kinds
+
+    never = {name for name, kind in kinds.items() if kind.commits is Commits.NEVER}
+    uncommitted = {row.group_id for row in truth.offsets if row.committed_offset is None and row.member_id}
+    committed = {row.group_id for row in truth.offsets if row.committed_offset is not None}
+    assert never
+    assert never <= uncommitted
+    assert committed == kinds.keys() - never
+
+
+def test_type_and_state_of_each_group_are_those_of_its_kind(truth: Truth) -> None:
+    listed = {row.group_id: (row.group_type, row.state) for row in kafka_tools.list_groups(truth.bootstrap)}
+
+    kinds = truth.animals.kinds
+    assert listed == {name: (kind.group_type, kind.state) for name, kind in kinds.items()}
+
+
+def test_assignor_and_members_of_each_group_are_those_of_its_kind(truth: Truth) -> None:
+    stable = {name: kind for name, kind in truth.animals.kinds.items() if kind.state == "Stable"}
+
+    shown = {row.group_id: (row.assignor, row.members) for row in truth.states}
+
+    assert {name: shown[name] for name in stable} == {
+        name: (kind.assignor, kind.members) for name, kind in stable.items()
+    }
+    assert {name for name, (_, members) in shown.items() if members} == stable.keys()
+    assert shown.keys() == truth.animals.kinds.keys()
+
+
+def test_every_partition_of_a_subscription_has_one_member(truth: Truth) -> None:
+    for name, kind in truth.animals.kinds.items():
+        members = [row for row in truth.members if row.group_id == name]
+        assert sum(row.partitions for row in members) == (kind.partitions if kind.state == "Stable" else 0)
+        assert all((row.group_instance_id is not None) == kind.static for row in members)
 
 
 def _as_printed(row: dict[str, object]) -> OffsetRow:

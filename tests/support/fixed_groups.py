@@ -42,7 +42,7 @@ def constrained_lagging_groups(
     return constrained(lagging_groups(most_partitions=most_partitions, most_members=most_members))
 
 
-def drawn_fixed(seed: int, *, fixed_share: float = 0.2) -> Group:
+def drawn_fixed(seed: int, *, fixed_share: float) -> Group:
     """Up to 6 partitions and 3 members, a share of the partitions fixed and now and then a member closed."""
     rng = np.random.default_rng(seed)
     n_members, n = int(rng.integers(2, 4)), int(rng.integers(3, 7))

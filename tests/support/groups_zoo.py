@@ -18,7 +18,7 @@ from tests.support.broker import admin_client, create_topics
 from tests.support.waiting import wait_until
 from tests.support.zoo_kinds import KINDS, TOPICS, Commits, Kind
 
-_ROUND_S = 0.05
+_ROUND_S = 0.2
 _TRANSACTION_EVERY = 5
 _TIMEOUT_S = 30.0
 _WITHIN_S = 120.0

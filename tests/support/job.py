@@ -1,13 +1,14 @@
 """The job in a thread of its own, on a broker of the test's; its batches waited for, its tables read without Spark.
 
-One at a time: all jobs of a pytest process share its one Spark session.
+One at a time: all jobs of a pytest process share its one Spark session. Between two waits a job begins no batch, and
+leaves the processor to the other tests.
 """
 
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
+from threading import Event, Lock, Thread
 from typing import Any
 
 from deltalake import DeltaTable
@@ -33,26 +34,46 @@ Row = dict[str, Any]
 
 _BATCH_WITHIN_S = 400.0
 _STOPPED_WITHIN_S = 120.0
-
+# Conditions read tables, and are met by whole batches: to look more often costs more than it saves.
+_LOOK_EVERY_S = 0.25
 
 AMONG_GHOSTS = tuple(step for step in STEPS if step is not find_ghosts)
 """The steps, less the one that drops groups which no coordinator knows: forged groups are of that kind."""
 
 
 class RunningJob:
-    """One job.
+    """One job. Between two waits it rests: the batch at hand ends, and no other begins.
 
     Attributes:
         reports: Of every finished batch, oldest first.
         messages: What it logged at INFO and above, one line each, with the fields.
     """
 
-    def __init__(self, config: Config, *, once: bool = False, steps: tuple[Step, ...] = AMONG_GHOSTS) -> None:
+    def __init__(
+        self,
+        config: Config,
+        *,
+        once: bool = False,
+        rests: bool = True,
+        steps: tuple[Step, ...] = AMONG_GHOSTS,
+    ) -> None:
+        """Nothing is started.
+
+        Args:
+            config: Of the job.
+            once: As of `Job`.
+            rests: Begin batches only while somebody waits; without it, one after the other, as for an operator.
+            steps: Of a batch.
+        """
         self.config = config
         self.reports: list[Report] = []
         self.messages: list[str] = []
         self.failure: BaseException | None = None
-        self._job = Job(config, once=once, on_batch=self.reports.append, steps=steps)
+        self._rests = rests and not once
+        self._turn = Lock()
+        self._may_begin = Event()
+        self._may_begin.set()
+        self._job = Job(config, once=once, on_batch=self._finished, steps=steps)
         self._thread = Thread(target=self._run, name="job", daemon=True)
 
     @property
@@ -74,23 +95,37 @@ class RunningJob:
         self.join()
 
     def join(self, within_s: float = _STOPPED_WITHIN_S) -> None:
-        """Return when it has ended."""
+        """Return when it has ended; it goes on until then."""
+        self._rests = False
+        self._may_begin.set()
         self._thread.join(within_s)
         assert not self._thread.is_alive(), f"the job did not end within {within_s:.0f} s"
 
     def wait(self, condition: Callable[[], object], *, what: str, within_s: float = _BATCH_WITHIN_S) -> None:
         """Return as soon as the condition holds; a job that fails meanwhile is raised at once."""
 
-        def holds() -> object:
+        def holds() -> bool:
             if self.failure is not None:
                 raise AssertionError(f"the job failed while waiting for {what}") from self.failure
-            return condition()
+            # A batch ends before the condition is looked at or after it: what it leaves asks for no other one.
+            with self._turn:
+                if condition():
+                    return True
+                self._may_begin.set()
+            return False
 
-        wait_until(holds, what=f"{what}; {len(self.reports)} batches finished", within_s=within_s)
+        wait_until(
+            holds,
+            what=f"{what}; {len(self.reports)} batches finished",
+            within_s=within_s,
+            every_s=_LOOK_EVERY_S,
+        )
 
-    def wait_for_batches(self, count: int = 2) -> None:
-        """Return when so many more batches have finished. The second one began after this call."""
-        wanted = len(self.reports) + count
+    def wait_for_batches(self, count: int = 1) -> None:
+        """Return when so many batches have finished that began after this call."""
+        with self._turn:
+            under_way = 1 if self._may_begin.is_set() else 0
+            wanted = len(self.reports) + under_way + count
         self.wait(lambda: len(self.reports) >= wanted, what=f"{count} more batches")
 
     def rows(self, table: str) -> list[Row]:
@@ -110,6 +145,15 @@ class RunningJob:
         (row,) = (row for row in self.rows("plan_state") if row["group_id"] == group_id)
         return row
 
+    def _finished(self, report: Report) -> None:
+        """The end of a batch, in the job's thread, which the next one waits for."""
+        with self._turn:
+            self.reports.append(report)
+            if self._rests:
+                self._may_begin.clear()
+        while self._rests and not self._may_begin.wait(_LOOK_EVERY_S):
+            pass
+
     def _run(self) -> None:
         with _captured(self.messages):
             try:
@@ -119,12 +163,14 @@ class RunningJob:
 
 
 @contextmanager
-def running(config: Config, *, steps: tuple[Step, ...] = AMONG_GHOSTS) -> Iterator[RunningJob]:
+def running(
+    config: Config, *, rests: bool = True, steps: tuple[Step, ...] = AMONG_GHOSTS
+) -> Iterator[RunningJob]:
     """The job from its first finished batch to the end of the block."""
-    job = RunningJob(config, steps=steps)
+    job = RunningJob(config, rests=rests, steps=steps)
     job.start()
     try:
-        job.wait_for_batches(1)
+        job.wait(lambda: job.reports, what="the first batch")
         yield job
     finally:
         job.stop()

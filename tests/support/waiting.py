@@ -6,8 +6,10 @@ from collections.abc import Callable
 _LOOK_EVERY_S = 0.05
 
 
-def wait_until(condition: Callable[[], object], *, what: str, within_s: float = 30.0) -> None:
-    """Return as soon as the condition holds.
+def wait_until(
+    condition: Callable[[], object], *, what: str, within_s: float = 30.0, every_s: float = _LOOK_EVERY_S
+) -> None:
+    """Return as soon as the condition, looked at so often, holds.
 
     Raises:
         AssertionError: It did not hold in time; the message says what was waited for.
@@ -16,4 +18,4 @@ def wait_until(condition: Callable[[], object], *, what: str, within_s: float = 
     while not condition():
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {within_s:.0f} s in vain: {what}")
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(every_s)

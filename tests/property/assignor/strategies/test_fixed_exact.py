@@ -60,9 +60,12 @@ def test_bound_holds_whatever_is_fixed_or_closed(group: Group) -> None:
 
 
 @pytest.mark.parametrize("max_moves", [1, 2, 8])
-def test_small_group_is_drained_as_soon_as_any_assignment_around_what_is_fixed_does(max_moves: int) -> None:
-    for seed in range(150):
-        group = drawn_fixed(seed, fixed_share=0.3)
+@pytest.mark.parametrize("fixed_share", [0.0, 0.2, 0.3, 0.5])
+def test_small_group_is_drained_as_soon_as_any_assignment_around_what_is_fixed_does(
+    fixed_share: float, max_moves: int
+) -> None:
+    for seed in range(40):
+        group = drawn_fixed(seed, fixed_share=fixed_share)
 
         target = lag_sticky(group, max_moves=max_moves, **FREE)
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ def drawn(seed: int, strategy: str, **guards: object) -> tuple[Walk, tuple[int, 
     return walk, tuple(np.nonzero(rng.random(_N) < 0.2)[0].tolist())
 
 
+@cache
 def decided(seed: int, strategy: str) -> tuple[Decision, tuple[int, ...]]:
     walk, pins = drawn(seed, strategy)
     if pins:

@@ -114,7 +114,7 @@ def test_standby_whose_claim_was_replaced_goes_on_waiting(
             super().claim(owner)
             Heartbeat(self.root).claim("other")
 
-    monkeypatch.setattr(standby, "PATIENCE_S", 1)
+    monkeypatch.setattr(standby, "PATIENCE_S", 0.1)
     monkeypatch.setattr(stop, "wait", lambda _s: stop.set() if len(claims) == 2 else None)
 
     standby.wait_for_turn(config_at(tmp_path), Overruled(str(tmp_path)), stop)

@@ -1,31 +1,13 @@
-"""`lagwise run` on a configuration that cannot be used; why it cannot is tested with `load.load`."""
+"""`lagwise run` on a configuration that cannot be used; what cannot, and why, is tested with `load.load`."""
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 
-
-def _half_written(file: Path) -> None:
-    file.write_text('[kafka.properties]\n"bootstrap.servers" = "localhost:1"\n[plan]\nstrategy = "lag-aw')
-
-
-def _unreadable(file: Path) -> None:
-    file.mkdir()
-
-
-@pytest.mark.parametrize(
-    ("make", "reason"),
-    [(_half_written, "not TOML"), (_unreadable, "cannot be read")],
-    ids=["half-written", "unreadable"],
-)
-def test_unusable_config_is_one_line_and_status_1(
-    tmp_path: Path, make: Callable[[Path], None], reason: str
-) -> None:
+def test_unusable_config_is_one_line_and_status_1(tmp_path: Path) -> None:
     file = tmp_path / "lagwise.toml"
-    make(file)
+    file.write_text('[kafka.properties]\n"bootstrap.servers" = "localhost:1"\n[plan]\nstrategy = "lag-aw')
     command = [
         sys.executable,
         "-c",
@@ -38,5 +20,5 @@ def test_unusable_config_is_one_line_and_status_1(
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     (line,) = done.stderr.splitlines()
-    assert f"{file}: {reason}" in line
+    assert f"{file}: not TOML" in line
     assert (done.returncode, done.stdout) == (1, "")
