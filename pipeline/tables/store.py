@@ -41,7 +41,7 @@ _BY_NAME = {table.name: table for table in TABLES}
 _STAMP_SEARCH_COMMITS = 50
 
 _ATTEMPTS = 10
-FEW_ROWS = 50_000
+FEW_ROWS = 150_000
 """What the driver may hold of a table."""
 # The log, and with it the stamps, is cut by maintenance alone: by then the newest stamp is young.
 _NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
