@@ -3,7 +3,9 @@
 On a cluster with TLS, SASL and ACLs, where each party has the rights that its documentation lists, and no other.
 """
 
+import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from tests.support.job import NO_GUARDS, RunningJob, eager_plan, job_config, run
 from tests.support.secured import Right, Secured
 
 COMMANDS = "loop-commands"
+_MOST_TRIES = 6
 CREATE, DESCRIBE, READ, WRITE = (
     AclOperation.CREATE,
     AclOperation.DESCRIBE,
@@ -110,24 +113,34 @@ def test_job_sees_its_plan_applied_and_obeys_its_operator(
         control=ControlConfig(topic=processes.control, acks_topic=processes.acks, commands_topic=COMMANDS),
     )
     with running(config) as job:
-        job.wait(lambda: _plan(job, processes.group).get("status") == "applied", what="the plan applied")
-        first = _published(job, processes.group)[0]
-        applied = job.last_decision(processes.group)
-        owners = {place: row["member_id"] for place, row in job.lags(processes.group).items()}
+        for _ in range(_MOST_TRIES):
+            job.wait(lambda: _plan(job, processes.group).get("status") == "applied", what="the plan applied")
+            first = _published(job, processes.group)[-1]
+            applied = job.last_decision(processes.group)
+            owners = {place: row["member_id"] for place, row in job.lags(processes.group).items()}
 
-        processes.start("c")
-        generation, *_ = processes.base(3)
-        processes.leave("c")
-        processes.base(2, after=generation)
-        job.wait(
-            lambda: _plan(job, processes.group).get("epoch") == 2,
-            what="the plan again, for those who are left",
-        )
+            processes.start("c")
+            generation, *_ = processes.base(3)
+            processes.leave("c")
+            processes.base(2, after=generation)
+            is_again = partial(_is_again, job, processes.group, first)
+            job.wait(
+                lambda is_again=is_again: is_again() or _is_dropped(job, processes.group),
+                what="the plan again, for those who are left, or that it helps no longer",
+            )
+            if is_again():
+                break
+            # Members that keep up have hardly any lag, and by chance the target helps no longer by its own figures.
+            order("trigger")
+            job.wait(is_again, what="another plan")
+        again = _published(job, processes.group)[-1]
         job.wait(lambda: _plan(job, processes.group)["status"] == "applied", what="the plan applied again")
 
         order("trigger")
-        job.wait(lambda: len(_published(job, processes.group)) > 2, what="a plan that was asked for")
-        again = _published(job, processes.group)[1]
+        job.wait(
+            lambda: _published(job, processes.group)[-1]["epoch"] > again["epoch"],
+            what="a plan that was asked for",
+        )
 
         order("pause", "--reason", "deploy")
         job.wait(lambda: job.last_decision(processes.group)["decision"] == "abstain", what="the pause")
@@ -135,7 +148,7 @@ def test_job_sees_its_plan_applied_and_obeys_its_operator(
         processes.finish()
 
     assert owners == _by_place(first)
-    assert (applied["plan"]["epoch"], applied["plan"]["moves_made"]) == (1, len(first["moves"]))
+    assert (applied["plan"]["epoch"], applied["plan"]["moves_made"]) == (first["epoch"], len(first["moves"]))
     assert applied["plan"]["status_at"] > first["created_at"]
     assert again["assignment"] == first["assignment"]
     assert again["base_generation"] > generation
@@ -143,6 +156,15 @@ def test_job_sees_its_plan_applied_and_obeys_its_operator(
     assert not any(secured.password_file.read_text() in line for line in job.messages)
     assert processes.missing() == []
     assert processes.overlaps() == []
+
+
+def _is_again(job: RunningJob, group: str, first: dict[str, Any]) -> bool:
+    return int(_plan(job, group).get("epoch", 0)) > int(first["epoch"])
+
+
+def _is_dropped(job: RunningJob, group: str) -> bool:
+    rows = [row for row in job.rows("plan_state") if row["group_id"] == group]
+    return any(json.loads(row["state"])["plan"]["is_dropped"] for row in rows)
 
 
 def _plan(job: RunningJob, group: str) -> dict[str, Any]:
