@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from assignor.model.arrays import Int64s
 
+PARTITION_KEY = ("topic", "partition")
+LAG_KEY = ("group_id", *PARTITION_KEY)
 NO_ROW = -1
 
 

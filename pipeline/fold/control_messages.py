@@ -12,8 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipeline.fold.step import LAG_KEY
-from pipeline.row_keys import codes, last_of_each, looked_up, taken
+from pipeline.row_keys import LAG_KEY, codes, last_of_each, looked_up, taken
 from pipeline.tables.schemas import ACKS, ORDERS
 
 _OF_THE_BATCH = {"cluster", "updated_at", "batch_id"}

@@ -25,7 +25,7 @@ def fold_groups(
     tombstone removes its own type only.
 
     Args:
-        stored: `schemas.CONSUMER_ARROW`.
+        stored: `schemas.CONSUMER_GROUPS`.
         events: Decoded rows of kind 'group' and 'group_tombstone'.
         reread: Partitions of the offsets topic that are read from their start from this batch on.
         behind: Partitions of the offsets topic that are not read to their end yet.

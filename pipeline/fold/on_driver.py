@@ -11,12 +11,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assignor.model.arrays import Bools, Int64s
-from pipeline.fold.columns import is_in, known, still_confirmed, true
-from pipeline.fold.step import COMMIT, LAG_KEY, OWNER, PARTITION_KEY
-from pipeline.row_keys import NO_ROW, codes, key_columns, last_of_each, matched, struct, taken
+from pipeline.arrow_columns import TIMESTAMP, bools, is_set
+from pipeline.fold.columns import is_in, still_confirmed
+from pipeline.fold.step import COMMIT, OWNER
+from pipeline.row_keys import (
+    LAG_KEY,
+    NO_ROW,
+    PARTITION_KEY,
+    codes,
+    key_columns,
+    last_of_each,
+    matched,
+    struct,
+    taken,
+)
 
 _ANSWER = ("topic_id", "log_start_offset", "log_end_offset", "isolation", "observed_at_ms", "error")
-_TIMESTAMP = pa.timestamp("us", tz="UTC")
 
 
 def fold_topic_offsets(stored: pa.Table, observed: pa.Table) -> pa.Table:
@@ -68,12 +78,12 @@ def fold_commits(
     partition_now = taken(commits["offsets_partition"].combine_chunks(), new)
     stays = still_confirmed(before["confirmed"], before["offsets_partition"], reread)
     is_newer = has_new & (
-        ~known(before["commit_position"])
+        ~is_set(before["commit_position"])
         | (has_old & ~stays)
-        | true(pc.not_equal(partition_now, before["offsets_partition"]))
-        | true(pc.greater(taken(commits["position"].combine_chunks(), new), before["commit_position"]))
+        | bools(pc.not_equal(partition_now, before["offsets_partition"]))
+        | bools(pc.greater(taken(commits["position"].combine_chunks(), new), before["commit_position"]))
     )
-    is_commit = is_newer & ~true(pc.equal(taken(commits["row_kind"].combine_chunks(), new), "tombstone"))
+    is_commit = is_newer & ~bools(pc.equal(taken(commits["row_kind"].combine_chunks(), new), "tombstone"))
     partition = pc.coalesce(
         partition_now, before["offsets_partition"], taken(held["offsets_partition"].combine_chunks(), owner)
     )
@@ -89,7 +99,7 @@ def fold_commits(
         "offsets_partition": partition,
         "confirmed": pa.array(confirmed | ~holds),
     }
-    is_row = known(columns["committed_offset"]) | (owner != NO_ROW)
+    is_row = is_set(columns["committed_offset"]) | (owner != NO_ROW)
     return pa.table(columns).filter(pa.array(is_row))
 
 
@@ -108,7 +118,7 @@ def _commit_columns(
         "committed_offset": commits["committed_offset"].combine_chunks(),
         "leader_epoch": commits["leader_epoch"].combine_chunks(),
         "commit_topic_id": commits["topic_id"].combine_chunks(),
-        "commit_timestamp": pc.multiply_checked(millis, 1000).cast(_TIMESTAMP),
+        "commit_timestamp": pc.multiply_checked(millis, 1000).cast(TIMESTAMP),
         "commit_position": commits["position"].combine_chunks(),
     }
     columns: dict[str, pa.Array] = {}

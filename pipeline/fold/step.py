@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-PARTITION_KEY = ("topic", "partition")
-LAG_KEY = ("group_id", *PARTITION_KEY)
+from pipeline.row_keys import LAG_KEY, PARTITION_KEY
+
 COMMIT = ("committed_offset", "leader_epoch", "commit_topic_id", "commit_timestamp", "commit_position")
 OWNER = ("member_id", "group_instance_id", "client_id", "client_host", "generation", "offsets_partition")
 

@@ -5,9 +5,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assignor.model.arrays import Bools, Floats, Int64s
+from pipeline.arrow_columns import TIMESTAMP, bools
 from pipeline.lag.lag import UNKNOWN
-
-TIMESTAMP = pa.timestamp("us", tz="UTC")
 
 
 def int64s(column: pa.Array) -> Int64s:
@@ -19,12 +18,6 @@ def int64s(column: pa.Array) -> Int64s:
 def floats(column: pa.Array) -> Floats:
     """Floats, nan where null."""
     values: Floats = pc.fill_null(column, np.nan).to_numpy(zero_copy_only=False)
-    return values
-
-
-def bools(column: pa.Array) -> Bools:
-    """Booleans, False where null."""
-    values: Bools = pc.fill_null(column, False).to_numpy(zero_copy_only=False)
     return values
 
 
@@ -55,12 +48,6 @@ def from_millis(values: Int64s) -> pa.Array:
 def field(structs: pa.Array, name: str) -> pa.Array:
     """A field of a struct column, null where the struct is."""
     return pc.struct_field(structs, name)
-
-
-def is_set(column: pa.Array) -> Bools:
-    """Where it is not null."""
-    known: Bools = pc.is_valid(column).to_numpy(zero_copy_only=False)
-    return known
 
 
 def differ(column: pa.Array, other: pa.Array) -> Bools:

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assignor.model.arrays import Bools, Floats, Int64s
+from pipeline.arrow_columns import bools, is_set
 from pipeline.lag import commit_window, samples
 from pipeline.lag.age import lag_age
 from pipeline.lag.columns import (
-    bools,
     differ,
     field,
     floats,
@@ -18,7 +18,6 @@ from pipeline.lag.columns import (
     from_int64s,
     from_millis,
     int64s,
-    is_set,
     known_or,
     millis,
 )

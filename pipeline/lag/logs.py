@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assignor.model.arrays import Bools
+from pipeline.arrow_columns import is_set
 from pipeline.lag import samples
 from pipeline.lag.columns import (
     differ,
@@ -18,7 +19,6 @@ from pipeline.lag.columns import (
     from_int64s,
     from_millis,
     int64s,
-    is_set,
     known_or,
     millis,
 )

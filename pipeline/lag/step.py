@@ -19,13 +19,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pipeline.lag.columns import from_millis
 from pipeline.lag.lags import LagSettings, measured_lags
 from pipeline.lag.logs import TopicSettings, measured_logs
-from pipeline.row_keys import codes, looked_up, struct, taken
+from pipeline.row_keys import PARTITION_KEY, codes, looked_up, struct, taken
 from pipeline.tables.schemas import PARTITION_LAG, TOPIC_OFFSETS
 
 _Settings = TypeVar("_Settings", TopicSettings, LagSettings)
 _Measure = Callable[[pa.RecordBatch, _Settings], dict[str, pa.Array]]
 
-_PARTITION_KEY = ("topic", "partition")
 _LOG = (
     *("log_start_offset", "log_end_offset", "isolation", "observed_at"),
     *("arrival_rate", "samples", "deleted_at", "topic_id"),
@@ -71,7 +70,7 @@ def measure_lag(folded: DataFrame, topic_offsets: DataFrame, settings: LagSettin
 
 def lag_of(folded: pa.Table, topic_offsets: pa.Table, settings: LagSettings) -> pa.Table:
     """As `measure_lag`, of `fold.on_driver.fold_commits`."""
-    wanted, known = codes(_PARTITION_KEY, folded, topic_offsets)
+    wanted, known = codes(PARTITION_KEY, folded, topic_offsets)
     is_answered = pc.and_(
         pc.is_null(topic_offsets["error"]),
         pc.fill_null(pc.equal(topic_offsets["topic_id_at"], topic_offsets["observed_at"]), False),

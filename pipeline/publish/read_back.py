@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.arrow_columns import moment
 from pipeline.planning.memory import WrittenPlan
 from pipeline.planning.values import Published
 
 Read: TypeAlias = Callable[[list[str], pc.Expression], pa.Table]
 
-_TIME = pa.timestamp("us", tz="UTC")
 _PLAN = ("group_id", "epoch", "target_hash", "base_hash", "valid_until")
 """Columns of a published plan, less its record."""
 
@@ -54,7 +54,7 @@ def newest_plans(read: Read, *, now_ms: int) -> tuple[dict[str, Published], dict
     rows = read(list(_PLAN), is_published).sort_by("epoch").to_pylist()
     plans = {row["group_id"]: _published(row) for row in rows}
     # All records there ever were are too much to read. A withdrawal, which has no target, always holds.
-    holds = (pc.field("valid_until") > pa.scalar(now_ms * 1000, _TIME)) | (pc.field("target_hash") == "")
+    holds = (pc.field("valid_until") > moment(now_ms)) | (pc.field("target_hash") == "")
     records = read([*_PLAN, "record"], is_published & holds).to_pylist()
     return plans, {
         row["group_id"]: WrittenPlan(plan=_published(row), value=row["record"])

@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Mapping
-from datetime import datetime, timezone
 from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.arrow_columns import moment
 from pipeline.clock import now_ms
 from pipeline.errors import BrokerUnavailableError
 from pipeline.planning import step as plan
@@ -129,17 +129,13 @@ def record_left_decisions(store: Store) -> None:
 
 def _decisions_at(store: Store, at_ms: int) -> pa.Table:
     """Rows of `schemas.PLAN_STATE` of the batch that had this clock."""
-    return store.arrow("plan_state", where=pc.field("updated_at") == _time(at_ms))
+    return store.arrow("plan_state", where=pc.field("updated_at") == moment(at_ms))
 
 
 def _unrecorded(store: Store, due: pa.Table, at_ms: int) -> pa.Table:
     """The rows that are not in the history, whatever the stamps say: those go with the log's retention."""
-    there = store.arrow("recommendations", ["group_id"], where=pc.field("created_at") == _time(at_ms))
+    there = store.arrow("recommendations", ["group_id"], where=pc.field("created_at") == moment(at_ms))
     return due.filter(pc.invert(pc.is_in(due["group_id"], value_set=there["group_id"].combine_chunks())))
-
-
-def _time(at_ms: int) -> pa.Scalar:
-    return pa.scalar(datetime.fromtimestamp(at_ms / 1000, tz=timezone.utc), pa.timestamp("us", tz="UTC"))
 
 
 def publish_plans(batch: Batch) -> None:

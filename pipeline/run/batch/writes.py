@@ -5,6 +5,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pipeline.arrow_columns import moment
 from pipeline.run.driver import Batch
 
 
@@ -49,7 +50,7 @@ def write_arrow(batch: Batch, name: str, rows: pa.Table) -> None:
 
 def stamped(batch: Batch, rows: pa.Table) -> pa.Table:
     """The rows with time and number of the batch."""
-    at = pa.scalar(batch.clock.at_ms * 1000, pa.timestamp("us", tz="UTC"))
-    for name, value in {"updated_at": at, "batch_id": pa.scalar(batch.batch_id, pa.int64())}.items():
+    columns = {"updated_at": moment(batch.clock.at_ms), "batch_id": pa.scalar(batch.batch_id, pa.int64())}
+    for name, value in columns.items():
         rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
     return rows

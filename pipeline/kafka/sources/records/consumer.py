@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from pipeline.arrow_columns import TIMESTAMP
 from pipeline.kafka.client import resolve
 from pipeline.kafka.positions import TRUNCATED, UNKNOWN_EPOCH, PartitionKey, Span
 
@@ -28,7 +29,7 @@ RECORDS = pa.schema(
         ("topic", pa.string()),
         ("partition", pa.int32()),
         ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("timestamp", TIMESTAMP),
         ("key", pa.binary()),
         ("value", pa.binary()),
     ]
@@ -188,7 +189,7 @@ def _batch(messages: list[Message]) -> pa.RecordBatch:
             pa.array(
                 [ms * 1000 if -_LARGEST_TIME_MS <= ms <= _LARGEST_TIME_MS else None for ms in millis],
                 pa.int64(),
-            ).cast(RECORDS.field("timestamp").type),
+            ).cast(TIMESTAMP),
             pa.array([message.key() for message in messages], pa.binary()),
             pa.array([message.value() for message in messages], pa.binary()),
         ],

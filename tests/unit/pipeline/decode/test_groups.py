@@ -7,9 +7,9 @@ import pytest
 
 from assignor.protocol.kafka.group_metadata import GroupMember
 from assignor.protocol.kafka.offsets import encode_group_metadata_key
+from pipeline.arrow_columns import TIMESTAMP
 from pipeline.decode import groups as decode_groups
 from pipeline.decode.groups import group_rows
-from pipeline.lag.columns import TIMESTAMP
 from tests.support.group_records import group_record, member
 
 YEAR_33658_US = 10**18
