@@ -20,11 +20,11 @@ export PYSPARK_DRIVER_PYTHON="$python"
 { read -r jars; read -r class_path; read -r shared_classes; } < <("$python" -c '
 from pipeline.local import class_data
 from pipeline.local.jars import resolve_for_spark
-from pipeline.run.session import PACKAGES
+from pipeline.run.session import PACKAGES, shared_classes
 jars = resolve_for_spark(PACKAGES)
 print(*jars, sep=",")
 print(*jars, sep=":")
-print(class_data.one_line(class_data.use(class_data.archive("spark", class_data.spark_class_path(jars)))))')
+print(class_data.one_line(shared_classes(jars)))')
 # The archive is of the Spark of this environment, and a cluster's may have a class path of its own.
 own=()
 if [ -z "${SPARK_SUBMIT:-}" ] && [ -n "$shared_classes" ]; then

@@ -30,8 +30,7 @@ _ACKS, _ORDERS = _folded(ACKS), _folded(ORDERS)
 _KEPT_S = 7 * 86_400
 """How long control messages of a group that is not there are kept: it may be new, or deleted. Kafka's default."""
 _TAKEN = "taken"
-HAND_OVERS = ("release", _TAKEN)
-"""Kinds of acknowledgements that are about one partition on its way."""
+_HAND_OVERS = ("release", _TAKEN)
 HANDED_OVER = pa.schema(
     [("group_id", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("member_id", pa.string())]
 )
@@ -97,8 +96,7 @@ def handed_over(acks: pa.Table, groups: pa.Table) -> pa.Table:
             the rebalance.
         groups: `schemas.CONSUMER_GROUPS`.
     """
-    about_hand_overs = pc.is_in(acks["kind"], value_set=pa.array(HAND_OVERS))
-    rows = acks.filter(about_hand_overs).to_pylist()
+    rows = acks.filter(_is_hand_over(acks)).to_pylist()
     present = _generations(groups, {row["group_id"] for row in rows})
     newest: dict[tuple[str, str, int], tuple[tuple[int, bool], str]] = {}
     for row in rows:
@@ -115,6 +113,19 @@ def handed_over(acks: pa.Table, groups: pa.Table) -> pa.Table:
         ],
         schema=HANDED_OVER,
     )
+
+
+def about_plans(acks: pa.Table) -> pa.Table:
+    """The acknowledgements that are about a plan, and not about one partition on its way.
+
+    Args:
+        acks: `schemas.ACKS`.
+    """
+    return acks.filter(pc.invert(_is_hand_over(acks)))
+
+
+def _is_hand_over(acks: pa.Table) -> pa.ChunkedArray:
+    return pc.is_in(acks["kind"], value_set=pa.array(_HAND_OVERS))
 
 
 def _generations(groups: pa.Table, wanted: set[str]) -> Mapping[tuple[str, int | None], set[str]]:

@@ -18,10 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pipeline.errors import BrokerUnavailableError
 from pipeline.local import class_data
 from pipeline.local.embedded.broker import EmbeddedBroker
-from pipeline.local.embedded.config import KAFKA
-from pipeline.local.jars import resolve, resolve_for_spark
 from pipeline.run import main as job
-from pipeline.run.session import PACKAGES
 
 _TOPIC, _RECORDS = "rehearsal", 10
 _TIMEOUT_S = 20.0
@@ -35,15 +32,18 @@ root = "{folder}/tables"
 """
 
 
-def make_archives(report: Callable[[str], None]) -> None:
+def make_archives(
+    *, spark_jars: tuple[Path, ...], kafka_jars: tuple[Path, ...], report: Callable[[str], None]
+) -> None:
     """Make those that are not there; without them everything works, and starts in twice the time.
 
     Args:
+        spark_jars: What Spark needs beside the jars that pyspark ships.
+        kafka_jars: The broker's.
         report: Told what is being done, and why it could not be.
     """
-    spark_jars = resolve_for_spark(PACKAGES, report=report)
     spark = class_data.archive("spark", class_data.spark_class_path(spark_jars))
-    kafka = class_data.archive("kafka", resolve(KAFKA, report=report))
+    kafka = class_data.archive("kafka", kafka_jars)
     if class_data.found(spark) and class_data.found(kafka):
         return
     report("Rehearsing a start of Kafka and Spark, so that later ones take half the time; this happens once")

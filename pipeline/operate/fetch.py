@@ -15,9 +15,11 @@ from pipeline.run.session import PACKAGES
 def main() -> int:
     """Fetch; the exit status."""
     try:
-        resolve_for_spark(PACKAGES, report=_say)
-        resolve(KAFKA, report=_say)
-        make_archives(_say)
+        make_archives(
+            spark_jars=resolve_for_spark(PACKAGES, report=_say),
+            kafka_jars=resolve(KAFKA, report=_say),
+            report=_say,
+        )
     except MissingDependencyError as error:
         _say(str(error))
         return 1

@@ -21,7 +21,7 @@ from pipeline.planning.decide import decide
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.guards import Guards
 from pipeline.planning.memory import PlanMemory
-from pipeline.planning.rows.control_messages import moved_by_group, orders_by_group, plan_acks
+from pipeline.planning.rows.control_messages import acks_by_group, moved_by_group, orders_by_group
 from pipeline.planning.rows.facts_of_rows import group_facts
 from pipeline.planning.rows.partitions import GroupPartitions
 from pipeline.planning.rows.row_of_decision import to_row
@@ -97,7 +97,7 @@ class Stored:
     topic_offsets: pa.Table
     """`TOPIC_COLUMNS`."""
     acks: pa.Table
-    """`schemas.ACKS`."""
+    """`fold.control_messages.about_plans`."""
     moved: pa.Table
     """`fold.control_messages.HANDED_OVER`."""
     orders: pa.Table
@@ -144,7 +144,7 @@ def _group_rows(stored: Stored, wanted: frozenset[str]) -> Iterator[dict[str, An
     groups = stored.groups.filter(pc.is_in(stored.groups["group_id"], value_set=only))
     committed = stored.lags.group_by("group_id").aggregate([("offsets_partition", "min")]).to_pylist()
     commits_partition = {row["group_id"]: row["offsets_partition_min"] for row in committed}
-    acks, orders = plan_acks(stored.acks), orders_by_group(stored.orders)
+    acks, orders = acks_by_group(stored.acks), orders_by_group(stored.orders)
     moved = moved_by_group(stored.moved)
     known = {row["group_id"]: row for row in groups.to_pylist()}
     for group_id in sorted(wanted & (known.keys() | commits_partition.keys())):

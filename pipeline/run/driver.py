@@ -23,8 +23,6 @@ class TableFacts:
 
     versions: dict[str, int] = field(default_factory=dict)
     """Of latest tables that were not written since they were asked."""
-    has_acks: bool = False
-    """Whether `acks` has rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

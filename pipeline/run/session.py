@@ -80,7 +80,7 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         conf |= _LOCAL | {
             "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
-            "spark.driver.defaultJavaOptions": class_data.one_line((_LOG4J, *_shared_classes(jars))),
+            "spark.driver.defaultJavaOptions": class_data.one_line((_LOG4J, *shared_classes(jars))),
         }
     for key, value in {**conf, **settings, **_REQUIRED}.items():
         builder = builder.config(key, value)
@@ -89,5 +89,10 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
     return session
 
 
-def _shared_classes(jars: tuple[Path, ...]) -> tuple[str, ...]:
+def shared_classes(jars: tuple[Path, ...]) -> tuple[str, ...]:
+    """Java options by which a driver on this machine takes the archive of its classes; none without one.
+
+    Args:
+        jars: Those that it brings beside pyspark's own.
+    """
     return class_data.use(class_data.archive("spark", class_data.spark_class_path(jars)))

@@ -1,6 +1,7 @@
 """Spark folds and measures as the driver does: the same rows of a state in which everything happens at once."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -9,10 +10,9 @@ from pyspark.sql import SparkSession
 
 from pipeline.fold import on_driver, owners, step
 from pipeline.fold.control_messages import handed_over, held_partitions
-from pipeline.lag.history_turn import HistoryPace
-from pipeline.lag.lags import LagSettings
 from pipeline.lag.logs import TopicSettings
 from pipeline.lag.step import lag_of, measure_lag, measure_topic_offsets, topic_offsets_of
+from tests.support.folded import LAGS
 from tests.support.frames import (
     NOW_MS,
     arrow,
@@ -170,14 +170,7 @@ def test_lag_of_a_state_in_which_everything_happens_is_the_same(
         make(dice) for make in (topic_rows, lag_rows, events, group_rows, ack_rows)
     )
     moved = handed_over(arrow("acks", *acks), arrow("consumer_groups", *groups))
-    settings = LagSettings(
-        at_ms=NOW_MS,
-        batch_id=7,
-        behind=behind,
-        half_life_ms=60_000,
-        allowed_lag=0,
-        history=HistoryPace(interval_ms=60_000, max_gap_ms=900_000),
-    )
+    settings = replace(LAGS, behind=behind)
 
     here = on_driver.fold_commits(
         arrow("partition_lag", *lags),

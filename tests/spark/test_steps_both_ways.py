@@ -7,24 +7,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.decode.step import Summary
-from pipeline.run.batch.control_messages import store_control_messages
-from pipeline.run.batch.groups import store_groups
-from pipeline.run.batch.lag import store_history, store_lag
-from pipeline.run.batch.steps import run, store_quarantine
+from pipeline.run.batch import steps
+from pipeline.run.batch.lag import store_history
 from pipeline.run.batch.topics import store_topic_offsets
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
 from tests.support.batches import batch_of, idle_driver, stamp_of
 from tests.support.frames import NOW_MS, at, decoded, decoded_arrow, member
 
-STEPS = (
-    store_topic_offsets,
-    store_groups,
-    store_control_messages,
-    store_quarantine,
-    store_lag,
-    store_history,
-)
+# From the first write to the last that is not about plans.
+STEPS = steps.STEPS[steps.STEPS.index(store_topic_offsets) : steps.STEPS.index(store_history) + 1]
 TABLES = ("topic_offsets", "consumer_groups", "acks", "partition_lag", "lag_history", "quarantine")
 COUNTED = {"commit", "tombstone", "bad", "group", "ack"}
 Row = dict[str, Any]
@@ -81,7 +73,7 @@ def tables_after(spark: SparkSession, root: str, ways: str) -> dict[str, list[st
             decoded=decoded(spark, *events) if way == "s" else None,
             summary=Summary(counts={kind: kinds.count(kind) for kind in kinds}),
         )
-        run(batch, STEPS)
+        steps.run(batch, STEPS)
     return {
         name: sorted(repr(sorted(row.items())) for row in store.arrow(name).to_pylist()) for name in TABLES
     }

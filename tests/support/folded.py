@@ -7,12 +7,22 @@ import pyarrow as pa
 
 from pipeline.fold import on_driver, owners
 from pipeline.fold.control_messages import HANDED_OVER
+from pipeline.lag.history_turn import HistoryPace
 from pipeline.lag.lags import LagSettings
 from pipeline.lag.logs import TopicSettings
 from pipeline.lag.step import lag_of, topic_offsets_of
-from tests.support.frames import arrow, decoded_arrow
+from tests.support.frames import NOW_MS, arrow, decoded_arrow
 
 Rows = Iterable[dict[str, Any]]
+
+LAGS = LagSettings(
+    at_ms=NOW_MS,
+    batch_id=7,
+    behind=(),
+    half_life_ms=60_000,
+    allowed_lag=0,
+    history=HistoryPace(interval_ms=60_000, max_gap_ms=900_000),
+)
 
 
 def folded_commits(

@@ -8,7 +8,6 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 
 class Moved(NamedTuple):
@@ -20,16 +19,14 @@ class Moved(NamedTuple):
     """Its owner since; null while it is on its way, when nobody reads it."""
 
 
-def plan_acks(acks: pa.Table) -> dict[str, list[dict[str, Any]]]:
+def acks_by_group(acks: pa.Table) -> dict[str, list[dict[str, Any]]]:
     """Kind, member, epoch and cause of the acknowledgements of plans, by group.
 
     Args:
-        acks: `schemas.ACKS`.
+        acks: `fold.control_messages.about_plans`.
     """
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    # The others are about one partition each, and `moved_by_group` is what follows from them.
-    about_plans = acks.filter(pc.is_null(acks["topic"]))
-    for row in about_plans.select(["group_id", "kind", "member_id", "epoch", "why"]).to_pylist():
+    for row in acks.select(["group_id", "kind", "member_id", "epoch", "why"]).to_pylist():
         found[row["group_id"]].append(row)
     return found
 

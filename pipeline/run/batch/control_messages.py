@@ -22,8 +22,6 @@ def store_control_messages(batch: Batch) -> None:
     if _has_news(batch, "orders", control.commands_topic, summary.orders):
         folded = fold_orders(_stored_before(batch, "orders", control.commands_topic), batch.arrow("orders"))
         write_measured(batch, "orders", stamped(batch, folded))
-    if summary.acks or batch.driver.replay.is_first:
-        batch.driver.tables.has_acks = store.has_rows("acks")
 
 
 def _has_news(batch: Batch, name: str, topic: str, records_read: int) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.config.secret_values import resolve
-from pipeline.fold.control_messages import handed_over
+from pipeline.fold.control_messages import about_plans, handed_over
 from pipeline.planning import step as plan
 from pipeline.planning.memory import PlanMemory
 from pipeline.tables.reading import Tables
@@ -46,9 +46,7 @@ def decide_all(
     """
     # Executors have working folders of their own.
     task = _Task(root=absolute(store.root), storage_options=storage_options, settings=settings)
-    weights = _rows_by_group(store)
-    if only is not None:
-        weights = {name: rows for name, rows in weights.items() if name in only}
+    weights = _rows_by_group(store, None if only is None else _is_any_of(only))
     if sum(weights.values()) <= _FEW_PARTITIONS:
         return task.decide(list(weights), memory)
     shares = _shares(weights, store.spark.sparkContext.defaultParallelism)
@@ -57,10 +55,14 @@ def decide_all(
     return tasks.mapInArrow(worker, schema=plan.DECIDED).toArrow().sort_by("group_id")
 
 
-def _rows_by_group(store: Store) -> dict[str, int]:
-    """How many partitions each group has rows of; 0 for one without commits."""
-    names = store.arrow("consumer_groups", ["group_id"])["group_id"].to_pylist()
-    counted = store.arrow("partition_lag", ["group_id"])["group_id"].value_counts()
+def _is_any_of(group_ids: Iterable[str]) -> pc.Expression:
+    return pc.field("group_id").isin(pa.array(group_ids, pa.string()))
+
+
+def _rows_by_group(store: Store, wanted: pc.Expression | None) -> dict[str, int]:
+    """How many partitions each of the wanted groups has rows of; 0 for one without commits."""
+    names = store.arrow("consumer_groups", ["group_id"], wanted)["group_id"].to_pylist()
+    counted = store.arrow("partition_lag", ["group_id"], wanted)["group_id"].value_counts()
     return dict.fromkeys(names, 0) | {one["values"]: one["counts"] for one in counted.to_pylist()}
 
 
@@ -94,7 +96,7 @@ class _Task:
     def decide(self, group_ids: list[str], memory: PlanMemory) -> pa.Table:
         """The decisions about these groups; reads the newest version of the tables."""
         tables = Tables(self.root, resolve(self.storage_options))
-        wanted = pc.field("group_id").isin(pa.array(group_ids, pa.string()))
+        wanted = _is_any_of(group_ids)
         groups, acks, orders = (
             tables.read(name, columns=columns, where=wanted) for name, columns in _WHOLE.items()
         )
@@ -105,7 +107,7 @@ class _Task:
             topic_offsets=tables.read(
                 "topic_offsets", columns=plan.TOPIC_COLUMNS, where=pc.field("topic").isin(topics)
             ),
-            acks=acks,
+            acks=about_plans(acks),
             moved=handed_over(acks, groups),
             orders=orders,
         )

@@ -39,8 +39,9 @@ def _lag(batch: Batch) -> DataFrame:
     store = batch.services.store
     groups = store.read("consumer_groups")
     held = assigned_partitions(groups)
-    if batch.driver.tables.has_acks:
-        held = held_partitions(held, store.spark.createDataFrame(_handed_over(store)), groups)
+    moved = _handed_over(store)
+    if moved.num_rows:
+        held = held_partitions(held, store.spark.createDataFrame(moved), groups)
     folded = fold_commits(
         less_ghosts(batch, store.read("partition_lag")),
         newest_commits(batch.kind("commit", "tombstone")),
@@ -54,10 +55,11 @@ def _lag(batch: Batch) -> DataFrame:
 def _lag_here(batch: Batch) -> pa.Table:
     """As `_lag`, on the driver."""
     store = batch.services.store
+    groups = store.arrow("consumer_groups")
     folded = on_driver.fold_commits(
         less_ghosts_here(batch, store.arrow("partition_lag")),
         on_driver.newest_commits(batch.arrow("commit", "tombstone")),
-        owners.held_partitions(store.arrow("consumer_groups"), _handed_over(store)),
+        owners.held_partitions(groups, handed_over(store.arrow("acks"), groups)),
         reread=batch.reread(OFFSETS_TOPIC),
         behind=batch.clock.behind,
     )
@@ -65,7 +67,10 @@ def _lag_here(batch: Batch) -> pa.Table:
 
 
 def _handed_over(store: Store) -> pa.Table:
-    return handed_over(store.arrow("acks"), store.arrow("consumer_groups"))
+    acks = store.arrow("acks")
+    # Of large tables only the groups of which somebody said anything.
+    those = pc.field("group_id").isin(acks["group_id"].unique())
+    return handed_over(acks, store.arrow("consumer_groups", where=those))
 
 
 def _settings(batch: Batch) -> LagSettings:

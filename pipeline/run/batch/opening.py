@@ -2,6 +2,8 @@
 
 import logging
 
+from pyspark.sql import DataFrame
+
 from pipeline.clock import now_ms
 from pipeline.decode import records
 from pipeline.decode.step import SUMMARISED, log_offset_rows, summarise
@@ -71,28 +73,32 @@ def decode_records(batch: Batch) -> None:
     settings = ReadSettings(properties=unresolved(config), timeout_s=config.source.request_timeout_s)
     read = records.read(rows.sparkSession, batch.intake.spans, settings, batch.services.filters)
     decoded = rows if read is None else rows.unionByName(read)
-    if _is_little(batch):
-        batch.here = decoded.toArrow()
-    else:
-        batch.decoded = decoded.persist()
-        if _are_tables_small(batch) and batch.decoded.count() <= FEW_ROWS:
-            batch.here = batch.decoded.toArrow()
-            batch.decoded.unpersist()
-            batch.decoded = None
+    _keep(batch, decoded)
     batch.summary = summarise(batch.arrow(*SUMMARISED))
 
 
-def _is_little(batch: Batch) -> bool:
-    """Whether what is read is known to be little, and the tables are small."""
-    records = sum(span.end - span.start for span in batch.intake.spans)
+def _keep(batch: Batch, decoded: DataFrame) -> None:
+    """On the driver, when that and the tables are small; with Spark otherwise."""
+    partitions = batch.services.store.count("topic_offsets")
+    are_tables_small = partitions <= FEW_ROWS and _are_lags_small(batch)
     # The first batch of all does not know how many partitions there are.
-    is_known = batch.services.store.count("topic_offsets") > 0
-    return is_known and records <= FEW_ROWS and _are_tables_small(batch)
+    if are_tables_small and partitions > 0 and _records(batch) <= FEW_ROWS:
+        batch.here = decoded.toArrow()
+        return
+    batch.decoded = decoded.persist()
+    if are_tables_small and batch.decoded.count() <= FEW_ROWS:
+        batch.here = batch.decoded.toArrow()
+        batch.decoded.unpersist()
+        batch.decoded = None
 
 
-def _are_tables_small(batch: Batch) -> bool:
+def _records(batch: Batch) -> int:
+    return sum(span.end - span.start for span in batch.intake.spans)
+
+
+def _are_lags_small(batch: Batch) -> bool:
     store = batch.services.store
-    if max(store.count("topic_offsets"), store.count("partition_lag")) > FEW_ROWS:
+    if store.count("partition_lag") > FEW_ROWS:
         return False
     # Members may be given any number of partitions of topics that nobody wants to know of.
     return count_assigned(store.arrow("consumer_groups", ["members"])["members"]) <= FEW_ROWS

@@ -14,7 +14,7 @@ from pipeline.kafka.list_offsets.leaders import leaders_of
 from pipeline.kafka.sources.log_offsets import topics_gone
 from pipeline.lag.logs import TopicSettings
 from pipeline.lag.step import measure_topic_offsets, topic_offsets_of
-from pipeline.run.batch.writes import write, write_measured
+from pipeline.run.batch.writes import is_new_cluster, write, write_measured
 from pipeline.run.driver import Batch
 from pipeline.tables.store import FEW_ROWS
 
@@ -59,25 +59,25 @@ def _left_of_missing(batch: Batch, missing: Callable[[], list[str]]) -> topics_g
 
 def _known_topics(batch: Batch) -> DataFrame:
     """The table, less what is about another cluster or about topics that are no longer wanted."""
-    services, start = batch.services, batch.driver.replay.start
-    stored = services.store.read("topic_offsets")
-    if start is None:
-        return stored
-    if start.is_new_cluster:
+    stored = batch.services.store.read("topic_offsets")
+    if is_new_cluster(batch):
         return stored.limit(0)
-    names = [row["topic"] for row in stored.select("topic").distinct().collect()]
-    unwanted = [name for name in names if not services.config.source.wants_topic(name)]
+    unwanted = _unwanted(batch)
     return stored.where(~F.col("topic").isin(unwanted)) if unwanted else stored
 
 
 def _known_here(batch: Batch) -> pa.Table:
     """As `_known_topics`, on the driver."""
-    services, start = batch.services, batch.driver.replay.start
-    stored = services.store.arrow("topic_offsets")
-    if start is None:
-        return stored
-    if start.is_new_cluster:
+    stored = batch.services.store.arrow("topic_offsets")
+    if is_new_cluster(batch):
         return stored.slice(0, 0)
-    names = stored["topic"].unique().to_pylist()
-    wanted = pa.array([name for name in names if services.config.source.wants_topic(name)], pa.string())
-    return stored.filter(pc.is_in(stored["topic"], value_set=wanted))
+    unwanted = pa.array(_unwanted(batch), pa.string())
+    return stored.filter(pc.invert(pc.is_in(stored["topic"], value_set=unwanted)))
+
+
+def _unwanted(batch: Batch) -> list[str]:
+    """Stored topics that are no longer wanted: filters change with a start only."""
+    if not batch.driver.replay.is_first:
+        return []
+    names = batch.services.store.arrow("topic_offsets", ["topic"])["topic"].unique().to_pylist()
+    return [name for name in names if not batch.services.config.source.wants_topic(name)]

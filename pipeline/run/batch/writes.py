@@ -9,10 +9,15 @@ from pipeline.arrow_columns import moment
 from pipeline.run.driver import Batch
 
 
+def is_new_cluster(batch: Batch) -> bool:
+    """Whether the tables are still about another cluster that had this name."""
+    start = batch.driver.replay.start
+    return start is not None and start.is_new_cluster
+
+
 def less_ghosts(batch: Batch, stored: DataFrame) -> DataFrame:
     """The stored rows without those of groups that the brokers no longer know, or of another cluster of this name."""
-    start = batch.driver.replay.start
-    if start is not None and start.is_new_cluster:
+    if is_new_cluster(batch):
         # Commits of this cluster must not be held against topics of that one, which had other ids.
         return stored.limit(0)
     return stored.where(~F.col("group_id").isin(*batch.ghosts)) if batch.ghosts else stored
@@ -20,8 +25,7 @@ def less_ghosts(batch: Batch, stored: DataFrame) -> DataFrame:
 
 def less_ghosts_here(batch: Batch, stored: pa.Table) -> pa.Table:
     """As `less_ghosts`, of a table on the driver."""
-    start = batch.driver.replay.start
-    if start is not None and start.is_new_cluster:
+    if is_new_cluster(batch):
         return stored.slice(0, 0)
     ghosts = pa.array(batch.ghosts, pa.string())
     return stored.filter(pc.invert(pc.is_in(stored["group_id"], value_set=ghosts)))

@@ -5,19 +5,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.lag.history_turn import HistoryPace
-from pipeline.lag.lags import LagSettings
-from tests.support.folded import measured_lags
+from tests.support.folded import LAGS, measured_lags
 from tests.support.frames import NOW_MS, at, member, shown
 
-SETTINGS = LagSettings(
-    at_ms=NOW_MS,
-    batch_id=7,
-    behind=(),
-    half_life_ms=60_000,
-    allowed_lag=0,
-    history=HistoryPace(interval_ms=60_000, max_gap_ms=900_000),
-)
 SHOWN = ("lag", "raw_lag", "log_end_offset", "lag_seconds", "status")
 UNKNOWN = (None, None, None, None, "UNKNOWN")
 
@@ -41,7 +31,7 @@ def new(topic_id: str | None, offset: int = 90) -> Row:
 
 
 def lags(stored: list[Row], topic: Row, batch: tuple[Row, ...] = (), *groups: Row) -> pa.Table:
-    return measured_lags(stored, [topic], SETTINGS, batch=batch, groups=groups)
+    return measured_lags(stored, [topic], LAGS, batch=batch, groups=groups)
 
 
 def test_commit_of_a_topic_that_another_has_replaced_has_no_lag() -> None:

@@ -6,21 +6,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.lag.history_turn import HistoryPace
 from pipeline.lag.lags import LagSettings
 from pipeline.lag.logs import TopicSettings
-from tests.support.folded import measured_lags, measured_topics
+from tests.support.folded import LAGS, measured_lags, measured_topics
 from tests.support.frames import NOW_MS, at, member, shown
 
 TOPICS = TopicSettings(at_ms=NOW_MS, batch_id=7, listing_error=None, half_life_ms=60_000)
-LAGS = LagSettings(
-    at_ms=NOW_MS,
-    batch_id=7,
-    behind=(),
-    half_life_ms=60_000,
-    allowed_lag=0,
-    history=HistoryPace(interval_ms=60_000, max_gap_ms=900_000),
-)
 
 
 def observed(partition: int = 0, *, end: int | None, error: str | None = None) -> dict[str, Any]:

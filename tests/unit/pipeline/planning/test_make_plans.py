@@ -3,7 +3,7 @@
 from typing import Any
 
 from pipeline.config.model import GroupRule, PlanConfig
-from pipeline.fold.control_messages import handed_over
+from pipeline.fold.control_messages import about_plans, handed_over
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import PlanSettings, Stored, make_plans
 from pipeline.planning.values import Published
@@ -52,7 +52,7 @@ def _stored(groups: list[Row], lags: list[Row], *, acks: list[Row] = [], orders:
         groups=known,
         lags=arrow("partition_lag", *lags),
         topic_offsets=arrow("topic_offsets", *TOPICS),
-        acks=said,
+        acks=about_plans(said),
         moved=handed_over(said, known),
         orders=arrow("orders", *orders),
     )
