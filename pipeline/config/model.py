@@ -149,9 +149,9 @@ class TablesConfig(_Section):
         return self.checkpoint or f"{self.root.rstrip('/')}/_checkpoint"
 
     @property
-    def ticks_path(self) -> str:
+    def query_path(self) -> str:
         """Folder in it that the query uses; what lies beside it is an earlier version's, of other sources."""
-        return f"{self.checkpoint_path.rstrip('/')}/ticks"
+        return f"{self.checkpoint_path.rstrip('/')}/batches"
 
 
 class TriggerConfig(_Section):

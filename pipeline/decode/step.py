@@ -24,8 +24,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -67,22 +65,11 @@ _PLAIN_COLUMNS = (
 DECODED = t.StructType(
     [*(t.StructField(name, kind) for name, kind in _PLAIN_COLUMNS), *GROUP_COLUMNS, *CONTROL_COLUMNS]
 )
-_ARROW = to_arrow_schema(DECODED)
+ARROW = to_arrow_schema(DECODED)
+"""`DECODED`, on the driver and in workers."""
 
 _MOST_BAD_ROWS, _MOST_BAD_BYTES = 10_000, 8 * 2**20
 """What one task hands on of the records that cannot be read."""
-
-_LOG_COLUMNS = (
-    "topic",
-    "topic_id",
-    "partition",
-    "log_start_offset",
-    "log_end_offset",
-    "isolation",
-    "observed_at_ms",
-    "error",
-)
-
 
 # The tables hold the hash of this text. In another form of it the same filters would count as others, and every
 # driver that is upgraded would read all topics again from their start.
@@ -158,17 +145,10 @@ class Summary:
         return self.counts.get("bad", 0)
 
 
-def log_offset_rows(ticks: DataFrame) -> DataFrame:
+def log_offset_rows(answers: pa.RecordBatch) -> pa.RecordBatch:
     """The rows of `sources.log_offsets` as decoded rows; the one without a topic is of kind 'listing'."""
-    given = {name: F.col(name) for name in _LOG_COLUMNS}
-    row_kind = F.when(F.col("topic").isNull(), "listing").otherwise("log_offset")
-    columns = {"row_kind": row_kind, **given}
-    return ticks.select(
-        *(
-            columns.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name)
-            for field in DECODED.fields
-        )
-    )
+    row_kind = pc.if_else(pc.is_null(answers["topic"]), "listing", "log_offset")
+    return _rows(None, row_kind=row_kind, **{name: answers[name] for name in answers.schema.names})
 
 
 SUMMARISED = ("count", "listing", "read")
@@ -333,11 +313,11 @@ def _rows(of_kind: str | None, **columns: pa.Array) -> pa.RecordBatch:
         columns["row_kind"] = pa.array([of_kind] * size, pa.string())
     arrays = [
         columns[name].cast(kind) if name in columns else pa.nulls(size, kind)
-        for name, kind in zip(_ARROW.names, _ARROW.types, strict=True)
+        for name, kind in zip(ARROW.names, ARROW.types, strict=True)
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
+    return pa.RecordBatch.from_arrays(arrays, schema=ARROW)
 
 
 def rows_of(rows: list[dict[str, Any]]) -> pa.RecordBatch:
     """Decoded rows; what a row does not name is null."""
-    return pa.RecordBatch.from_pylist(rows, schema=_ARROW)
+    return pa.RecordBatch.from_pylist(rows, schema=ARROW)

@@ -7,12 +7,11 @@ from confluent_kafka.admin import AdminClient
 from pipeline.config.model import Config
 from pipeline.decode.control_messages import ControlTopics
 from pipeline.decode.step import Filters
-from pipeline.kafka.client import librdkafka_properties, unresolved
+from pipeline.kafka.client import librdkafka_properties
 from pipeline.kafka.cluster import Cluster
 from pipeline.kafka.errors import Reason, client_with_reason
 from pipeline.kafka.ghosts import Brokers, GhostHunt
 from pipeline.kafka.migration import MigrationWatch
-from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
 from pipeline.kafka.sources.records.ends import EndsAsker
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.publish.outbox import Publisher
@@ -99,17 +98,4 @@ def build_readiness(config: Config, *, started_at_ms: int) -> Readiness:
         deadline_s=config.start.deadline_s,
         # An end that a batch sees is reached by the next one.
         tolerance_s=max(config.plan.max_staleness_s, _TOLERATED_INTERVALS * config.trigger.interval_s),
-    )
-
-
-def log_offsets_settings(config: Config) -> LogOffsetsSettings:
-    """What the tick asks the brokers, and how."""
-    source = config.source
-    return LogOffsetsSettings(
-        properties=unresolved(config),
-        topics_include=source.topics_include,
-        topics_exclude=source.topics_exclude,
-        isolation=source.isolation,
-        request_timeout_s=source.request_timeout_s,
-        splits=source.log_offset_splits,
     )

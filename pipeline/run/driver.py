@@ -41,7 +41,6 @@ class Batch:
     """One batch on its way through the steps."""
 
     driver: Driver
-    rows: DataFrame
     batch_id: int
     at_ms: int = 0
     """Its clock."""

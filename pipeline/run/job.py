@@ -16,7 +16,6 @@ from pipeline.config.secret_values import resolve
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError, TopicMissingError
 from pipeline.kafka import cluster
 from pipeline.kafka.errors import explained
-from pipeline.kafka.sources.ticks import read_ticks
 from pipeline.local.jars import resolve_for_spark
 from pipeline.planning.memory import PlanMemory
 from pipeline.run import query
@@ -26,7 +25,6 @@ from pipeline.run.assembly import (
     build_readiness,
     build_services,
     cluster_name,
-    log_offsets_settings,
 )
 from pipeline.run.batch.plans import record_left_decisions, why_unpublishable
 from pipeline.run.batch.steps import STEPS, Step
@@ -127,7 +125,7 @@ class Job:
                 raise
             if self._failures > 1 and self._runner is not None and self._runner.failure is None:
                 # No batch failed: it is Spark that cannot go on. Its checkpoint holds batch numbers only.
-                query.set_checkpoint_aside(spark, self.config.tables.ticks_path, at_ms=now_ms())
+                query.set_checkpoint_aside(spark, self.config.tables.query_path, at_ms=now_ms())
             log.error("the query failed and is started again", extra={"cause": query.cause_of(error)})  # noqa: TRY400 - the trace is the JVM's
 
     def _wait_for_cluster(self, what: str, error: PipelineError) -> None:
@@ -159,8 +157,7 @@ class Job:
         interval_s = config.trigger.interval_s
         if self.once:
             interval_s = min(interval_s, _LONGEST_ONCE_INTERVAL_S)
-        stream = read_ticks(spark, log_offsets_settings(config))
-        running = query.start(stream, runner, checkpoint=config.tables.ticks_path, interval_s=interval_s)
+        running = query.start(spark, runner, checkpoint=config.tables.query_path, interval_s=interval_s)
         query.watch(running, runner, interval_s=interval_s)
 
     def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:

@@ -1,8 +1,8 @@
-"""Asking for the log offsets of many partitions: three brokers, two worker processes.
+"""Asking for the log offsets of many partitions: three brokers, a driver and two worker processes.
 
 Librdkafka's mock brokers run in this process, the real ones beside it; both take part of the machine, as a user's
-would not. A trigger is the listing and then both shares at the same time, with the Arrow batches that Spark is given;
-the first one has its clients to make.
+would not. A batch lists, and then asks for both shares at the same time, with the Arrow batches that Spark is given;
+the first one has its clients to make. What is one share only, the driver asks for itself.
 """
 
 import multiprocessing
@@ -11,8 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
-from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Slice
-from pipeline.kafka.sources.log_offsets.source import LogOffsetsReader
+from pipeline.kafka.sources.log_offsets.ask import ask, shares
+from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Share
 from tests.support.cluster import create_replicated_topics, small_cluster
 from tests.support.mock_cluster import MockCluster
 
@@ -25,8 +25,8 @@ _ON_REAL_BROKERS = 6_000
 _HEADER = [
     "brokers",
     "partitions",
-    "first trigger s",
-    "later triggers s, worst",
+    "first batch s",
+    "later batches s, worst",
     "listing s",
     "without an answer",
 ]
@@ -34,13 +34,13 @@ _HEADER = [
 
 def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     """Seconds by number of partitions; the goal is 100,000 within 10 s on two cores."""
-    sizes, triggers = ((5_000, 20_000), 3) if quick else ((25_000, 50_000, 100_000), 6)
+    sizes, batches = ((5_000, 20_000), 3) if quick else ((25_000, 50_000, 100_000), 6)
     rows = []
     for partitions in sizes:
-        rows.append(_on_mocks(partitions, triggers))
+        rows.append(_on_mocks(partitions, batches))
         say(_line(rows[-1]))
     if not quick:
-        rows.append(_on_real(_ON_REAL_BROKERS, triggers))
+        rows.append(_on_real(_ON_REAL_BROKERS, batches))
         say(_line(rows[-1]))
     return {"tables": [{"header": _HEADER, "rows": rows}]}
 
@@ -53,21 +53,21 @@ def _names(partitions: int) -> list[str]:
     return [f"company.domain.team.orders-events-{n:05d}" for n in range(partitions // _PARTITIONS_OF_A_TOPIC)]
 
 
-def _on_mocks(partitions: int, triggers: int) -> list[Any]:
+def _on_mocks(partitions: int, batches: int) -> list[Any]:
     with MockCluster(_BROKERS) as cluster:
         for name in _names(partitions):
             cluster.create(name, _PARTITIONS_OF_A_TOPIC)
-        return ["mock", partitions, *_figures(cluster.bootstrap, triggers)]
+        return ["mock", partitions, *_figures(cluster.bootstrap, batches)]
 
 
-def _on_real(partitions: int, triggers: int) -> list[Any]:
+def _on_real(partitions: int, batches: int) -> list[Any]:
     with small_cluster(_BROKERS) as cluster:
         replicas = [[1 + number % _BROKERS] for number in range(_PARTITIONS_OF_A_TOPIC)]
         create_replicated_topics(cluster.bootstrap_servers, dict.fromkeys(_names(partitions), replicas))
-        return ["real", partitions, *_figures(cluster.bootstrap_servers, triggers)]
+        return ["real", partitions, *_figures(cluster.bootstrap_servers, batches)]
 
 
-def _figures(bootstrap: str, triggers: int) -> list[Any]:
+def _figures(bootstrap: str, batches: int) -> list[Any]:
     settings = LogOffsetsSettings(
         properties={"bootstrap.servers": bootstrap, "log_level": "0"},
         topics_include=("company.*",),
@@ -76,34 +76,30 @@ def _figures(bootstrap: str, triggers: int) -> list[Any]:
         request_timeout_s=10,
         splits=_WORKERS,
     )
-    first, *later = _triggers(settings, triggers)
+    first, *later = _batches(settings, batches)
     unanswered = sum(count for _, _, count in (first, *later))
     worst = max(later)
     return [round(first[0], 2), round(worst[0], 2), round(worst[1], 2), unanswered]
 
 
-def _triggers(settings: LogOffsetsSettings, count: int) -> list[tuple[float, float, int]]:
-    """Seconds of each trigger, of its listing, and how many partitions had no answer."""
+def _batches(settings: LogOffsetsSettings, count: int) -> list[tuple[float, float, int]]:
+    """Seconds of each batch, of its listing, and how many partitions had no answer."""
     spawn = multiprocessing.get_context("spawn")
     with (
-        ProcessPoolExecutor(max_workers=1, mp_context=spawn) as planner,
+        ProcessPoolExecutor(max_workers=1, mp_context=spawn) as driver,
         ProcessPoolExecutor(max_workers=_WORKERS, mp_context=spawn) as workers,
     ):
         found = []
         for _ in range(count):
             begun = time.monotonic()
-            shares = planner.submit(_plan, settings).result()
+            listed = driver.submit(shares, settings).result()
             listed_s = time.monotonic() - begun
-            unanswered = sum(workers.map(_read, [settings] * len(shares), shares))
+            pool = driver if len(listed) == 1 else workers
+            unanswered = sum(pool.map(_ask, [settings] * len(listed), listed))
             found.append((time.monotonic() - begun, listed_s, unanswered))
     return found
 
 
-def _plan(settings: LogOffsetsSettings) -> list[Slice]:
-    return LogOffsetsReader(settings).partitions({"tick": 0}, {"tick": 1})
-
-
-def _read(settings: LogOffsetsSettings, share: Slice) -> int:
+def _ask(settings: LogOffsetsSettings, share: Share) -> int:
     """How many partitions of the share had no answer."""
-    batches = LogOffsetsReader(settings).read(share)
-    return sum(batch["error"].is_valid().to_pylist().count(True) for batch in batches)
+    return ask(settings, share)["error"].is_valid().to_pylist().count(True)

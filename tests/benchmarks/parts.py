@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from tests.benchmarks import assignors, decode, follow, follow_helps, log_offsets, quality, steady
+from tests.benchmarks import assignors, decode, follow, follow_helps, idle, log_offsets, quality, steady
 from tests.benchmarks.worlds import bench as worlds
 
 PARTS = {
@@ -12,6 +12,7 @@ PARTS = {
     "follow": follow.measure,
     "quality": quality.measure,
     "follow-helps": follow_helps.measure,
+    "idle": idle.measure,
     "log-offsets": log_offsets.measure,
     "worlds": worlds.measure,
     **{name: size.measure for name, size in steady.SIZES.items()},

@@ -1,17 +1,33 @@
-"""Processor time and memory of this process, its JVM and its Python workers, from /proc."""
+"""Processor time and memory of this process, or of another, with its JVM and its Python workers, from /proc."""
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _TIMES = slice(11, 15)
 """utime, stime, and those of children that have ended, counted from the state of a process."""
 
 
+class Share(NamedTuple):
+    """What one process has used so far."""
+
+    name: str
+    cpu_s: float
+    """With that of children that have ended."""
+    pss_mib: int
+    """Memory; what several processes share is divided among them."""
+
+
 def cpu_s(without: int | None = None) -> float:
     """Processor seconds used so far by the whole tree of processes, but for the subtree of `without`."""
-    return sum(sum(map(int, fields[_TIMES])) for _, fields in _tree(without)) / _TICKS_PER_S
+    return sum(_cpu_s(fields) for _, fields in _tree(without))
+
+
+def each(root: int) -> dict[int, Share]:
+    """Every process of the tree below `root`, with itself, by its id."""
+    return {pid: Share(_name(pid), _cpu_s(fields), _pss_mib(pid)) for pid, fields in _tree(None, root)}
 
 
 def peak_mib(without: int | None = None) -> dict[str, int]:
@@ -32,9 +48,9 @@ def _resident(field: str, without: int | None) -> dict[str, int]:
     return {name: kib // 1024 for name, kib in sizes.items()}
 
 
-def _tree(without: int | None) -> Iterator[tuple[int, list[str]]]:
+def _tree(without: int | None, root: int | None = None) -> Iterator[tuple[int, list[str]]]:
     stats = dict(_stats())
-    waiting = [os.getpid()]
+    waiting = [os.getpid() if root is None else root]
     while waiting:
         pid = waiting.pop()
         if pid == without:
@@ -57,9 +73,20 @@ def _name(pid: int) -> str:
     return _read(pid, "comm").strip()
 
 
+def _cpu_s(fields: list[str]) -> float:
+    return sum(map(int, fields[_TIMES])) / _TICKS_PER_S
+
+
+def _pss_mib(pid: int) -> int:
+    return _kib_in(_read(pid, "smaps_rollup"), "Pss:") // 1024
+
+
 def _status_kib(pid: int, field: str) -> int:
-    lines = _read(pid, "status").splitlines()
-    return next((int(line.split()[1]) for line in lines if line.startswith(field)), 0)
+    return _kib_in(_read(pid, "status"), field)
+
+
+def _kib_in(text: str, field: str) -> int:
+    return next((int(line.split()[1]) for line in text.splitlines() if line.startswith(field)), 0)
 
 
 def _read(pid: int, name: str) -> str:

@@ -89,7 +89,7 @@ def _taken(given: dict[str, Any], part: type[Any]) -> dict[str, Any]:
 
 def batch_of(driver: Driver, **fields: Any) -> Batch:
     """A batch that no step has seen."""
-    return Batch(**{"driver": driver, "rows": None, "batch_id": 5, **fields})
+    return Batch(**{"driver": driver, "batch_id": 5, **fields})
 
 
 def stamp_of(**fields: Any) -> Stamp:

@@ -2,14 +2,17 @@
 
 import logging
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from pipeline.clock import now_ms
-from pipeline.decode import records
-from pipeline.decode.step import SUMMARISED, log_offset_rows, summarise
+from pipeline.decode import log_offsets, records
+from pipeline.decode.shares import Decoded, as_frame, together
+from pipeline.decode.step import SUMMARISED, summarise
 from pipeline.errors import BrokerUnavailableError, TopicMissingError
 from pipeline.fold.owners import count_assigned
 from pipeline.kafka.client import unresolved
+from pipeline.kafka.sources.log_offsets.settings import settings_of
 from pipeline.kafka.sources.records.consumer import ReadSettings
 from pipeline.run.batch import intake
 from pipeline.run.driver import Batch
@@ -67,25 +70,36 @@ def _log_outage(batch: Batch, error: BrokerUnavailableError) -> None:
 
 
 def decode_records(batch: Batch) -> None:
-    """Read, decode, keep the result for the steps to come, and say what was in it."""
-    config = batch.services.config
-    rows = log_offset_rows(batch.rows)
-    settings = ReadSettings(properties=unresolved(config), timeout_s=config.source.request_timeout_s)
-    read = records.read(rows.sparkSession, batch.intake.spans, settings, batch.services.filters)
-    decoded = rows if read is None else rows.unionByName(read)
-    _keep(batch, decoded)
+    """Ask for log offsets, read and decode records, keep both for the steps to come, and say what was in them."""
+    _keep(batch, _read(batch))
     batch.summary = summarise(batch.arrow(*SUMMARISED))
 
 
-def _keep(batch: Batch, decoded: DataFrame) -> None:
+def _read(batch: Batch) -> Decoded:
+    services, config = batch.services, batch.services.config
+    spark = services.store.spark
+    settings = ReadSettings(properties=unresolved(config), timeout_s=config.source.request_timeout_s)
+    read = records.read(spark, batch.intake.spans, settings, services.filters)
+    if batch.is_replay:
+        # Its first run has asked, and written down what it was answered.
+        return read
+    return together(spark, log_offsets.read(spark, settings_of(config)), read)
+
+
+def _keep(batch: Batch, rows: Decoded) -> None:
     """On the driver, when that and the tables are small; with Spark otherwise."""
-    partitions = batch.services.store.count("topic_offsets")
+    store = batch.services.store
+    partitions = store.count("topic_offsets")
     are_tables_small = partitions <= FEW_ROWS and _are_lags_small(batch)
-    # The first batch of all does not know how many partitions there are.
-    if are_tables_small and partitions > 0 and _records(batch) <= FEW_ROWS:
-        batch.here = decoded.toArrow()
+    if isinstance(rows, pa.Table):
+        is_little = rows.num_rows <= FEW_ROWS
+    else:
+        # The first batch of all does not know how many partitions there are.
+        is_little = partitions > 0 and _records(batch) <= FEW_ROWS
+    if are_tables_small and is_little:
+        batch.here = rows.toArrow() if isinstance(rows, DataFrame) else rows
         return
-    batch.decoded = decoded.persist()
+    batch.decoded = as_frame(store.spark, rows).persist()
     if are_tables_small and batch.decoded.count() <= FEW_ROWS:
         batch.here = batch.decoded.toArrow()
         batch.decoded.unpersist()

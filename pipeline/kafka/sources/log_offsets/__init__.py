@@ -1,5 +1,5 @@
-"""Log start and log end of every wanted partition, asked at every trigger by Spark's tasks.
+"""Log start and log end of every wanted partition, asked in each batch.
 
-Imports the Kafka client of its worker. Start with `source`; `ask` is what a task does (with `kafka.list_offsets`),
-`topics_gone` asks again by name.
+Imports the Kafka client of its process. Start with `ask` (with `kafka.list_offsets`), what is asked for together is in
+`settings`; `topics_gone` asks again by name.
 """

@@ -1,8 +1,19 @@
-"""Source: what a worker of `sources.log_offsets` asks the brokers, as rows."""
+"""Source: log start and log end offsets, as the brokers give them now.
+
+One row per partition:
+
+    topic, topic_id, partition, log_start_offset, log_end_offset, isolation, observed_at_ms, error
+
+`error` is set, and the offsets are null, where the broker did not answer. A row whose topic is null carries
+the listing itself: with an error nothing is known about which topics exist, without one a topic that has no
+row is to be asked for by its name (`topics_gone`). Whatever happens to the cluster, the batch does not fail: the
+rows say what went wrong.
+"""
 
 from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
 from confluent_kafka import IsolationLevel, KafkaError
 from confluent_kafka.admin import OffsetSpec
 
@@ -10,28 +21,50 @@ from pipeline import clock
 from pipeline.kafka.list_offsets.leaders import leaders_of
 from pipeline.kafka.list_offsets.question import Question
 from pipeline.kafka.sources.log_offsets.ids import TopicIds
-from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Slice
+from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Share, shared_out
 
 Row = dict[str, Any]
+
+LOG_OFFSETS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("topic_id", pa.string()),
+        ("partition", pa.int32()),
+        ("log_start_offset", pa.int64()),
+        ("log_end_offset", pa.int64()),
+        ("isolation", pa.string()),
+        ("observed_at_ms", pa.int64()),
+        ("error", pa.string()),
+    ]
+)
 
 _ISOLATION = {
     "read_uncommitted": IsolationLevel.READ_UNCOMMITTED,
     "read_committed": IsolationLevel.READ_COMMITTED,
 }
-
-
-_NO_PARTITION: Row = dict.fromkeys(("topic", "topic_id", "partition", "log_start_offset", "log_end_offset"))
+# So many are asked for in about 0.4 s; a job of several tasks has a price of its own.
+_SHARE_PARTITIONS = 5000
 # Ids are asked for before offsets. A broker that owes them must not hold up what is there.
 _IDS_WAIT_S = 0.5
 
 
-def list_topics(settings: LogOffsetsSettings) -> tuple[dict[str, list[int]], str | None]:
+def shares(settings: LogOffsetsSettings) -> list[Share]:
+    """The wanted partitions in shares of equal size, as many as are worth it and at most `splits`."""
+    try:
+        topics, error = _listed(settings)
+    except Exception as failure:  # noqa: BLE001 - whatever the client says, the row says it
+        return [Share(error=f"topics could not be listed: {failure}", carries_listing=True)]
+    worth = -(-sum(map(len, topics.values())) // _SHARE_PARTITIONS)
+    return shared_out(topics, min(settings.splits, max(1, worth)), error=error)
+
+
+def _listed(settings: LogOffsetsSettings) -> tuple[dict[str, list[int]], str | None]:
     """Partition numbers of every wanted topic that the cluster knows, and why the list may be incomplete.
 
     Raises:
         KafkaException: The cluster did not answer within `request_timeout_s`.
     """
-    listed = leaders_of(settings.properties).listing(timeout_s=settings.request_timeout_s).topics
+    listed = leaders_of(settings.properties).relisted(timeout_s=settings.request_timeout_s).topics
     wanted = {name: topic for name, topic in sorted(listed.items()) if settings.wants(name)}
     # A topic whose metadata cannot be had just now is not a topic that is gone.
     unclear = [
@@ -43,15 +76,17 @@ def list_topics(settings: LogOffsetsSettings) -> tuple[dict[str, list[int]], str
     return known, unclear[0] if unclear else None
 
 
-def ask(settings: LogOffsetsSettings, share: Slice) -> Iterator[Row]:
-    """Rows for one share; a question that fails becomes a row with its error."""
+def ask(settings: LogOffsetsSettings, share: Share) -> pa.RecordBatch:
+    """Rows of `LOG_OFFSETS` for one share; a question that fails becomes a row with its error."""
+    return pa.RecordBatch.from_pylist([*_listing(settings, share), *_offsets(settings, share)], LOG_OFFSETS)
+
+
+def _listing(settings: LogOffsetsSettings, share: Share) -> Iterator[Row]:
     if share.carries_listing:
-        yield {
-            **_NO_PARTITION,
-            "isolation": settings.isolation,
-            "observed_at_ms": clock.now_ms(),
-            "error": share.error,
-        }
+        yield {"isolation": settings.isolation, "observed_at_ms": clock.now_ms(), "error": share.error}
+
+
+def _offsets(settings: LogOffsetsSettings, share: Share) -> Iterator[Row]:
     wanted = [(topic, number) for topic, numbers in share.topics for number in numbers]
     if not wanted:
         return

@@ -1,17 +1,16 @@
-"""Source: what a tick asks the brokers for, and how the tasks of a tick share it."""
+"""Source: what a batch asks the brokers for, and how the tasks of a batch share it."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql.datasource import InputPartition
-
+from pipeline.config.model import Config
+from pipeline.kafka.client import unresolved
 from pipeline.name_filter import NameFilter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOffsetsSettings:
-    """What to ask, and how; travels to the executors as one JSON option."""
+    """What to ask, and how."""
 
     properties: dict[str, Any]
     """librdkafka properties; references to secrets are still unresolved, executors resolve their own."""
@@ -23,43 +22,51 @@ class LogOffsetsSettings:
     splits: int
     """Most tasks that ask at the same time."""
 
-    def to_json(self) -> str:
-        """One line that `from_json` reads back."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> "LogOffsetsSettings":
-        """The settings that `to_json` wrote."""
-        fields = json.loads(text)
-        for name in ("topics_include", "topics_exclude"):
-            fields[name] = tuple(fields[name])
-        return cls(**fields)
-
     def wants(self, topic: str) -> bool:
         """Whether the patterns let this topic through."""
         return NameFilter(self.topics_include, self.topics_exclude).admits(topic)
 
 
-@dataclass
-class Slice(InputPartition):
-    """One task's share: partition numbers by topic; and in the first, why the listing is not complete."""
+def settings_of(config: Config) -> LogOffsetsSettings:
+    """What the configuration says of it."""
+    source = config.source
+    return LogOffsetsSettings(
+        properties=unresolved(config),
+        topics_include=source.topics_include,
+        topics_exclude=source.topics_exclude,
+        isolation=source.isolation,
+        request_timeout_s=source.request_timeout_s,
+        splits=source.log_offset_splits,
+    )
 
-    topics: list[tuple[str, list[int]]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What is asked for together: partition numbers by topic; and in the first, why the listing is not complete."""
+
+    topics: tuple[tuple[str, tuple[int, ...]], ...] = ()
     error: str | None = None
     carries_listing: bool = False
 
 
-def slices(topics: dict[str, list[int]], count: int) -> list[Slice]:
+def shared_out(topics: dict[str, list[int]], count: int, *, error: str | None = None) -> list[Share]:
     """`topics` in at most `count` shares whose partition counts differ by at most one.
 
     A large topic is split between shares. The first share carries the listing, also when it is empty.
+
+    Args:
+        topics: Partition numbers by topic.
+        count: Of the shares.
+        error: Why there may be more topics.
     """
     flat = [(topic, number) for topic in sorted(topics) for number in sorted(topics[topic])]
     size = max(1, -(-len(flat) // count))
-    shares: list[Slice] = []
+    shares: list[Share] = []
     for begin in range(0, max(len(flat), 1), size):
         share: dict[str, list[int]] = {}
         for topic, number in flat[begin : begin + size]:
             share.setdefault(topic, []).append(number)
-        shares.append(Slice(topics=list(share.items()), carries_listing=begin == 0))
+        wanted = tuple((topic, tuple(numbers)) for topic, numbers in share.items())
+        is_first = begin == 0
+        shares.append(Share(topics=wanted, error=error if is_first else None, carries_listing=is_first))
     return shares

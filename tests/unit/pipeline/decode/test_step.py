@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pyarrow as pa
+
 from assignor.protocol.kafka.consumer import Assignment, Subscription, encode_assignment, encode_subscription
 from assignor.protocol.kafka.group_metadata import GroupMember, GroupMetadata, encode_group_metadata
 from assignor.protocol.kafka.offsets import (
@@ -11,8 +13,9 @@ from assignor.protocol.kafka.offsets import (
     encode_offset_commit_key,
     encode_offset_commit_value,
 )
-from pipeline.decode.step import Filters, Reached, summarise
+from pipeline.decode.step import Filters, Reached, log_offset_rows, summarise
 from pipeline.kafka.positions import Position
+from pipeline.kafka.sources.log_offsets.ask import LOG_OFFSETS
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from tests.support.batches import FILTERS
 from tests.support.frames import decoded_arrow
@@ -182,3 +185,19 @@ def test_summary_adds_up_what_the_workers_counted_and_says_how_far_they_read() -
         (OFFSETS_TOPIC, 1): Reached(Position(12, 3), "its leader does not answer"),
     }
     assert not summary.is_listed
+
+
+def test_log_offsets_pass_through_and_the_listing_is_told_apart() -> None:
+    asked = {"isolation": "read_committed", "observed_at_ms": 77}
+    offsets = {"topic": OFFSETS_TOPIC, "partition": 0, "log_start_offset": 5, "log_end_offset": 9}
+    answers = pa.RecordBatch.from_pylist([asked | offsets, asked | {"error": "no broker"}], LOG_OFFSETS)
+
+    found = pa.Table.from_batches([log_offset_rows(answers)])
+
+    names = ["row_kind", "topic", "log_start_offset", "log_end_offset", "observed_at_ms", "error"]
+    assert [tuple(row.values()) for row in found.select(names).to_pylist()] == [
+        ("log_offset", OFFSETS_TOPIC, 5, 9, 77, None),
+        ("listing", None, None, None, 77, "no broker"),
+    ]
+    summary = summarise(found)
+    assert (summary.is_listed, summary.listing_error) == (True, "no broker")

@@ -144,7 +144,7 @@ def test_checkpoint_with_which_spark_fails_twice_in_a_row_is_set_aside(aside: Se
 
     job.run()
 
-    assert aside == [job.config.tables.ticks_path]
+    assert aside == [job.config.tables.query_path]
 
 
 def test_batch_that_fails_twice_in_a_row_keeps_its_checkpoint(aside: SetAside) -> None:

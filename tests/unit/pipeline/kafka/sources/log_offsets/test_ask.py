@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, slices
-from pipeline.kafka.sources.log_offsets.source import LogOffsetsReader
+from pipeline.kafka.sources.log_offsets.ask import ask, shares
+from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, shared_out
 
 SETTINGS = LogOffsetsSettings(
     # Port 9 is discard: nobody listens.
@@ -18,10 +18,6 @@ SETTINGS = LogOffsetsSettings(
 )
 
 
-def test_settings_survive_their_trip_to_the_executors() -> None:
-    assert LogOffsetsSettings.from_json(SETTINGS.to_json()) == SETTINGS
-
-
 @pytest.mark.parametrize(
     ("topic", "wanted"),
     [("orders", True), ("orders-eu", True), ("audit", True), ("audit-eu", False), ("orders-test", False)],
@@ -31,9 +27,9 @@ def test_patterns_take_whole_names_and_exclusion_wins(topic: str, wanted: bool) 
 
 
 def test_shares_hold_every_partition_once_and_differ_by_one() -> None:
-    shares = slices({"a": list(range(5)), "b": [0], "c": [0, 1, 2]}, 2)
+    found = shared_out({"a": list(range(5)), "b": [0], "c": [0, 1, 2]}, 2)
 
-    flat = [(topic, number) for share in shares for topic, numbers in share.topics for number in numbers]
+    flat = [(topic, number) for share in found for topic, numbers in share.topics for number in numbers]
     assert sorted(flat) == [
         ("a", 0),
         ("a", 1),
@@ -45,38 +41,36 @@ def test_shares_hold_every_partition_once_and_differ_by_one() -> None:
         ("c", 1),
         ("c", 2),
     ]
-    assert [sum(len(numbers) for _, numbers in share.topics) for share in shares] == [5, 4]
-    assert [share.carries_listing for share in shares] == [True, False]
+    assert [sum(len(numbers) for _, numbers in share.topics) for share in found] == [5, 4]
+
+
+def test_first_share_alone_carries_the_listing_and_why_it_may_be_short() -> None:
+    found = shared_out({"a": [0, 1]}, 2, error="topic b: no leader")
+
+    assert [(share.carries_listing, share.error) for share in found] == [
+        (True, "topic b: no leader"),
+        (False, None),
+    ]
 
 
 def test_cluster_without_topics_still_has_a_share_that_says_so() -> None:
-    assert [(share.topics, share.carries_listing) for share in slices({}, 4)] == [([], True)]
+    assert [(share.topics, share.carries_listing) for share in shared_out({}, 4)] == [((), True)]
 
 
 def test_broker_that_does_not_answer_gives_a_row_and_no_exception() -> None:
-    reader = LogOffsetsReader(SETTINGS)
-
-    shares = reader.partitions({"tick": 0}, {"tick": 1})
-    rows = [row for share in shares for batch in reader.read(share) for row in batch.to_pylist()]
+    rows = [row for share in shares(SETTINGS) for row in ask(SETTINGS, share).to_pylist()]
 
     assert [row["topic"] for row in rows] == [None]
     assert "topics could not be listed" in rows[0]["error"]
 
 
 def test_partitions_that_nobody_answers_for_keep_their_names_and_an_error() -> None:
-    reader = LogOffsetsReader(replace(SETTINGS, request_timeout_s=0.1))
-    share = slices({"orders": [0, 1]}, 1)[0]
+    (share,) = shared_out({"orders": [0, 1]}, 1)
 
-    rows = [row for batch in reader.read(share) for row in batch.to_pylist()]
+    rows = ask(replace(SETTINGS, request_timeout_s=0.1), share).to_pylist()
 
     assert [(row["topic"], row["partition"], row["log_end_offset"]) for row in rows[1:]] == [
         ("orders", 0, None),
         ("orders", 1, None),
     ]
     assert all(row["error"] for row in rows[1:])
-
-
-def test_every_tick_is_later_than_the_start() -> None:
-    reader = LogOffsetsReader(SETTINGS)
-
-    assert reader.latestOffset()["tick"] > reader.initialOffset()["tick"]

@@ -1,0 +1,107 @@
+"""What a driver costs that has little to do: `lagwise run` as its defaults have it, over 30 small groups.
+
+Some commits every ten seconds, as from a cluster at rest. The driver is watched once its JVM has compiled what it uses;
+memory is counted for all its processes, with what they share divided among them (PSS).
+"""
+
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks import processes
+from tests.benchmarks.load import Load
+from tests.support.broker import create_offsets_topic, small_broker
+
+Say = Callable[[str], None]
+
+_OFFSETS_PARTITIONS = 50
+_SETTLED_AFTER_S = 180.0
+_WATCHED_S = 180.0
+_COMMITS_EVERY_S = 10.0
+_ENDS_WITHIN_S = 60.0
+_HEADER = ["groups", "rows", "batches", "processor s a minute", "memory MiB (PSS)", "processes"]
+_PROCESSES = ["process", "processor s a minute", "memory MiB (PSS)"]
+
+
+def measure(say: Say, *, quick: bool) -> dict[str, Any]:
+    """Processor seconds a minute, memory and number of processes; the goal is 1.5 GB at most."""
+    settled_s, watched_s = (60.0, 60.0) if quick else (_SETTLED_AFTER_S, _WATCHED_S)
+    with (
+        tempfile.TemporaryDirectory(prefix="lagwise-idle-") as folder,
+        small_broker(offsets_topic_num_partitions=str(_OFFSETS_PARTITIONS)) as broker,
+    ):
+        create_offsets_topic(broker.bootstrap_servers)
+        load = Load(
+            bootstrap=broker.bootstrap_servers,
+            groups=30,
+            topics=1,
+            partitions=10,
+            offsets_partitions=_OFFSETS_PARTITIONS,
+        )
+        load.prepare()
+        with _driver(broker.bootstrap_servers, Path(folder)) as (pid, log), _traffic(load):
+            time.sleep(settled_s)
+            batches, begun_s, before = _batches(log), time.monotonic(), processes.each(pid)
+            time.sleep(watched_s)
+            batches, minutes = _batches(log) - batches, (time.monotonic() - begun_s) / 60
+            after = processes.each(pid)
+            say(log.read_text(encoding="utf-8").rstrip().rpartition("\n")[2])
+    used_s = {pid: (one.cpu_s - _cpu_s(before, pid)) / minutes for pid, one in after.items()}
+    by_process = [
+        [one.name, round(used_s[pid], 2), one.pss_mib]
+        for pid, one in sorted(after.items(), key=lambda item: -item[1].pss_mib)
+    ]
+    memory_mib = sum(one.pss_mib for one in after.values())
+    row = [load.groups, load.rows, batches, round(sum(used_s.values()), 2), memory_mib, len(after)]
+    say(", ".join(f"{what}: {value}" for what, value in zip(_HEADER, row, strict=True)))
+    return {"tables": [{"header": _HEADER, "rows": [row]}, {"header": _PROCESSES, "rows": by_process}]}
+
+
+def _cpu_s(before: dict[int, processes.Share], pid: int) -> float:
+    return before[pid].cpu_s if pid in before else 0.0
+
+
+@contextmanager
+def _driver(bootstrap: str, folder: Path) -> Iterator[tuple[int, Path]]:
+    """Process id and log of a driver that knows a broker and a folder, and nothing else."""
+    config, log = folder / "lagwise.toml", folder / "log"
+    config.write_text(
+        f'[kafka.properties]\n"bootstrap.servers" = "{bootstrap}"\n[tables]\nroot = "{folder}/tables"\n',
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "pipeline.run.main", "--config", str(config)]
+    with log.open("w") as lines, subprocess.Popen(command, stdout=lines, stderr=lines) as process:
+        try:
+            yield process.pid, log
+        finally:
+            process.terminate()
+            process.wait(_ENDS_WITHIN_S)
+
+
+@contextmanager
+def _traffic(load: Load) -> Iterator[None]:
+    """A few records and commits now and then."""
+    is_over = threading.Event()
+
+    def go() -> None:
+        while not is_over.wait(_COMMITS_EVERY_S):
+            load.advance()
+
+    thread = threading.Thread(target=go)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _batches(log: Path) -> int:
+    """Finished so far."""
+    return log.read_text(encoding="utf-8").count(" batch batch_id=")
