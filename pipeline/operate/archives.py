@@ -1,6 +1,7 @@
 """Make the class data archives: run a broker and the job once, and keep what their JVMs have loaded.
 
-The job itself is the rehearsal: what it loads for a group with members and commits is what it will load again.
+The job itself is the rehearsal: what it loads for groups with members and commits is what it will load again. The
+commits are too many for the driver to read by itself, so that Spark's tasks are rehearsed too.
 """
 
 import os
@@ -20,7 +21,10 @@ from pipeline.local import class_data
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.run import main as job
 
-_TOPIC, _RECORDS = "rehearsal", 10
+_TOPIC, _PARTITIONS = "rehearsal", 100
+# Each in another one of the two partitions of the offsets topic.
+_GROUPS = ("a", "b")
+_COMMITS = 300
 _TIMEOUT_S = 20.0
 _JOB_WITHIN_S = 300.0
 _BROKER = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "1"}
@@ -76,22 +80,31 @@ def _make(
 
 
 def _rehearse(servers: str, folder: Path, archive: Path, jars: Iterable[Path]) -> None:
-    """Run the job once over a group with a member and commits."""
+    """Run the job once over two groups, each with a member and many commits."""
     admin = AdminClient({"bootstrap.servers": servers})
-    for future in admin.create_topics([NewTopic(_TOPIC, 2, 1)]).values():
+    for future in admin.create_topics([NewTopic(_TOPIC, _PARTITIONS, 1)]).values():
         future.result(_TIMEOUT_S)
     producer = Producer({"bootstrap.servers": servers})
-    for number in range(_RECORDS):
-        producer.produce(_TOPIC, b"%d" % number, partition=number % 2)
+    for number in range(_PARTITIONS):
+        producer.produce(_TOPIC, b"%d" % number, partition=number)
     producer.flush(_TIMEOUT_S)
-    member = Consumer({"bootstrap.servers": servers, "group.id": _TOPIC, "enable.auto.commit": False})
+    members = [_member(servers, group) for group in _GROUPS]
     try:
-        member.subscribe([_TOPIC])
-        member.poll(_TIMEOUT_S)
-        member.commit(offsets=[TopicPartition(_TOPIC, number, 1) for number in range(2)], asynchronous=False)
         _run_job(servers, folder, archive, jars)
     finally:
-        member.close()
+        for member in members:
+            member.close()
+
+
+def _member(servers: str, group: str) -> Consumer:
+    """The one member of a group that has committed every partition many times."""
+    member = Consumer({"bootstrap.servers": servers, "group.id": group, "enable.auto.commit": False})
+    member.subscribe([_TOPIC])
+    member.poll(_TIMEOUT_S)
+    offsets = [TopicPartition(_TOPIC, number, 1) for number in range(_PARTITIONS)]
+    for _ in range(_COMMITS):
+        member.commit(offsets=offsets, asynchronous=False)
+    return member
 
 
 def _run_job(servers: str, folder: Path, archive: Path, jars: Iterable[Path]) -> None:

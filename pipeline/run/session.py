@@ -72,7 +72,7 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
         settings: `spark.*` properties of the configuration.
         jars: Jar files to put on the driver's class path; empty under spark-submit, which brings them.
     """
-    # Executors and Python data sources start `python3` from PATH unless told otherwise.
+    # Executors start `python3` from PATH unless told otherwise.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("lagwise")
     conf = dict(_DEFAULTS)
