@@ -1,0 +1,67 @@
+"""What a batch asks and reads, and where it keeps that: on the driver while it is little."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.run.batch import opening
+from pipeline.run.batch.opening import decode_records
+from pipeline.run.driver import Batch
+from pipeline.tables.creation import create_tables
+from pipeline.tables.store import Store
+from tests.support.batches import batch_of, idle_driver
+from tests.support.frames import decoded_arrow
+
+ANSWER = {"row_kind": "log_offset", "log_end_offset": 9}
+LISTING = {"row_kind": "listing", "topic": None}
+COMMIT = {"row_kind": "commit", "position": 3}
+COUNT = {"row_kind": "count", "kind": "commit", "count": 1}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    return Store(cast("SparkSession", None), str(tmp_path), term=1)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was asked or read, in that order, with an answer and a commit to be had."""
+    done: list[str] = []
+
+    def found(what: str, *rows: dict[str, Any]) -> Any:
+        def read(*_arguments: object) -> Any:
+            done.append(what)
+            return decoded_arrow(*rows)
+
+        return read
+
+    monkeypatch.setattr(opening.records, "read", found("records", COMMIT, COUNT))
+    monkeypatch.setattr(opening.log_offsets, "read", found("log offsets", LISTING, ANSWER))
+    return done
+
+
+def decoded(store: Store, **fields: Any) -> Batch:
+    batch = batch_of(idle_driver(store=store), **fields)
+    decode_records(batch)
+    return batch
+
+
+def test_little_that_was_asked_and_read_is_on_the_driver(store: Store, asked: list[str]) -> None:
+    batch = decoded(store)
+
+    assert sorted(asked) == ["log offsets", "records"]
+    assert batch.decoded is None
+    assert batch.arrow("log_offset")["log_end_offset"].to_pylist() == [9]
+    assert batch.arrow("commit")["position"].to_pylist() == [3]
+    assert (batch.summary.is_listed, batch.summary.counts) == (True, {"commit": 1})
+
+
+def test_batch_that_runs_again_reads_again_and_asks_nothing(store: Store, asked: list[str]) -> None:
+    batch = decoded(store, is_replay=True)
+
+    assert asked == ["records"]
+    assert batch.arrow("log_offset").num_rows == 0
+    assert not batch.summary.is_listed
