@@ -1,6 +1,6 @@
 """What a driver costs that has little to do: `lagwise run` as its defaults have it, over 30 small groups.
 
-Some commits every ten seconds, as from a cluster at rest. The driver is watched once its JVM has compiled what it uses;
+Some commits every ten seconds, of groups that keep up. The driver is watched once its JVM has compiled what it uses;
 memory is counted for all its processes, with what they share divided among them (PSS).
 """
 
@@ -43,6 +43,7 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
             topics=1,
             partitions=10,
             offsets_partitions=_OFFSETS_PARTITIONS,
+            committed=1.0,
         )
         load.prepare()
         with _driver(broker.bootstrap_servers, Path(folder)) as (pid, log), _traffic(load):

@@ -36,6 +36,8 @@ class Load:
     partitions: int
     """Per topic."""
     offsets_partitions: int
+    committed: float = 0.5
+    """Share of the records that commits name: by default lag grows, and no commit is beyond the log end."""
     round: int = 0
     _keys: list[RawRecord] = field(default_factory=list)
 
@@ -93,9 +95,8 @@ class Load:
         assert producer.flush(120) == 0
 
     def _commits(self, keys: list[RawRecord]) -> Iterator[RawRecord]:
-        # Half of what was produced: lag grows, and no commit is beyond the log end.
         commit = OffsetCommitValue(
-            committed_offset=(self.round + 1) * _RECORDS_A_ROUND // 2,
+            committed_offset=int((self.round + 1) * _RECORDS_A_ROUND * self.committed),
             leader_epoch=0,
             commit_timestamp_ms=1_700_000_000_000 + 1000 * self.round,
         )

@@ -18,7 +18,7 @@ def settings_of(cluster: MockCluster, *, timeout_s: float) -> LogOffsetsSettings
     )
 
 
-@pytest.mark.parametrize(("partitions", "wanted"), [(5_000, 1), (5_001, 2), (12_000, 2)])
+@pytest.mark.parametrize(("partitions", "wanted"), [(10_000, 1), (10_001, 2), (20_001, 2)])
 def test_there_are_as_many_shares_as_are_worth_it_and_no_more_than_allowed(
     partitions: int, wanted: int
 ) -> None:
