@@ -1,12 +1,12 @@
 """Decode: where logs start and end, asked of the brokers as `kafka.sources.log_offsets` does, as decoded rows."""
 
-from collections.abc import Iterator
 from functools import partial
 
-import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from pipeline.decode.shares import Decoded, rows_of_shares
+from pipeline.decode.decoded import Decoded, decoded_of
+from pipeline.decode.shares import rows_of_shares
 from pipeline.decode.step import log_offset_rows
 from pipeline.kafka.sources.log_offsets.ask import ask, shares
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Share
@@ -17,5 +17,7 @@ def read(spark: SparkSession, settings: LogOffsetsSettings) -> Decoded:
     return rows_of_shares(spark, partial(_rows, settings), shares(settings))
 
 
-def _rows(settings: LogOffsetsSettings, share: Share) -> Iterator[pa.RecordBatch]:
-    yield log_offset_rows(ask(settings, share))
+def _rows(settings: LogOffsetsSettings, share: Share) -> Decoded:
+    answers = ask(settings, share)
+    is_listing = pc.is_null(answers["topic"])
+    return decoded_of(log_offset_rows(answers.filter(one)) for one in (is_listing, pc.invert(is_listing)))

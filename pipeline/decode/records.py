@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from pipeline.decode.shares import Decoded, rows_of_shares
+from pipeline.decode.decoded import Decoded, decoded_of
+from pipeline.decode.shares import rows_of_shares
 from pipeline.decode.step import Decoder, Filters, counted, rows_of
 from pipeline.kafka.positions import Span, shares
 from pipeline.kafka.sources.records.consumer import ReadSettings, consume
@@ -29,7 +30,11 @@ def read(spark: SparkSession, spans: tuple[Span, ...], settings: ReadSettings, f
     return rows_of_shares(spark, partial(_rows, settings, filters), parts)
 
 
-def _rows(settings: ReadSettings, filters: Filters, spans: list[Span]) -> Iterator[pa.RecordBatch]:
+def _rows(settings: ReadSettings, filters: Filters, spans: list[Span]) -> Decoded:
+    return decoded_of(_batches(settings, filters, spans)).newest()
+
+
+def _batches(settings: ReadSettings, filters: Filters, spans: list[Span]) -> Iterator[pa.RecordBatch]:
     decoder = Decoder(filters)
     counts: Counter[str] = Counter()
     for piece in consume(spans, settings):

@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipeline.row_keys import LAG_KEY, codes, last_of_each, looked_up, taken
+from pipeline.row_keys import codes, last_of_each, looked_up, taken
 from pipeline.tables.schemas import ACKS, ORDERS
 
 _OF_THE_BATCH = {"cluster", "updated_at", "batch_id"}
@@ -135,36 +133,3 @@ def _generations(groups: pa.Table, wanted: set[str]) -> Mapping[tuple[str, int |
         (row["group_id"], row["generation"]): {member["member_id"] for member in row["members"] or ()}
         for row in those.select(["group_id", "generation", "members"]).to_pylist()
     }
-
-
-def held_partitions(assigned: DataFrame, moved: DataFrame, groups: DataFrame) -> DataFrame:
-    """`step.assigned_partitions`, with what followers have handed over since.
-
-    Args:
-        assigned: What the leader gave to each member.
-        moved: `handed_over`.
-        groups: `schemas.CONSUMER_GROUPS`.
-    """
-    members = groups.select(
-        "group_id", "generation", "offsets_partition", F.explode("members").alias("member")
-    ).select(
-        "group_id",
-        F.col("member.member_id").alias("member_id"),
-        F.struct(
-            "member.member_id",
-            "member.group_instance_id",
-            "member.client_id",
-            "member.client_host",
-            "generation",
-            "offsets_partition",
-        ).alias("new_owner"),
-    )
-    new_owners = moved.withColumn("is_moved", F.lit(True)).join(
-        members, on=["group_id", "member_id"], how="left"
-    )
-    return (
-        assigned.join(new_owners.drop("member_id"), on=list(LAG_KEY), how="left")
-        .withColumn("owner", F.when(F.col("is_moved"), F.col("new_owner")).otherwise(F.col("owner")))
-        .where("owner is not null")
-        .select(*LAG_KEY, "owner")
-    )

@@ -1,27 +1,17 @@
-"""Fold: who has each partition, on the driver, for groups that are few."""
+"""Fold: who has each partition."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
-
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.fold.step import OWNER
+from assignor.model.arrays import Int64s
+from pipeline.arrow_columns import is_set
+from pipeline.row_keys import LAG_KEY, NO_ROW, codes, last_of_each, looked_up
 
-Place: TypeAlias = tuple[str, str, int]
-"""Group, topic, partition."""
-Owner: TypeAlias = tuple[Any, ...]
-"""Values of the columns `step.OWNER`."""
+OWNER = ("member_id", "group_instance_id", "client_id", "client_host", "generation", "offsets_partition")
 
-_NUMBERS = {"generation", "offsets_partition"}
-_OWNED = pa.schema(
-    [
-        ("group_id", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        *((name, pa.int32() if name in _NUMBERS else pa.string()) for name in OWNER),
-    ]
-)
+_OF_MEMBER = OWNER[:4]
+_OF_GROUP = ("group_id", *OWNER[4:])
 
 
 def count_assigned(members: pa.ChunkedArray) -> int:
@@ -37,42 +27,66 @@ def count_assigned(members: pa.ChunkedArray) -> int:
 def held_partitions(groups: pa.Table, moved: pa.Table) -> pa.Table:
     """One row per partition that a member of a classic group has, with the columns of its owner.
 
-    As `step.assigned_partitions`, and as `control_messages.held_partitions` with what followers have handed over since.
+    What the leader gave to each member, and what followers have handed over since. Members claim what they like; two
+    of one generation that were given the same partition (an assignor's fault) leave one row, that of the smaller
+    member id.
 
     Args:
         groups: `schemas.CONSUMER_GROUPS`.
         moved: `control_messages.HANDED_OVER`.
     """
-    members: dict[tuple[str, str], Owner] = {}
-    owners: dict[Place, Owner] = {}
-    for group in groups.select(["group_id", "generation", "offsets_partition", "members"]).to_pylist():
-        # Of two that were given the same partition, the smaller member id.
-        for member in sorted(group["members"] or (), key=lambda one: one["member_id"]):
-            owner = members[group["group_id"], member["member_id"]] = tuple(
-                (member | group)[name] for name in OWNER
-            )
-            for place in _assigned(group["group_id"], member):
-                owners.setdefault(place, owner)
-    _hand_over(owners, members, moved.to_pylist())
-    rows = [dict(zip(_OWNED.names, (*place, *owner), strict=True)) for place, owner in owners.items()]
-    return pa.Table.from_pylist(rows, schema=_OWNED)
+    members = _members(groups)
+    places, owner = _assigned(members)
+    own, handed = codes(LAG_KEY, places, moved)
+    # Ranks by member id, the smallest highest.
+    ranks = np.empty(members.num_rows, np.int64)
+    by_id = pc.array_sort_indices(members["member_id"].combine_chunks(), order="descending")
+    ranks[by_id.to_numpy()] = np.arange(members.num_rows)
+    first = last_of_each(own, ranks[owner])
+    owner = owner[first]
+    after = looked_up(own[first], handed)
+    new_owner = np.append(_new_owners(members, moved), NO_ROW)
+    owner = np.where(after == NO_ROW, owner, new_owner[after])
+    # A partition that has left its owner, and that no member has taken, is on its way.
+    is_held = owner != NO_ROW
+    rows = places.take(pa.array(first[is_held]))
+    of = members.take(pa.array(owner[is_held]))
+    for name in OWNER:
+        rows = rows.append_column(name, of[name])
+    return rows
 
 
-def _assigned(group_id: str, member: Mapping[str, Any]) -> Iterator[Place]:
-    # Arrow maps are lists of pairs.
-    for topic, numbers in member["assigned"] or ():
-        for number in numbers:
-            yield group_id, topic, number
+def _members(groups: pa.Table) -> pa.Table:
+    """One row per member, with its group, what the group says of it, and what it was `assigned`."""
+    lists = groups["members"].combine_chunks()
+    flat, group = pc.list_flatten(lists), pc.list_parent_indices(lists)
+    return pa.table(
+        {
+            **{name: groups[name].combine_chunks().take(group) for name in _OF_GROUP},
+            **{name: pc.struct_field(flat, name) for name in (*_OF_MEMBER, "assigned")},
+        }
+    )
 
 
-def _hand_over(
-    owners: dict[Place, Owner], members: Mapping[tuple[str, str], Owner], moved: Iterable[Mapping[str, Any]]
-) -> None:
-    for one in moved:
-        place = one["group_id"], one["topic"], one["partition"]
-        new_owner = members.get((one["group_id"], one["member_id"]))
-        if place in owners and new_owner is not None:
-            owners[place] = new_owner
-        else:
-            # It is on its way.
-            owners.pop(place, None)
+def _assigned(members: pa.Table) -> tuple[pa.Table, Int64s]:
+    """The partitions that members were given, by `LAG_KEY`, and each one's row of `members`."""
+    # A copy, so that the topics and their partitions begin where the column does.
+    maps = members["assigned"].combine_chunks().take(pa.array(np.arange(members.num_rows)))
+    lengths = np.diff(maps.offsets.to_numpy())
+    member = np.repeat(np.arange(members.num_rows), lengths)
+    which = pc.list_parent_indices(maps.items).to_numpy()
+    owner = member[which]
+    places = {
+        "group_id": members["group_id"].combine_chunks().take(pa.array(owner)),
+        "topic": maps.keys.take(pa.array(which)),
+        "partition": pc.list_flatten(maps.items),
+    }
+    return pa.table(places), owner
+
+
+def _new_owners(members: pa.Table, moved: pa.Table) -> Int64s:
+    """The row of `members` of each that has taken a partition; `NO_ROW` where it is on its way."""
+    taken = moved.filter(pc.is_valid(moved["member_id"]))
+    rows = np.full(moved.num_rows, NO_ROW, np.int64)
+    rows[is_set(moved["member_id"])] = looked_up(*codes(("group_id", "member_id"), taken, members))
+    return rows

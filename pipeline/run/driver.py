@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
+from pipeline.decode.decoded import Decoded
 from pipeline.decode.step import Summary
 from pipeline.kafka.positions import Answer, Intake, PartitionKey
 from pipeline.planning.memory import PlanMemory
@@ -49,10 +47,8 @@ class Batch:
     answers: Mapping[PartitionKey, Answer] = field(default_factory=dict)
     """What the leaders answered before it read; empty in a replay."""
     stamp: Stamp | None = None
-    decoded: DataFrame | None = None
-    """What it has read, kept by Spark; None when it is little, and `here`."""
-    here: pa.Table | None = None
-    """What it has read, on the driver, while that and the tables are small."""
+    decoded: Decoded = field(default_factory=Decoded)
+    """What it has read."""
     summary: Summary = field(default_factory=Summary)
     written: set[str] = field(default_factory=set)
     """Tables that hold the batch: by this run, or by one before it that was cut short."""
@@ -82,15 +78,3 @@ class Batch:
     def reread(self, topic: str) -> tuple[int, ...]:
         """Partitions of the topic that the batch began to read from their log start."""
         return tuple(sorted(number for name, number in self.clock.reread if name == topic))
-
-    def kind(self, *kinds: str) -> DataFrame:
-        """Decoded rows of these kinds, when they are not `here`."""
-        if self.decoded is None:
-            raise AssertionError("decode comes first, and has left nothing with Spark")
-        return self.decoded.where(F.col("row_kind").isin(*kinds))
-
-    def arrow(self, *kinds: str) -> pa.Table:
-        """Decoded rows of these kinds, on the driver."""
-        if self.here is None:
-            return self.kind(*kinds).toArrow()
-        return self.here.filter(pc.is_in(self.here["row_kind"], value_set=pa.array(kinds)))

@@ -167,7 +167,7 @@ class Job:
         config, at_ms = self.config, now_ms()
         name = cluster_name(config, found)
         owner = ownership.owner_name(at_ms)
-        tables = Store(spark, self._root, term=0, storage_options=resolve(config.tables.storage_options))
+        tables = Store(self._root, term=0, storage_options=resolve(config.tables.storage_options))
         recalled = recall(tables, cluster_id=found.cluster_id, filters=build_filters(config, name).identity)
         store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms)
         self._heartbeat.begin(owner, store.term)
@@ -175,7 +175,9 @@ class Job:
         record_left_decisions(store)
         remembered = store.rows("plan_state", ["group_id", "state"])
         driver = Driver(
-            services=build_services(config, found, admin, store=store, owner=owner, is_once=self.once),
+            services=build_services(
+                config, found, admin, spark=spark, store=store, owner=owner, is_once=self.once
+            ),
             progress=ReadProgress(
                 readiness=build_readiness(config, started_at_ms=at_ms), positions=dict(recalled.positions)
             ),

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from pyspark.sql import SparkSession
+
 from assignor.protocol.migration import Migration
 from pipeline.config.model import Config
 from pipeline.decode.step import Filters
@@ -24,6 +26,7 @@ class Services:
     """Name of the cluster in tables and records."""
     cluster_id: str = ""
     """Kafka's own."""
+    spark: SparkSession
     owner: str
     """Name of this driver as the owner of the tables."""
     store: Store

@@ -1,16 +1,21 @@
-"""Store: Arrow tables in the form in which delta-rs can take them."""
+"""Store: Arrow tables in the form in which they can be written."""
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 
+def columns_of(rows: pa.Table, schema: StructType) -> pa.Table:
+    """The columns of `schema` in its order and types."""
+    columns = to_arrow_schema(schema)
+    return rows.select(columns.names).cast(columns)
+
+
 def shaped(rows: pa.Table, schema: StructType) -> pa.Table:
-    """The columns of `schema` in its order and types, in memory of their own.
+    """As `columns_of`, in memory of their own.
 
     Spark's JVM leaves out the offsets of lists and texts that are empty as a whole, as the format allows. arrow-rs,
     under delta-rs, reads one all the same: whatever stands there in memory. What `take` makes has it.
     """
-    columns = to_arrow_schema(schema)
-    cast = rows.select(columns.names).cast(columns)
+    cast = columns_of(rows, schema)
     return cast.take(pa.array(range(cast.num_rows), pa.int64()))

@@ -52,7 +52,7 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
     store = tables.under(max(last[1] if last else 0, tables.highest_term()) + 1)
     acquired_at = datetime.fromtimestamp(now_ms / 1000, tz=timezone.utc)
     row = {"cluster": cluster, "owner": owner, "term": store.term, "acquired_at": acquired_at}
-    store.write_arrow(_TABLE, pa.Table.from_pylist([row]), Stamp(query_id="", batch_id=-1, at_ms=now_ms))
+    store.write(_TABLE, pa.Table.from_pylist([row]), Stamp(query_id="", batch_id=-1, at_ms=now_ms))
     check(store, owner)
     store.touch()
     if last:

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
-from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
 from pipeline.errors import MissingTableError, StoreError
 
@@ -74,6 +75,17 @@ class Tables:
         """
         timestamp_ms = self._open(name).history(1)[0]["timestamp"]
         return datetime.fromtimestamp(timestamp_ms / 1000, tz=timezone.utc)
+
+    def folder(self, name: str) -> FileSystem:
+        """The files of table `name`.
+
+        Raises:
+            MissingTableError: There is no such table under the root.
+            StoreError: It cannot be opened.
+        """
+        uri = self._open(name).table_uri
+        local = _filesystem(uri)
+        return PyFileSystem(DeltaStorageHandler(uri, dict(self.storage_options))) if local is None else local
 
     def _open(self, name: str) -> DeltaTable:
         uri = f"{self.root.rstrip('/')}/{name}"

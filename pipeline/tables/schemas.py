@@ -390,3 +390,5 @@ TABLES = (
     Table(name="recommendations", schema=RECOMMENDATIONS, partition_by=("date",), is_latest=False),
     Table(name="quarantine", schema=QUARANTINE, is_latest=False),
 )
+
+BY_NAME = {table.name: table for table in TABLES}

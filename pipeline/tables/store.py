@@ -3,38 +3,36 @@
 Every write is one Delta commit that carries two things in the commit itself:
 
 - a transaction `("lagwise", term * 2**32 + batch_id + 2)`: the write is skipped when the table has seen the same or a
-  higher number, by Delta inside its commit protocol where Spark writes, by a look and the protocol's conflict check
-  where delta-rs does. A driver whose term is over can therefore not write, whatever it believes, and a batch that
-  runs twice under one term writes once;
+  higher number, by a look and by the conflict check of Delta's protocol. A driver whose term is over can therefore
+  not write, whatever it believes, and a batch that runs twice under one term writes once;
 - a stamp in the commit's user metadata (`Stamp`): which batch of which checkpoint it was, and that batch's
   clock. A restarted driver reads it to see how far the batch that is being replayed had come.
 
-delta-rs commits in hundredths of a second, Spark's Delta in half of one. So Spark writes only what may be large, and
-reads the files of latest tables as what they are.
+delta-rs commits in hundredths of a second, Spark's Delta in half of one. Of a large table, tasks write the files, and
+the driver commits them.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from delta.exceptions import ConcurrentTransactionException
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError
-from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from deltalake.transaction import AddAction
 
 from pipeline.tables.arrow import shaped
 from pipeline.tables.reading import Tables
-from pipeline.tables.schemas import TABLES
+from pipeline.tables.schemas import BY_NAME, TABLES
 from pipeline.tables.stamp import Stamp
 
 log = logging.getLogger(__name__)
 
 _APP = "lagwise"
 _TERM = 2**32
-_BY_NAME = {table.name: table for table in TABLES}
 
 # A stamp is looked for among so many of a table's newest commits first: reading the whole log takes a second for each
 # thousand. Maintenance and every start add commits without one.
@@ -51,77 +49,67 @@ _CHECKPOINT_WHEN_DUE = PostCommitHookProperties(create_checkpoint=True, cleanup_
 class Store:
     """The tables under one root, written by one driver under one term."""
 
-    def __init__(
-        self, spark: SparkSession, root: str, *, term: int, storage_options: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, root: str, *, term: int, storage_options: Mapping[str, str] | None = None) -> None:
         """Open the tables, which exist (`creation.create_tables`).
 
         Args:
-            spark: Session that reads and writes rows.
             root: Folder of the tables.
             term: Of the driver that writes; 0 to read.
-            storage_options: For delta-rs, which reads and writes what is in the logs alone; secrets resolved.
+            storage_options: For delta-rs, secrets resolved.
         """
-        self.spark = spark
         self.root = root
         self.term = term
         self.storage_options = dict(storage_options or {})
 
     def under(self, term: int) -> "Store":
         """The same tables, to be written under this term."""
-        return Store(self.spark, self.root, term=term, storage_options=self.storage_options)
+        return Store(self.root, term=term, storage_options=self.storage_options)
 
     def path(self, name: str) -> str:
         """Folder of a table."""
         return path_of(self.root, name)
 
-    def read(self, name: str) -> DataFrame:
-        """The newest version of a table, its columns in the order of its schema.
-
-        A column that only a later version of lagwise knows is left out.
-        """
-        schema, path = _BY_NAME[name].schema, self.path(name)
-        if not _BY_NAME[name].is_latest:
-            return self.spark.read.format("delta").load(path).select(*schema.fieldNames())
-        # A plain table is what its files hold. To learn which they are, Delta's own reader starts a job, and every
-        # commit makes it start the next one.
-        files = self._handle(name).get_add_actions()["path"].to_pylist()
-        if not files:
-            return self.spark.createDataFrame([], schema)
-        return self.spark.read.schema(schema).parquet(*(f"{path}/{file}" for file in files))
-
-    def write(self, name: str, rows: DataFrame, stamp: Stamp) -> None:
-        """Overwrite a latest table, or append to an append table, with `rows` and the batch's stamp.
-
-        Columns are taken by name, in the order of the table's schema. Nothing happens when the table already
-        holds this batch under this term, or when another driver has taken over.
-
-        Args:
-            name: Table.
-            rows: With all its columns.
-            stamp: Of the batch.
-        """
-        table = _BY_NAME[name]
-        named = rows.select(*table.schema.fieldNames())
-        self._save(
-            name,
-            named.write.mode("overwrite" if table.is_latest else "append").option(
-                "userMetadata", stamp.to_json()
-            ),
-            number=stamp.batch_id + 2,
-        )
-
     def restamp(self, name: str, stamp: Stamp) -> None:
         """Give a table another stamp, without a row."""
         self._commit(name, _write_nothing, number=1, metadata=_metadata(stamp))
 
-    def write_arrow(self, name: str, rows: pa.Table, stamp: Stamp) -> None:
-        """As `write`, of rows that are on the driver: all columns of the table, in any order."""
-        self._write_arrow(name, lambda: shaped(rows, _BY_NAME[name].schema), stamp, number=stamp.batch_id + 2)
+    def write(self, name: str, rows: pa.Table, stamp: Stamp) -> None:
+        """Overwrite a latest table, or append to an append table, with `rows` and the batch's stamp.
+
+        Nothing happens when the table already holds this batch under this term, or when another driver has taken
+        over.
+
+        Args:
+            name: Table.
+            rows: All its columns, in any order.
+            stamp: Of the batch.
+        """
+        self._write_arrow(name, lambda: shaped(rows, BY_NAME[name].schema), stamp, number=stamp.batch_id + 2)
+
+    def write_files(self, name: str, make: Callable[[], Sequence[AddAction]], stamp: Stamp) -> None:
+        """Overwrite a latest table with files, as `write` does with rows.
+
+        Args:
+            name: Table.
+            make: Writes the files (`files.write_file`); not called when the table takes nothing.
+            stamp: Of the batch.
+        """
+        made = cache(make)
+
+        def write(handle: DeltaTable, commit: CommitProperties) -> None:
+            handle.create_write_transaction(
+                list(made()),
+                "overwrite",
+                handle.schema(),
+                commit_properties=commit,
+                post_commithook_properties=_CHECKPOINT_WHEN_DUE,
+            )
+
+        self._commit(name, write, number=stamp.batch_id + 2, metadata=_metadata(stamp))
 
     def append_left(self, name: str, rows: pa.Table, stamp: Stamp) -> None:
         """Append what an earlier driver has left to be written; no batch, whatever its id, is skipped for it."""
-        self._write_arrow(name, lambda: shaped(rows, _BY_NAME[name].schema), stamp, number=1)
+        self._write_arrow(name, lambda: shaped(rows, BY_NAME[name].schema), stamp, number=1)
 
     def copy(
         self,
@@ -145,7 +133,7 @@ class Store:
         """
         rows = Tables(self.root, self.storage_options).dataset(source)
         if rows.count_rows(filter=where):
-            columns = {one: computed.get(one, pc.field(one)) for one in _BY_NAME[name].schema.fieldNames()}
+            columns = {one: computed.get(one, pc.field(one)) for one in BY_NAME[name].schema.fieldNames()}
             self._write_arrow(
                 name,
                 lambda: rows.scanner(columns=columns, filter=where).to_reader(),
@@ -160,7 +148,7 @@ class Store:
             write_deltalake(
                 handle,
                 rows(),
-                mode="overwrite" if _BY_NAME[name].is_latest else "append",
+                mode="overwrite" if BY_NAME[name].is_latest else "append",
                 # Columns that only another version of lagwise knows are null.
                 schema_mode="merge",
                 commit_properties=commit,
@@ -203,21 +191,6 @@ class Store:
             else:
                 return
 
-    def _save(self, name: str, writer: DataFrameWriter, *, number: int) -> None:
-        version = str(self.term * _TERM + number)
-        writer = writer.format("delta").option("txnAppId", _APP).option("txnVersion", version)
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                writer.save(self.path(name))
-            except ConcurrentTransactionException:
-                # Another driver has committed meanwhile. The next attempt sees that: Delta skips it if the other
-                # term is newer, and it goes through if it is older.
-                if attempt == _ATTEMPTS:
-                    raise
-                log.info("another driver writes too", extra={"table": name, "attempt": attempt})
-            else:
-                return
-
     def highest_term(self) -> int:
         """The highest term that any table has seen: `planner_state` itself may be lost, or restored from a copy."""
         handles = (self._handle(table.name) for table in TABLES)
@@ -245,7 +218,7 @@ class Store:
         self, name: str, columns: list[str] | None = None, where: pc.Expression | None = None
     ) -> pa.Table:
         """Rows of the newest version of a small table, all columns of its schema or some, without Spark."""
-        named = _BY_NAME[name].schema.fieldNames() if columns is None else columns
+        named = BY_NAME[name].schema.fieldNames() if columns is None else columns
         return Tables(self.root, self.storage_options).read(name, columns=named, where=where)
 
     def count(self, name: str) -> int:

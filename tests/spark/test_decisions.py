@@ -39,10 +39,10 @@ MEMORY = PlanMemory(
 
 
 @pytest.fixture
-def store(spark: SparkSession, tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> Store:
     """Seven groups of one topic, that of number n with a lag of its own; and one without members."""
     create_tables(str(tmp_path), retention_hours=1, storage_options={})
-    store, stamp = Store(spark, str(tmp_path), term=1), stamp_of(batch_id=7, at_ms=NOW_MS)
+    store, stamp = Store(str(tmp_path), term=1), stamp_of(batch_id=7, at_ms=NOW_MS)
     group: dict[str, Any] = {
         "state": "Stable",
         "protocol_type": "consumer",
@@ -66,16 +66,16 @@ def store(spark: SparkSession, tmp_path: Path) -> Store:
         ],
     }
     for name, given in rows.items():
-        store.write_arrow(name, arrow(name, *given), stamp)
+        store.write(name, arrow(name, *given), stamp)
     return store
 
 
 def test_executors_decide_about_every_group_as_the_driver_does(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = decided(store)
+    here = decided(spark, store)
     monkeypatch.setattr(decisions, "_FEW_PARTITIONS", 0)
-    there = decided(store)
+    there = decided(spark, store)
 
     assert there.to_pylist() == here.to_pylist()
     by_group = {row["group_id"]: row for row in here.to_pylist()}
@@ -86,11 +86,13 @@ def test_executors_decide_about_every_group_as_the_driver_does(
     assert "paused by eva" in by_group["g3"]["reason"]
 
 
-def test_one_group_alone_is_decided_about_when_nobody_else_is_in_need(store: Store) -> None:
-    alone = decided(store, only=("g2",)).to_pylist()
+def test_one_group_alone_is_decided_about_when_nobody_else_is_in_need(
+    spark: SparkSession, store: Store
+) -> None:
+    alone = decided(spark, store, only=("g2",)).to_pylist()
 
-    assert alone == [row for row in decided(store).to_pylist() if row["group_id"] == "g2"]
+    assert alone == [row for row in decided(spark, store).to_pylist() if row["group_id"] == "g2"]
 
 
-def decided(store: Store, only: tuple[str, ...] | None = None) -> pa.Table:
-    return decisions.decide_all(store, {}, SETTINGS, MEMORY, only=only)
+def decided(spark: SparkSession, store: Store, only: tuple[str, ...] | None = None) -> pa.Table:
+    return decisions.decide_all(spark, store, {}, SETTINGS, MEMORY, only=only)

@@ -1,4 +1,4 @@
-"""Batches that go through the steps by Spark, on the driver, and in turns leave the same tables."""
+"""Batches that are folded by tasks, on the driver, and in turns leave the same tables."""
 
 from pathlib import Path
 from typing import Any
@@ -7,13 +7,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.decode.step import Summary
-from pipeline.run.batch import steps
+from pipeline.run.batch import in_tasks, steps
 from pipeline.run.batch.lag import store_history
 from pipeline.run.batch.topics import store_topic_offsets
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
 from tests.support.batches import batch_of, idle_driver, stamp_of
-from tests.support.frames import NOW_MS, at, decoded, decoded_arrow, member
+from tests.support.frames import NOW_MS, at, decoded_rows, member
 
 # From the first write to the last that is not about plans.
 STEPS = steps.STEPS[steps.STEPS.index(store_topic_offsets) : steps.STEPS.index(store_history) + 1]
@@ -22,8 +22,8 @@ COUNTED = {"commit", "tombstone", "bad", "group", "ack"}
 Row = dict[str, Any]
 
 
-def log(partition: int, end: int, batch: int) -> Row:
-    return {
+def log(partition: int, end: int, batch: int, **fields: Any) -> Row:
+    return fields | {
         "row_kind": "log_offset",
         "partition": partition,
         "topic_id": "A",
@@ -33,9 +33,9 @@ def log(partition: int, end: int, batch: int) -> Row:
     }
 
 
-def commit(partition: int, position: int, offset: int) -> Row:
+def commit(partition: int, position: int, offset: int, **fields: Any) -> Row:
     kind = {"row_kind": "commit", "partition": partition, "position": position}
-    return kind | {"committed_offset": offset, "commit_timestamp_ms": NOW_MS}
+    return kind | {"committed_offset": offset, "commit_timestamp_ms": NOW_MS} | fields
 
 
 def group(position: int, generation: int) -> Row:
@@ -52,25 +52,38 @@ def release(position: int) -> Row:
 
 BAD = {"row_kind": "bad", "topic": "x", "offset": 1, "timestamp": at(0), "kind": "k", "reason": "why"}
 BATCHES: tuple[list[Row], ...] = (
-    [log(0, 100, 0), log(1, 50, 0), commit(0, 1, 10), group(2, 4), group(3, 5), BAD],
-    [log(0, 130, 1), log(1, 50, 1), commit(1, 5, 20), {**commit(0, 6, 0), "row_kind": "tombstone"}],
-    [log(0, 140, 2), commit(0, 9, 130), release(1), BAD],
+    [
+        *(log(0, 100, 0), log(1, 50, 0), log(0, 70, 0, topic="u")),
+        *(commit(0, 1, 10), commit(0, 1, 20, topic="u"), commit(1, 4, 30, group_id="h")),
+        *(group(2, 4), group(3, 5), group(5, 1) | {"group_id": "k"}, BAD),
+    ],
+    [
+        log(0, 130, 1),
+        log(1, 50, 1),
+        log(0, 90, 1, topic="u"),
+        commit(1, 5, 20),
+        {**commit(0, 6, 0), "row_kind": "tombstone"},
+    ],
+    [log(0, 140, 2), log(1, 50, 2), commit(0, 9, 130), release(1), BAD],
 )
 
 
-def tables_after(spark: SparkSession, root: str, ways: str) -> dict[str, list[str]]:
-    """The rows of every table, each batch folded in its way: s by Spark, d on the driver."""
+def tables_after(
+    spark: SparkSession, root: str, ways: str, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, list[str]]:
+    """The rows of every table, each batch folded in its way: d on the driver, t in tasks of a row or two each."""
     create_tables(root, retention_hours=1, storage_options={})
-    store = Store(spark, root, term=1)
-    driver = idle_driver(store=store)
+    store = Store(root, term=1)
+    driver = idle_driver(store=store, spark=spark)
     for number, (events, way) in enumerate(zip(BATCHES, ways, strict=True)):
+        monkeypatch.setattr(in_tasks, "FEW_ROWS", 0 if way == "t" else 1_000)
+        monkeypatch.setattr(in_tasks, "_ROWS_A_TASK", 1)
         kinds = [event["row_kind"] for event in events if event["row_kind"] in COUNTED]
         batch = batch_of(
             driver,
             batch_id=number,
             stamp=stamp_of(batch_id=number, at_ms=NOW_MS + number * 30_000, positions={}),
-            here=decoded_arrow(*events) if way == "d" else None,
-            decoded=decoded(spark, *events) if way == "s" else None,
+            decoded=decoded_rows(*events),
             summary=Summary(counts={kind: kinds.count(kind) for kind in kinds}),
         )
         steps.run(batch, STEPS)
@@ -79,18 +92,18 @@ def tables_after(spark: SparkSession, root: str, ways: str) -> dict[str, list[st
     }
 
 
-@pytest.mark.parametrize("ways", ["sss", "dsd", "sds"])
+@pytest.mark.parametrize("ways", ["ttt", "dtd", "tdt"])
 def test_tables_are_the_same_whichever_way_batches_went(
-    spark: SparkSession, tmp_path: Path, ways: str
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ways: str
 ) -> None:
-    here = tables_after(spark, str(tmp_path / "here"), "ddd")
+    here = tables_after(spark, str(tmp_path / "here"), "ddd", monkeypatch)
 
-    assert tables_after(spark, str(tmp_path / "there"), ways) == here
+    assert tables_after(spark, str(tmp_path / "there"), ways, monkeypatch) == here
     assert {name: len(rows) for name, rows in here.items()} == {
-        "topic_offsets": 2,
-        "consumer_groups": 1,
+        "topic_offsets": 3,
+        "consumer_groups": 2,
         "acks": 1,
-        "partition_lag": 2,
-        "lag_history": 4,
+        "partition_lag": 5,
+        "lag_history": 7,
         "quarantine": 1,
     }

@@ -67,6 +67,7 @@ def idle_driver(**fields: Any) -> Driver:
         "config": Config(),
         "cluster": "local",
         "store": None,
+        "spark": None,
         "owner": "me",
         "ask_ends": dict,
         "filters": FILTERS,

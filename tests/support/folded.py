@@ -5,8 +5,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.fold import on_driver, owners
+from pipeline.fold import owners
+from pipeline.fold.commits import fold_commits, newest_commits
 from pipeline.fold.control_messages import HANDED_OVER
+from pipeline.fold.topic_offsets import fold_topic_offsets
 from pipeline.lag.history_turn import HistoryPace
 from pipeline.lag.lags import LagSettings
 from pipeline.lag.logs import TopicSettings
@@ -29,9 +31,9 @@ def folded_commits(
     stored: Rows, batch: Rows, groups: Rows = (), *, reread: Sequence[int] = (), behind: Sequence[int] = ()
 ) -> pa.Table:
     """`fold_commits`."""
-    return on_driver.fold_commits(
+    return fold_commits(
         arrow("partition_lag", *stored),
-        on_driver.newest_commits(decoded_arrow(*batch)),
+        newest_commits(decoded_arrow(*batch)),
         owners.held_partitions(arrow("consumer_groups", *groups), HANDED_OVER.empty_table()),
         reread=reread,
         behind=behind,
@@ -40,7 +42,7 @@ def folded_commits(
 
 def measured_topics(stored: Rows, now: Rows, settings: TopicSettings) -> pa.Table:
     """`schemas.TOPIC_OFFSETS` of what was stored and what was answered."""
-    folded = on_driver.fold_topic_offsets(arrow("topic_offsets", *stored), decoded_arrow(*now))
+    folded = fold_topic_offsets(arrow("topic_offsets", *stored), decoded_arrow(*now))
     return topic_offsets_of(folded, settings)
 
 

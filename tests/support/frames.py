@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from pipeline.decode.decoded import Decoded, decoded_of
 from pipeline.decode.step import DECODED
 from pipeline.tables.schemas import CONSUMER_GROUPS, PARTITION_LAG, TABLES, TOPIC_OFFSETS
 
@@ -49,6 +50,11 @@ def decoded_arrow(*rows: dict[str, Any]) -> pa.Table:
     named = {name: _DEFAULTS[name] for name in ("group_id", "topic", "partition", "offsets_partition")}
     full = [{name: {**named, **row}.get(name) for name in DECODED.fieldNames()} for row in rows]
     return pa.Table.from_pylist(full, schema=to_arrow_schema(DECODED))
+
+
+def decoded_rows(*rows: dict[str, Any]) -> Decoded:
+    """As `decoded`, as a batch has them."""
+    return decoded_of(batch for row in rows for batch in decoded_arrow(row).to_batches())
 
 
 def stored_lag(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:

@@ -1,9 +1,7 @@
 """Batches of decoded rows that go through one step, with the real fold and real tables, and without Spark."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
-
-from pyspark.sql import SparkSession
+from typing import Any
 
 from pipeline.decode.step import Summary
 from pipeline.kafka.positions import PartitionKey
@@ -13,7 +11,7 @@ from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import Store
 from tests.support.batches import batch_of, idle_driver, stamp_of
-from tests.support.frames import NOW_MS, decoded_arrow
+from tests.support.frames import NOW_MS, decoded_rows
 
 _COUNTED_AS = {"group_tombstone": "group"}
 _NAMES = [table.name for table in TABLES]
@@ -30,7 +28,7 @@ class StepBatches:
         create_tables(root, retention_hours=1, storage_options={})
         self._step = step
         self._batches = 0
-        self.store = Store(cast("SparkSession", None), root, term=1)
+        self.store = Store(root, term=1)
         self._driver = idle_driver(store=self.store)
 
     def restart(self) -> None:
@@ -65,7 +63,7 @@ class StepBatches:
             self._driver,
             batch_id=self._batches,
             stamp=stamp,
-            here=decoded_arrow(*events),
+            decoded=decoded_rows(*events),
             summary=Summary(counts=dict(counted or counts)),
             written=set(written),
         )

@@ -14,13 +14,15 @@ def store_control_messages(batch: Batch) -> None:
     if _has_news(batch, "acks", control.acks_topic, summary.acks):
         folded = fold_acks(
             _stored_before(batch, "acks", control.acks_topic),
-            batch.arrow("ack"),
+            batch.decoded.kind("ack"),
             store.arrow("consumer_groups"),
             at_ms=batch.clock.at_ms,
         )
         write_measured(batch, "acks", stamped(batch, folded))
     if _has_news(batch, "orders", control.commands_topic, summary.orders):
-        folded = fold_orders(_stored_before(batch, "orders", control.commands_topic), batch.arrow("orders"))
+        folded = fold_orders(
+            _stored_before(batch, "orders", control.commands_topic), batch.decoded.kind("orders")
+        )
         write_measured(batch, "orders", stamped(batch, folded))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import SparkSession
 
 from pipeline.config.secret_values import resolve
 from pipeline.fold.control_messages import about_plans, handed_over
@@ -28,6 +29,7 @@ _WHOLE = {
 
 
 def decide_all(
+    spark: SparkSession,
     store: Store,
     storage_options: Mapping[str, str],
     settings: plan.PlanSettings,
@@ -38,6 +40,7 @@ def decide_all(
     """`planning.step.make_plans` of the tables as they are.
 
     Args:
+        spark: Session with executors.
         store: The tables.
         storage_options: As configured; references to secrets are resolved where the tables are read.
         settings: See `PlanSettings`.
@@ -49,9 +52,9 @@ def decide_all(
     weights = _rows_by_group(store, None if only is None else _is_any_of(only))
     if sum(weights.values()) <= _FEW_PARTITIONS:
         return task.decide(list(weights), memory)
-    shares = _shares(weights, store.spark.sparkContext.defaultParallelism)
+    shares = _shares(weights, spark.sparkContext.defaultParallelism)
     worker = _Worker(task, [(groups, _part(memory, groups)) for groups in shares])
-    tasks = store.spark.range(0, len(shares), 1, len(shares))
+    tasks = spark.range(0, len(shares), 1, len(shares))
     return tasks.mapInArrow(worker, schema=plan.DECIDED).toArrow().sort_by("group_id")
 
 

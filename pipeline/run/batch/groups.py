@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping
 
-import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F
 
 from pipeline.fold.groups import fold_groups
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.run.batch.writes import less_ghosts_here, stamped, write_measured
+from pipeline.run.batch.writes import ghosts_of, less_ghosts, stamped, write_measured
 from pipeline.run.driver import Batch
 from pipeline.tables.store import Store
 
@@ -51,18 +49,9 @@ def store_groups(batch: Batch) -> None:
     if not (batch.summary.group_records or (is_stale and store.has_rows("consumer_groups"))):
         return
     folded = fold_groups(
-        less_ghosts_here(batch, store.arrow("consumer_groups")),
-        _newest_events(batch),
+        less_ghosts(store.arrow("consumer_groups"), ghosts_of(batch)),
+        batch.decoded.kind("group", "group_tombstone"),
         reread=reread,
         behind=batch.clock.behind,
     )
     write_measured(batch, "consumer_groups", stamped(batch, folded))
-
-
-def _newest_events(batch: Batch) -> pa.Table:
-    """Decoded rows of groups; of a large batch only the newest of each, since one of many members is large."""
-    if batch.decoded is None:
-        return batch.arrow("group", "group_tombstone")
-    rows = batch.kind("group", "group_tombstone")
-    newest = F.max_by(F.struct(*rows.columns), "position").alias("row")
-    return rows.groupBy("group_id", "group_type").agg(newest).select("row.*").toArrow()

@@ -1,21 +1,22 @@
 """The steps of lag: newest commits meet the log, and now and then go into the history."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 
-from pipeline.fold import on_driver, owners
-from pipeline.fold.control_messages import handed_over, held_partitions
-from pipeline.fold.step import assigned_partitions, fold_commits, newest_commits
+from pipeline.fold.commits import fold_commits, newest_commits
+from pipeline.fold.control_messages import handed_over
+from pipeline.fold.owners import held_partitions
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.lag.history_turn import HistoryPace
 from pipeline.lag.lags import LagSettings
-from pipeline.lag.step import lag_of, measure_lag
-from pipeline.run.batch.writes import less_ghosts, less_ghosts_here, write, write_measured
+from pipeline.lag.step import lag_of
+from pipeline.run.batch.in_tasks import write_folded
+from pipeline.run.batch.writes import ghosts_of, less_ghosts, of_cluster
 from pipeline.run.driver import Batch
-from pipeline.tables.store import Store
+from pipeline.tables.reading import Tables
+from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, PARTITION_LAG, TOPIC_OFFSETS
 
 _BESIDE_LAGS = ("consumer_groups", "acks", "orders")
 """Latest tables that are folded from records, as `partition_lag` is."""
@@ -29,48 +30,44 @@ def store_lag(batch: Batch) -> None:
     # Where reading goes on stands in this commit: by then every table that the records change has been written.
     tables.versions |= store.versions(name for name in _BESIDE_LAGS if name not in tables.versions)
     batch.stamp = replace(batch.clock, versions=dict(tables.versions))
-    if batch.here is not None:
-        write_measured(batch, "partition_lag", _lag_here(batch))
-    else:
-        write(batch, "partition_lag", _lag(batch))
-
-
-def _lag(batch: Batch) -> DataFrame:
-    store = batch.services.store
-    groups = store.read("consumer_groups")
-    held = assigned_partitions(groups)
-    moved = _handed_over(store)
-    if moved.num_rows:
-        held = held_partitions(held, store.spark.createDataFrame(moved), groups)
-    folded = fold_commits(
-        less_ghosts(batch, store.read("partition_lag")),
-        newest_commits(batch.kind("commit", "tombstone")),
-        held,
+    fold = _LagFold(
+        cluster=batch.services.cluster,
+        ghosts=ghosts_of(batch),
         reread=batch.reread(OFFSETS_TOPIC),
-        behind=batch.clock.behind,
+        settings=_settings(batch),
     )
-    return measure_lag(folded, store.read("topic_offsets"), _settings(batch))
+    write_folded(batch, "partition_lag", fold, batch.decoded.kind("commit", "tombstone"), key="group_id")
 
 
-def _lag_here(batch: Batch) -> pa.Table:
-    """As `_lag`, on the driver."""
-    store = batch.services.store
-    groups = store.arrow("consumer_groups")
-    folded = on_driver.fold_commits(
-        less_ghosts_here(batch, store.arrow("partition_lag")),
-        on_driver.newest_commits(batch.arrow("commit", "tombstone")),
-        owners.held_partitions(groups, handed_over(store.arrow("acks"), groups)),
-        reread=batch.reread(OFFSETS_TOPIC),
-        behind=batch.clock.behind,
-    )
-    return lag_of(folded, store.arrow("topic_offsets"), _settings(batch))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LagFold:
+    """From the stored lags and the commits that a batch has read to the lags of now, of some groups or of all."""
 
+    cluster: str
+    ghosts: tuple[str, ...] | None
+    reread: tuple[int, ...]
+    settings: LagSettings
 
-def _handed_over(store: Store) -> pa.Table:
-    acks = store.arrow("acks")
-    # Of large tables only the groups of which somebody said anything.
-    those = pc.field("group_id").isin(acks["group_id"].unique())
-    return handed_over(acks, store.arrow("consumer_groups", where=those))
+    def __call__(self, tables: Tables, commits: pa.Table, where: pc.Expression | None) -> pa.Table:
+        """`schemas.PARTITION_LAG` of the groups for which `where` holds."""
+        stored, groups, acks = (
+            tables.read(name, columns=schema.fieldNames(), where=where)
+            for name, schema in (
+                ("partition_lag", PARTITION_LAG),
+                ("consumer_groups", CONSUMER_GROUPS),
+                ("acks", ACKS),
+            )
+        )
+        folded = fold_commits(
+            less_ghosts(stored, self.ghosts),
+            newest_commits(commits),
+            held_partitions(groups, handed_over(acks, groups)),
+            reread=self.reread,
+            behind=self.settings.behind,
+        )
+        of_them = None if where is None else pc.field("topic").isin(folded["topic"].unique())
+        logs = tables.read("topic_offsets", columns=TOPIC_OFFSETS.fieldNames(), where=of_them)
+        return of_cluster(self.cluster, lag_of(folded, logs, self.settings))
 
 
 def _settings(batch: Batch) -> LagSettings:

@@ -2,15 +2,11 @@
 
 import logging
 
-import pyarrow as pa
-from pyspark.sql import DataFrame
-
 from pipeline.clock import now_ms
 from pipeline.decode import log_offsets, records
-from pipeline.decode.shares import Decoded, as_frame, together
+from pipeline.decode.decoded import together
 from pipeline.decode.step import SUMMARISED, summarise
 from pipeline.errors import BrokerUnavailableError, TopicMissingError
-from pipeline.fold.owners import count_assigned
 from pipeline.kafka.client import unresolved
 from pipeline.kafka.sources.log_offsets.settings import settings_of
 from pipeline.kafka.sources.records.consumer import ReadSettings
@@ -18,7 +14,6 @@ from pipeline.run.batch import intake
 from pipeline.run.driver import Batch
 from pipeline.run.replay import look_back
 from pipeline.tables import ownership
-from pipeline.tables.store import FEW_ROWS
 
 log = logging.getLogger(__name__)
 
@@ -70,49 +65,12 @@ def _log_outage(batch: Batch, error: BrokerUnavailableError) -> None:
 
 
 def decode_records(batch: Batch) -> None:
-    """Ask for log offsets, read and decode records, keep both for the steps to come, and say what was in them."""
-    _keep(batch, _read(batch))
-    batch.summary = summarise(batch.arrow(*SUMMARISED))
-
-
-def _read(batch: Batch) -> Decoded:
+    """Ask for log offsets, read and decode records, and say what was in them."""
     services, config = batch.services, batch.services.config
-    spark = services.store.spark
     settings = ReadSettings(properties=unresolved(config), timeout_s=config.source.request_timeout_s)
-    read = records.read(spark, batch.intake.spans, settings, services.filters)
-    if batch.is_replay:
-        # Its first run has asked, and written down what it was answered.
-        return read
-    return together(spark, log_offsets.read(spark, settings_of(config)), read)
-
-
-def _keep(batch: Batch, rows: Decoded) -> None:
-    """On the driver, when that and the tables are small; with Spark otherwise."""
-    store = batch.services.store
-    partitions = store.count("topic_offsets")
-    are_tables_small = partitions <= FEW_ROWS and _are_lags_small(batch)
-    if isinstance(rows, pa.Table):
-        is_little = rows.num_rows <= FEW_ROWS
-    else:
-        # The first batch of all does not know how many partitions there are.
-        is_little = partitions > 0 and _records(batch) <= FEW_ROWS
-    if are_tables_small and is_little:
-        batch.here = rows.toArrow() if isinstance(rows, DataFrame) else rows
-        return
-    batch.decoded = as_frame(store.spark, rows).persist()
-    if are_tables_small and batch.decoded.count() <= FEW_ROWS:
-        batch.here = batch.decoded.toArrow()
-        batch.decoded.unpersist()
-        batch.decoded = None
-
-
-def _records(batch: Batch) -> int:
-    return sum(span.end - span.start for span in batch.intake.spans)
-
-
-def _are_lags_small(batch: Batch) -> bool:
-    store = batch.services.store
-    if store.count("partition_lag") > FEW_ROWS:
-        return False
-    # Members may be given any number of partitions of topics that nobody wants to know of.
-    return count_assigned(store.arrow("consumer_groups", ["members"])["members"]) <= FEW_ROWS
+    batch.decoded = records.read(services.spark, batch.intake.spans, settings, services.filters)
+    if not batch.is_replay:
+        # The first run of a replay has asked, and written down what it was answered.
+        answers = log_offsets.read(services.spark, settings_of(config))
+        batch.decoded = together([batch.decoded, answers])
+    batch.summary = summarise(batch.decoded.kind(*SUMMARISED))

@@ -16,7 +16,7 @@ from pipeline.planning.rows import kept
 from pipeline.publish.outbox import EpochsInTopic
 from pipeline.publish.read_back import decisions_of, newest_plans
 from pipeline.run.batch.decisions import decide_all
-from pipeline.run.batch.writes import write_arrow
+from pipeline.run.batch.writes import write
 from pipeline.run.driver import Batch
 from pipeline.run.services import Services
 from pipeline.tables.store import Store
@@ -49,7 +49,7 @@ def make_plans(batch: Batch) -> None:
         migration=services.migration(),
     )
     options = services.config.tables.storage_options
-    _store(batch, decide_all(services.store, options, settings, memory, only=only))
+    _store(batch, decide_all(batch.services.spark, services.store, options, settings, memory, only=only))
     if is_due:
         memory.evaluated_at_ms = batch.clock.at_ms
 
@@ -59,10 +59,10 @@ def _store(batch: Batch, decided: pa.Table) -> None:
     store, cluster = batch.services.store, batch.services.cluster
     keep_days = batch.services.config.history.keep_days
     rates = kept.member_rates(decided, cluster=cluster)
-    write_arrow(batch, "member_rates", kept.merged(store.arrow("member_rates"), rates, keep_days=keep_days))
+    write(batch, "member_rates", kept.merged(store.arrow("member_rates"), rates, keep_days=keep_days))
     before = store.arrow("plan_state")
     newest = kept.newest_decisions(before, decided, cluster=cluster)
-    write_arrow(batch, "plan_state", kept.merged(before, newest, keep_days=keep_days))
+    write(batch, "plan_state", kept.merged(before, newest, keep_days=keep_days))
 
 
 def _urgent(batch: Batch) -> tuple[str, ...]:
@@ -71,9 +71,9 @@ def _urgent(batch: Batch) -> tuple[str, ...]:
     if batch.services.is_once or batch.clock.behind or batch.clock.held:
         return ()
     if batch.summary.orders:
-        urgent |= set(batch.arrow("orders")["group_id"].to_pylist())
+        urgent |= set(batch.decoded.kind("orders")["group_id"].to_pylist())
     if batch.summary.group_records and memory.states:
-        seen = batch.arrow("group").select(["group_id", "generation", "position"]).sort_by("position")
+        seen = batch.decoded.kind("group").select(["group_id", "generation", "position"]).sort_by("position")
         urgent |= memory.rebalanced({row["group_id"]: row["generation"] for row in seen.to_pylist()})
     return tuple(sorted(urgent))
 
@@ -114,7 +114,7 @@ def record_decisions(batch: Batch) -> None:
     if batch.driver.replay.is_first:
         due = _unrecorded(store, due, batch.clock.at_ms)
     if due.num_rows:
-        write_arrow(batch, "recommendations", due)
+        write(batch, "recommendations", due)
 
 
 def record_left_decisions(store: Store) -> None:

@@ -33,7 +33,7 @@ def store_quarantine(batch: Batch) -> None:
     """What could not be decoded."""
     if not batch.summary.quarantined or "quarantine" in batch.written:
         return
-    bad = batch.arrow("bad")
+    bad = batch.decoded.kind("bad")
     left = batch.summary.quarantined - bad.num_rows
     if left > 0:
         log.warning(
@@ -92,16 +92,12 @@ def run(batch: Batch, steps: tuple[Step, ...] = STEPS) -> dict[str, float]:
         Seconds by step.
     """
     seconds: dict[str, float] = {}
-    try:
-        for step in steps:
-            begun = time.monotonic()
-            step(batch)
-            seconds[step.__name__] = time.monotonic() - begun
-            if batch.is_skipped:
-                return seconds
-    finally:
-        if batch.decoded is not None:
-            batch.decoded.unpersist()
+    for step in steps:
+        begun = time.monotonic()
+        step(batch)
+        seconds[step.__name__] = time.monotonic() - begun
+        if batch.is_skipped:
+            return seconds
     batch.driver.replay.start = None
     batch.driver.progress.behind = batch.clock.behind
     return seconds

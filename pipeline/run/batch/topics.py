@@ -1,42 +1,53 @@
 """The step that writes first: what the brokers say of topics, and when."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from pipeline.fold import on_driver
-from pipeline.fold.step import fold_topic_offsets, missing_topics
+from pipeline.fold.topic_offsets import fold_topic_offsets, missing_topics
 from pipeline.kafka.client import unresolved
 from pipeline.kafka.list_offsets.leaders import leaders_of
 from pipeline.kafka.sources.log_offsets import topics_gone
 from pipeline.lag.logs import TopicSettings
-from pipeline.lag.step import measure_topic_offsets, topic_offsets_of
-from pipeline.run.batch.writes import is_new_cluster, write, write_measured
+from pipeline.lag.step import topic_offsets_of
+from pipeline.row_keys import PARTITION_KEY
+from pipeline.run.batch.in_tasks import write_folded
+from pipeline.run.batch.writes import is_new_cluster, of_cluster
 from pipeline.run.driver import Batch
-from pipeline.tables.store import FEW_ROWS
+from pipeline.tables.reading import Tables
+from pipeline.tables.schemas import TOPIC_OFFSETS
 
 
 def store_topic_offsets(batch: Batch) -> None:
     """The batch's first write: what the brokers answered, and when."""
     if "topic_offsets" in batch.written:
         return
-    # So many answers the driver can hold, also of a batch whose lags it cannot; the first batch does not know how many.
-    if batch.here is not None or 0 < batch.services.store.count("topic_offsets") <= FEW_ROWS:
-        stored, answers = _known_here(batch), batch.arrow("log_offset")
-        settings = _settings(batch, lambda: on_driver.missing_topics(stored, answers))
-        measured = topic_offsets_of(on_driver.fold_topic_offsets(stored, answers), settings)
-        write_measured(batch, "topic_offsets", measured)
-    else:
-        known, observed = _known_topics(batch), batch.kind("log_offset")
-        settings = _settings(batch, lambda: missing_topics(known, observed))
-        write(batch, "topic_offsets", measure_topic_offsets(fold_topic_offsets(known, observed), settings))
+    answers = batch.decoded.kind("log_offset")
+    unwanted = None if is_new_cluster(batch) else _unwanted(batch)
+    fold = _TopicFold(
+        cluster=batch.services.cluster, unwanted=unwanted, settings=_settings(batch, unwanted, answers)
+    )
+    write_folded(batch, "topic_offsets", fold, answers, key="topic")
 
 
-def _settings(batch: Batch, missing: Callable[[], list[str]]) -> TopicSettings:
-    left = _left_of_missing(batch, missing)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TopicFold:
+    """From the stored log offsets and the answers of a batch to what is known now, of some topics or of all."""
+
+    cluster: str
+    unwanted: tuple[str, ...] | None
+    settings: TopicSettings
+
+    def __call__(self, tables: Tables, answers: pa.Table, where: pc.Expression | None) -> pa.Table:
+        """`schemas.TOPIC_OFFSETS` of the topics for which `where` holds."""
+        stored = tables.read("topic_offsets", columns=TOPIC_OFFSETS.fieldNames(), where=where)
+        folded = fold_topic_offsets(_wanted(stored, self.unwanted), answers)
+        return of_cluster(self.cluster, topic_offsets_of(folded, self.settings))
+
+
+def _settings(batch: Batch, unwanted: tuple[str, ...] | None, answers: pa.Table) -> TopicSettings:
+    left = _left_of_missing(batch, unwanted, answers)
     return TopicSettings(
         at_ms=batch.clock.at_ms,
         batch_id=batch.batch_id,
@@ -47,37 +58,29 @@ def _settings(batch: Batch, missing: Callable[[], list[str]]) -> TopicSettings:
     )
 
 
-def _left_of_missing(batch: Batch, missing: Callable[[], list[str]]) -> topics_gone.Found:
+def _left_of_missing(batch: Batch, unwanted: tuple[str, ...] | None, answers: pa.Table) -> topics_gone.Found:
     """What the brokers say of topics that a complete listing did not contain whole."""
     if not batch.summary.is_listed or batch.summary.listing_error is not None:
         return topics_gone.Found()
     config = batch.services.config
+    stored = batch.services.store.arrow("topic_offsets", [*PARTITION_KEY, "deleted_at"])
     return topics_gone.confirm_gone(
-        leaders_of(unresolved(config)), missing(), timeout_s=config.source.request_timeout_s
+        leaders_of(unresolved(config)),
+        missing_topics(_wanted(stored, unwanted), answers),
+        timeout_s=config.source.request_timeout_s,
     )
 
 
-def _known_topics(batch: Batch) -> DataFrame:
-    """The table, less what is about another cluster or about topics that are no longer wanted."""
-    stored = batch.services.store.read("topic_offsets")
-    if is_new_cluster(batch):
-        return stored.limit(0)
-    unwanted = _unwanted(batch)
-    return stored.where(~F.col("topic").isin(unwanted)) if unwanted else stored
-
-
-def _known_here(batch: Batch) -> pa.Table:
-    """As `_known_topics`, on the driver."""
-    stored = batch.services.store.arrow("topic_offsets")
-    if is_new_cluster(batch):
+def _wanted(stored: pa.Table, unwanted: tuple[str, ...] | None) -> pa.Table:
+    """The stored rows, less those about topics that are no longer wanted; None: all are about another cluster."""
+    if unwanted is None:
         return stored.slice(0, 0)
-    unwanted = pa.array(_unwanted(batch), pa.string())
-    return stored.filter(pc.invert(pc.is_in(stored["topic"], value_set=unwanted)))
+    return stored.filter(pc.invert(pc.is_in(stored["topic"], value_set=pa.array(unwanted, pa.string()))))
 
 
-def _unwanted(batch: Batch) -> list[str]:
+def _unwanted(batch: Batch) -> tuple[str, ...]:
     """Stored topics that are no longer wanted: filters change with a start only."""
     if not batch.driver.replay.is_first:
-        return []
+        return ()
     names = batch.services.store.arrow("topic_offsets", ["topic"])["topic"].unique().to_pylist()
-    return [name for name in names if not batch.services.config.source.wants_topic(name)]
+    return tuple(name for name in names if not batch.services.config.source.wants_topic(name))

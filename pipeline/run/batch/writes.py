@@ -1,9 +1,9 @@
 """Writes of a batch, and readings that several steps share."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from pipeline.arrow_columns import moment
 from pipeline.run.driver import Batch
@@ -15,40 +15,40 @@ def is_new_cluster(batch: Batch) -> bool:
     return start is not None and start.is_new_cluster
 
 
-def less_ghosts(batch: Batch, stored: DataFrame) -> DataFrame:
-    """The stored rows without those of groups that the brokers no longer know, or of another cluster of this name."""
-    if is_new_cluster(batch):
-        # Commits of this cluster must not be held against topics of that one, which had other ids.
-        return stored.limit(0)
-    return stored.where(~F.col("group_id").isin(*batch.ghosts)) if batch.ghosts else stored
+def ghosts_of(batch: Batch) -> tuple[str, ...] | None:
+    """Groups whose stored rows do not count: those that the brokers no longer know; None when no rows do.
+
+    Commits of this cluster must not be held against topics of another one of its name, which had other ids.
+    """
+    return None if is_new_cluster(batch) else batch.ghosts
 
 
-def less_ghosts_here(batch: Batch, stored: pa.Table) -> pa.Table:
-    """As `less_ghosts`, of a table on the driver."""
-    if is_new_cluster(batch):
+def less_ghosts(stored: pa.Table, ghosts: Sequence[str] | None) -> pa.Table:
+    """The stored rows that count.
+
+    Args:
+        stored: With `group_id`.
+        ghosts: `ghosts_of`.
+    """
+    if ghosts is None:
         return stored.slice(0, 0)
-    ghosts = pa.array(batch.ghosts, pa.string())
-    return stored.filter(pc.invert(pc.is_in(stored["group_id"], value_set=ghosts)))
-
-
-def write(batch: Batch, name: str, rows: DataFrame) -> None:
-    """Write the rows into the table, with the cluster's name and the batch's stamp."""
-    batch.driver.tables.versions.pop(name, None)
-    named = rows.withColumn("cluster", F.lit(batch.services.cluster))
-    batch.services.store.write(name, named, batch.clock)
-    batch.written.add(name)
+    return stored.filter(pc.invert(pc.is_in(stored["group_id"], value_set=pa.array(ghosts, pa.string()))))
 
 
 def write_measured(batch: Batch, name: str, rows: pa.Table) -> None:
-    """Write rows that are on the driver into the table, with the cluster's name and the batch's stamp."""
+    """Write the rows into the table, with the cluster's name and the batch's stamp."""
     batch.driver.tables.versions.pop(name, None)
-    cluster = pa.array([batch.services.cluster] * rows.num_rows, pa.string())
-    write_arrow(batch, name, rows.append_column("cluster", cluster))
+    write(batch, name, of_cluster(batch.services.cluster, rows))
 
 
-def write_arrow(batch: Batch, name: str, rows: pa.Table) -> None:
-    """Write rows that are on the driver, which have the cluster's name and the batch's time and number."""
-    batch.services.store.write_arrow(name, rows, batch.clock)
+def of_cluster(cluster: str, rows: pa.Table) -> pa.Table:
+    """The rows with the cluster's name."""
+    return rows.append_column("cluster", pa.repeat(pa.scalar(cluster, pa.string()), rows.num_rows))
+
+
+def write(batch: Batch, name: str, rows: pa.Table) -> None:
+    """Write the rows into the table; they have the cluster's name and the batch's time and number."""
+    batch.services.store.write(name, rows, batch.clock)
     batch.written.add(name)
 
 

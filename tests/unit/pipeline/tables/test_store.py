@@ -1,21 +1,22 @@
 """Rows of the driver, written without Spark: once per batch, by the driver that owns the tables."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.errors import StoreError
 from pipeline.run.batch.plans import record_left_decisions
 from pipeline.tables import maintenance
+from pipeline.tables import store as store_module
 from pipeline.tables.creation import create_tables
-from pipeline.tables.schemas import PARTITION_LAG, PLAN_STATE, RECOMMENDATIONS
+from pipeline.tables.schemas import PARTITION_LAG, PLAN_STATE, RECOMMENDATIONS, TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from tests.support.frames import NOW_MS, at
@@ -49,7 +50,7 @@ def groups_in(store: Store, name: str) -> Sequence[str]:
 
 
 def store_of(root: Path, term: int) -> Store:
-    return Store(cast("SparkSession", None), str(root), term=term)
+    return Store(str(root), term=term)
 
 
 @pytest.fixture
@@ -74,9 +75,9 @@ def test_folder_in_which_spark_and_delta_rs_would_not_find_the_tables_is_refused
 
 def test_latest_table_holds_the_newest_batch_and_its_stamp(root: Path) -> None:
     store = store_of(root, 1)
-    store.write_arrow("plan_state", decisions("g", "h"), stamp(0))
+    store.write("plan_state", decisions("g", "h"), stamp(0))
 
-    store.write_arrow("plan_state", decisions("i"), stamp(1))
+    store.write("plan_state", decisions("i"), stamp(1))
 
     assert groups_in(store, "plan_state") == ["i"]
     assert store.stamp("plan_state") == stamp(1)
@@ -86,8 +87,8 @@ def test_batch_that_runs_twice_under_one_term_is_appended_once(root: Path) -> No
     store = store_of(root, 1)
 
     for _ in range(2):
-        store.write_arrow("recommendations", recorded("g"), stamp(3))
-    store.write_arrow("recommendations", recorded("h"), stamp(4))
+        store.write("recommendations", recorded("g"), stamp(3))
+    store.write("recommendations", recorded("h"), stamp(4))
 
     assert groups_in(store, "recommendations") == ["g", "h"]
 
@@ -96,8 +97,8 @@ def test_driver_whose_term_is_over_writes_nothing(root: Path) -> None:
     old, new = store_of(root, 1), store_of(root, 2)
     new.touch()
 
-    old.write_arrow("recommendations", recorded("of the old one"), stamp(9))
-    new.write_arrow("recommendations", recorded("of the new one"), stamp(0))
+    old.write("recommendations", recorded("of the old one"), stamp(9))
+    new.write("recommendations", recorded("of the new one"), stamp(0))
 
     assert groups_in(new, "recommendations") == ["of the new one"]
 
@@ -110,9 +111,9 @@ def test_driver_that_is_replaced_between_look_and_commit_writes_nothing(
     old, new = store_of(root, 1), store_of(root, 2)
     before = [DeltaTable(old.path(name))]
     monkeypatch.setattr(old, "_handle", lambda name: before.pop() if before else DeltaTable(old.path(name)))
-    new.write_arrow(name, rows("of the new one"), stamp(0))
+    new.write(name, rows("of the new one"), stamp(0))
 
-    old.write_arrow(name, rows("of the old one"), stamp(9))
+    old.write(name, rows("of the old one"), stamp(9))
 
     assert before == []
     assert groups_in(new, name) == ["of the new one"]
@@ -138,7 +139,7 @@ def lags(*history_at: Any) -> pa.Table:
 
 def test_rows_of_another_table_are_appended_once_with_what_is_computed(root: Path) -> None:
     store = store_of(root, 1)
-    store.write_arrow("partition_lag", lags(at(0), at(-60), None, at(0)), stamp(0))
+    store.write("partition_lag", lags(at(0), at(-60), None, at(0)), stamp(0))
 
     for _ in range(2):
         store.copy("partition_lag", "lag_history", stamp(0), where=_DUE, computed=_DAY)
@@ -151,7 +152,7 @@ def test_rows_of_another_table_are_appended_once_with_what_is_computed(root: Pat
 
 def test_nothing_is_committed_where_no_row_is_to_be_appended(root: Path) -> None:
     store = store_of(root, 1)
-    store.write_arrow("partition_lag", lags(None), stamp(0))
+    store.write("partition_lag", lags(None), stamp(0))
 
     store.copy("partition_lag", "lag_history", stamp(0), where=_DUE, computed=_DAY)
 
@@ -162,20 +163,20 @@ def test_what_a_dead_driver_left_is_appended_and_hides_no_batch_of_a_new_checkpo
     store = store_of(root, 2)
 
     store.append_left("recommendations", recorded("left"), stamp(500))
-    store.write_arrow("recommendations", recorded("of batch 0"), stamp(0))
+    store.write("recommendations", recorded("of batch 0"), stamp(0))
 
     assert groups_in(store, "recommendations") == ["left", "of batch 0"]
 
 
 def test_decisions_that_a_dead_driver_did_not_record_are_recorded_once(root: Path) -> None:
     dead = store_of(root, 1)
-    dead.write_arrow("recommendations", recorded("earlier"), stamp(4, NOW_MS - 60_000))
+    dead.write("recommendations", recorded("earlier"), stamp(4, NOW_MS - 60_000))
     rows = [
         decisions("differs"),
         decisions("same", recorded_at=at(-60)),
         decisions("old", updated_at=at(-60)),
     ]
-    dead.write_arrow("plan_state", pa.concat_tables(rows), stamp(5))
+    dead.write("plan_state", pa.concat_tables(rows), stamp(5))
 
     for term in (2, 3):
         record_left_decisions(store_of(root, term))
@@ -189,8 +190,8 @@ def test_what_is_recorded_is_not_recorded_again_though_its_stamp_is_gone(
 ) -> None:
     """After a stop longer than the log's retention the stamp of one table may be there, and that of the other gone."""
     dead = store_of(root, 1)
-    dead.write_arrow("plan_state", decisions("g", "h"), stamp(5))
-    dead.write_arrow("recommendations", recorded("g"), stamp(5))
+    dead.write("plan_state", decisions("g", "h"), stamp(5))
+    dead.write("recommendations", recorded("g"), stamp(5))
     later, found = store_of(root, 2), dead.stamp
     monkeypatch.setattr(later, "stamp", lambda name: None if name == "recommendations" else found(name))
 
@@ -199,11 +200,38 @@ def test_what_is_recorded_is_not_recorded_again_though_its_stamp_is_gone(
     assert groups_in(dead, "recommendations") == ["g", "h"]
 
 
+def test_stamp_survives_maintenance_and_tells_batch_and_clock(root: Path) -> None:
+    store = store_of(root, 1)
+    given = Stamp(query_id="q", batch_id=3, at_ms=NOW_MS, behind=(1, 2), reason="not read yet")
+    store.write("recommendations", recorded("g"), given)
+
+    maintenance.run(str(root), at_ms=time.time_ns() // 1_000_000, keep_days=10_000, storage_options={})
+
+    assert store.stamp("recommendations") == given
+    assert given.is_batch("q", 3)
+    assert not given.is_batch("q", 4)
+    assert not given.is_batch("other", 3)
+
+
+def test_stamp_is_found_behind_any_number_of_starts_without_a_batch(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_of(root, 1).write("recommendations", recorded("g"), stamp(3))
+    only = [table for table in TABLES if table.name == "recommendations"]
+    monkeypatch.setattr(store_module, "TABLES", only)
+
+    for term in range(2, 62):
+        store_of(root, term).touch()
+
+    assert DeltaTable(str(root / "recommendations")).version() == 61
+    assert store_of(root, 62).stamp("recommendations") == stamp(3)
+
+
 def test_log_of_a_latest_table_has_checkpoints_and_keeps_its_stamps(root: Path) -> None:
     store = store_of(root, 1)
 
     for batch_id in range(30):
-        store.write_arrow("plan_state", decisions("g"), stamp(batch_id))
+        store.write("plan_state", decisions("g"), stamp(batch_id))
 
     log = root / "plan_state" / "_delta_log"
     assert list(log.glob("*.checkpoint.parquet"))
@@ -227,7 +255,7 @@ def test_history_of_an_earlier_version_goes_on_as_it_is(tmp_path: Path) -> None:
     store = store_of(tmp_path, 1)
 
     for batch_id, group in enumerate(("g", "h")):
-        store.write_arrow("recommendations", recorded(group), stamp(batch_id))
+        store.write("recommendations", recorded(group), stamp(batch_id))
     maintenance.run(str(tmp_path), at_ms=NOW_MS, keep_days=1, storage_options={})
 
     assert groups_in(store, "recommendations") == ["g", "h"]

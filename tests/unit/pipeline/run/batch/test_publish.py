@@ -130,7 +130,7 @@ class Stored:
         found = rows if where is None else rows.filter(where)
         return found if columns is None else found.select(columns)
 
-    def write_arrow(self, name: str, rows: pa.Table, _stamp: Stamp) -> None:
+    def write(self, name: str, rows: pa.Table, _stamp: Stamp) -> None:
         self.appended.append(rows)
         self.tables[name] = rows
 

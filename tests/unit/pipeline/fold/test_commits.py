@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.fold import on_driver, owners
+from pipeline.fold import owners
 from pipeline.fold.control_messages import HANDED_OVER
 from tests.support.folded import folded_commits
-from tests.support.frames import arrow, at, decoded_arrow, member, shown
+from tests.support.frames import arrow, member, shown
 
 
 def commit(position: int, offset: int, **fields: Any) -> dict[str, Any]:
@@ -179,21 +179,3 @@ def test_commit_that_a_reading_from_the_start_has_not_met_goes_and_its_owner_sta
 
     assert folded(stored, [], owner, reread=(3,), behind=(3,)) == [("g", 0, 50, 7, False, False)]
     assert folded(stored, [], owner, reread=(3,)) == [("g", 0, None, None, False, True)]
-
-
-def test_topics_with_a_partition_that_was_not_observed_are_missing() -> None:
-    stored = [
-        {"topic": "whole"},
-        {"topic": "shrunk"},
-        {"topic": "shrunk", "partition": 1},
-        {"topic": "gone"},
-        {"topic": "known to be gone", "deleted_at": at(-60)},
-    ]
-    seen = [
-        {"row_kind": "log_offset", "topic": topic, "partition": 0} for topic in ("whole", "shrunk", "new")
-    ]
-
-    assert on_driver.missing_topics(arrow("topic_offsets", *stored), decoded_arrow(*seen)) == [
-        "gone",
-        "shrunk",
-    ]

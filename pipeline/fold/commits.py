@@ -1,7 +1,12 @@
-"""Fold: as `step` does it, from Arrow to Arrow on the driver, for tables that are small.
+"""Fold: the stored commits and those of one batch, brought together. Nothing is measured here.
 
-To plan, compile and schedule a join takes Spark half a second, however few rows there are; here ten thousand take
-hundredths. `tests/spark/test_fold_on_driver.py` holds the two against each other.
+The last write wins by the record's offset in its partition of the offsets topic, never by a timestamp: all
+records of a group are in one partition, and the clocks of coordinators differ.
+
+When a partition of the offsets topic is read again from its start, because the position in it does not hold any
+more, its rows become unconfirmed: the first record about any of them counts, whatever its position. A full reading
+delivers every commit that still counts, so the rows that are still unconfirmed when it has come to the end had
+their tombstone compacted away, and are dropped.
 """
 
 from collections.abc import Sequence
@@ -13,53 +18,35 @@ import pyarrow.compute as pc
 from assignor.model.arrays import Bools, Int64s
 from pipeline.arrow_columns import TIMESTAMP, bools, is_set
 from pipeline.fold.columns import is_in, still_confirmed
-from pipeline.fold.step import COMMIT, OWNER
-from pipeline.row_keys import (
-    LAG_KEY,
-    NO_ROW,
-    PARTITION_KEY,
-    codes,
-    key_columns,
-    last_of_each,
-    matched,
-    struct,
-    taken,
-)
+from pipeline.fold.owners import OWNER
+from pipeline.row_keys import LAG_KEY, NO_ROW, codes, key_columns, last_of_each, matched, struct, taken
 
-_ANSWER = ("topic_id", "log_start_offset", "log_end_offset", "isolation", "observed_at_ms", "error")
-
-
-def fold_topic_offsets(stored: pa.Table, observed: pa.Table) -> pa.Table:
-    """As `step.fold_topic_offsets`."""
-    tables = stored, observed
-    rows = old, new = matched(*codes(PARTITION_KEY, *tables))
-    columns = key_columns(PARTITION_KEY, tables, rows)
-    columns["old"] = taken(struct(stored, stored.column_names), old)
-    columns["new"] = taken(struct(observed, _ANSWER), new)
-    return pa.table(columns)
-
-
-def missing_topics(stored: pa.Table, observed: pa.Table) -> list[str]:
-    """As `step.missing_topics`."""
-    alive = stored.filter(pc.is_null(stored["deleted_at"]))
-    known, seen = codes(PARTITION_KEY, alive, observed)
-    missing = alive.filter(pa.array(~np.isin(known, seen)))
-    return sorted(missing["topic"].unique().to_pylist())
+_COMMIT = ("committed_offset", "leader_epoch", "commit_topic_id", "commit_timestamp", "commit_position")
 
 
 def newest_commits(decoded: pa.Table) -> pa.Table:
-    """Rows of kind 'commit' and 'tombstone', the newest of each partition; as `step.newest_commits`."""
-    rows = decoded.filter(pc.is_in(decoded["row_kind"], value_set=pa.array(["commit", "tombstone"])))
-    (key,) = codes(LAG_KEY, rows)
-    is_tombstone = pc.equal(rows["row_kind"], "tombstone").to_numpy()
-    ranks = rows["position"].to_numpy(), rows["offsets_partition"].to_numpy(), is_tombstone
-    return rows.take(pa.array(last_of_each(key, *ranks)))
+    """The newest commit or tombstone of each partition in the batch.
+
+    Each task has collapsed its own records; what is left to settle are a key written in both of its forms
+    (record types 0 and 1) and a partition of the offsets topic read by two tasks.
+
+    Args:
+        decoded: Rows of kind 'commit' and 'tombstone'.
+    """
+    (key,) = codes(LAG_KEY, decoded)
+    is_tombstone = pc.equal(decoded["row_kind"], "tombstone").to_numpy()
+    ranks = decoded["position"].to_numpy(), decoded["offsets_partition"].to_numpy(), is_tombstone
+    return decoded.take(pa.array(last_of_each(key, *ranks)))
 
 
 def fold_commits(
     stored: pa.Table, commits: pa.Table, held: pa.Table, *, reread: Sequence[int], behind: Sequence[int]
 ) -> pa.Table:
-    """As `step.fold_commits`.
+    """One row per partition that a group has committed or owns.
+
+    With the stored row (`old`), the commit that now holds (top-level columns), `has_new_commit`, `is_reread`
+    (it came with a full reading, and may be older than what was known) and the `owner`; each is null where there
+    is none.
 
     Args:
         stored: `schemas.PARTITION_LAG`.
@@ -73,7 +60,7 @@ def fold_commits(
     has_old, has_new = old != NO_ROW, new != NO_ROW
     before = {
         name: taken(stored[name].combine_chunks(), old)
-        for name in (*COMMIT, "confirmed", "offsets_partition")
+        for name in (*_COMMIT, "confirmed", "offsets_partition")
     }
     partition_now = taken(commits["offsets_partition"].combine_chunks(), new)
     stays = still_confirmed(before["confirmed"], before["offsets_partition"], reread)
@@ -87,6 +74,7 @@ def fold_commits(
     partition = pc.coalesce(
         partition_now, before["offsets_partition"], taken(held["offsets_partition"].combine_chunks(), owner)
     )
+    # Where there was no row there is nothing to confirm.
     confirmed = has_new | stays | ~has_old
     holds = confirmed | is_in(partition, behind)
     columns = {
@@ -99,6 +87,7 @@ def fold_commits(
         "offsets_partition": partition,
         "confirmed": pa.array(confirmed | ~holds),
     }
+    # A partition may be owned whose commit is gone: the owner stays, the commit does not.
     is_row = is_set(columns["committed_offset"]) | (owner != NO_ROW)
     return pa.table(columns).filter(pa.array(is_row))
 
@@ -122,7 +111,7 @@ def _commit_columns(
         "commit_position": commits["position"].combine_chunks(),
     }
     columns: dict[str, pa.Array] = {}
-    for name in COMMIT:
+    for name in _COMMIT:
         # Even a tombstone has a position, by which what comes later is newer.
         counts = is_newer if name == "commit_position" else is_commit
         value = taken(given[name], np.where(counts, new, NO_ROW))

@@ -1,0 +1,96 @@
+"""Decode: what shares of work have come to, in tables that have only the columns which their kinds of rows fill."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.arrow_stream import packed, unpacked
+from pipeline.decode.groups import GROUP_COLUMNS
+from pipeline.decode.step import ARROW
+from pipeline.row_keys import LAG_KEY, codes, last_of_each
+
+_GROUP_KEY = ("group_id", "group_type")
+_WHERE_READ = ("offsets_partition", "position")
+_COMMIT = ("committed_offset", "leader_epoch", "commit_timestamp_ms", "topic_id")
+_GROUP = tuple(field.name for field in GROUP_COLUMNS if field.name not in _GROUP_KEY)
+_LOG = (
+    *("topic", "topic_id", "partition", "log_start_offset", "log_end_offset"),
+    *("isolation", "observed_at_ms", "error"),
+)
+_FAMILIES = (
+    (("commit", "tombstone"), ("row_kind", *LAG_KEY, *_WHERE_READ, *_COMMIT)),
+    (("group", "group_tombstone"), ("row_kind", *_GROUP_KEY, *_WHERE_READ, *_GROUP)),
+    (("log_offset",), ("row_kind", *_LOG)),
+)
+"""Kinds of rows of which there may be many, and the columns that they fill."""
+_SCHEMAS = (*(pa.schema([ARROW.field(name) for name in names]) for _, names in _FAMILIES), ARROW)
+_NAMES = ("commits", "groups", "log_offsets", "others")
+
+PACKED = "commits binary, groups binary, log_offsets binary, others binary"
+"""What Spark knows of packed rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Decoded rows (`decode.step`)."""
+
+    tables: tuple[pa.Table, ...] = tuple(schema.empty_table() for schema in _SCHEMAS)
+    """Commits, groups, log offsets, others."""
+
+    def kind(self, *kinds: str) -> pa.Table:
+        """The rows of these kinds, which are in one of the tables."""
+        rows = self.tables[_family(kinds[0])]
+        return rows.filter(pc.is_in(rows["row_kind"], value_set=pa.array(kinds)))
+
+    def newest(self) -> "Decoded":
+        """Without commits and group records after which another one of the same key was read, where that is sure.
+
+        Of a group, all records are in one partition of the offsets topic, so the later one has the higher offset.
+        """
+        commits, groups, *rest = self.tables
+        return Decoded((_newest(commits, LAG_KEY), _newest(groups, _GROUP_KEY), *rest))
+
+    def packed(self) -> pa.RecordBatch:
+        """The rows as a row of bytes."""
+        columns = zip(_NAMES, self.tables, strict=True)
+        return pa.RecordBatch.from_pydict(
+            {name: pa.array([packed(rows)], pa.binary()) for name, rows in columns}
+        )
+
+
+def decoded_of(batches: Iterable[pa.RecordBatch]) -> Decoded:
+    """The rows of `decode.step`, each batch of one family."""
+    found: list[list[pa.RecordBatch]] = [[] for _ in _SCHEMAS]
+    for batch in batches:
+        if batch.num_rows:
+            family = _family(batch["row_kind"][0].as_py())
+            found[family].append(batch.select(_SCHEMAS[family].names))
+    return Decoded(
+        tuple(pa.Table.from_batches(rows, schema) for rows, schema in zip(found, _SCHEMAS, strict=True))
+    )
+
+
+def together(parts: Iterable[Decoded]) -> Decoded:
+    """All rows of the parts."""
+    each = [Decoded().tables, *(part.tables for part in parts)]
+    return Decoded(tuple(pa.concat_tables(tables) for tables in zip(*each, strict=True)))
+
+
+def unpacked_rows(rows: pa.Table) -> Decoded:
+    """What each of the rows, made by `Decoded.packed`, holds."""
+    return together(
+        Decoded(tuple(unpacked(rows[name][number]) for name in _NAMES)) for number in range(rows.num_rows)
+    )
+
+
+def _family(kind: str) -> int:
+    return next((number for number, (kinds, _) in enumerate(_FAMILIES) if kind in kinds), len(_FAMILIES))
+
+
+def _newest(rows: pa.Table, key: tuple[str, ...]) -> pa.Table:
+    (of_row,) = codes(key, rows)
+    newest = last_of_each(of_row, rows["position"].to_numpy(), rows["offsets_partition"].to_numpy())
+    return rows.take(pa.array(np.sort(newest)))

@@ -1,0 +1,134 @@
+"""Which driver may write, and that each of its batches writes once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from deltalake.transaction import AddAction
+
+from pipeline.errors import FencedError, StoreError
+from pipeline.tables import ownership
+from pipeline.tables.creation import create_tables
+from pipeline.tables.files import write_file
+from pipeline.tables.reading import Tables
+from pipeline.tables.schemas import TABLES
+from pipeline.tables.stamp import Stamp
+from pipeline.tables.store import Store
+from tests.support.frames import NOW_MS, arrow
+
+STAMP = Stamp(query_id="q", batch_id=3, at_ms=NOW_MS, behind=(1, 2), reason="not read yet")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    return str(tmp_path)
+
+
+def driver(root: str, name: str) -> Store:
+    return ownership.acquire(Store(root, term=0), cluster="local", owner=name, now_ms=NOW_MS)
+
+
+def lags(group: str) -> pa.Table:
+    return arrow("partition_lag", {"group_id": group})
+
+
+def files(root: str, group: str) -> list[AddAction]:
+    return [write_file(Tables(root), "partition_lag", lags(group), key="group_id")]
+
+
+def groups_in(store: Store) -> list[str]:
+    return sorted(row["group_id"] for row in store.rows("partition_lag", ["group_id"]))
+
+
+def test_newer_driver_fences_the_older_one_inside_the_write(root: str) -> None:
+    old, new = driver(root, "old"), driver(root, "new")
+
+    old.write("partition_lag", lags("of the old one"), STAMP)
+    assert groups_in(new) == []
+    new.write("partition_lag", lags("of the new one"), STAMP)
+
+    assert groups_in(new) == ["of the new one"]
+    ownership.check(new, "new")
+    with pytest.raises(FencedError, match="belong to driver new"):
+        ownership.check(old, "old")
+
+
+@pytest.mark.parametrize("slow_one", ["old", "new"])
+def test_drivers_that_write_at_the_same_moment_end_with_the_newer_ones_rows(slow_one: str, root: str) -> None:
+    slow, fast = (Store(root, term=term) for term in ((1, 2) if slow_one == "old" else (2, 1)))
+    begun, may_end, calls = Event(), Event(), []
+
+    def make() -> list[AddAction]:
+        calls.append("made")
+        begun.set()
+        assert may_end.wait(60)
+        return files(root, "of the slow one")
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(slow.write_files, "partition_lag", make, STAMP)
+        assert begun.wait(60)
+        fast.write_files("partition_lag", lambda: files(root, "of the fast one"), STAMP)
+        may_end.set()
+        writing.result()
+
+    assert groups_in(fast) == ["of the fast one" if slow_one == "old" else "of the slow one"]
+    assert calls == ["made"]
+
+
+@pytest.mark.parametrize("looked", ["after", "before"])
+def test_term_is_never_made_known_after_a_later_one(
+    looked: str, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = (Store(root, term=term) for term in (1, 2))
+    stale = {table.name: DeltaTable(new.path(table.name)) for table in TABLES}
+    new.touch()
+    if looked == "before":
+        monkeypatch.setattr(old, "_handle", lambda name: stale.pop(name, None) or DeltaTable(old.path(name)))
+
+    old.touch()
+
+    seen = [DeltaTable(new.path(table.name)).transaction_version("lagwise") for table in TABLES]
+    assert seen == [2 * 2**32] * len(TABLES)
+
+
+def test_tables_of_another_cluster_are_refused(root: str) -> None:
+    driver(root, "first")
+
+    with pytest.raises(StoreError, match="belong to cluster 'local', and this driver runs for 'other'"):
+        ownership.acquire(Store(root, term=0), cluster="other", owner="second", now_ms=NOW_MS)
+
+
+def test_files_of_a_batch_that_runs_twice_under_one_term_are_made_once(root: str) -> None:
+    store = driver(root, "twice")
+    made: list[str] = []
+
+    def make(group: str) -> list[AddAction]:
+        made.append(group)
+        return files(root, group)
+
+    for group in ("first", "second"):
+        store.write_files("partition_lag", lambda group=group: make(group), STAMP)  # type: ignore[misc]
+    store.write_files("partition_lag", lambda: make("third"), replace(STAMP, batch_id=4))
+
+    assert made == ["first", "third"]
+    assert groups_in(store) == ["third"]
+    assert store.stamp("partition_lag") == replace(STAMP, batch_id=4)
+
+
+def test_table_without_rows_is_written_with_its_stamp(root: str) -> None:
+    store = driver(root, "empty")
+    store.write_files("partition_lag", lambda: files(root, "g"), STAMP)
+
+    store.write_files("partition_lag", list, replace(STAMP, batch_id=4))
+
+    assert groups_in(store) == []
+    assert store.stamp("partition_lag") == replace(STAMP, batch_id=4)
+
+
+def test_table_that_no_batch_wrote_has_no_stamp(root: str) -> None:
+    assert driver(root, "fresh").stamp("consumer_groups") is None

@@ -1,0 +1,79 @@
+"""Data files that tasks write, each with what a commit says of it."""
+
+import json
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import PyFileSystem
+
+from pipeline.errors import MissingTableError
+from pipeline.tables.creation import create_tables
+from pipeline.tables.files import write_file
+from pipeline.tables.reading import Tables
+from pipeline.tables.stamp import Stamp
+from pipeline.tables.store import Store
+from tests.support.frames import arrow
+
+ROWS = arrow("partition_lag", *({"group_id": group, "partition": 3} for group in ("b", "ä", "a")))
+STAMP = Stamp(query_id="q", batch_id=3, at_ms=1)
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Tables:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    return Tables(str(tmp_path))
+
+
+def test_commit_says_size_rows_and_span_of_the_key(tables: Tables) -> None:
+    file = write_file(tables, "partition_lag", ROWS, key="group_id")
+
+    path = Path(tables.root) / "partition_lag" / file.path
+    assert (file.size, file.partition_values, file.data_change) == (path.stat().st_size, {}, True)
+    assert json.loads(file.stats) == {
+        "numRecords": 3,
+        "minValues": {"group_id": "a"},
+        "maxValues": {"group_id": "ä"},
+        "nullCount": {"group_id": 0},
+    }
+    assert pq.read_table(path).to_pylist() == ROWS.to_pylist()
+
+
+def test_no_reader_sees_a_file_that_is_not_committed_and_maintenance_may_remove_it(tables: Tables) -> None:
+    file = write_file(tables, "partition_lag", ROWS, key="group_id")
+
+    assert tables.read("partition_lag", columns=["group_id"]).num_rows == 0
+    unknown = DeltaTable(f"{tables.root}/partition_lag").vacuum(
+        retention_hours=0, enforce_retention_duration=False, full=True
+    )
+    assert unknown == [file.path]
+
+
+def test_readers_pass_over_files_whose_span_is_another(tables: Tables) -> None:
+    groups = {name: arrow("partition_lag", {"group_id": name}) for name in ("a", "m")}
+    files = {name: write_file(tables, "partition_lag", rows, key="group_id") for name, rows in groups.items()}
+    store = Store(tables.root, term=1)
+    store.write_files("partition_lag", lambda: list(files.values()), STAMP)
+    (Path(store.path("partition_lag")) / files["m"].path).unlink()
+
+    assert tables.read("partition_lag", columns=["group_id"], where=pc.field("group_id") < "c").num_rows == 1
+    assert store.count("partition_lag") == 2
+
+
+def test_files_are_written_through_delta_rs_where_the_tables_are_not_on_this_machine(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = f"file://{tables.root}/partition_lag"
+    monkeypatch.setattr(Tables, "folder", lambda *_: PyFileSystem(DeltaStorageHandler(uri)))
+
+    file = write_file(tables, "partition_lag", ROWS, key="group_id")
+
+    assert pq.read_table(Path(tables.root) / "partition_lag" / file.path).to_pylist() == ROWS.to_pylist()
+
+
+def test_table_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MissingTableError, match="no table partition_lag under"):
+        write_file(Tables(str(tmp_path)), "partition_lag", ROWS, key="group_id")
