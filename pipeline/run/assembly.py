@@ -3,7 +3,6 @@
 from functools import partial
 
 from confluent_kafka.admin import AdminClient
-from pyspark.sql import SparkSession
 
 from pipeline.config.model import Config
 from pipeline.decode.control_messages import ControlTopics
@@ -33,7 +32,6 @@ def build_services(
     found: Cluster,
     admin: AdminClient,
     *,
-    spark: SparkSession,
     store: Store,
     owner: str,
     is_once: bool,
@@ -44,7 +42,6 @@ def build_services(
         config: Of the job.
         found: The cluster.
         admin: A client of it, kept for as long as the services are.
-        spark: The stream's session.
         store: The tables, in the term of this driver.
         owner: Name of this driver.
         is_once: See `Services`.
@@ -56,7 +53,6 @@ def build_services(
         is_once=is_once,
         cluster=name,
         cluster_id=found.cluster_id,
-        spark=spark,
         owner=owner,
         store=store,
         filters=build_filters(config, name),

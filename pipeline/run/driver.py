@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from pipeline.decode.decoded import Decoded
 from pipeline.decode.step import Summary
@@ -25,8 +26,9 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """What lasts from batch to batch: services, and what one batch leaves for the next."""
+    """What lasts from batch to batch: session, services, and what one batch leaves for the next."""
 
+    spark: SparkSession
     services: Services
     progress: ReadProgress
     replay: ReplayContext = field(default_factory=ReplayContext)

@@ -175,9 +175,8 @@ class Job:
         record_left_decisions(store)
         remembered = store.rows("plan_state", ["group_id", "state"])
         driver = Driver(
-            services=build_services(
-                config, found, admin, spark=spark, store=store, owner=owner, is_once=self.once
-            ),
+            spark=spark,
+            services=build_services(config, found, admin, store=store, owner=owner, is_once=self.once),
             progress=ReadProgress(
                 readiness=build_readiness(config, started_at_ms=at_ms), positions=dict(recalled.positions)
             ),

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
-
 from assignor.protocol.migration import Migration
 from pipeline.config.model import Config
 from pipeline.decode.step import Filters
@@ -26,7 +24,6 @@ class Services:
     """Name of the cluster in tables and records."""
     cluster_id: str = ""
     """Kafka's own."""
-    spark: SparkSession
     owner: str
     """Name of this driver as the owner of the tables."""
     store: Store

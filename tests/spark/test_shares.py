@@ -1,77 +1,47 @@
 """One share is done on the driver, several by Spark's tasks; both come to the same rows."""
 
 import os
-from collections.abc import Iterator
+from typing import Any
 
-import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from pipeline.decode.shares import Decoded, as_frame, rows_of_shares, together
-from pipeline.decode.step import rows_of
-from tests.support.frames import at
+from pipeline.decode.decoded import Decoded
+from pipeline.decode.shares import rows_of_shares
+from tests.support.frames import at, decoded_rows
 
-
-def work(numbers: list[int]) -> Iterator[pa.RecordBatch]:
-    """A row for each number, with the process that made it, and columns of all sorts."""
-    member = {"member_id": "m", "assignments": [{"topic": "t", "partitions": [0, 1]}]}
-    for number in numbers:
-        yield rows_of(
-            [
-                {
-                    "row_kind": "group",
-                    "position": number,
-                    "count": os.getpid(),
-                    "timestamp": at(number),
-                    "key": b"k",
-                    "members": [member],
-                }
-            ]
-        )
+MEMBER = {"member_id": "m", "topics": ["t"], "assigned": [("t", [0, 1])]}
 
 
-def on_driver(rows: Decoded) -> pa.Table:
-    return rows.toArrow() if isinstance(rows, DataFrame) else rows
+def rows_of(number: int) -> list[dict[str, Any]]:
+    """A row of each family for a number, with the process that made it, and columns of all sorts."""
+    commit = {"row_kind": "commit", "position": number, "partition": number, "committed_offset": 7}
+    group = {"row_kind": "group", "position": number, "group_id": f"g{number}", "members": [MEMBER]}
+    log = {"row_kind": "log_offset", "partition": number, "log_end_offset": 9, "error": None}
+    other = {"row_kind": "bad", "offset": number, "count": os.getpid(), "timestamp": at(number), "key": b"k"}
+    return [commit, group, log, other]
+
+
+def work(numbers: list[int]) -> Decoded:
+    return decoded_rows(*(row for number in numbers for row in rows_of(number)))
 
 
 def processes(rows: Decoded) -> set[int]:
-    return set(on_driver(rows)["count"].to_pylist())
-
-
-def positions(rows: Decoded) -> list[int]:
-    return sorted(on_driver(rows)["position"].to_pylist())
+    return set(rows.kind("bad")["count"].to_pylist())
 
 
 @pytest.mark.parametrize("shares", [[], [[]], [[1, 2]]], ids=["none", "one without work", "one"])
 def test_one_share_at_most_is_done_by_the_driver(spark: SparkSession, shares: list[list[int]]) -> None:
     rows = rows_of_shares(spark, work, shares)
 
-    assert isinstance(rows, pa.Table)
-    assert positions(rows) == [number for share in shares for number in share]
+    assert rows.kind("commit")["position"].to_pylist() == [number for share in shares for number in share]
     assert processes(rows) <= {os.getpid()}
 
 
-def test_several_shares_are_done_by_tasks(spark: SparkSession) -> None:
-    rows = rows_of_shares(spark, work, [[1], [2, 3]])
+def test_several_shares_are_done_by_tasks_and_come_to_the_same(spark: SparkSession) -> None:
+    here, there = (rows_of_shares(spark, work, shares) for shares in ([[1, 2, 3]], [[1], [2, 3], []]))
 
-    assert isinstance(rows, DataFrame)
-    assert positions(rows) == [1, 2, 3]
-    assert os.getpid() not in processes(rows)
-
-
-@pytest.mark.parametrize("some", [[], [[1]], [[1], [2]]])
-@pytest.mark.parametrize("others", [[], [[8]], [[8], [9]]])
-def test_rows_are_put_together_wherever_they_are(
-    spark: SparkSession, some: list[list[int]], others: list[list[int]]
-) -> None:
-    rows = together(spark, rows_of_shares(spark, work, some), rows_of_shares(spark, work, others))
-
-    assert isinstance(rows, pa.Table) == (max(len(some), len(others)) <= 1)
-    assert positions(rows) == [number for share in some + others for number in share]
-
-
-def test_rows_of_the_driver_are_the_same_with_spark(spark: SparkSession) -> None:
-    rows = rows_of_shares(spark, work, [[1, 2]])
-    assert isinstance(rows, pa.Table)
-
-    assert as_frame(spark, rows).toArrow().to_pylist() == rows.to_pylist()
+    assert os.getpid() not in processes(there)
+    for kind in ("commit", "group", "log_offset"):
+        assert there.kind(kind).to_pylist() == here.kind(kind).to_pylist() != []
+    assert there.kind("bad").drop("count").to_pylist() == here.kind("bad").drop("count").to_pylist()

@@ -67,7 +67,6 @@ def idle_driver(**fields: Any) -> Driver:
         "config": Config(),
         "cluster": "local",
         "store": None,
-        "spark": None,
         "owner": "me",
         "ask_ends": dict,
         "filters": FILTERS,
@@ -80,7 +79,7 @@ def idle_driver(**fields: Any) -> Driver:
         "progress": ReadProgress(**{"readiness": readiness, **_taken(fields, ReadProgress)}),
         "tables": TableFacts(**_taken(fields, TableFacts)),
     }
-    return Driver(**{"replay": first(), **parts, **fields})
+    return Driver(**{"spark": None, "replay": first(), **parts, **fields})
 
 
 def _taken(given: dict[str, Any], part: type[Any]) -> dict[str, Any]:

@@ -5,78 +5,26 @@ Spark join the two would take an exchange of every stored row for each join, and
 Arrow into Spark's rows and back.
 """
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.transaction import AddAction
 
 from pipeline.arrow_stream import packed, unpacked
 from pipeline.config.secret_values import resolve
+from pipeline.row_ranges import Ranges, ranges_of
 from pipeline.run.batch.writes import write
-from pipeline.run.driver import Batch
-from pipeline.run.services import Services
+from pipeline.run.driver import Batch, Driver
 from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
 from pipeline.tables.store import FEW_ROWS, absolute
 
 _ROWS_A_TASK = 250_000
 """So many stored rows, with what is made of them, take a worker about 1 GB."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranges:
-    """The rows of a table in ranges of the values of one column."""
-
-    column: str
-    """A text column without nulls."""
-    starts: tuple[str, ...]
-    """The least value of each range but the first."""
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return len(self.starts) + 1
-
-    def where(self, number: int) -> pc.Expression:
-        """The rows of this range."""
-        bounds = [pc.field(self.column) >= self.starts[number - 1]] if number else []
-        if number < len(self.starts):
-            bounds.append(pc.field(self.column) < self.starts[number])
-        return bounds[0] & bounds[-1] if bounds else pc.scalar(True)
-
-    def shares(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """The rows of each range."""
-        encoded = rows[self.column].combine_chunks().dictionary_encode()
-        of_value = [bisect_right(self.starts, value) for value in encoded.dictionary.to_pylist()]
-        numbers = np.array(of_value, np.int64)[encoded.indices.to_numpy()]
-        for number in range(self.count):
-            yield rows.filter(pa.array(numbers == number))
-
-
-def ranges_of(column: str, weights: Mapping[str, int], *, at_least: int) -> Ranges:
-    """Ranges of about as many rows each; the rows of one value stay together.
-
-    Args:
-        column: Of the table.
-        weights: Rows by value of the column.
-        at_least: How many tasks run at a time.
-    """
-    values = sorted(weights)
-    ends = np.cumsum([weights[value] for value in values])
-    total = int(ends[-1]) if values else 0
-    count = max(at_least, -(-total // _ROWS_A_TASK))
-    # Where a share ends within a value, the next range begins after it.
-    shares = np.arange(1, count) * (total / count)
-    first = {int(index) + 1 for index in np.searchsorted(ends, shares)}
-    return Ranges(
-        column=column, starts=tuple(values[index] for index in sorted(first) if index < len(values))
-    )
 
 
 Fold: TypeAlias = Callable[[Tables, pa.Table, pc.Expression | None], pa.Table]
@@ -97,14 +45,14 @@ def write_folded(batch: Batch, name: str, fold: Fold, new: pa.Table, *, key: str
     if max(store.count(name), new.num_rows) <= FEW_ROWS:
         write(batch, name, fold(Tables(store.root, store.storage_options), new, None))
     else:
-        store.write_files(name, lambda: _in_tasks(batch.services, name, fold, new, key), batch.clock)
+        store.write_files(name, lambda: _in_tasks(batch.driver, name, fold, new, key), batch.clock)
         batch.written.add(name)
 
 
-def _in_tasks(services: Services, name: str, fold: Fold, new: pa.Table, key: str) -> list[AddAction]:
-    context = services.spark.sparkContext
+def _in_tasks(driver: Driver, name: str, fold: Fold, new: pa.Table, key: str) -> list[AddAction]:
+    context, services = driver.spark.sparkContext, driver.services
     rows = _rows_by(key, services.store.arrow(name, [key]), new)
-    ranges = ranges_of(key, rows, at_least=context.defaultParallelism)
+    ranges = ranges_of(key, rows, at_least=context.defaultParallelism, most_rows=_ROWS_A_TASK)
     worker = _Worker(
         name=name,
         # Executors have working folders of their own.

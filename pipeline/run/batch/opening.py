@@ -68,9 +68,9 @@ def decode_records(batch: Batch) -> None:
     """Ask for log offsets, read and decode records, and say what was in them."""
     services, config = batch.services, batch.services.config
     settings = ReadSettings(properties=unresolved(config), timeout_s=config.source.request_timeout_s)
-    batch.decoded = records.read(services.spark, batch.intake.spans, settings, services.filters)
+    batch.decoded = records.read(batch.driver.spark, batch.intake.spans, settings, services.filters)
     if not batch.is_replay:
         # The first run of a replay has asked, and written down what it was answered.
-        answers = log_offsets.read(services.spark, settings_of(config))
+        answers = log_offsets.read(batch.driver.spark, settings_of(config))
         batch.decoded = together([batch.decoded, answers])
     batch.summary = summarise(batch.decoded.kind(*SUMMARISED))

@@ -49,7 +49,7 @@ def make_plans(batch: Batch) -> None:
         migration=services.migration(),
     )
     options = services.config.tables.storage_options
-    _store(batch, decide_all(batch.services.spark, services.store, options, settings, memory, only=only))
+    _store(batch, decide_all(batch.driver.spark, services.store, options, settings, memory, only=only))
     if is_due:
         memory.evaluated_at_ms = batch.clock.at_ms
 

@@ -1,0 +1,59 @@
+"""Decoded rows in tables by family, collapsed, put together, and on their way from tasks."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipeline.decode.decoded import Decoded, together, unpacked_rows
+from tests.support.frames import decoded_rows
+
+
+def commit(position: int, **fields: Any) -> dict[str, Any]:
+    return {"row_kind": "commit", "position": position, "committed_offset": position * 10} | fields
+
+
+def group(position: int, **fields: Any) -> dict[str, Any]:
+    return {"row_kind": "group", "position": position, "group_type": "classic", "members": []} | fields
+
+
+ACK = {"row_kind": "ack", "position": 3}
+
+
+def test_rows_have_only_the_columns_that_their_kind_fills() -> None:
+    rows = decoded_rows(commit(1), group(2), ACK)
+
+    assert rows.kind("commit").num_columns == 10
+    assert rows.kind("commit", "tombstone").to_pylist()[0]["committed_offset"] == 10
+    assert "members" in rows.kind("group").column_names
+    assert rows.kind("ack")["position"].to_pylist() == [3]
+    assert rows.kind("orders").num_rows == 0
+
+
+def test_newest_commit_of_a_partition_stays_and_a_tombstone_counts_as_one() -> None:
+    rows = decoded_rows(commit(5), commit(4), commit(7, partition=1), commit(8, partition=1), ACK, ACK)
+    gone = decoded_rows(commit(5), {"row_kind": "tombstone", "position": 6})
+
+    assert rows.newest().kind("commit", "tombstone")["position"].to_pylist() == [5, 8]
+    assert gone.newest().kind("commit", "tombstone")["row_kind"].to_pylist() == ["tombstone"]
+    assert rows.newest().kind("ack").num_rows == 2
+
+
+def test_newest_record_of_each_type_of_a_group_stays() -> None:
+    rows = decoded_rows(group(5), group(9), group(6, group_type="consumer"), group(1, group_id="h"))
+
+    left = rows.newest().kind("group", "group_tombstone")
+
+    assert sorted(left["position"].to_pylist()) == [1, 6, 9]
+
+
+@pytest.mark.parametrize("parts", [(), ((),), ((commit(1), ACK), (), (group(2), commit(3)))])
+def test_parts_are_put_together_also_packed(parts: tuple[tuple[dict[str, Any], ...], ...]) -> None:
+    each = [decoded_rows(*rows) for rows in parts]
+    batches = [part.packed() for part in each]
+    table = pa.Table.from_batches(batches, Decoded().packed().schema)
+
+    whole, unpacked = together(each), unpacked_rows(table)
+
+    assert [one.to_pylist() for one in unpacked.tables] == [one.to_pylist() for one in whole.tables]
+    assert sum(one.num_rows for one in whole.tables) == sum(len(rows) for rows in parts)
