@@ -50,7 +50,7 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
     """Columns of `schemas.PARTITION_LAG`, but for the cluster.
 
     Args:
-        batch: `fold.step.fold_commits`, with the partition's `log`.
+        batch: `fold.commits.fold_commits`, with the partition's `log`.
         settings: What they depend on beside it.
     """
     old, log = batch["old"], batch["log"]

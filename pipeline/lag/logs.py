@@ -48,7 +48,7 @@ def measured_logs(batch: pa.RecordBatch, settings: TopicSettings) -> dict[str, p
     """Columns of `schemas.TOPIC_OFFSETS`, but for the cluster.
 
     Args:
-        batch: `fold.step.fold_topic_offsets`.
+        batch: `fold.topic_offsets.fold_topic_offsets`.
         settings: What they depend on beside it.
     """
     old, new = batch["old"], batch["new"]
