@@ -19,8 +19,9 @@ from pipeline.decode.offset_columns import decode_offset_commits, last_per_key
 from pipeline.decode.step import Decoder, Filters
 from pipeline.fold.commits import newest_commits
 from pipeline.kafka.positions import End, Span
-from pipeline.kafka.sources.records.consumer import RECORDS, ReadSettings
+from pipeline.kafka.sources.records.consumer import ReadSettings
 from pipeline.kafka.sources.records.ends import EndsAsker
+from pipeline.kafka.sources.records.taking import RECORDS
 from pipeline.local.jars import resolve_for_spark
 from pipeline.run.session import PACKAGES, build_session
 from tests.benchmarks.timing import repeat

@@ -1,0 +1,167 @@
+"""Source: which messages of a consumer are records of the spans that it reads, column by column.
+
+A million times a call of a method is most of what reading costs, so each attribute is asked once for each message, and
+what hangs on a partition is settled once for each partition among them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import KafkaError, Message
+
+from assignor.model.arrays import Int64s
+from pipeline.arrow_columns import TIMESTAMP
+from pipeline.kafka.positions import TRUNCATED, UNKNOWN_EPOCH, PartitionKey, Span
+
+RECORDS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", TIMESTAMP),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+    ]
+)
+
+# Microseconds of a timestamp column are 64 bits; a producer may have named a time beyond them.
+_LARGEST_TIME_MS = (2**63 - 1) // 1000
+_BEHIND_THE_LOG = frozenset(
+    {
+        KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001 - public constant
+        KafkaError._LOG_TRUNCATION,  # noqa: SLF001 - public constant
+        KafkaError.OFFSET_OUT_OF_RANGE,
+    }
+)
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far one span is."""
+
+    span: Span
+    offset: int
+    """Next one to read."""
+    leader_epoch: int
+    is_over: bool = False
+    """Nothing more is to be had in this batch."""
+    error: str | None = None
+    silent_s: float = 0.0
+    """How long nothing has come of it."""
+
+    def row(self) -> dict[str, Any]:
+        """What decoded rows of kind 'read' say."""
+        return {
+            "topic": self.span.topic,
+            "partition": self.span.partition,
+            "position": self.offset,
+            "leader_epoch": self.leader_epoch,
+            "error": self.error,
+        }
+
+    def heard_nothing_for(self, silent_s: float, timeout_s: float) -> None:
+        """Give the span up when that is too long."""
+        self.silent_s = silent_s
+        if not self.is_over and silent_s > timeout_s:
+            self.end_at(self.offset, f"its leader does not answer: no record within {timeout_s:g} s")
+
+    def end_at(self, offset: int, error: str | None = None) -> None:
+        """Nothing more is read; the next batch goes on at this offset."""
+        self.offset, self.is_over, self.error = offset, True, error
+
+    def end_by(self, error: KafkaError, offset: int) -> None:
+        """End as a message says that is no record.
+
+        Args:
+            error: Of the message.
+            offset: Of the message.
+        """
+        if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - public constant
+            # What is left before the end are markers of transactions and gaps of compaction. A leader that is new may
+            # not know yet how far its log counts; the next batch goes on from the last record.
+            self.end_at(self.span.end if offset >= self.span.end else self.offset)
+        elif error.code() in _BEHIND_THE_LOG:
+            self.end_at(self.offset, f"{TRUNCATED}: {error.str()}")
+        else:
+            self.end_at(self.offset, error.str())
+
+
+def take(
+    messages: Sequence[Message], progress: Mapping[PartitionKey, Progress]
+) -> tuple[pa.RecordBatch, set[PartitionKey]]:
+    """The records of the spans that were not over, as `RECORDS`, and the partitions that have answered.
+
+    Args:
+        messages: Those of one partition in the order of its log.
+        progress: By partition; says afterwards how far each span is.
+    """
+    errors = {at: error for at, message in enumerate(messages) if (error := message.error()) is not None}
+    topics = pa.array([message.topic() for message in messages], pa.string())
+    partitions = np.array([_int(message.partition()) for message in messages], np.int64)
+    offsets = np.array([_int(message.offset()) for message in messages], np.int64)
+    kept: list[Int64s] = []
+    answered: set[PartitionKey] = set()
+    for key, rows in _by_partition(topics, partitions):
+        one = progress.get(key)
+        if one is None or one.is_over:
+            continue
+        answered.add(key)
+        kept.append(_taken(one, rows, offsets, errors))
+        if kept[-1].size:
+            one.leader_epoch = _int(messages[kept[-1][-1]].leader_epoch())
+    taken = np.sort(np.concatenate([np.empty(0, np.int64), *kept]))
+    records = [messages[at] for at in taken.tolist()]
+    batch = pa.RecordBatch.from_arrays(
+        [
+            topics.take(pa.array(taken)),
+            pa.array(partitions[taken], pa.int32()),
+            pa.array(offsets[taken]),
+            _times(records),
+            pa.array([record.key() for record in records], pa.binary()),
+            pa.array([record.value() for record in records], pa.binary()),
+        ],
+        schema=RECORDS,
+    )
+    return batch, answered
+
+
+def _by_partition(topics: pa.Array, partitions: Int64s) -> Iterator[tuple[PartitionKey, Int64s]]:
+    """The messages of each partition, ascending; an error that is about none shows as the silence of some."""
+    encoded = topics.dictionary_encode()
+    known = np.flatnonzero(encoded.indices.is_valid().to_numpy(zero_copy_only=False))
+    topic = encoded.indices.fill_null(-1).to_numpy()[known].astype(np.int64)
+    # Partition numbers are 32 bits.
+    code = (topic << 32) + partitions[known]
+    order = np.argsort(code, kind="stable")
+    ends = np.flatnonzero(np.diff(code[order])) + 1
+    for rows in np.split(known[order], ends) if known.size else ():
+        yield (topics[rows[0]].as_py(), int(partitions[rows[0]])), rows
+
+
+def _taken(one: Progress, rows: Int64s, offsets: Int64s, errors: Mapping[int, KafkaError]) -> Int64s:
+    """The messages that are records of the span; says in `one` how far it is by them."""
+    failed = next((at for at in rows.tolist() if at in errors), None) if errors else None
+    # What comes after an error is not in the order of the log any more.
+    records = rows if failed is None else rows[rows < failed]
+    taken = records[: np.searchsorted(offsets[records], one.span.end)]
+    if taken.size:
+        one.offset = int(offsets[taken[-1]]) + 1
+        one.is_over = one.offset >= one.span.end
+    if taken.size < records.size:
+        one.end_at(one.span.end)
+    elif failed is not None and not one.is_over:
+        one.end_by(errors[failed], int(offsets[failed]))
+    return taken
+
+
+def _times(records: Sequence[Message]) -> pa.Array:
+    millis = np.array([record.timestamp()[1] for record in records], np.int64)
+    is_unknown = (millis > _LARGEST_TIME_MS) | (millis < -_LARGEST_TIME_MS)
+    return pa.array(np.where(is_unknown, 0, millis) * 1000, mask=is_unknown).cast(TIMESTAMP)
+
+
+def _int(number: int | None) -> int:
+    return UNKNOWN_EPOCH if number is None else number
