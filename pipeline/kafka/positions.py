@@ -4,7 +4,7 @@ Positions are stored in the same Delta commits as the rows they led to (`stamp.S
 lost, kept and restored together. Pure: what the brokers say comes in, what to read comes out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -68,6 +68,8 @@ class Intake:
     spans: tuple[Span, ...] = ()
     reread: Mapping[PartitionKey, str] = field(default_factory=dict)
     """Partitions that are read from their log start, and why."""
+    left: int = 0
+    """Records that the limit leaves for the batches to come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +123,8 @@ def choose_spans(
                     leader_epoch=position.leader_epoch,
                 )
             )
-    return Intake(spans=_shared_out(wanted, limits.most_records), reread=reread)
+    spans = _shared_out(wanted, limits.most_records)
+    return Intake(spans=spans, reread=reread, left=_records(wanted) - _records(spans))
 
 
 def advance(
@@ -186,11 +189,15 @@ def _missed_deletions(key: PartitionKey, away_ms: int, limits: Limits) -> str | 
 
 
 def _shared_out(wanted: list[Span], most_records: int) -> tuple[Span, ...]:
-    total = sum(span.end - span.start for span in wanted)
+    total = _records(wanted)
     if total <= most_records:
         return tuple(wanted)
     # Rounded up, so that every partition moves on.
     return tuple(_first(span, -(-(span.end - span.start) * most_records // total)) for span in wanted)
+
+
+def _records(spans: Iterable[Span]) -> int:
+    return sum(span.end - span.start for span in spans)
 
 
 def _first(span: Span, records: int) -> Span:
@@ -208,7 +215,7 @@ def shares(spans: tuple[Span, ...], *, tasks: int, records_a_task: int) -> list[
 
     Longest first to the share with least (Graham 1969): at most 4/3 of the best split.
     """
-    total = sum(span.end - span.start for span in spans)
+    total = _records(spans)
     count = max(1, min(tasks, len(spans), -(-total // records_a_task)))
     found: list[list[Span]] = [[] for _ in range(count)]
     loads = [0] * count

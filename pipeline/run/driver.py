@@ -71,6 +71,16 @@ class Batch:
         return self.driver.services
 
     @property
+    def is_full(self) -> bool:
+        """Whether more was to be read than a batch may, and something was read."""
+        reached = self.summary.reached
+        is_moved = any(
+            span.key in reached and reached[span.key].position.offset > span.start
+            for span in self.intake.spans
+        )
+        return self.intake.left > 0 and is_moved
+
+    @property
     def clock(self) -> Stamp:
         """The batch's stamp, once `settle` has made it."""
         if self.stamp is None:

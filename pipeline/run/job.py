@@ -151,13 +151,13 @@ class Job:
         with explained("the Kafka cluster cannot be used", reason):
             found = cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
         driver = self._driver = self._take_over(spark, found, admin)
-        runner = self._runner = query.Runner(
-            driver, stop=self.stop, on_batch=self._finished, steps=self.steps
-        )
         interval_s = config.trigger.interval_s
         if self.once:
             interval_s = min(interval_s, _LONGEST_ONCE_INTERVAL_S)
-        running = query.start(spark, runner, checkpoint=config.tables.query_path, interval_s=interval_s)
+        runner = self._runner = query.Runner(
+            driver, stop=self.stop, on_batch=self._finished, interval_s=interval_s, steps=self.steps
+        )
+        running = query.start(spark, runner, checkpoint=config.tables.query_path)
         query.watch(running, runner, interval_s=interval_s)
 
     def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:

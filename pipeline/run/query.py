@@ -16,6 +16,7 @@ from pipeline.errors import PipelineError
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.batch.steps import run as run_batch
 from pipeline.run.driver import Batch, Driver
+from pipeline.run.pace import Pace
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,10 @@ class Report:
     """It is not, and the start-up deadline has passed."""
     reason: str | None
     """Why it is not."""
+    records_left: int
+    """How many the limit of a batch leaves for those to come, which begin at once."""
+    waited_s: float
+    """How long the batch was not due."""
 
 
 class Runner:
@@ -58,10 +63,12 @@ class Runner:
         *,
         stop: threading.Event,
         on_batch: Callable[[Report], None],
+        interval_s: float,
         steps: tuple[Step, ...] = STEPS,
     ) -> None:
         """Nothing runs before the query calls."""
         self.driver = driver
+        self.pace = Pace(interval_s)
         self.steps = steps
         self.on_batch = on_batch
         self.between_batches = threading.Lock()
@@ -81,24 +88,27 @@ class Runner:
     def __call__(self, _tick: DataFrame, batch_id: int) -> None:
         """Run one batch; its failure is kept for the main thread, as Spark only passes its text on."""
         self._known.wait()
+        waited_s = self.pace.wait(self.stop)
         with self.between_batches:
             if self.stop.is_set():
                 raise _StopRequestedError
             try:
-                self._run(batch_id)
+                self._run(batch_id, waited_s)
             except Exception as error:
                 self.failure = error
                 raise
             finally:
                 self.last_batch_at_s = time.monotonic()
 
-    def _run(self, batch_id: int) -> None:
+    def _run(self, batch_id: int, waited_s: float) -> None:
         begun = time.monotonic()
         batch = Batch(driver=self.driver, batch_id=batch_id)
         seconds = run_batch(batch, self.steps)
         self.last_batch_id = batch_id
         if batch.is_skipped:
             return
+        if batch.is_replay or batch.is_full:
+            self.pace.hurry()
         report = Report(
             batch_id=batch_id,
             seconds=time.monotonic() - begun,
@@ -109,13 +119,15 @@ class Runner:
             is_overdue=bool(batch.clock.behind)
             and self.driver.progress.readiness.is_overdue(batch.clock.at_ms),
             reason=batch.clock.reason,
+            records_left=batch.intake.left,
+            waited_s=waited_s,
         )
         _log(report)
         self.on_batch(report)
 
 
-def start(spark: SparkSession, runner: Runner, *, checkpoint: str, interval_s: int) -> StreamingQuery:
-    """Start the query; the first batch runs at once."""
+def start(spark: SparkSession, runner: Runner, *, checkpoint: str) -> StreamingQuery:
+    """Start the query; the first batch runs at once, and when the others do is the runner's choice."""
     # Spark starts no batch without new data, and a group whose consumers have stopped commits nothing while its lag
     # grows. So the source is a counter that is always one ahead; nobody reads its rows.
     ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
@@ -123,7 +135,7 @@ def start(spark: SparkSession, runner: Runner, *, checkpoint: str, interval_s: i
         ticks.writeStream.queryName("lagwise")
         .foreachBatch(runner)
         .option("checkpointLocation", checkpoint)
-        .trigger(processingTime=f"{interval_s} seconds")
+        .trigger(processingTime="0 seconds")
         .start()
     )
     runner.started(query)
@@ -202,6 +214,17 @@ def cause_of(error: StreamingQueryException) -> str:
     return _FRAME.sub("", (causes or lines)[-1 if causes else 0])
 
 
+def _left(report: Report) -> dict[str, int]:
+    """What there is to read, and about how long that takes when it goes on as in this batch."""
+    read = sum(report.counts.values())
+    if not report.records_left or not read:
+        return {}
+    return {
+        "records_left": report.records_left,
+        "read_in_about_s": round(report.records_left * report.seconds / read),
+    }
+
+
 def _log(report: Report) -> None:
     log.info(
         "batch",
@@ -211,6 +234,7 @@ def _log(report: Report) -> None:
             "published": report.published,
             "counts": {name: count for name, count in report.counts.items() if count},
             "steps": {name: round(s, 2) for name, s in report.seconds_by_step.items() if s >= _SHOWN_S},
+            **_left(report),
             **({"provisional": report.reason} if report.reason else {}),
         },
     )

@@ -105,8 +105,11 @@ class Readiness:
         if not left:
             return []
         worst = sorted(left, key=lambda number: (-left[number], number))[:_NAMED_PARTITIONS]
-        named = ", ".join(f"{number} ({left[number]} records left)" for number in worst)
-        text = f"{len(left)} of {self._known} partitions of {self.topic} not read to their end yet: {named}"
+        named = ", ".join(f"{number} ({left[number]})" for number in worst)
+        text = (
+            f"{len(left)} of {self._known} partitions of {self.topic} not read to their end yet, "
+            f"{sum(left.values())} records left, most of them in {named}"
+        )
         held = "an open transaction holds back what follows it (`kafka-transactions.sh find-hanging`)"
         if any(not self._targets[number].is_first for number in left):
             text += f"; no progress for {self.tolerance_s} s: {held}, or source.max_offsets_per_trigger is too small"

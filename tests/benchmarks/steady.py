@@ -96,6 +96,7 @@ class _Watch:
     peak_mib: dict[str, int] = field(default_factory=dict)
     _cpu_mark_s: float = 0.0
     _extra_s: float = 0.0
+    """Of the last batch: waiting for its turn, and for the traffic."""
 
     def __call__(self, report: Report) -> None:
         """Called within the batch, after its last step."""
@@ -117,7 +118,7 @@ class _Watch:
         else:
             self.commits = self.load.advance()
         self._cpu_mark_s = processes.cpu_s(self.broker_pid)
-        self._extra_s = time.monotonic() - begun
+        self._extra_s = report.waited_s + time.monotonic() - begun
 
     def figures(self) -> dict[str, Any]:
         """Seconds are p50 and p95 over the measured batches."""
@@ -147,7 +148,7 @@ class _Watch:
         }
 
     def _last_whole_s(self) -> float:
-        """Trigger to commit of the batch before, by Spark's own report, without the traffic made in it."""
+        """Trigger to commit of the batch before, by Spark's own report, without its wait and the traffic made in it."""
         progress = SparkSession.builder.getOrCreate().streams.active[0].lastProgress
         return progress.durationMs["triggerExecution"] / 1000 - self._extra_s if progress else 0.0
 

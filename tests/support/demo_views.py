@@ -81,5 +81,7 @@ def report(**given: Any) -> Report:
         "is_complete": True,
         "is_overdue": False,
         "reason": None,
+        "records_left": 0,
+        "waited_s": 0.0,
     }
     return Report(**{**defaults, **given})

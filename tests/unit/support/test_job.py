@@ -40,6 +40,8 @@ def report(batch_id: int) -> Report:
         is_complete=True,
         is_overdue=False,
         reason=None,
+        records_left=0,
+        waited_s=0,
     )
 
 

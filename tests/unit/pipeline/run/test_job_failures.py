@@ -198,7 +198,9 @@ def test_batch_that_begins_after_the_stop_does_nothing() -> None:
     done: list[Batch] = []
     nothing: Any = None
     query: Any = SimpleNamespace(id="query")
-    runner = Runner(idle_driver(), stop=stop, on_batch=lambda _report: None, steps=(done.append,))
+    runner = Runner(
+        idle_driver(), stop=stop, on_batch=lambda _report: None, interval_s=0, steps=(done.append,)
+    )
     runner.started(query)
     stop.set()
 

@@ -64,7 +64,7 @@ def test_reason_names_the_worst_partitions_first(readiness: Readiness) -> None:
 
     assert (
         reason
-        == "2 of 3 partitions of offsets not read to their end yet: 2 (500 records left), 0 (10 records left)"
+        == "2 of 3 partitions of offsets not read to their end yet, 510 records left, most of them in 2 (500), 0 (10)"
     )
 
 
