@@ -16,21 +16,17 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from pipeline.config.model import Config, HistoryConfig, KafkaConfig, TablesConfig, TriggerConfig
-from pipeline.run.batch.groups import find_ghosts
-from pipeline.run.batch.steps import STEPS
 from pipeline.run.job import Job
 from pipeline.run.query import Report
 from tests.benchmarks import processes
 from tests.benchmarks.load import Load
 from tests.benchmarks.timing import p
 from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.job import eager_plan
+from tests.support.job import AMONG_GHOSTS, eager_plan
 
 Say = Callable[[str], None]
 
 _OFFSETS_PARTITIONS = 50
-# The load is records that no coordinator knows of, so some groups would be asked for by name in each batch.
-_STEPS = tuple(step for step in STEPS if step is not find_ghosts)
 _ONLY_NOW_AND_THEN = ("make_plans", "publish_plans", "store_history")
 
 
@@ -63,7 +59,7 @@ class Size:
             say(f"{load.rows} rows, {load.asked} partitions: in the broker")
             watch = _Watch(load=load, warm_up=self.warm_up, batches=3 if quick else self.batches, say=say)
             config = _config(broker.bootstrap_servers, Path(folder), self.driver_memory)
-            job = Job(config, on_batch=watch, steps=_STEPS)
+            job = Job(config, on_batch=watch, steps=AMONG_GHOSTS)
             watch.end = job.stop.set
             watch.broker_pid = broker.pid
             job.run()
