@@ -9,7 +9,7 @@ class Pace:
 
     def __init__(self, interval_s: float) -> None:
         """The first batch is due now."""
-        self._interval_s = interval_s
+        self.interval_s = interval_s
         self._due_s = time.monotonic()
 
     def wait(self, stop: threading.Event) -> float:
@@ -22,8 +22,8 @@ class Pace:
         stop.wait(max(0.0, self._due_s - begun_s))
         now_s = time.monotonic()
         # From when it was due, so that what Spark does between batches does not add up, unless it is late by more.
-        is_late = now_s - self._due_s >= self._interval_s
-        self._due_s = (now_s if is_late else self._due_s) + self._interval_s
+        is_late = now_s - self._due_s >= self.interval_s
+        self._due_s = (now_s if is_late else self._due_s) + self.interval_s
         return now_s - begun_s
 
     def hurry(self) -> None:

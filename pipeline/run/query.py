@@ -1,6 +1,7 @@
 """The streaming query: built, watched, and stopped between two batches."""
 
 import logging
+import math
 import re
 import threading
 import time
@@ -25,6 +26,7 @@ _SILENT_INTERVALS = 4
 _COMMIT_S = 10
 _COMMIT_POLL_S = 0.05
 _SHOWN_S = 0.01
+_LATE_SAID_EVERY_S = 600
 _FRAME = re.compile(r"^.* terminated with exception: |^Caused by: | SQLSTATE: \w+$")
 
 
@@ -78,6 +80,7 @@ class Runner:
         self.failure: Exception | None = None
         self.last_batch_at_s = time.monotonic()
         self.last_batch_id: int | None = None
+        self._late_said_at_s = -math.inf
         self._known = threading.Event()
 
     def started(self, query: StreamingQuery) -> None:
@@ -123,7 +126,26 @@ class Runner:
             waited_s=waited_s,
         )
         _log(report)
+        if report.seconds > self.pace.interval_s and not batch.is_full:
+            self._say_late(report)
         self.on_batch(report)
+
+    def _say_late(self, report: Report) -> None:
+        now_s = time.monotonic()
+        if now_s - self._late_said_at_s < _LATE_SAID_EVERY_S:
+            return
+        self._late_said_at_s = now_s
+        step, step_s = max(report.seconds_by_step.items(), key=lambda pair: pair[1])
+        log.warning(
+            "a batch took longer than trigger.interval_s, so figures are older than that",
+            extra={
+                "seconds": round(report.seconds, 1),
+                "interval_s": self.pace.interval_s,
+                "slowest_step": step,
+                "of_it_s": round(step_s, 1),
+                "hint": "once is no harm; if it stays, give the driver more cores, or raise trigger.interval_s",
+            },
+        )
 
 
 def start(spark: SparkSession, runner: Runner, *, checkpoint: str) -> StreamingQuery:

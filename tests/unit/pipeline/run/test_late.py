@@ -1,0 +1,62 @@
+"""A batch that is late says so, and which step it was."""
+
+import logging
+import threading
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipeline.decode.step import Reached
+from pipeline.kafka.positions import Intake, Position, Span
+from pipeline.run.driver import Batch
+from pipeline.run.query import Runner
+from tests.support.batches import idle_driver, stamp_of
+
+LATE = "a batch took longer than trigger.interval_s"
+
+
+def quick_step(batch: Batch) -> None:
+    batch.stamp = stamp_of(positions={})
+
+
+def slow_step(_batch: Batch) -> None:
+    time.sleep(0.01)
+
+
+def full_step(batch: Batch) -> None:
+    span = Span(topic="t", partition=0, start=0, end=5)
+    batch.intake = Intake(spans=(span,), left=7)
+    batch.summary.reached[span.key] = Reached(Position(5), None)
+
+
+def warned(caplog: pytest.LogCaptureFixture, *steps: Any, interval_s: float, batches: int = 1) -> list[Any]:
+    runner = Runner(
+        idle_driver(),
+        stop=threading.Event(),
+        on_batch=lambda _report: None,
+        interval_s=interval_s,
+        steps=(quick_step, *steps),
+    )
+    query: Any = SimpleNamespace(id="query")
+    nothing: Any = None
+    runner.started(query)
+    with caplog.at_level(logging.WARNING):
+        for batch_id in range(batches):
+            runner(nothing, batch_id)
+    return [record for record in caplog.records if record.message.startswith(LATE)]
+
+
+def test_late_batch_names_its_slowest_step_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    (record,) = warned(caplog, slow_step, interval_s=0.005, batches=3)
+
+    assert record.slowest_step == "slow_step"
+    assert record.interval_s == 0.005
+
+
+@pytest.mark.parametrize(("step", "interval_s"), [(slow_step, 60), (full_step, 0)])
+def test_batch_in_time_or_one_of_many_that_catch_up_is_not_late(
+    step: Any, interval_s: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert warned(caplog, step, interval_s=interval_s) == []
