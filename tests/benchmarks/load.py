@@ -69,6 +69,15 @@ class Load:
         ]
         inject(self.bootstrap, self._commits(self._keys))
 
+    def commit_all(self) -> int:
+        """A new commit for every row.
+
+        Returns:
+            Number of commits.
+        """
+        self.round += 1
+        return inject(self.bootstrap, self._commits(self._keys))
+
     def advance(self) -> int:
         """A few more records in every partition, and a new commit for one row in five.
 

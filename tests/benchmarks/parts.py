@@ -3,7 +3,17 @@
 import time
 from typing import Any
 
-from tests.benchmarks import assignors, decode, follow, follow_helps, idle, log_offsets, quality, steady
+from tests.benchmarks import (
+    assignors,
+    decode,
+    follow,
+    follow_helps,
+    idle,
+    log_offsets,
+    quality,
+    start,
+    steady,
+)
 from tests.benchmarks.worlds import bench as worlds
 
 PARTS = {
@@ -13,6 +23,7 @@ PARTS = {
     "quality": quality.measure,
     "follow-helps": follow_helps.measure,
     "idle": idle.measure,
+    "start": start.measure,
     "log-offsets": log_offsets.measure,
     "worlds": worlds.measure,
     **{name: size.measure for name, size in steady.SIZES.items()},
