@@ -47,16 +47,15 @@ def ranges_of(column: str, weights: Mapping[str, int], *, at_least: int, most_ro
     Args:
         column: Of the table.
         weights: Rows by value of the column.
-        at_least: So many ranges, if there are as many values.
-        most_rows: Of a range, if the values allow it.
+        at_least: So many ranges or a few more, if there are as many values.
+        most_rows: Of a range of more than one value.
     """
-    values = sorted(weights)
-    ends = np.cumsum([weights[value] for value in values])
-    total = int(ends[-1]) if values else 0
-    count = max(at_least, -(-total // most_rows))
-    # Where a share ends within a value, the next range begins after it.
-    shares = np.arange(1, count) * (total / count)
-    first = {int(index) + 1 for index in np.searchsorted(ends, shares)}
-    return Ranges(
-        column=column, starts=tuple(values[index] for index in sorted(first) if index < len(values))
-    )
+    room = min(most_rows, -(-sum(weights.values()) // max(1, at_least)))
+    starts: list[str] = []
+    rows = 0
+    for value, weight in sorted(weights.items()):
+        if rows and rows + weight > room:
+            starts.append(value)
+            rows = 0
+        rows += weight
+    return Ranges(column=column, starts=tuple(starts))

@@ -14,17 +14,34 @@ _OF_MEMBER = OWNER[:4]
 _OF_GROUP = ("group_id", *OWNER[4:])
 
 
-def count_assigned(members: pa.ChunkedArray) -> int:
-    """How many partitions members were given, all together.
+def assigned_partitions(groups: pa.Table) -> Int64s:
+    """How many partitions the members of each group were given.
 
     Args:
-        members: Column of `schemas.CONSUMER_GROUPS`.
+        groups: `members` of `schemas.CONSUMER_GROUPS`.
     """
-    assigned = pc.struct_field(pc.list_flatten(members), "assigned")
-    return sum(pc.sum(pc.list_value_length(chunk.items)).as_py() or 0 for chunk in assigned.chunks)
+    lists = groups["members"].combine_chunks()
+    group = pc.list_parent_indices(lists).to_numpy()
+    maps = _copied(pc.struct_field(pc.list_flatten(lists), "assigned"))
+    partitions = pc.fill_null(pc.list_value_length(maps.items), 0).to_numpy()
+    of_member = np.repeat(np.arange(len(maps)), np.diff(maps.offsets.to_numpy()))
+    counted: Int64s = np.bincount(group[of_member], weights=partitions, minlength=groups.num_rows).astype(
+        np.int64
+    )
+    return counted
 
 
-def held_partitions(groups: pa.Table, moved: pa.Table) -> pa.Table:
+def assigned_topics(groups: pa.Table) -> pa.Table:
+    """Column `topic`: those of which members were given partitions.
+
+    Args:
+        groups: `members` of `schemas.CONSUMER_GROUPS`.
+    """
+    maps = _copied(pc.struct_field(pc.list_flatten(groups["members"].combine_chunks()), "assigned"))
+    return pa.table({"topic": maps.keys.unique()})
+
+
+def held_partitions(groups: pa.Table, moved: pa.Table, topics: pa.Array) -> pa.Table:
     """One row per partition that a member of a classic group has, with the columns of its owner.
 
     What the leader gave to each member, and what followers have handed over since. Members claim what they like; two
@@ -34,9 +51,10 @@ def held_partitions(groups: pa.Table, moved: pa.Table) -> pa.Table:
     Args:
         groups: `schemas.CONSUMER_GROUPS`.
         moved: `control_messages.HANDED_OVER`.
+        topics: Partitions of others are left out.
     """
     members = _members(groups)
-    places, owner = _assigned(members)
+    places, owner = _assigned(members, topics)
     own, handed = codes(LAG_KEY, places, moved)
     # Ranks by member id, the smallest highest.
     ranks = np.empty(members.num_rows, np.int64)
@@ -68,18 +86,19 @@ def _members(groups: pa.Table) -> pa.Table:
     )
 
 
-def _assigned(members: pa.Table) -> tuple[pa.Table, Int64s]:
-    """The partitions that members were given, by `LAG_KEY`, and each one's row of `members`."""
-    # A copy, so that the topics and their partitions begin where the column does.
-    maps = members["assigned"].combine_chunks().take(pa.array(np.arange(members.num_rows)))
+def _assigned(members: pa.Table, topics: pa.Array) -> tuple[pa.Table, Int64s]:
+    """The partitions of the topics that members were given, by `LAG_KEY`, and each one's row of `members`."""
+    maps = _copied(members["assigned"].combine_chunks())
     lengths = np.diff(maps.offsets.to_numpy())
     member = np.repeat(np.arange(members.num_rows), lengths)
     which = pc.list_parent_indices(maps.items).to_numpy()
+    is_wanted = pc.is_in(maps.keys, value_set=topics).to_numpy(zero_copy_only=False)[which]
+    which = which[is_wanted]
     owner = member[which]
     places = {
         "group_id": members["group_id"].combine_chunks().take(pa.array(owner)),
         "topic": maps.keys.take(pa.array(which)),
-        "partition": pc.list_flatten(maps.items),
+        "partition": pc.list_flatten(maps.items).filter(pa.array(is_wanted)),
     }
     return pa.table(places), owner
 
@@ -90,3 +109,8 @@ def _new_owners(members: pa.Table, moved: pa.Table) -> Int64s:
     rows = np.full(moved.num_rows, NO_ROW, np.int64)
     rows[is_set(moved["member_id"])] = looked_up(*codes(("group_id", "member_id"), taken, members))
     return rows
+
+
+def _copied(maps: pa.MapArray) -> pa.MapArray:
+    # So that the topics and their partitions begin where the column does.
+    return maps.take(pa.array(np.arange(len(maps))))

@@ -24,6 +24,8 @@ _LOG = (
     *("log_start_offset", "log_end_offset", "isolation", "observed_at"),
     *("arrival_rate", "samples", "deleted_at", "topic_id"),
 )
+LOG_COLUMNS = (*PARTITION_KEY, *_LOG, "error", "topic_id_at")
+"""What `lag_of` needs of `schemas.TOPIC_OFFSETS`."""
 
 
 def _less_cluster(schema: StructType) -> pa.Schema:

@@ -25,10 +25,6 @@ def write_file(tables: Tables, name: str, rows: pa.Table, *, key: str) -> AddAct
 
     Returns:
         What a commit says of it.
-
-    Raises:
-        MissingTableError: There is no such table.
-        StoreError: It cannot be opened.
     """
     path = f"part-{uuid4()}.parquet"
     folder = tables.folder(name)

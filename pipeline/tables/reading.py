@@ -8,6 +8,7 @@ lag = Tables(".lagwise/tables").read("partition_lag", columns=["group_id", "lag"
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -77,13 +78,9 @@ class Tables:
         return datetime.fromtimestamp(timestamp_ms / 1000, tz=timezone.utc)
 
     def folder(self, name: str) -> FileSystem:
-        """The files of table `name`.
-
-        Raises:
-            MissingTableError: There is no such table under the root.
-            StoreError: It cannot be opened.
-        """
-        uri = self._open(name).table_uri
+        """The files of table `name`, which exists."""
+        root = self.root.rstrip("/")
+        uri = f"{root if '://' in root else Path(root).absolute().as_uri()}/{name}"
         local = _filesystem(uri)
         return PyFileSystem(DeltaStorageHandler(uri, dict(self.storage_options))) if local is None else local
 

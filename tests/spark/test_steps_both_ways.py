@@ -77,7 +77,7 @@ def tables_after(
     driver = idle_driver(store=store, spark=spark)
     for number, (events, way) in enumerate(zip(BATCHES, ways, strict=True)):
         monkeypatch.setattr(in_tasks, "FEW_ROWS", 0 if way == "t" else 1_000)
-        monkeypatch.setattr(in_tasks, "_ROWS_A_TASK", 1)
+        monkeypatch.setattr(in_tasks, "_MOST_ROWS_A_TASK", 1)
         kinds = [event["row_kind"] for event in events if event["row_kind"] in COUNTED]
         batch = batch_of(
             driver,

@@ -34,10 +34,16 @@ def folded_commits(
     return fold_commits(
         arrow("partition_lag", *stored),
         newest_commits(decoded_arrow(*batch)),
-        owners.held_partitions(arrow("consumer_groups", *groups), HANDED_OVER.empty_table()),
+        _held(arrow("consumer_groups", *groups)),
         reread=reread,
         behind=behind,
     )
+
+
+def _held(groups: pa.Table) -> pa.Table:
+    """Of topics that are all known."""
+    topics = owners.assigned_topics(groups)["topic"].combine_chunks()
+    return owners.held_partitions(groups, HANDED_OVER.empty_table(), topics)
 
 
 def measured_topics(stored: Rows, now: Rows, settings: TopicSettings) -> pa.Table:

@@ -5,9 +5,9 @@ Spark join the two would take an exchange of every stored row for each join, and
 Arrow into Spark's rows and back.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -23,70 +23,86 @@ from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
 from pipeline.tables.store import FEW_ROWS, absolute
 
-_ROWS_A_TASK = 250_000
+_MOST_ROWS_A_TASK = 250_000
 """So many stored rows, with what is made of them, take a worker about 1 GB."""
-
+_LEAST_ROWS_A_TASK = 50_000
+"""To open the tables and to make a file takes longer than to fold fewer."""
 
 Fold: TypeAlias = Callable[[Tables, pa.Table, pc.Expression | None], pa.Table]
 """From the tables, the new rows, and which stored rows are in the range (None: all): the rows that the table gets."""
 
 
-def write_folded(batch: Batch, name: str, fold: Fold, new: pa.Table, *, key: str) -> None:
-    """Overwrite a latest table with what is folded: on the driver while the table is small, else in tasks.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folding:
+    """How a latest table comes to its rows."""
+
+    name: str
+    key: str
+    """Column of both the table and the new rows; the rows of one value are folded together."""
+    fold: Fold
+    """Can be pickled."""
+
+
+def write_folded(batch: Batch, folding: Folding, new: pa.Table, rows: Mapping[str, int]) -> None:
+    """Overwrite a latest table with what is folded: on the driver when that is little, else in tasks.
 
     Args:
         batch: On its way.
-        name: Table.
-        fold: Can be pickled.
+        folding: Of the table.
         new: What the batch brings.
-        key: Column of both the table and the new rows; the rows of one value are folded together.
+        rows: By value of the key: about how many rows there are to be folded.
     """
     store = batch.services.store
-    if max(store.count(name), new.num_rows) <= FEW_ROWS:
-        write(batch, name, fold(Tables(store.root, store.storage_options), new, None))
+    if sum(rows.values()) <= FEW_ROWS:
+        write(batch, folding.name, folding.fold(Tables(store.root, store.storage_options), new, None))
     else:
-        store.write_files(name, lambda: _in_tasks(batch.driver, name, fold, new, key), batch.clock)
-        batch.written.add(name)
+        store.write_files(folding.name, lambda: _in_tasks(batch.driver, folding, new, rows), batch.clock)
+        batch.written.add(folding.name)
 
 
-def _in_tasks(driver: Driver, name: str, fold: Fold, new: pa.Table, key: str) -> list[AddAction]:
-    context, services = driver.spark.sparkContext, driver.services
-    rows = _rows_by(key, services.store.arrow(name, [key]), new)
-    ranges = ranges_of(key, rows, at_least=context.defaultParallelism, most_rows=_ROWS_A_TASK)
+def rows_by(key: str, *tables: pa.Table) -> dict[str, int]:
+    """The rows of each value of the column, in the table that has most of them."""
+    rows: dict[str, int] = {}
+    for table in tables:
+        for one in table[key].value_counts().to_pylist():
+            rows[one["values"]] = max(rows.get(one["values"], 0), one["counts"])
+    return rows
+
+
+def _in_tasks(driver: Driver, folding: Folding, new: pa.Table, rows: Mapping[str, int]) -> list[AddAction]:
+    spark, services = driver.spark, driver.services
+    tasks = min(spark.sparkContext.defaultParallelism, sum(rows.values()) // _LEAST_ROWS_A_TASK)
+    ranges = ranges_of(folding.key, rows, at_least=tasks, most_rows=_MOST_ROWS_A_TASK)
     worker = _Worker(
-        name=name,
         # Executors have working folders of their own.
         root=absolute(services.store.root),
         storage_options=services.config.tables.storage_options,
+        folding=folding,
         ranges=ranges,
-        fold=fold,
     )
     shares = [packed(rows) for rows in ranges.shares(new)]
-    return context.parallelize(list(enumerate(shares)), ranges.count).flatMap(worker).collect()
-
-
-def _rows_by(column: str, *tables: pa.Table) -> Mapping[str, int]:
-    """How many rows the tables have of each value of the column."""
-    rows: Counter[str] = Counter()
-    for table in tables:
-        rows.update({one["values"]: one["counts"] for one in table[column].value_counts().to_pylist()})
-    return rows
+    frame = spark.createDataFrame(
+        pa.table({"number": pa.array(range(len(shares)), pa.int32()), "new": pa.array(shares, pa.binary())})
+    )
+    files = frame.mapInArrow(worker, schema="file string").toArrow()["file"]
+    return [AddAction(**json.loads(file)) for file in files.to_pylist()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Worker:
-    """What one task does for a range; made on the driver, runs on the executors."""
+    """What one task does for its ranges; made on the driver, runs on the executors."""
 
-    name: str
     root: str
     storage_options: Mapping[str, str]
     """As configured; references to secrets are resolved where the tables are read."""
+    folding: Folding
     ranges: Ranges
-    fold: Fold
 
-    def __call__(self, share: tuple[int, bytes]) -> Iterator[AddAction]:
-        number, new = share
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tables = Tables(self.root, resolve(self.storage_options))
-        rows = self.fold(tables, unpacked(new), self.ranges.where(number))
-        if rows.num_rows:
-            yield write_file(tables, self.name, rows, key=self.ranges.column)
+        for batch in batches:
+            for number, new in zip(batch["number"].to_pylist(), batch["new"], strict=True):
+                rows = self.folding.fold(tables, unpacked(new), self.ranges.where(number))
+                if rows.num_rows:
+                    file = write_file(tables, self.folding.name, rows, key=self.folding.key)
+                    yield pa.RecordBatch.from_pydict({"file": [json.dumps(asdict(file))]})

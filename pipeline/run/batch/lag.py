@@ -7,16 +7,17 @@ import pyarrow.compute as pc
 
 from pipeline.fold.commits import fold_commits, newest_commits
 from pipeline.fold.control_messages import handed_over
-from pipeline.fold.owners import held_partitions
+from pipeline.fold.owners import assigned_partitions, assigned_topics, held_partitions
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.lag.history_turn import HistoryPace
 from pipeline.lag.lags import LagSettings
-from pipeline.lag.step import lag_of
-from pipeline.run.batch.in_tasks import write_folded
+from pipeline.lag.step import LOG_COLUMNS, lag_of
+from pipeline.run.batch.in_tasks import Folding, rows_by, write_folded
 from pipeline.run.batch.writes import ghosts_of, less_ghosts, of_cluster
 from pipeline.run.driver import Batch
 from pipeline.tables.reading import Tables
-from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, PARTITION_LAG, TOPIC_OFFSETS
+from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, PARTITION_LAG
+from pipeline.tables.store import Store
 
 _BESIDE_LAGS = ("consumer_groups", "acks", "orders")
 """Latest tables that are folded from records, as `partition_lag` is."""
@@ -36,7 +37,17 @@ def store_lag(batch: Batch) -> None:
         reread=batch.reread(OFFSETS_TOPIC),
         settings=_settings(batch),
     )
-    write_folded(batch, "partition_lag", fold, batch.decoded.kind("commit", "tombstone"), key="group_id")
+    commits = batch.decoded.kind("commit", "tombstone")
+    folding = Folding(name="partition_lag", key="group_id", fold=fold)
+    write_folded(batch, folding, commits, _rows_by_group(store, commits))
+
+
+def _rows_by_group(store: Store, commits: pa.Table) -> dict[str, int]:
+    rows = rows_by("group_id", store.arrow("partition_lag", ["group_id"]), commits)
+    groups = store.arrow("consumer_groups", ["group_id", "members"])
+    for group, assigned in zip(groups["group_id"].to_pylist(), assigned_partitions(groups), strict=True):
+        rows[group] = max(rows.get(group, 0), int(assigned))
+    return rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,16 +69,24 @@ class _LagFold:
                 ("acks", ACKS),
             )
         )
+        named = _topics(stored, commits, assigned_topics(groups))
+        logs = tables.read("topic_offsets", columns=LOG_COLUMNS, where=pc.field("topic").isin(named))
+        # Members may be given any number of partitions of topics that nobody knows.
+        known = _topics(stored, commits, logs)
         folded = fold_commits(
             less_ghosts(stored, self.ghosts),
             newest_commits(commits),
-            held_partitions(groups, handed_over(acks, groups)),
+            held_partitions(groups, handed_over(acks, groups), known),
             reread=self.reread,
             behind=self.settings.behind,
         )
-        of_them = None if where is None else pc.field("topic").isin(folded["topic"].unique())
-        logs = tables.read("topic_offsets", columns=TOPIC_OFFSETS.fieldNames(), where=of_them)
         return of_cluster(self.cluster, lag_of(folded, logs, self.settings))
+
+
+def _topics(*tables: pa.Table) -> pa.Array:
+    return pa.chunked_array(
+        [chunk for table in tables for chunk in table["topic"].chunks], pa.string()
+    ).unique()
 
 
 def _settings(batch: Batch) -> LagSettings:

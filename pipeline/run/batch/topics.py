@@ -12,7 +12,7 @@ from pipeline.kafka.sources.log_offsets import topics_gone
 from pipeline.lag.logs import TopicSettings
 from pipeline.lag.step import topic_offsets_of
 from pipeline.row_keys import PARTITION_KEY
-from pipeline.run.batch.in_tasks import write_folded
+from pipeline.run.batch.in_tasks import Folding, rows_by, write_folded
 from pipeline.run.batch.writes import is_new_cluster, of_cluster
 from pipeline.run.driver import Batch
 from pipeline.tables.reading import Tables
@@ -28,7 +28,8 @@ def store_topic_offsets(batch: Batch) -> None:
     fold = _TopicFold(
         cluster=batch.services.cluster, unwanted=unwanted, settings=_settings(batch, unwanted, answers)
     )
-    write_folded(batch, "topic_offsets", fold, answers, key="topic")
+    rows = rows_by("topic", batch.services.store.arrow("topic_offsets", ["topic"]), answers)
+    write_folded(batch, Folding(name="topic_offsets", key="topic", fold=fold), answers, rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

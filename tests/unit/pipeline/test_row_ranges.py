@@ -30,13 +30,27 @@ def test_each_row_is_in_one_range_by_the_filter_and_by_the_share(
     assert sorted(name for share in shares for name in share) == sorted(values + others)
 
 
+@given(
+    weights=st.dictionaries(NAMES, st.integers(1, 20)), at_least=st.integers(0, 4), most=st.integers(1, 50)
+)
+def test_range_is_larger_than_allowed_only_if_it_is_one_value(
+    weights: dict[str, int], at_least: int, most: int
+) -> None:
+    ranges = ranges_of("name", weights, at_least=at_least, most_rows=most)
+
+    for share in ranges.shares(rows_of(weights)):
+        names = share["name"].to_pylist()
+        assert len(names) <= most or len(set(names)) == 1
+
+
 @pytest.mark.parametrize(
     ("weights", "at_least", "most", "expected"),
     [
         ({"a": 1, "b": 1, "c": 1, "d": 1}, 2, 100, [2, 2]),
         ({"a": 1, "b": 1, "c": 1, "d": 1}, 1, 1, [1, 1, 1, 1]),
         ({"a": 100, "b": 1, "c": 1}, 2, 1000, [100, 2]),
-        ({"a": 1, "b": 100}, 2, 10, [101]),
+        ({"a": 1, "b": 100}, 2, 10, [1, 100]),
+        ({"a": 1, "b": 1, "c": 1}, 0, 10, [3]),
         ({}, 2, 10, [0]),
     ],
 )
@@ -44,6 +58,9 @@ def test_ranges_are_about_as_large_and_values_stay_whole(
     weights: dict[str, int], at_least: int, most: int, expected: list[int]
 ) -> None:
     ranges = ranges_of("name", weights, at_least=at_least, most_rows=most)
-    rows = pa.table({"name": pa.array(list(Counter(weights).elements()), pa.string())})
 
-    assert [share.num_rows for share in ranges.shares(rows)] == expected
+    assert [share.num_rows for share in ranges.shares(rows_of(weights))] == expected
+
+
+def rows_of(weights: dict[str, int]) -> pa.Table:
+    return pa.table({"name": pa.array(list(Counter(weights).elements()), pa.string())})

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from pipeline.fold.commits import fold_commits, newest_commits
@@ -176,7 +177,7 @@ def test_arrays_fold_as_the_rules_say(reread: tuple[int, ...], behind: tuple[int
     table = fold_commits(
         arrow("partition_lag", *lags),
         newest_commits(decoded_arrow(*new)),
-        held_partitions(known, moved),
+        held_partitions(known, moved, pa.array(TOPICS)),
         reread=reread,
         behind=behind,
     )

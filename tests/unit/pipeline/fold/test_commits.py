@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from pipeline.fold import owners
 from pipeline.fold.control_messages import HANDED_OVER
+from pipeline.fold.owners import held_partitions
 from tests.support.folded import folded_commits
 from tests.support.frames import arrow, member, shown
 
@@ -168,7 +169,7 @@ def test_partition_given_to_two_members_has_one_row() -> None:
         {"generation": 4, "members": [member("b", assigned={"t": [0]}), member("a", assigned={"t": [0]})]}
     ]
 
-    held = owners.held_partitions(arrow("consumer_groups", *groups), HANDED_OVER.empty_table())
+    held = held_partitions(arrow("consumer_groups", *groups), HANDED_OVER.empty_table(), pa.array(["t"]))
 
     assert shown(held, "partition", "member_id", "generation") == [(0, "a", 4)]
 

@@ -98,7 +98,7 @@ def test_partition_is_where_its_last_hand_over_put_it(
     groups = arrow("consumer_groups", GROUP)
     known = arrow("acks", *(row["ack"] | {"position": row["position"]} for row in messages))
 
-    held = held_partitions(groups, handed_over(known, groups))
+    held = held_partitions(groups, handed_over(known, groups), pa.array(["t"]))
 
     owners = dict(shown(held.filter(pc.equal(held["partition"], 1)), "partition", "member_id"))
     assert owners.get(1) == owner

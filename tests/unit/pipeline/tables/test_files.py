@@ -10,7 +10,6 @@ from deltalake import DeltaTable
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import PyFileSystem
 
-from pipeline.errors import MissingTableError
 from pipeline.tables.creation import create_tables
 from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
@@ -72,8 +71,3 @@ def test_files_are_written_through_delta_rs_where_the_tables_are_not_on_this_mac
     file = write_file(tables, "partition_lag", ROWS, key="group_id")
 
     assert pq.read_table(Path(tables.root) / "partition_lag" / file.path).to_pylist() == ROWS.to_pylist()
-
-
-def test_table_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MissingTableError, match="no table partition_lag under"):
-        write_file(Tables(str(tmp_path)), "partition_lag", ROWS, key="group_id")
