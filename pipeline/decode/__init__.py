@@ -1,7 +1,7 @@
 """Bytes of the offsets topic, acks and orders to rows; what cannot be read goes to quarantine.
 
-Imports `kafka` and `tables.schemas`. Start with `step`; `records` reads and decodes in the same worker,
-`offset_columns` decodes a batch of commits with a few array operations.
+Imports `kafka` and `tables.schemas`. Start with `step`; `records` reads and decodes in the same place; `decoded` is
+what comes of it, and `offset_columns` decodes a batch of commits with a few array operations.
 
 Example: a commit of offset 7 by group g in partition 0 of topic t, and the same key without a value, which deletes it.
 

@@ -1,6 +1,6 @@
 """Decode: the records of some spans, read and decoded in the same place.
 
-Records go from librdkafka straight into the decoder: what a task hands to Spark is a row for each partition that was
+Records go from librdkafka straight into the decoder: what a task hands on is a row for each partition that was
 committed, not one for each commit. A span whose leader stops answering ends early and says so; the records before
 that count, and the next batch goes on where it ended (`kafka.positions`).
 """

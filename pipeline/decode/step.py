@@ -62,11 +62,11 @@ _PLAIN_COLUMNS = (
     ("reason", t.StringType()),
     ("count", t.LongType()),
 )
-DECODED = t.StructType(
+_DECODED = t.StructType(
     [*(t.StructField(name, kind) for name, kind in _PLAIN_COLUMNS), *GROUP_COLUMNS, *CONTROL_COLUMNS]
 )
-ARROW = to_arrow_schema(DECODED)
-"""`DECODED`, on the driver and in workers."""
+ARROW = to_arrow_schema(_DECODED)
+"""The columns of decoded rows."""
 
 _MOST_BAD_ROWS, _MOST_BAD_BYTES = 10_000, 8 * 2**20
 """What one task hands on of the records that cannot be read."""
@@ -307,7 +307,7 @@ def _wanted(names: pa.Array, wants: Callable[[str], bool]) -> Bools:
 
 
 def _rows(of_kind: str | None, **columns: pa.Array) -> pa.RecordBatch:
-    """Rows of `DECODED` with these columns, all others null."""
+    """Rows of `ARROW` with these columns, all others null."""
     size = len(next(iter(columns.values())))
     if of_kind is not None:
         columns["row_kind"] = pa.array([of_kind] * size, pa.string())

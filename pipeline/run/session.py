@@ -23,7 +23,7 @@ _REQUIRED = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     # Timestamps of tables, control records and logs are UTC wherever the driver runs.
     "spark.sql.session.timeZone": "UTC",
-    # What is collected meets what is read from files, and its texts have to be of one Arrow type.
+    # What tasks return meets what is read from files, and its texts have to be of one Arrow type.
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     # Client properties ride in source options; plans, logs and the UI must not show the secret ones.
     "spark.redaction.regex": _SECRETS,
@@ -31,16 +31,8 @@ _REQUIRED = {
 }
 
 _DEFAULTS = {
-    # Latest tables are one file per million rows: more than a few partitions only make small files and tasks.
-    "spark.sql.shuffle.partitions": "2",
-    # With two shuffle partitions there is nothing to adapt, and each stage would be a job of its own.
+    # The jobs of a batch have one stage each, without an exchange: there is nothing to adapt.
     "spark.sql.adaptive.enabled": "false",
-    # A batch uses some 200 generated classes; the default of 100 evicts each before its next use, so that every
-    # batch would compile all of them again, and run them cold.
-    "spark.sql.codegen.cache.maxEntries": "2000",
-    # Delta rebuilds its snapshot with a job of this many tasks at every commit (default 50), and each task
-    # generates code for all kinds of actions: one costs a tenth less of a commit than two.
-    "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     # The job's own retention of finished work, so that the driver's heap stays flat over weeks.
     "spark.sql.ui.retainedExecutions": "20",

@@ -14,7 +14,7 @@ from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
-from tests.support.frames import NOW_MS, arrow, at, member, picked, stored_groups
+from tests.support.frames import NOW_MS, arrow, at, member, picked
 
 STAMP = Stamp(query_id="q", batch_id=3, at_ms=NOW_MS)
 MEMBERS = [member("m", topics=["t", "u"], owned={"t": [0]}, assigned={"t": [0, 2], "u": []}), member("n")]
@@ -64,7 +64,9 @@ def test_spark_reads_lags_whoever_has_written_the_file(
 
 def test_maintenance_leaves_no_checksum_of_a_file_that_is_gone(spark: SparkSession, store: Store) -> None:
     for _ in range(2):
-        stored_groups(spark, {}).write.format("delta").mode("overwrite").save(store.path("consumer_groups"))
+        spark.createDataFrame(arrow("consumer_groups", {})).write.format("delta").mode("overwrite").save(
+            store.path("consumer_groups")
+        )
     table = Path(store.path("consumer_groups"))
     (live,) = DeltaTable(str(table)).file_uris()
     gone = [file for file in table.glob("*.parquet") if file.name != Path(live).name]

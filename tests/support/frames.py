@@ -4,13 +4,12 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as t
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.decode.decoded import Decoded, decoded_of
-from pipeline.decode.step import DECODED
-from pipeline.tables.schemas import CONSUMER_GROUPS, PARTITION_LAG, TABLES, TOPIC_OFFSETS
+from pipeline.decode.step import ARROW
+from pipeline.tables.schemas import TABLES
 
 NOW_MS = 1_700_000_000_000
 QUERY = "query-1"
@@ -39,40 +38,16 @@ def at(seconds: float) -> datetime:
     return datetime.fromtimestamp(NOW_MS / 1000 + seconds, tz=timezone.utc)
 
 
-def decoded(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
-    """Decoded rows; what is not named is null, but group, topic, partition and offsets partition."""
-    named = ("group_id", "topic", "partition", "offsets_partition")
-    return _frame(spark, DECODED, rows, {name: _DEFAULTS[name] for name in named})
-
-
 def decoded_arrow(*rows: dict[str, Any]) -> pa.Table:
-    """As `decoded`, as the driver has them."""
+    """Decoded rows; what is not named is null, but group, topic, partition and offsets partition."""
     named = {name: _DEFAULTS[name] for name in ("group_id", "topic", "partition", "offsets_partition")}
-    full = [{name: {**named, **row}.get(name) for name in DECODED.fieldNames()} for row in rows]
-    return pa.Table.from_pylist(full, schema=to_arrow_schema(DECODED))
+    full = [{name: {**named, **row}.get(name) for name in ARROW.names} for row in rows]
+    return pa.Table.from_pylist(full, schema=ARROW)
 
 
 def decoded_rows(*rows: dict[str, Any]) -> Decoded:
-    """As `decoded`, as a batch has them."""
+    """As `decoded_arrow`, as a batch has them."""
     return decoded_of(batch for row in rows for batch in decoded_arrow(row).to_batches())
-
-
-def stored_lag(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
-    return _frame(spark, PARTITION_LAG, rows, _DEFAULTS)
-
-
-def stored_groups(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
-    return _frame(spark, CONSUMER_GROUPS, rows, _DEFAULTS)
-
-
-def stored_topics(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
-    return _frame(spark, TOPIC_OFFSETS, rows, _DEFAULTS)
-
-
-def stored(spark: SparkSession, table: str, *rows: dict[str, Any]) -> DataFrame:
-    """Rows of the table of this name."""
-    (schema,) = (one.schema for one in TABLES if one.name == table)
-    return _frame(spark, schema, rows, _DEFAULTS)
 
 
 def arrow(table: str, *rows: dict[str, Any]) -> pa.Table:
@@ -105,10 +80,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return tuple(value.values())
     return [_plain(one) for one in value] if isinstance(value, list) else value
-
-
-def _frame(
-    spark: SparkSession, schema: t.StructType, rows: tuple[dict[str, Any], ...], defaults: dict[str, Any]
-) -> DataFrame:
-    data = [tuple({**defaults, **row}.get(name) for name in schema.fieldNames()) for row in rows]
-    return spark.createDataFrame(data, schema)

@@ -99,9 +99,7 @@ def take(
         progress: By partition; says afterwards how far each span is.
     """
     errors = {at: error for at, message in enumerate(messages) if (error := message.error()) is not None}
-    topics = pa.array([message.topic() for message in messages], pa.string())
-    partitions = np.array([_int(message.partition()) for message in messages], np.int64)
-    offsets = np.array([_int(message.offset()) for message in messages], np.int64)
+    topics, partitions, offsets = places = _places(messages)
     kept: list[Int64s] = []
     answered: set[PartitionKey] = set()
     for key, rows in _by_partition(topics, partitions):
@@ -112,9 +110,22 @@ def take(
         kept.append(_taken(one, rows, offsets, errors))
         if kept[-1].size:
             one.leader_epoch = _int(messages[kept[-1][-1]].leader_epoch())
-    taken = np.sort(np.concatenate([np.empty(0, np.int64), *kept]))
+    return _records(messages, places, np.sort(np.concatenate([np.empty(0, np.int64), *kept]))), answered
+
+
+def _places(messages: Sequence[Message]) -> tuple[pa.Array, Int64s, Int64s]:
+    """Topic, partition and offset of each message."""
+    topics = pa.array([message.topic() for message in messages], pa.string())
+    partitions = np.array([_int(message.partition()) for message in messages], np.int64)
+    return topics, partitions, np.array([_int(message.offset()) for message in messages], np.int64)
+
+
+def _records(
+    messages: Sequence[Message], places: tuple[pa.Array, Int64s, Int64s], taken: Int64s
+) -> pa.RecordBatch:
+    topics, partitions, offsets = places
     records = [messages[at] for at in taken.tolist()]
-    batch = pa.RecordBatch.from_arrays(
+    return pa.RecordBatch.from_arrays(
         [
             topics.take(pa.array(taken)),
             pa.array(partitions[taken], pa.int32()),
@@ -125,7 +136,6 @@ def take(
         ],
         schema=RECORDS,
     )
-    return batch, answered
 
 
 def _by_partition(topics: pa.Array, partitions: Int64s) -> Iterator[tuple[PartitionKey, Int64s]]:
