@@ -2,7 +2,8 @@
 
 STEP is a name out of `pipeline.run.batch.steps.STEPS`, or `none` for a driver that reads what is there, sends what was left
 unsent, makes no new plans and ends.
-WHEN is `first` for its first batch, `planning` for the first one behind the start-up, which is planned and published.
+WHEN is `first` for its first batch, `planning` for the first one behind the start-up, which is planned and published. A driver of the
+second kind folds its tables in tasks, one of the first kind by itself.
 """
 
 import os
@@ -10,6 +11,7 @@ import signal
 import sys
 
 from pipeline.config.model import Config, HistoryConfig, KafkaConfig, TablesConfig, TriggerConfig
+from pipeline.run.batch import in_tasks
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.driver import Batch
 from pipeline.run.job import Job
@@ -53,6 +55,9 @@ def _is_ready(batch: Batch) -> bool:
 
 def main() -> None:
     root, bootstrap, step, when = sys.argv[1:]
+    if when == "planning":
+        # As tables are folded that are large.
+        in_tasks.FEW_ROWS = 0
     configure()
     to_the_end = step == "none"
     settings = config(root, bootstrap, dry_run=to_the_end)
