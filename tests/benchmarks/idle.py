@@ -4,8 +4,6 @@ Some commits every ten seconds, of groups that keep up. The driver is watched on
 memory is counted for all its processes, with what they share divided among them (PSS).
 """
 
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import processes
+from tests.benchmarks.driver_process import driver_process
 from tests.benchmarks.load import Load
 from tests.support.broker import create_offsets_topic, small_broker
 
@@ -24,7 +23,6 @@ _OFFSETS_PARTITIONS = 50
 _SETTLED_AFTER_S = 180.0
 _WATCHED_S = 180.0
 _COMMITS_EVERY_S = 10.0
-_ENDS_WITHIN_S = 60.0
 _HEADER = ["groups", "rows", "batches", "processor s a minute", "memory MiB (PSS)", "processes"]
 _PROCESSES = ["process", "processor s a minute", "memory MiB (PSS)"]
 
@@ -46,7 +44,7 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
             committed=1.0,
         )
         load.prepare()
-        with _driver(broker.bootstrap_servers, Path(folder)) as (pid, log), _traffic(load):
+        with driver_process(broker.bootstrap_servers, Path(folder)) as (pid, log), _traffic(load):
             time.sleep(settled_s)
             batches, begun_s, before = _batches(log), time.monotonic(), processes.each(pid)
             time.sleep(watched_s)
@@ -66,23 +64,6 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
 
 def _cpu_s(before: dict[int, processes.Share], pid: int) -> float:
     return before[pid].cpu_s if pid in before else 0.0
-
-
-@contextmanager
-def _driver(bootstrap: str, folder: Path) -> Iterator[tuple[int, Path]]:
-    """Process id and log of a driver that knows a broker and a folder, and nothing else."""
-    config, log = folder / "lagwise.toml", folder / "log"
-    config.write_text(
-        f'[kafka.properties]\n"bootstrap.servers" = "{bootstrap}"\n[tables]\nroot = "{folder}/tables"\n',
-        encoding="utf-8",
-    )
-    command = [sys.executable, "-m", "pipeline.run.main", "--config", str(config)]
-    with log.open("w") as lines, subprocess.Popen(command, stdout=lines, stderr=lines) as process:
-        try:
-            yield process.pid, log
-        finally:
-            process.terminate()
-            process.wait(_ENDS_WITHIN_S)
 
 
 @contextmanager

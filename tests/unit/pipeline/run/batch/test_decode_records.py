@@ -1,10 +1,9 @@
-"""What a batch asks and reads, and where it keeps that: on the driver while it is little."""
+"""What a batch asks and reads."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from pipeline.run.batch import opening
 from pipeline.run.batch.opening import decode_records
@@ -12,7 +11,7 @@ from pipeline.run.driver import Batch
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
 from tests.support.batches import batch_of, idle_driver
-from tests.support.frames import decoded_arrow
+from tests.support.frames import decoded_rows
 
 ANSWER = {"row_kind": "log_offset", "log_end_offset": 9}
 LISTING = {"row_kind": "listing", "topic": None}
@@ -23,7 +22,7 @@ COUNT = {"row_kind": "count", "kind": "commit", "count": 1}
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     create_tables(str(tmp_path), retention_hours=1, storage_options={})
-    return Store(cast("SparkSession", None), str(tmp_path), term=1)
+    return Store(str(tmp_path), term=1)
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def found(what: str, *rows: dict[str, Any]) -> Any:
         def read(*_arguments: object) -> Any:
             done.append(what)
-            return decoded_arrow(*rows)
+            return decoded_rows(*rows)
 
         return read
 
@@ -49,13 +48,12 @@ def decoded(store: Store, **fields: Any) -> Batch:
     return batch
 
 
-def test_little_that_was_asked_and_read_is_on_the_driver(store: Store, asked: list[str]) -> None:
+def test_what_was_asked_and_read_is_together(store: Store, asked: list[str]) -> None:
     batch = decoded(store)
 
-    assert sorted(asked) == ["log offsets", "records"]
-    assert batch.decoded is None
-    assert batch.arrow("log_offset")["log_end_offset"].to_pylist() == [9]
-    assert batch.arrow("commit")["position"].to_pylist() == [3]
+    assert asked == ["records", "log offsets"]
+    assert batch.decoded.kind("log_offset")["log_end_offset"].to_pylist() == [9]
+    assert batch.decoded.kind("commit")["position"].to_pylist() == [3]
     assert (batch.summary.is_listed, batch.summary.counts) == (True, {"commit": 1})
 
 
@@ -63,5 +61,5 @@ def test_batch_that_runs_again_reads_again_and_asks_nothing(store: Store, asked:
     batch = decoded(store, is_replay=True)
 
     assert asked == ["records"]
-    assert batch.arrow("log_offset").num_rows == 0
+    assert batch.decoded.kind("log_offset").num_rows == 0
     assert not batch.summary.is_listed
