@@ -84,7 +84,8 @@ class Subscriptions:
 
     def set_sizes(self) -> Int64s:
         """Members in each of the S sets."""
-        return np.diff(self.offsets)
+        sizes: Int64s = self.offsets[1:] - self.offsets[:-1]
+        return sizes
 
     def subscriber_counts(self) -> Int64s:
         """Members that subscribe to each of the T topics."""

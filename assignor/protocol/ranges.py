@@ -23,13 +23,21 @@ def format_ranges(partitions: Iterable[int]) -> str:
     ascending = sorted(set(partitions))
     if ascending and not 0 <= ascending[0] <= ascending[-1] <= MAX_PARTITION:
         raise EncodeError(f"partitions {ascending[0]} to {ascending[-1]}: not in 0 to {MAX_PARTITION}")
+    if ascending and ascending[-1] - ascending[0] == len(ascending) - 1:
+        spans = [[ascending[0], ascending[-1]]]
+    else:
+        spans = _spans(ascending)
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def _spans(ascending: Iterable[int]) -> list[list[int]]:
     spans: list[list[int]] = []
     for partition in ascending:
         if spans and partition == spans[-1][1] + 1:
             spans[-1][1] = partition
         else:
             spans.append([partition, partition])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+    return spans
 
 
 def parse_ranges(text: str, *, at_most: int) -> tuple[int, ...]:
