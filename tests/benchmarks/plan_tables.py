@@ -124,7 +124,11 @@ class PlanTables:
                 "member_id": f"{name}-member-{at}",
                 "client_id": f"client-{at}",
                 "client_host": f"/10.0.0.{at}",
-                "topics": [topic for topic, readers in zip(topics, self._readers(number), strict=True) if at < readers],
+                "topics": [
+                    topic
+                    for topic, readers in zip(topics, self._readers(number), strict=True)
+                    if at < readers
+                ],
                 "owned": {},
                 "assigned": {
                     topic: np.flatnonzero(of_topic == at).tolist()

@@ -49,7 +49,11 @@ def remarks(
 
 def remarks_at_rest(group: Group, options: Options, capacity: Floats) -> tuple[str, ...]:
     """Sentences about a group in which nobody is late and nobody idle, and nothing moves."""
-    return (*obstacles(group, not_taken(group)), *_assumed(group, capacity), f"no move: {_nobody_late(options)}")
+    return (
+        *obstacles(group, not_taken(group)),
+        *_assumed(group, capacity),
+        f"no move: {_nobody_late(options)}",
+    )
 
 
 def _assumed(group: Group, capacity: Floats) -> list[str]:

@@ -81,7 +81,10 @@ def assign(group: Group, **given: Any) -> Assignment:
     options, capacity = Options(**given), _capacity(group)
     is_at_rest = nobody_is_late(group, options, capacity)
     owner = group.owner
-    if is_at_rest and not idle_members(group, np.bincount(owner[owner >= 0], minlength=group.n_members)).any():
+    if (
+        is_at_rest
+        and not idle_members(group, np.bincount(owner[owner >= 0], minlength=group.n_members)).any()
+    ):
         return Assignment.complete(group, owner.copy(), remarks=remarks_at_rest(group, options, capacity))
     work = Work.of(group, capacity)
     if len(work.partitions) == 0:

@@ -95,12 +95,12 @@ def _lag(partitions: PartitionFacts, rules: Rules) -> Int64s:
     return lag
 
 
-def _held(
-    members: Sequence[MemberFacts], topics: Topics, index: Mapping[str, int]
-) -> list[Int64s]:
+def _held(members: Sequence[MemberFacts], topics: Topics, index: Mapping[str, int]) -> list[Int64s]:
     """Indices of each member's partitions; those that do not exist are left out."""
     # All members in one pass: there are thousands of groups, and a call of numpy costs as much as a small member.
-    named = [(index.get(topic, -1), numbers) for member in members for topic, numbers in member.assigned.items()]
+    named = [
+        (index.get(topic, -1), numbers) for member in members for topic, numbers in member.assigned.items()
+    ]
     lengths = [len(numbers) for _, numbers in named]
     topic = np.repeat(np.array([of_topic for of_topic, _ in named], np.int64), lengths)
     number = np.fromiter(chain.from_iterable(numbers for _, numbers in named), np.int64, len(topic))
