@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from tests.benchmarks import assignors, decode, follow, follow_helps, log_offsets, quality, steady
+from tests.benchmarks import assignors, decode, follow, follow_helps, log_offsets, plans, quality, steady
 from tests.benchmarks.worlds import bench as worlds
 
 PARTS = {
@@ -14,7 +14,7 @@ PARTS = {
     "follow-helps": follow_helps.measure,
     "log-offsets": log_offsets.measure,
     "worlds": worlds.measure,
-    **{name: size.measure for name, size in steady.SIZES.items()},
+    **{name: size.measure for name, size in (plans.SIZES | steady.SIZES).items()},
 }
 
 
