@@ -31,6 +31,7 @@ class Deadline:
         """Weight each member can take besides its candidates; negative when it misses the deadline."""
         # Evictions ask for the same members again and again, one packing after another.
         self._sorted: dict[tuple[int, bool], tuple[Int64s, Floats]] = {}
+        self._rows: dict[bytes, tuple[Int64s, Floats]] = {}
 
     def weight(self, partitions: Int64s) -> Floats:
         """Weight of partitions; 0 of -1."""
@@ -65,13 +66,21 @@ class Deadline:
         late = np.nonzero((self.residual < -self.tolerance) & members)[0]
         if len(late) == 0:
             return np.zeros(0, np.int64)
-        table = self._candidates.table[late]
-        weights = self.weight(table)
-        order = np.argsort(-weights, axis=1, kind="stable")
-        table, weights = np.take_along_axis(table, order, 1), np.take_along_axis(weights, order, 1)
+        table, weights = self._rows_by_weight(late)
         picked, is_enough = _fewest_in_rows(weights, -self.residual[late], skip=int(keep_heaviest))
         rest = [self._evictions_of(m, keep_heaviest=keep_heaviest) for m in late[~is_enough].tolist()]
         return np.concatenate([table[is_enough][picked[is_enough]], *rest])
+
+    def _rows_by_weight(self, members: Int64s) -> tuple[Int64s, Floats]:
+        """The members' rows of the table of candidates by falling weight, and the weights."""
+        key = members.tobytes()
+        if key not in self._rows:
+            table = self._candidates.table[members]
+            weights = self.weight(table)
+            order = np.argsort(-weights, axis=1, kind="stable")
+            row = np.arange(len(members))[:, None]
+            self._rows[key] = table[row, order], weights[row, order]
+        return self._rows[key]
 
     def _evictions_of(self, member: int, *, keep_heaviest: bool) -> Int64s:
         """Evictions of a member whose row of the table does not weigh enough."""

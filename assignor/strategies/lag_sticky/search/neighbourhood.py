@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assignor.model.arrays import Bools, Floats, Int64s
+from assignor.model.arrays import Bools, Floats, Int8s, Int64s
 from assignor.strategies.lag_sticky.search.state import SearchState, Transfer
 
 _CLEARLY_LESS = 1 - 1e-6
-_NEVER = 1 << 40
-"""Stands for more moves than any budget has."""
+_MOST_ADDED = 2
+"""Moves that an improvement adds at most: two partitions change their members."""
+_NEVER = 50
+"""Stands for more moves than that, also when two are added up in eight bits."""
 # Members and partitions that are considered: the work of a step is their product.
 _NEIGHBOURS = 16
 _CHAIN_GIVEN = 8
@@ -58,7 +60,7 @@ class Neighbourhood:
         self._slow = slow
         self._loads_s_now = loads_s
         self._limit_s = float(loads_s[slow])
-        self._budget = budget - state.moves
+        self._budget = min(budget - state.moves, _MOST_ADDED)
         self._most_s = most_s
         row = state.candidates[slow]
         self._given = row[row >= 0]
@@ -85,19 +87,19 @@ class Neighbourhood:
             some = some[np.argpartition(loads_s[some], _NEIGHBOURS)[:_NEIGHBOURS]]
         return some[np.argsort(loads_s[some], kind="stable")]
 
-    def _moves_more(self, partitions: Int64s, from_member: int | Int64s, to_member: int | Int64s) -> Int64s:
+    def _moves_more(self, partitions: Int64s, from_member: int | Int64s, to_member: int | Int64s) -> Int8s:
         """Moves that giving the partitions from one member to the other adds; `_NEVER` where it may not be.
 
         A partition away from its current owner counts as a move. -1 is no partition, which nobody may have.
         """
         problem = self._problem
         owner = problem.current_owner[partitions]
-        more = np.subtract(owner != to_member, owner != from_member, dtype=np.int64)
+        more = np.subtract(owner != to_member, owner != from_member, dtype=np.int8)
         more *= owner >= 0
         impossible = partitions < 0
         if problem.may_read is not None:
             impossible = impossible | ~problem.may_read[problem.set_of[partitions], to_member]
-        found: Int64s = np.where(impossible, _NEVER, more)
+        found: Int8s = np.where(impossible, np.int8(_NEVER), more)
         return found
 
     def _may_grow(self, members: Int64s) -> Bools:
@@ -119,7 +121,7 @@ class Neighbourhood:
         partitions = np.full((len(self._near), 1 + state.candidates.shape[1]), -1, np.int64)
         partitions[:, 1:] = state.candidates[self._near]
         in_return = self._moves_more(partitions, self._near[:, None], self._slow)
-        in_return[:, 0] = np.where(self._may_grow(self._near), 0, _NEVER)
+        in_return[:, 0] = np.where(self._may_grow(self._near), np.int8(0), np.int8(_NEVER))
         table = self._more[:, :, None] + in_return
         i, m, j = np.nonzero(table <= self._budget)
         if len(i) == 0:
@@ -133,7 +135,7 @@ class Neighbourhood:
         )
         is_move = j == 0
         after_s = np.where(is_move | (near_s <= self._most_s), np.maximum(slow_s, near_s), np.inf)
-        moves = table[i, m, j]
+        moves = table[i, m, j].astype(np.int64)
         cost_s = self._cost_s(after_s, moves)
         at = int(cost_s.argmin())
         if cost_s[at] == np.inf:
@@ -150,7 +152,7 @@ class Neighbourhood:
         partitions = state.candidates[members, :_CHAIN_PASSED_ON]
         passed_on = self._moves_more(partitions[:, :, None], members[:, None, None], idlest)
         possible = (members[:, None] != idlest) & self._may_grow(idlest)
-        passed_on = np.where(possible[:, None, :], passed_on, _NEVER)
+        passed_on = np.where(possible[:, None, :], passed_on, np.int8(_NEVER))
         table = self._more[:_CHAIN_GIVEN, :_CHAIN_MEMBERS, None, None] + passed_on
         i, m, j, k = np.nonzero(table <= self._budget)
         if len(i) == 0:
@@ -172,7 +174,7 @@ class Neighbourhood:
         )
         others_s = np.maximum(via_s, last_s)
         after_s = np.where(others_s <= self._most_s, np.maximum(slow_s, others_s), np.inf)
-        moves = table[i, m, j, k]
+        moves = table[i, m, j, k].astype(np.int64)
         cost_s = self._cost_s(after_s, moves)
         at = int(cost_s.argmin())
         if cost_s[at] == np.inf:

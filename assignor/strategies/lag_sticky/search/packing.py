@@ -71,13 +71,9 @@ class DeadlinePacker:
         unowned = self._unowned[~np.isin(self._unowned, hopeless)]
         # Their members cannot meet the deadline; they only shed what would make them later than `exempt_s`.
         later = Deadline(problem, self._candidates, unowned, exempt_s) if exempt.any() else deadline
+        of_exempt = later.evictions(exempt, keep_heaviest=True)
         for keep_heaviest in (False, True):
-            evicted = np.concatenate(
-                (
-                    deadline.evictions(~exempt, keep_heaviest=keep_heaviest),
-                    later.evictions(exempt, keep_heaviest=True),
-                )
-            )
+            evicted = np.concatenate((deadline.evictions(~exempt, keep_heaviest=keep_heaviest), of_exempt))
             # Partitions without a current owner are evicted for nothing.
             if int((problem.current_owner[evicted] >= 0).sum()) <= self._budget:
                 # Worst fit spreads the load, best fit saves large gaps for heavy partitions; neither is always better.
