@@ -53,7 +53,7 @@ def on_observed(
 def _without_unmade(
     state: GroupState, plan: PlanState, progress: PlanProgress | None
 ) -> dict[str, tuple[int, ...]]:
-    left = progress.left if progress is not None else frozenset()
+    left = progress.left() if progress is not None else frozenset()
     moved = {
         name: times
         if plan.status == "partly" and name not in left

@@ -38,16 +38,17 @@ def unassigned_ranges(group: Group, target: Assignment) -> dict[str, dict[str, s
 def group_moves(group: Group, target: Assignment) -> tuple[Move, ...]:
     """Every partition whose owner changes, by topic and number."""
     names = (*group.member_ids, None)
-    holder = group.ownership.holder
+    holder, topics = group.ownership.holder, group.topics
+    moved = np.flatnonzero(holder != target.member)
     return tuple(
-        Move(
-            topic=group.topics.names[group.topics.topic_of[index]],
-            partition=int(group.topics.number_of[index]),
-            from_member=names[holder[index]],
-            to_member=names[target.member[index]],
-            lag=int(group.lag[index]),
+        map(
+            Move,
+            [topics.names[topic] for topic in topics.topic_of[moved].tolist()],
+            topics.number_of[moved].tolist(),
+            [names[member] for member in holder[moved].tolist()],
+            [names[member] for member in target.member[moved].tolist()],
+            group.lag[moved].tolist(),
         )
-        for index in np.flatnonzero(holder != target.member).tolist()
     )
 
 

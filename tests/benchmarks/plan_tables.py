@@ -43,6 +43,7 @@ class PlanTables:
     _committed: Int64s = field(init=False)
     """Groups x their partitions."""
     _drain: Floats = field(init=False)
+    _kind: Int64s = field(init=False)
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng(_SEED)
@@ -50,7 +51,9 @@ class PlanTables:
         self._arrival = rng.lognormal(3, 1, n)
         self._log_end = rng.integers(1_000_000, 2_000_000, n)
         arriving = self._arrival[self._read()]
-        kind = (np.arange(self.groups) % _KINDS)[:, None]
+        # In no order: groups are dealt out to the cores by their names.
+        self._kind = rng.permutation(self.groups) % _KINDS
+        kind = self._kind[:, None]
         is_first = np.stack([self._owners(group) for group in range(self.groups)]) == 0
         slow = np.isin(kind, _SLOW) & is_first | (kind == _LAGS)
         self._drain = np.where(slow, 0.5, rng.uniform(0.98, 1.02, arriving.shape)) * arriving
@@ -111,14 +114,14 @@ class PlanTables:
     def _groups(self) -> pa.Table:
         rows = [self._group(number, name) for number, name in enumerate(self.group_ids())]
         return pa.Table.from_pylist(
-            [row for number, row in enumerate(rows) if number % _KINDS != _ASSIGNS],
+            [row for number, row in enumerate(rows) if self._kind[number] != _ASSIGNS],
             schema=to_arrow_schema(CONSUMER_GROUPS),
         )
 
     def _group(self, number: int, name: str) -> dict[str, Any]:
         topics = [f"topic-{topic:04d}" for topic in self._topics_of(number)]
         owners = self._owners(number).reshape(self.topics_each, -1)
-        is_empty = number % _KINDS == _EMPTY
+        is_empty = self._kind[number] == _EMPTY
         members = [
             {
                 "member_id": f"{name}-member-{at}",
