@@ -75,7 +75,10 @@ class Size:
             "one_core_s": round(alone_s, 2),
         }
         row = [self.goal_s, *figures.values()]
-        return figures | {"rounds": rounds, "tables": [{"header": ["plans, goal s", *figures], "rows": [row]}]}
+        return figures | {
+            "rounds": rounds,
+            "tables": [{"header": ["plans, goal s", *figures], "rows": [row]}],
+        }
 
 
 SIZES = {

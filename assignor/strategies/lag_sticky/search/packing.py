@@ -5,6 +5,8 @@ item that fits nowhere may evict lighter ones, which are packed after it.
 """
 
 import heapq
+import operator
+from bisect import bisect_right
 from collections.abc import Iterator
 
 import numpy as np
@@ -183,9 +185,10 @@ class _Packing:
         # The table first: it is short, and nearly always enough.
         for whole in (False, True):
             partitions, weights = self._deadline.by_weight(member, whole=whole)
-            here = np.array([p not in self._evicted for p in partitions.tolist()], np.bool_)
-            lighter = np.nonzero(here & (weights < weight * _CLEARLY_LESS))[0]
-            picks = fewest_covering(weights[lighter], weight - self._bins.of(member))
+            # The weights fall, so the lighter ones are the last ones.
+            first = bisect_right(weights, -weight * _CLEARLY_LESS, key=operator.neg)
+            left = [at for at in range(first, len(weights)) if partitions[at] not in self._evicted]
+            picks = fewest_covering([weights[at] for at in left], weight - self._bins.of(member))
             if picks is not None:
-                return partitions[lighter[picks]]
+                return np.array([partitions[left[pick]] for pick in picks], np.int64)
         return None
