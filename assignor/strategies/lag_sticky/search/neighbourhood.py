@@ -205,5 +205,5 @@ class Neighbourhood:
         closed = self._problem.group.closed
         if closed is not None:
             members = members[~closed[members]]
-        members = members[:_CHAIN_MEMBERS]
-        return members[members != self._slow]
+        few: Int64s = members[:_CHAIN_MEMBERS]
+        return few[few != self._slow]
