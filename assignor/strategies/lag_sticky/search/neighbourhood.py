@@ -95,7 +95,6 @@ class Neighbourhood:
         problem = self._problem
         owner = problem.current_owner[partitions]
         more = np.subtract(owner != to_member, owner != from_member, dtype=np.int8)
-        more *= owner >= 0
         impossible = partitions < 0
         if problem.may_read is not None:
             impossible = impossible | ~problem.may_read[problem.set_of[partitions], to_member]
