@@ -37,8 +37,7 @@ def test_plan_keeps_to_the_budget_is_never_later_and_above_the_bound(
     assert bound_s * (1 - 1e-9) <= time_s(group, target) <= before_s * (1 + 1e-9)
 
 
-@FEW
-@given(group=lagging_groups(), less=st.sampled_from((1, 10, 30, 1000)), known=st.booleans())
+@given(group=lagging_groups(), less=st.sampled_from((1, 5, 10, 30)), known=st.booleans())
 def test_where_nobody_is_late_a_search_would_have_said_the_same(group: Group, less: int, known: bool) -> None:
     capacity = group.capacity if known else None
     group = replace(group, lag=group.lag // less, rate=group.rate / 10, capacity=capacity)
