@@ -205,4 +205,5 @@ class Neighbourhood:
         if closed is not None:
             members = members[~closed[members]]
         few: Int64s = members[:_CHAIN_MEMBERS]
-        return few[few != self._slow]
+        others: Int64s = few[few != self._slow]
+        return others
