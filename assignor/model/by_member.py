@@ -25,13 +25,20 @@ def by_member(group: Group, member: Int32s) -> dict[str, Placed]:
 
     Complexity: O(P + N).
     """
-    placed = np.nonzero(member >= 0)[0]
-    partitions = placed[stable_order(member[placed], below=group.n_members)]
+    partitions = _by_holder(member, group.n_members)
     holder, topic = member[partitions], group.topics.topic_of[partitions]
     starts = _run_starts(holder, topic)
     numbers = _cut(group.topics.number_of[partitions], starts)
     ends = np.searchsorted(holder[starts], np.arange(1, group.n_members + 1)).tolist()
     return dict(zip(group.member_ids, _dicts(group.topics, topic[starts], numbers, ends), strict=True))
+
+
+def _by_holder(member: Int32s, n_members: int) -> Int64s:
+    """The partitions that have a member, those of one member together, ascending."""
+    if member.min(initial=0) >= 0:
+        return stable_order(member, below=n_members)
+    placed = np.nonzero(member >= 0)[0]
+    return placed[stable_order(member[placed], below=n_members)]
 
 
 def by_topic(topics: Topics, partitions: Int64s) -> Placed:
@@ -65,8 +72,10 @@ def _dicts(
 
 def _run_starts(*keys: Int32s) -> Int64s:
     """Where a run begins over which no key changes."""
-    begins = np.ones(len(keys[0]), np.bool_)
-    begins[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    begins = np.zeros(len(keys[0]), np.bool_)
+    begins[:1] = True
+    for key in keys:
+        begins[1:] |= key[1:] != key[:-1]
     return np.nonzero(begins)[0]
 
 
@@ -76,6 +85,8 @@ def _cut(values: Int32s, starts: Int64s) -> list[tuple[int, ...]]:
     There can be a million runs of one number each, so runs of one length are cut together. They are tuples, because
     the garbage collector stops tracking a tuple of integers after one pass, but visits a list again in every pass.
     """
+    if len(starts) == len(values):
+        return _singles(values)
     lengths = np.diff(starts, append=len(values))
     longest = int(lengths.max(initial=0))
     if longest == lengths.min(initial=longest):
