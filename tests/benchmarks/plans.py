@@ -14,10 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.config.model import PlanConfig
-from pipeline.fold.control_messages import handed_over
 from pipeline.local.jars import resolve_for_spark
 from pipeline.planning.memory import PlanMemory
-from pipeline.planning.step import LAG_COLUMNS, TOPIC_COLUMNS, PlanSettings, Stored, make_plans
+from pipeline.planning.step import PlanSettings
 from pipeline.planning.values import Published
 from pipeline.run.batch.decisions import decide_all
 from pipeline.run.session import PACKAGES, build_session
@@ -45,7 +44,7 @@ class Size:
     goal_s: float
 
     def measure(self, say: Say, *, quick: bool) -> dict[str, Any]:
-        """Seconds of an evaluation of all groups, before and after plans are published, and on one core alone."""
+        """Seconds of an evaluation of all groups, before and after plans are published."""
         world = PlanTables(
             groups=self.groups // 20 if quick else self.groups,
             topics=self.topics,
@@ -61,7 +60,6 @@ class Size:
             rounds = [_round(store, world, memory, number) for number in range(_BEFORE_PLANS + _AFTERWARDS)]
             for one in rounds:
                 say(f"{world.groups} groups, {world.rows} rows: {one}")
-        alone_s = _alone_s(world, memory)
         spark.stop()
         # The first one starts the workers.
         before, after = rounds[1:_BEFORE_PLANS], rounds[_BEFORE_PLANS:]
@@ -72,7 +70,6 @@ class Size:
             "looking_for_plans_s": round(statistics.median(one["seconds"] for one in before), 2),
             "steady_s": round(statistics.median(one["seconds"] for one in after), 2),
             "steady_cpu_s": round(statistics.median(one["cpu_s"] for one in after), 2),
-            "one_core_s": round(alone_s, 2),
         }
         row = [self.goal_s, *figures.values()]
         return figures | {
@@ -102,23 +99,6 @@ def _round(store: Store, world: PlanTables, memory: PlanMemory, number: int) -> 
         "cpu_s": round(cpu_s, 2),
         "decisions": {one["values"]: one["counts"] for one in counts},
     }
-
-
-def _alone_s(world: PlanTables, memory: PlanMemory) -> float:
-    """Seconds of a further evaluation on one core, without reading tables."""
-    world.a_minute_later()
-    tables = world.tables()
-    stored = Stored(
-        groups=tables["consumer_groups"],
-        lags=tables["partition_lag"].select(LAG_COLUMNS),
-        topic_offsets=tables["topic_offsets"].select(TOPIC_COLUMNS),
-        acks=tables["acks"],
-        moved=handed_over(tables["acks"], tables["consumer_groups"]),
-        orders=tables["orders"],
-    )
-    begun = time.perf_counter()
-    make_plans(stored, world.group_ids(), _settings(world, 0), memory)
-    return time.perf_counter() - begun
 
 
 def _settings(world: PlanTables, number: int) -> PlanSettings:
