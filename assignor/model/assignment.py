@@ -49,10 +49,12 @@ class Assignment:
     @classmethod
     def complete(cls, group: Group, member: Int32s, *, remarks: tuple[str, ...] = ()) -> "Assignment":
         """An assignment that leaves out only what nobody subscribes to, or nobody may be given."""
-        why = np.where(group.readable(), Unassigned.ASSIGNED, Unassigned.NOBODY_SUBSCRIBES)
+        is_read = group.subscriptions.subscriber_counts() > 0
+        of_topic = np.where(is_read, Unassigned.ASSIGNED, Unassigned.NOBODY_SUBSCRIBES).astype(np.int8)
+        why = group.topics.by_partition(of_topic)
         if group.is_constrained():
             why[group.readable() & ~group.placeable()] = Unassigned.NOBODY_TAKES
-        return cls(member=member, why=why.astype(np.int8), remarks=remarks)
+        return cls(member=member, why=why, remarks=remarks)
 
     def without(self, partitions: Bools, *, why: Unassigned) -> "Assignment":
         """The same assignment with some partitions taken out for one reason."""

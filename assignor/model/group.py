@@ -97,8 +97,9 @@ class Group:
             raise InvalidGroupError(
                 f"total lag is above {GREATEST_LAG} records, the largest is that of {largest}"
             )
-        possible = (self.rate >= 0) & (self.rate <= GREATEST_RATE)
-        if not possible.all():
+        # Not a number is neither.
+        if n > 0 and not (self.rate.min() >= 0 and self.rate.max() <= GREATEST_RATE):
+            possible = (self.rate >= 0) & (self.rate <= GREATEST_RATE)
             raise InvalidGroupError(
                 f"arrival rate of {self.topics.name(int(possible.argmin()))} must be from 0 to {GREATEST_RATE} "
                 "records per second"
@@ -109,7 +110,7 @@ class Group:
         if self.subscriptions.n_members != n or len(self.subscriptions.set_of_topic) != self.topics.n_topics:
             raise InvalidGroupError("subscriptions are those of other members or topics")
         holder = self.ownership.holder
-        if holder.shape != self.lag.shape or (holder < -1).any() or (holder >= n).any():
+        if holder.shape != self.lag.shape or holder.min(initial=-1) < -1 or holder.max(initial=-1) >= n:
             raise InvalidGroupError(f"every partition needs a holder from -1 to {n - 1}")
         racks = self.racks
         if racks is not None and (len(racks.of_member) != n or len(racks.of_partition) != self.n_partitions):
@@ -149,7 +150,7 @@ class Group:
 
     def readable(self) -> Bools:
         """P entries: does anybody subscribe to the partition's topic."""
-        return (self.subscriptions.subscriber_counts() > 0)[self.topics.topic_of]
+        return self.topics.by_partition(self.subscriptions.subscriber_counts() > 0)
 
     def readers(self) -> Bools:
         """N entries: does the member subscribe to any topic that has partitions."""
@@ -179,7 +180,7 @@ class Group:
 
     def placeable(self) -> Bools:
         """P entries: may the partition have a member, its owner or one that takes it."""
-        placeable: Bools = (self.takers.subscriber_counts() > 0)[self.topics.topic_of]
+        placeable: Bools = self.topics.by_partition(self.takers.subscriber_counts() > 0)
         return placeable | self.is_fixed() if self.is_constrained() else placeable
 
     def _are_equal(self, subscriptions: Subscriptions) -> bool:

@@ -43,8 +43,13 @@ class Subscriptions:
         Complexity: O(total length) plus one step per (distinct subscription, topic).
         """
         subscribers: dict[tuple[str, ...], list[int]] = {}
+        last: Collection[str] | None = None
+        members: list[int] = []
         for member, names in enumerate(subscribed):
-            subscribers.setdefault(tuple(names), []).append(member)
+            # To look up hundreds of names takes longer than everything else; often it is one object for all.
+            if names is not last:
+                members, last = subscribers.setdefault(tuple(names), []), names
+            members.append(member)
         # Members with one subscription are treated as one, for there are few distinct subscriptions.
         readers: list[list[int]] = [[] for _ in index]
         groups = list(subscribers.values())
@@ -84,7 +89,8 @@ class Subscriptions:
 
     def set_sizes(self) -> Int64s:
         """Members in each of the S sets."""
-        return np.diff(self.offsets)
+        sizes: Int64s = self.offsets[1:] - self.offsets[:-1]
+        return sizes
 
     def subscriber_counts(self) -> Int64s:
         """Members that subscribe to each of the T topics."""

@@ -20,6 +20,8 @@ def withheld(group: Group, target: Assignment) -> Bools:
     revoke first. A stale claimant that a newer claim beat is not the holder, so it waits like anybody else.
     """
     holder = group.ownership.holder
+    if holder.max(initial=-1) < 0 and not group.ownership.contested.any():
+        return np.zeros(group.n_partitions, np.bool_)
     held_by_another: Bools = (holder >= 0) & (holder != target.member)
     return np.logical_and(held_by_another | group.ownership.contested, target.member >= 0)
 
@@ -42,6 +44,8 @@ def next_step(group: Group, target: Assignment, *, by_number: bool = False) -> A
     """
     # Monotone: what is given out now is part of the target, so the second step only adds to the first (KIP-429).
     waiting = withheld(group, target)
+    if not waiting.any():
+        return target
     if by_number:
         waiting |= _of_waiting_numbers(group, waiting) & (target.member != group.ownership.holder)
     return target.without(waiting & (target.member >= 0), why=Unassigned.WITHHELD)

@@ -230,7 +230,10 @@ def _wanted(case: _Case, state: GroupState) -> tuple[_Case, Assignment]:
     rules = case.rules
     resting = cooling_down(case.group, case.beliefs, rules.guards, state, now_ms=case.now_ms) & ~case.pinned
     fixed, closed = case.pinned | resting, silent(case.group, state)
-    group = replace(case.group, fixed=fixed if fixed.any() else None, closed=closed if closed.any() else None)
+    group = case.group
+    if fixed.any() or closed.any():
+        group = replace(group, fixed=fixed if fixed.any() else None, closed=closed if closed.any() else None)
+        case = replace(case, group=group)
     chosen = strategy(rules.strategy)
     options = dict(rules.options)
     if chosen.has_budget:
@@ -241,7 +244,7 @@ def _wanted(case: _Case, state: GroupState) -> tuple[_Case, Assignment]:
     if fixed.any() and (not chosen.reads_lag or limits(group, assignment)):
         remarks.append(reasons.fixed(int(case.pinned.sum()), int(resting.sum())))
     remarks += _unseen(case, state, assignment)
-    return replace(case, group=group), replace(assignment, remarks=tuple(remarks))
+    return case, replace(assignment, remarks=tuple(remarks))
 
 
 def _unseen(case: _Case, state: GroupState, assignment: Assignment) -> Iterator[str]:

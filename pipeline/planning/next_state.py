@@ -20,6 +20,8 @@ _SILENT_FOR_MS = 3_600_000
 def on_confirmed(state: GroupState, base_hash: str | None) -> GroupState:
     """The state after an evaluation: `base_hash` of the group that needs a plan, or None when it needs none."""
     if base_hash is None:
+        if state.base_hash is None and state.confirmations == 0:
+            return state
         return replace(state, base_hash=None, confirmations=0)
     so_far = state.confirmations if base_hash == state.base_hash else 0
     return replace(state, base_hash=base_hash, confirmations=so_far + 1)
@@ -51,7 +53,7 @@ def on_observed(
 def _without_unmade(
     state: GroupState, plan: PlanState, progress: PlanProgress | None
 ) -> dict[str, tuple[int, ...]]:
-    left = progress.left if progress is not None else frozenset()
+    left = progress.left() if progress is not None else frozenset()
     moved = {
         name: times
         if plan.status == "partly" and name not in left

@@ -4,8 +4,10 @@ Source: the pinned target of `lag-sticky`; Kafka's cooperative protocol (KIP-429
 one step to the next.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -31,7 +33,7 @@ class PlanProgress:
     """Some partition is with a member that is neither its old nor its new owner: the group was rebalanced."""
     is_between: bool
     """Some partition has no owner now: it is handed over from one member to another."""
-    left: frozenset[str]
+    left: Callable[[], frozenset[str]]
     """Partitions (`state.partition_key`) that are still with the member that the plan revokes them from."""
 
     @property
@@ -61,7 +63,7 @@ def progress_of(group: Group, plan: PlanState) -> PlanProgress | None:
         done=plan.moves - int((~there).sum()),
         is_off=not bool(explained.all()),
         is_between=bool(between.any()),
-        left=frozenset(_places(group, left)),
+        left=partial(_places, group, left),
     )
 
 
@@ -74,10 +76,10 @@ def _target(group: Group, plan: PlanState) -> Assignment:
     if set(plan.target) != set(group.member_ids):
         raise AbstainError("the plan was made for other members")
     whole = Assignment.complete(group, _members(group, plan.target))
-    index, why = group.topics.index(), whole.why
+    why = whole.why
     for reason in Unassigned:
-        for topic, ranges in plan.unassigned.get(reason.words, {}).items():
-            why[_partition_indices(group, index.get(topic, -1), ranges)] = reason
+        if named := plan.unassigned.get(reason.words):
+            why[_partition_indices(group, list(named.items()))[0]] = reason
     target = Assignment(member=whole.member, why=why)
     check(group, target)
     return target
@@ -89,28 +91,38 @@ def _members(group: Group, placed: Ranges) -> Int32s:
     Raises:
         AssignorError: A partition does not exist.
     """
+    named = [
+        (number, topic, ranges)
+        for number, member_id in enumerate(group.member_ids)
+        for topic, ranges in placed.get(member_id, {}).items()
+    ]
+    partitions, counts = _partition_indices(group, [(topic, ranges) for _, topic, ranges in named])
     member = np.full(group.n_partitions, -1, np.int32)
-    index = group.topics.index()
-    for number, member_id in enumerate(group.member_ids):
-        for topic, ranges in placed.get(member_id, {}).items():
-            member[_partition_indices(group, index.get(topic, -1), ranges)] = number
+    # Of a partition that is named twice the last one counts.
+    member[partitions] = np.repeat(np.array([number for number, *_ in named], np.int32), counts)
     return member
 
 
-def _places(group: Group, chosen: Bools) -> Iterator[str]:
+def _places(group: Group, chosen: Bools) -> frozenset[str]:
     topics = group.topics
-    for index in np.flatnonzero(chosen).tolist():
-        yield partition_key(topics.names[topics.topic_of[index]], int(topics.number_of[index]))
+    return frozenset(
+        partition_key(topics.names[topics.topic_of[index]], int(topics.number_of[index]))
+        for index in np.flatnonzero(chosen).tolist()
+    )
 
 
-def _partition_indices(group: Group, topic: int, ranges: str) -> Int64s:
-    """The partitions of a topic, -1 for an unknown one, that the ranges name.
+def _partition_indices(group: Group, named: Sequence[tuple[str, str]]) -> tuple[Int64s, list[int]]:
+    """The partitions that these topics with ranges name, and how many each names.
 
     Raises:
         AssignorError: One of them does not exist.
     """
-    partitions = np.array(parse_ranges(ranges, at_most=group.n_partitions), np.int64)
-    indices = group.topics.partition_indices(np.full(len(partitions), topic, np.int64), partitions)
+    index, most = group.topics.index(), group.n_partitions
+    numbers = [parse_ranges(ranges, at_most=most) for _, ranges in named]
+    counts = [len(partitions) for partitions in numbers]
+    topic = np.repeat(np.array([index.get(topic, -1) for topic, _ in named], np.int64), counts)
+    number = np.fromiter(chain.from_iterable(numbers), np.int64, len(topic))
+    indices = group.topics.partition_indices(topic, number)
     if (indices < 0).any():
         raise AbstainError("the plan names partitions that do not exist")
-    return indices
+    return indices, counts

@@ -38,40 +38,51 @@ def unassigned_ranges(group: Group, target: Assignment) -> dict[str, dict[str, s
 def group_moves(group: Group, target: Assignment) -> tuple[Move, ...]:
     """Every partition whose owner changes, by topic and number."""
     names = (*group.member_ids, None)
-    holder = group.ownership.holder
+    holder, topics = group.ownership.holder, group.topics
+    moved = np.flatnonzero(holder != target.member)
     return tuple(
-        Move(
-            topic=group.topics.names[group.topics.topic_of[index]],
-            partition=int(group.topics.number_of[index]),
-            from_member=names[holder[index]],
-            to_member=names[target.member[index]],
-            lag=int(group.lag[index]),
+        map(
+            Move,
+            [topics.names[topic] for topic in topics.topic_of[moved].tolist()],
+            topics.number_of[moved].tolist(),
+            [names[member] for member in holder[moved].tolist()],
+            [names[member] for member in target.member[moved].tolist()],
+            group.lag[moved].tolist(),
         )
-        for index in np.flatnonzero(holder != target.member).tolist()
     )
 
 
 def to_target(group: Group, assignment: Assignment, *, facts: GroupFacts, strategy: str) -> Target:
     """The assignment by names, with its figures."""
-    base = ranges_by_member(group, group.ownership.holder)
-    wanted, unassigned = ranges_by_member(group, assignment.member), unassigned_ranges(group, assignment)
+    holder = group.ownership.holder
+    base = ranges_by_member(group, holder)
+    stays = np.array_equal(holder, assignment.member)
+    wanted = base if stays else ranges_by_member(group, assignment.member)
+    unassigned = unassigned_ranges(group, assignment)
     subscribed = sorted((member.member_id, *sorted(member.topics)) for member in facts.members)
     return Target(
         assignment=assignment,
         by_member=wanted,
-        moves=group_moves(group, assignment),
-        revoked=revoked_ranges(group, assignment),
+        moves=() if stays else group_moves(group, assignment),
+        revoked={} if stays else revoked_ranges(group, assignment),
         unassigned=unassigned,
         base_hash=_hash([facts.generation, facts.assignor, base, subscribed]),
         target_hash=_hash([strategy, wanted, unassigned]),
-        # A consumer drops partitions of topics that it does not subscribe to: nobody drains them.
-        figures=Figures(
-            drain_s_before=_finite(drain_s(group, group.owner)),
-            drain_s_after=_finite(drain_s(group, assignment.member)),
-            drain_s_bound=_finite(lower_bound_s(group)),
-            imbalance_before=lag_imbalance(group, group.owner),
-            imbalance_after=lag_imbalance(group, assignment.member),
-        ),
+        figures=_figures(group, assignment),
+    )
+
+
+def _figures(group: Group, assignment: Assignment) -> Figures:
+    # A consumer drops partitions of topics that it does not subscribe to: nobody drains them.
+    before = after = _finite(drain_s(group, group.owner)), lag_imbalance(group, group.owner)
+    if not np.array_equal(group.owner, assignment.member):
+        after = _finite(drain_s(group, assignment.member)), lag_imbalance(group, assignment.member)
+    return Figures(
+        drain_s_before=before[0],
+        drain_s_after=after[0],
+        drain_s_bound=_finite(lower_bound_s(group)),
+        imbalance_before=before[1],
+        imbalance_after=after[1],
     )
 
 

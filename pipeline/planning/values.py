@@ -1,7 +1,7 @@
 """The three values of a decision, made in this order: the target, the verdict on it, and what is sent."""
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from assignor.model.assignment import Assignment
 from assignor.protocol.migration import Migration
@@ -29,8 +29,7 @@ class Published:
         return self.target_hash, self.base_hash
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class Move(NamedTuple):
     """A partition that changes its owner; `from_member` is None when nobody had it."""
 
     topic: str

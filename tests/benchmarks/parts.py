@@ -10,6 +10,7 @@ from tests.benchmarks import (
     follow_helps,
     idle,
     log_offsets,
+    plans,
     quality,
     start,
     steady,
@@ -26,7 +27,7 @@ PARTS = {
     "start": start.measure,
     "log-offsets": log_offsets.measure,
     "worlds": worlds.measure,
-    **{name: size.measure for name, size in steady.SIZES.items()},
+    **{name: size.measure for name, size in (plans.SIZES | steady.SIZES).items()},
 }
 
 

@@ -69,6 +69,8 @@ def group_bound(group: Group) -> LowerBound | None:
 
 def not_taken(group: Group) -> LowerBound | None:
     """The bound of a group with work in a partition that no member may have, by its first one; else None."""
+    if not group.is_constrained():
+        return None
     left = np.nonzero(undrained(group, group.owner) & ~group.placeable())[0]
     if len(left) == 0:
         return None

@@ -41,7 +41,10 @@ class CostModel:
         With a headroom of exactly a tenth the load is `floor_s`, with less it is above. So members without lag that
         could not absorb any are relieved, too.
         """
-        times = self.finite_drain_s(lag, rate, capacity)
+        return self.load_of_times_s(self.finite_drain_s(lag, rate, capacity), rate, capacity)
+
+    def load_of_times_s(self, times: Floats, rate: Floats, capacity: Floats) -> Floats:
+        """`load_s` of members whose `finite_drain_s` is known."""
         # Without a floor there is no time at which a member without lag would count as late.
         if self.floor_s == 0:
             return times

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 
-from assignor.evaluation.drain.bound import LowerBound, not_taken
+from assignor.evaluation.drain.bound import LowerBound, lower_bound, not_taken
 from assignor.evaluation.drain.words import cause_in_words, obstacles, rate_in_words, time_in_words
 from assignor.evaluation.drain.work import Work
-from assignor.model.arrays import Int32s
+from assignor.model.arrays import Floats, Int32s
 from assignor.model.group import Group
+from assignor.strategies.lag_sticky.options import Options
 from assignor.strategies.lag_sticky.problem import Problem, Solution
 from assignor.strategies.lag_sticky.solve import SolveResult, lag_areas, move_cost
 
@@ -19,19 +20,18 @@ _TRIED = "packing to deadlines and improving step by step were tried"
 
 
 def remarks(
-    group: Group, work: Work, bound: LowerBound, first: SolveResult, member: Int32s
+    group: Group, work: Work, bound: LowerBound | None, first: SolveResult, member: Int32s
 ) -> tuple[str, ...]:
     """Sentences for the operator; none when the answer speaks for itself.
 
     Args:
         group: The group.
         work: What it has to read.
-        bound: No assignment drains sooner what its members may have.
+        bound: No assignment drains sooner what its members may have; None if nobody is late and it was not looked for.
         first: Result of the first solve, which started from the current owners.
         member: Member of each partition after the last solve.
     """
-    assumed = work.capacity[0] if group.capacity is None else None
-    sentences = [*obstacles(group, not_taken(group) or bound), *_on_terms(first.problem, assumed)]
+    sentences = [*obstacles(group, not_taken(group) or bound), *_on_terms(first.problem)]
     moved = int(((group.owner >= 0) & (member != group.owner)).sum())
     forced = moved - first.accepted.moves
     if forced > 0 and first.budget < len(work.partitions):
@@ -39,28 +39,46 @@ def remarks(
     if moved == 0:
         further = "" if np.array_equal(group.owner, member) else "further "
         sentences.append(f"no {further}move: {_why_no_move(group, bound, first)}")
-    elif first.accepted.moves >= first.budget and first.accepted.makespan_s > bound.time_s * _FAR:
-        sentences.append(
-            f"max_moves of {first.budget} is used up; no assignment takes less than {time_in_words(bound.time_s)}"
-        )
+    elif first.accepted.moves >= first.budget:
+        bound_s = (bound or lower_bound(work)).time_s
+        if first.accepted.makespan_s > bound_s * _FAR:
+            least = time_in_words(bound_s)
+            sentences.append(f"max_moves of {first.budget} is used up; no assignment takes less than {least}")
     return tuple(sentences)
 
 
-def _on_terms(problem: Problem, assumed_capacity: float | None) -> list[str]:
+def remarks_at_rest(group: Group, options: Options, capacity: Floats) -> tuple[str, ...]:
+    """Sentences about a group in which nobody is late and nobody idle, and nothing moves."""
+    return (
+        *obstacles(group, not_taken(group)),
+        *_assumed(group, capacity),
+        f"no move: {_nobody_late(options)}",
+    )
+
+
+def _assumed(group: Group, capacity: Floats) -> list[str]:
+    if group.capacity is not None:
+        return []
+    return [f"no member's capacity is known: {capacity[0]:.0f} records/s assumed for each"]
+
+
+def _nobody_late(options: Options) -> str:
+    return f"no member needs more than {time_in_words(options.floor_s)}"
+
+
+def _on_terms(problem: Problem) -> list[str]:
     """What was assumed, and what could not be kept to."""
-    sentences = []
-    if assumed_capacity is not None:
-        sentences.append(f"no member's capacity is known: {assumed_capacity:.0f} records/s assumed for each")
+    sentences = _assumed(problem.group, problem.capacity)
     cap = problem.options.count_cap
     if cap is not None and cap < problem.cap:
         sentences.append(f"count_cap is {problem.cap}: with {cap} there is no place for every partition")
     return sentences
 
 
-def _why_no_move(group: Group, bound: LowerBound, result: SolveResult) -> str:
+def _why_no_move(group: Group, bound: LowerBound | None, result: SolveResult) -> str:
     start, best = result.start, result.best
-    if not start.loads_s.any():
-        return f"no member needs more than {time_in_words(result.problem.options.floor_s)}"
+    if bound is None or not start.loads_s.any():
+        return _nobody_late(result.problem.options)
     if best.moves > 0:
         return _why_not_accepted(result)
     return _why_no_gain(group, bound, result)

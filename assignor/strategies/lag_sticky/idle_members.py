@@ -5,7 +5,8 @@ import heapq
 import numpy as np
 
 from assignor.evaluation.drain.time import summed
-from assignor.model.arrays import Floats, Int32s, Int64s
+from assignor.model.arrays import Bools, Floats, Int32s, Int64s
+from assignor.model.group import Group
 from assignor.strategies.lag_sticky.givers import Giver
 from assignor.strategies.lag_sticky.problem import Problem, Solution
 from assignor.strategies.lag_sticky.search.candidates import by_member_and_weight
@@ -30,11 +31,8 @@ def use_idle_members(problem: Problem, solution: Solution, budget: int) -> Solut
     # Even counts leave no member idle that could hold something.
     if problem.options.counts == "even":
         return solution
-    count = problem.counts(solution)
-    closed = problem.group.closed
-    can_take = problem.group.readers() if closed is None else problem.group.readers() & ~closed
-    idle = np.nonzero((count == 0) & can_take)[0]
-    if len(idle) == 0 or count.max() <= 1:
+    idle = np.nonzero(idle_members(problem.group, problem.counts(solution)))[0]
+    if len(idle) == 0:
         return solution
     sharing = _FairSharing(problem, solution, budget)
     most = max(_REFUSALS_EACH, _MOST_REFUSALS // len(idle))
@@ -44,6 +42,21 @@ def use_idle_members(problem: Problem, solution: Solution, budget: int) -> Solut
             break
         sharing.give_share_to(member, most)
     return problem.solution_of(sharing.member())
+
+
+def idle_members(group: Group, count: Int64s) -> Bools:
+    """N entries: does the member hold nothing, could it have something, and has anybody more than one partition.
+
+    Args:
+        group: Whose members.
+        count: Partitions of each.
+    """
+    idle: Bools = count == 0
+    if idle.any():
+        idle &= group.readers() & (count.max() > 1)
+        if group.closed is not None:
+            idle &= ~group.closed
+    return idle
 
 
 class _FairSharing:

@@ -146,7 +146,7 @@ class Problem:
         lag = self._changed_sums(self.start_lag, self.lag, partitions, to_member)
         rate = self._changed_sums(self.start_rate, self.rate, partitions, to_member)
         times_s = self.cost_model.finite_drain_s(lag, rate, self.capacity)
-        loads_s = self.cost_model.load_s(lag, rate, self.capacity)
+        loads_s = self.cost_model.load_of_times_s(times_s, rate, self.capacity)
         owner = self.current_owner[partitions]
         return Solution(
             partitions=partitions,

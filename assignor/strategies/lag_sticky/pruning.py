@@ -21,7 +21,7 @@ def prune_moves(problem: Problem, solution: Solution, start: Solution) -> Soluti
         start: The solution without any change; the result is no later.
     """
     # Taking a single move back would make the counts uneven.
-    if problem.options.counts == "even":
+    if problem.options.counts == "even" or solution.moves == 0:
         return solution
     for _ in range(_MOST_ROUNDS):
         taken_back = _prunable(problem, solution)

@@ -39,6 +39,20 @@ class SolveResult:
         return self.problem.member(self.accepted)
 
 
+def share_with_idle(group: Group, options: Options, work: Work) -> SolveResult:
+    """The result where nobody is late (`start.nobody_is_late`): the start, with work for idle members."""
+    problem = build_problem(group, options, work.capacity, bound_s=0.0)
+    start, budget = problem.solution({}), options.budget(len(work.partitions))
+    return SolveResult(
+        problem=problem,
+        budget=budget,
+        start=start,
+        best=start,
+        accepted=use_idle_members(problem, start, budget),
+        all_tried=True,
+    )
+
+
 def solve(group: Group, options: Options, work: Work, bound: LowerBound) -> SolveResult:
     """Search, prune moves that gain too little, and accept what pays."""
     problem = build_problem(group, options, work.capacity, bound.time_s)

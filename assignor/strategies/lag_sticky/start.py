@@ -14,6 +14,27 @@ from assignor.strategies.sticky.equal import level_over
 
 _DAY_S = 86_400.0
 _MINUTE_S = 60.0
+_LATEST_FLOORS = 8
+"""A horizon is at least a day and four times the bound: with a floor of an eighth of a day it is a day."""
+
+
+def nobody_is_late(group: Group, options: Options, capacity: Floats) -> bool:
+    """Whether nothing has to be placed and no member is late, so that no bound and no search can change anything.
+
+    Then the group drains by the floor, which is far before the horizon, whatever the bound is. Most groups are like
+    that most of the time. False where something is to be looked at all the same: limits on counts, or a budget for
+    every partition, with which the answers of other strategies are compared.
+    """
+    owned = group.owner >= 0
+    is_limited = options.counts == "even" or options.count_cap is not None
+    is_compared = options.budget(int(group.placeable().sum())) >= int(owned.sum())
+    if is_limited or is_compared or _LATEST_FLOORS * options.floor_s > _DAY_S:
+        return False
+    if (group.placeable() & ~owned).any():
+        return False
+    lag, rate = (sums_held(values, group.owner, group.n_members) for values in (group.lag, group.rate))
+    model = CostModel(horizon_s=_DAY_S, floor_s=options.floor_s)
+    return not (model.load_s(lag, rate, capacity) > options.floor_s).any()
 
 
 def build_problem(group: Group, options: Options, capacity: Floats, bound_s: float) -> Problem:
@@ -64,8 +85,10 @@ def _start(group: Group, options: Options, capacity: Floats, weight: Floats) -> 
     placeable = group.placeable()
     cap = _cap(group, options, placeable)
     kept = _within_cap(group, weight, cap)
-    placement = Placement(group, kept, capacity, weight, cap)
-    placed = placement.place(np.nonzero(placeable & (kept < 0))[0])
+    unowned = np.nonzero(placeable & (kept < 0))[0]
+    if len(unowned) == 0:
+        return kept, cap
+    placed = Placement(group, kept, capacity, weight, cap).place(unowned)
     if placed is not None:
         return placed, cap
     # The placement met a partition whose readers are all at the cap. If any assignment keeps to the cap, the

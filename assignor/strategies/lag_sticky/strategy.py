@@ -46,9 +46,11 @@ from assignor.model.arrays import Floats, Int32s
 from assignor.model.assignment import Assignment
 from assignor.model.claims import Ownership
 from assignor.model.group import Group
-from assignor.strategies.lag_sticky.diagnostics import remarks
+from assignor.strategies.lag_sticky.diagnostics import remarks, remarks_at_rest
+from assignor.strategies.lag_sticky.idle_members import idle_members
 from assignor.strategies.lag_sticky.options import OPTIONS, Options
-from assignor.strategies.lag_sticky.solve import solve
+from assignor.strategies.lag_sticky.solve import share_with_idle, solve
+from assignor.strategies.lag_sticky.start import nobody_is_late
 
 __all__ = ["NAME", "OPTIONS", "assign"]
 
@@ -76,10 +78,22 @@ def assign(group: Group, **given: Any) -> Assignment:
         group: Without capacities every member is taken to be equally fast.
         given: The fields of `options.Options`, all of them.
     """
-    options = Options(**given)
-    work = Work.of(group, _capacity(group))
+    options, capacity = Options(**given), _capacity(group)
+    is_at_rest = nobody_is_late(group, options, capacity)
+    owner = group.owner
+    if (
+        is_at_rest
+        and not idle_members(group, np.bincount(owner[owner >= 0], minlength=group.n_members)).any()
+    ):
+        return Assignment.complete(group, owner.copy(), remarks=remarks_at_rest(group, options, capacity))
+    work = Work.of(group, capacity)
     if len(work.partitions) == 0:
         return Assignment.complete(group, np.full(group.n_partitions, -1, np.int32))
+    if is_at_rest:
+        shared = share_with_idle(group, options, work)
+        return Assignment.complete(
+            group, shared.member, remarks=remarks(group, work, None, shared, shared.member)
+        )
     bound = lower_bound(work)
     result = first = solve(group, options, work, bound)
     # Solving again from the answer makes it stable: asked once more, the strategy then finds no further move.

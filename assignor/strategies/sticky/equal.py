@@ -48,6 +48,8 @@ def _even(group: Group, placeable: Bools) -> Int32s:
     if fixed is None:
         floor, extras = divmod(int(placeable.sum()), group.n_members)
         quota = _quotas(owned, floor=floor, extras=extras)
+        if not owned.any() and (dealt := _dealt(group, quota, floor=floor)) is not None:
+            return dealt
     else:
         quota, floor = _quotas_above(group, owned, fixed, n_free=int((placeable & ~fixed).sum()))
     member: Int32s = group.owner.copy()
@@ -57,6 +59,12 @@ def _even(group: Group, placeable: Bools) -> Int32s:
     unowned = group.topics.spread_order(np.nonzero(placeable & (member < 0))[0])
     member[unowned] = _recipients(kept, quota, floor=floor)
     return member
+
+
+def _dealt(group: Group, quota: Int64s, *, floor: int) -> Int32s | None:
+    """Member of each partition where nobody owns anything; None where it has to be sorted out."""
+    recipients = _recipients(np.zeros(group.n_members, np.int64), quota, floor=floor)
+    return group.topics.dealt(recipients, group.takers.subscriber_counts() > 0)
 
 
 def _quotas_above(group: Group, owned: Int64s, fixed: Bools, *, n_free: int) -> tuple[Int64s, int]:

@@ -45,6 +45,8 @@ def cooling_down(
 
     One whose owner is seen to drain less than it receives need not rest: the move before it was a mistake.
     """
+    if not state.moved_at_ms:
+        return np.zeros(group.n_partitions, np.bool_)
     moved = state.moved_at_ms.items()
     resting = _places(group, (name for name, times in moved if now_ms - times[-1] < guards.partition_rest_ms))
     worn = _places(group, (name for name, times in moved if _is_worn(times, guards, now_ms=now_ms)))

@@ -1,7 +1,9 @@
 """The array form of a group that is to be decided about."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate, chain, pairwise
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from assignor.model.members import Member, build_group
 from assignor.model.topics import Topics
 from pipeline.lag.lag import UNKNOWN, assignor_lag
 from pipeline.planning import reasons
-from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
+from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
 from pipeline.planning.problem.capacity import Belief, Load, believed, identities, learned
 from pipeline.planning.state import GroupState
 
@@ -33,14 +35,15 @@ def to_group(
     names = identities(facts.members)
     index, drained = topics.index(), np.nan_to_num(partitions.drain_rate)
     unsettled = _unsettled(facts, rules, state, now_ms=now_ms)
-    loads: dict[str, Load] = {}
-    for name, member in zip(names, facts.members, strict=True):
-        held = _indices(member.assigned, topics, index)
-        loads[name] = Load(
-            rate=float(drained[held].sum()),
-            lag=float(lag[held].sum()),
+    held = _held(facts.members, topics, index)
+    loads = {
+        name: Load(
+            rate=float(drained[own].sum()),
+            lag=float(lag[own].sum()),
             is_settled=member.member_id not in unsettled,
         )
+        for name, member, own in zip(names, facts.members, held, strict=True)
+    }
     rates = learned(state.rates, loads, now_ms=now_ms)
     beliefs = believed(rates, loads, now_ms=now_ms)
     members = [
@@ -75,10 +78,7 @@ def _unsettled(facts: GroupFacts, rules: Rules, state: GroupState, *, now_ms: in
 
 
 def _topics(partitions: PartitionFacts) -> Topics:
-    counts: dict[str, int] = {}
-    for topic in partitions.topic:
-        counts[topic] = counts.get(topic, 0) + 1
-    topics = Topics.of(counts)
+    topics = Topics.of(Counter(partitions.topic))
     if not np.array_equal(topics.number_of, partitions.partition):
         first = int((topics.number_of != partitions.partition).argmax())
         raise AbstainError(reasons.partitions_not_contiguous(partitions.topic[first]))
@@ -95,11 +95,16 @@ def _lag(partitions: PartitionFacts, rules: Rules) -> Int64s:
     return lag
 
 
-def _indices(assigned: Mapping[str, Sequence[int]], topics: Topics, index: Mapping[str, int]) -> Int64s:
-    """Indices of a member's partitions; those of topics that are not among `topics` are left out."""
-    pairs = [
-        (index[topic], number) for topic, numbers in assigned.items() for number in numbers if topic in index
+def _held(members: Sequence[MemberFacts], topics: Topics, index: Mapping[str, int]) -> list[Int64s]:
+    """Indices of each member's partitions; those that do not exist are left out."""
+    # All members in one pass: there are thousands of groups, and a call of numpy costs as much as a small member.
+    named = [
+        (index.get(topic, -1), numbers) for member in members for topic, numbers in member.assigned.items()
     ]
-    topic, number = np.array(pairs, np.int64).reshape(-1, 2).T
+    lengths = [len(numbers) for _, numbers in named]
+    topic = np.repeat(np.array([of_topic for of_topic, _ in named], np.int64), lengths)
+    number = np.fromiter(chain.from_iterable(numbers for _, numbers in named), np.int64, len(topic))
     indices = topics.partition_indices(topic, number)
-    return indices[indices >= 0]
+    ends = list(accumulate(sum(map(len, member.assigned.values())) for member in members))
+    own = [indices[begin:end] for begin, end in pairwise([0, *ends])]
+    return own if (indices >= 0).all() else [some[some >= 0] for some in own]

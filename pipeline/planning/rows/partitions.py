@@ -5,12 +5,13 @@ its own rows of the other are found by binary search.
 """
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assignor.model.arrays import Bools, Int64s
+from assignor.model.arrays import Int64s
 from assignor.model.topics import java_order
 from pipeline.lag.columns import floats, int64s, millis
 from pipeline.lag.lag import UNKNOWN
@@ -36,20 +37,22 @@ class GroupPartitions:
     def of(self, group_id: str, topics: Iterable[str]) -> PartitionFacts:
         """Those of the topics that the group subscribes to, as far as they exist."""
         logs, commits = self._logs, self._commits
-        rows = logs.rows(topics)
-        found, known = commits.find(group_id, logs.key[rows])
+        places = logs.places(topics)
+        rows = np.concatenate([np.zeros(0, np.int64), *(np.arange(begin, end) for _, begin, end in places)])
+        keys = logs.key[rows]
+        found = commits.find(group_id, keys)
         return PartitionFacts(
-            topic=[logs.names[code] for code in (logs.key[rows] // _NUMBERS).tolist()],
-            partition=logs.key[rows] % _NUMBERS,
-            committed=np.where(known, commits.committed[found], UNKNOWN),
+            topic=[name for name, begin, end in places for _ in range(begin, end)],
+            partition=keys % _NUMBERS,
+            committed=commits.committed[found],
             log_start=logs.log_start[rows],
             log_end=logs.log_end[rows],
             observed_at_ms=logs.observed_at_ms[rows],
             arrival_rate=logs.arrival_rate[rows],
-            drain_rate=np.where(known, commits.drain_rate[found], np.nan),
-            lag_age_s=np.where(known, commits.lag_age_s[found], np.nan),
-            incomparable=known & commits.incomparable[found],
-            unanswered=logs.error.take(pa.array(rows)).to_pylist(),
+            drain_rate=commits.drain_rate[found],
+            lag_age_s=commits.lag_age_s[found],
+            incomparable=commits.incomparable[found],
+            unanswered=logs.error[rows].tolist(),
         )
 
 
@@ -67,19 +70,18 @@ class _Logs:
         self.log_end = int64s(_array(alive["log_end_offset"]))[order]
         self.observed_at_ms = millis(_array(alive["observed_at"]))[order]
         self.arrival_rate = floats(_array(alive["arrival_rate"]))[order]
-        self.error: pa.Array = _array(alive["error"]).take(pa.array(order))
+        self.error = np.array(_array(alive["error"]).to_pylist(), np.object_)[order]
+        ends = np.searchsorted(self.key, np.arange(len(self.names) + 1) * _NUMBERS)
+        self._places = dict(zip(self.names, pairwise(ends.tolist()), strict=True))
 
     def keys(self, rows: pa.Table) -> Int64s:
         """Sorting keys of rows with topic and partition; negative where the topic does not exist."""
         return _codes(rows["topic"], self._codes) * _NUMBERS + int64s(_array(rows["partition"]))
 
-    def rows(self, topics: Iterable[str]) -> Int64s:
-        """Indices of all partitions of these topics, ascending."""
-        codes = np.array(sorted({self._codes[name] for name in topics if name in self._codes}), np.int64)
-        begin = np.searchsorted(self.key, codes * _NUMBERS)
-        end = np.searchsorted(self.key, (codes + 1) * _NUMBERS)
-        ranges = [np.arange(first, last) for first, last in zip(begin.tolist(), end.tolist(), strict=True)]
-        return np.concatenate([np.zeros(0, np.int64), *ranges])
+    def places(self, topics: Iterable[str]) -> list[tuple[str, int, int]]:
+        """Of each of these topics that exists: its name, and where its partitions begin and end; ascending."""
+        known = sorted((*self._places[name], name) for name in set(topics) if name in self._places)
+        return [(name, begin, end) for begin, end, name in known]
 
 
 class _Commits:
@@ -87,30 +89,34 @@ class _Commits:
 
     def __init__(self, lags: pa.Table, logs: _Logs) -> None:
         rows = lags.combine_chunks()
-        self._groups = {name: code for code, name in enumerate(pc.unique(rows["group_id"]).to_pylist())}
-        group, key = _codes(rows["group_id"], self._groups), logs.keys(rows)
+        names = pc.unique(rows["group_id"]).to_pylist()
+        group = _codes(rows["group_id"], {name: code for code, name in enumerate(names)})
+        key = logs.keys(rows)
         order = np.lexsort((key, group))
         self._key = key[order]
-        self._begin = np.searchsorted(group[order], np.arange(len(self._groups) + 1))
+        ends = np.searchsorted(group[order], np.arange(len(names) + 1))
+        self._places = dict(zip(names, pairwise(ends.tolist()), strict=True))
         committed = int64s(_array(rows["committed_offset"]))
         # A commit whose lag cannot be told was made in another topic of that name: the topic is there.
         incomparable = (committed != UNKNOWN) & pc.is_null(_array(rows["lag"])).to_numpy(zero_copy_only=False)
-        # One more, for whoever looks beyond the end.
+        # One more, for what a group has not committed.
         self.committed = np.append(committed[order], UNKNOWN)
         self.incomparable = np.append(incomparable[order], False)
         self.drain_rate = np.append(floats(_array(rows["drain_rate"]))[order], np.nan)
         self.lag_age_s = np.append(floats(_array(rows["lag_seconds"]))[order], np.nan)
 
-    def find(self, group_id: str, keys: Int64s) -> tuple[Int64s, Bools]:
-        """Where the group's rows of these keys are, and which of them there are."""
-        code = self._groups.get(group_id)
-        begin, end = (0, 0) if code is None else self._begin[code : code + 2]
+    def find(self, group_id: str, keys: Int64s) -> Int64s | slice:
+        """Where the group's rows of these keys are; the row after the last where it has none."""
+        begin, end = self._places.get(group_id, (0, 0))
         own = self._key[begin:end]
+        # Most groups have committed in every partition they read, and then there is nothing to look for.
+        if np.array_equal(own, keys):
+            return slice(begin, end)
         at = np.searchsorted(own, keys)
-        known = np.zeros(len(keys), np.bool_)
-        inside = at < len(own)
-        known[inside] = own[at[inside]] == keys[inside]
-        return begin + at, known
+        inside = np.minimum(at, len(own) - 1)
+        known = own[inside] == keys if len(own) else np.zeros(len(keys), np.bool_)
+        found: Int64s = np.where(known, begin + at, len(self._key))
+        return found
 
 
 def _codes(names: pa.ChunkedArray, codes: dict[str, int]) -> Int64s:

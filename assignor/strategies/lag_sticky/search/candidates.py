@@ -10,6 +10,10 @@ from assignor.strategies.lag_sticky.problem import Problem
 # Evictions begin with the heaviest partitions; the sample of the rest closes what is left of an excess.
 _WIDTH = 64
 _HEAVY = 40
+# A step of local search looks at so many candidates of a member whatever it holds, so its time does not grow with the
+# group.
+_FEW_WIDTH = 24
+_FEW_HEAVY = 12
 _KEY_BITS = 63
 _FLOAT_BITS = 31
 
@@ -24,6 +28,8 @@ class Candidates:
     """N + 1 entries: member m holds partitions[first[m]:first[m + 1]]."""
     table: Int64s
     """N x width: the heaviest of each member and a sample of the rest, from heavy to light; padded with -1."""
+    few: Int64s
+    """`sampled` of the table: those that local search begins with."""
 
     def of(self, member: int) -> Int64s:
         """Everything that the member holds, not only what is in the table."""
@@ -38,7 +44,8 @@ def candidates_at(problem: Problem, unowned: Int64s, time_s: float) -> Candidate
     partitions = by_member_and_weight(start, weight, problem.n_members)
     first = np.zeros(problem.n_members + 1, np.int64)
     np.cumsum(np.bincount(start[start >= 0], minlength=problem.n_members), out=first[1:])
-    return Candidates(partitions=partitions, first=first, table=_table(partitions, first))
+    table = _table(partitions, first)
+    return Candidates(partitions=partitions, first=first, table=table, few=sampled(table))
 
 
 def by_member_and_weight(start: Int32s, weight: Floats, n: int) -> Int64s:
@@ -77,3 +84,20 @@ def _table(partitions: Int64s, first: Int64s) -> Int64s:
     there = rank < held
     table[there] = partitions[(first[:-1, None] + rank)[there]]
     return table
+
+
+def sampled(table: Int64s) -> Int64s:
+    """The heaviest of each row and a sample of the rest, for local search; padded with -1."""
+    # Heavy ones carry load, and small ones of every size fill what is left: a sample evenly spread over the ranks
+    # has some of each size.
+    width = table.shape[1]
+    if width <= _FEW_WIDTH:
+        padded = np.full((len(table), _FEW_WIDTH), -1, np.int64)
+        padded[:, :width] = table
+        return padded
+    held = (table >= 0).sum(axis=1)[:, None]
+    column = np.arange(_FEW_WIDTH)[None, :]
+    step = np.maximum(held - 1 - _FEW_HEAVY, 0) / (_FEW_WIDTH - 1 - _FEW_HEAVY)
+    spread = _FEW_HEAVY + np.floor((column - _FEW_HEAVY) * step).astype(np.int64)
+    rank = np.where((held <= _FEW_WIDTH) | (column < _FEW_HEAVY), column, spread)
+    return np.take_along_axis(table, np.minimum(rank, width - 1), 1)

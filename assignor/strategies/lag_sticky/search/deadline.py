@@ -1,5 +1,8 @@
 """One deadline: the residual capacity of every member until then, and what members that miss it evict."""
 
+import operator
+from bisect import bisect_right
+
 import numpy as np
 
 from assignor.model.arrays import Bools, Floats, Int64s
@@ -30,7 +33,8 @@ class Deadline:
         self.residual: Floats = capacity - load
         """Weight each member can take besides its candidates; negative when it misses the deadline."""
         # Evictions ask for the same members again and again, one packing after another.
-        self._sorted: dict[tuple[int, bool], tuple[Int64s, Floats]] = {}
+        self._sorted: dict[tuple[int, bool], tuple[list[int], list[float]]] = {}
+        self._rows: dict[bytes, tuple[Int64s, Floats]] = {}
 
     def weight(self, partitions: Int64s) -> Floats:
         """Weight of partitions; 0 of -1."""
@@ -38,7 +42,7 @@ class Deadline:
         weights: Floats = problem.lag[partitions] + problem.rate[partitions] * self._weigh_until_s
         return weights
 
-    def by_weight(self, member: int, *, whole: bool) -> tuple[Int64s, Floats]:
+    def by_weight(self, member: int, *, whole: bool) -> tuple[list[int], list[float]]:
         """Candidates of a member by falling weight, and the weights.
 
         Args:
@@ -51,7 +55,7 @@ class Deadline:
             partitions = partitions[partitions >= 0]
             weights = self.weight(partitions)
             order = np.argsort(-weights, kind="stable")
-            self._sorted[key] = partitions[order], weights[order]
+            self._sorted[key] = partitions[order].tolist(), weights[order].tolist()
         return self._sorted[key]
 
     def evictions(self, members: Bools, *, keep_heaviest: bool) -> Int64s:
@@ -65,13 +69,21 @@ class Deadline:
         late = np.nonzero((self.residual < -self.tolerance) & members)[0]
         if len(late) == 0:
             return np.zeros(0, np.int64)
-        table = self._candidates.table[late]
-        weights = self.weight(table)
-        order = np.argsort(-weights, axis=1, kind="stable")
-        table, weights = np.take_along_axis(table, order, 1), np.take_along_axis(weights, order, 1)
+        table, weights = self._rows_by_weight(late)
         picked, is_enough = _fewest_in_rows(weights, -self.residual[late], skip=int(keep_heaviest))
         rest = [self._evictions_of(m, keep_heaviest=keep_heaviest) for m in late[~is_enough].tolist()]
         return np.concatenate([table[is_enough][picked[is_enough]], *rest])
+
+    def _rows_by_weight(self, members: Int64s) -> tuple[Int64s, Floats]:
+        """The members' rows of the table of candidates by falling weight, and the weights."""
+        key = members.tobytes()
+        if key not in self._rows:
+            table = self._candidates.table[members]
+            weights = self.weight(table)
+            order = np.argsort(-weights, axis=1, kind="stable")
+            row = np.arange(len(members))[:, None]
+            self._rows[key] = table[row, order], weights[row, order]
+        return self._rows[key]
 
     def _evictions_of(self, member: int, *, keep_heaviest: bool) -> Int64s:
         """Evictions of a member whose row of the table does not weigh enough."""
@@ -79,7 +91,8 @@ class Deadline:
         excess = -float(self.residual[member])
         picks = fewest_covering(weights, excess, skip=1) if keep_heaviest else None
         picks = fewest_covering(weights, excess) if picks is None else picks
-        return partitions if picks is None else partitions[picks]
+        chosen = partitions if picks is None else [partitions[at] for at in picks]
+        return np.array(chosen, np.int64)
 
 
 def _fewest_in_rows(weights: Floats, excess: Floats, *, skip: int) -> tuple[Bools, Bools]:
@@ -103,13 +116,23 @@ def _fewest_in_rows(weights: Floats, excess: Floats, *, skip: int) -> tuple[Bool
     return picked, is_enough
 
 
-def fewest_covering(weights: Floats, excess: float, *, skip: int = 0) -> list[int] | None:
+def fewest_covering(weights: list[float], excess: float, *, skip: int = 0) -> list[int] | None:
     """Positions of the fewest of falling weights that sum to the excess; None when all are not enough.
+
+    As `_fewest_in_rows` of one row, without arrays: a packing asks for a few partitions of one member after another.
 
     Args:
         weights: Weights of the candidates of one member.
-        excess: Weight that has to leave, more than 0.
+        excess: Weight that has to leave.
         skip: Number of the heaviest candidates that stay.
     """
-    picked, is_enough = _fewest_in_rows(weights[None, :], np.array([excess]), skip=skip)
-    return np.nonzero(picked[0])[0].tolist() if is_enough[0] else None
+    before, whole = 0.0, skip
+    for whole in range(skip, len(weights)):
+        if before + weights[whole] >= excess:
+            break
+        before += weights[whole]
+    else:
+        return None
+    # The weights fall, so the lightest that covers the rest is the last that is at least as heavy.
+    last = bisect_right(weights, before - excess, key=operator.neg) - 1
+    return sorted({*range(skip, whole), max(last, 0)})

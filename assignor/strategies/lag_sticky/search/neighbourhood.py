@@ -9,10 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assignor.model.arrays import Bools, Floats, Int64s
+from assignor.model.arrays import Bools, Floats, Int8s, Int64s
 from assignor.strategies.lag_sticky.search.state import SearchState, Transfer
 
 _CLEARLY_LESS = 1 - 1e-6
+_MOST_ADDED = 2
+"""Moves that an improvement adds at most: two partitions change their members."""
+_NEVER = 50
+"""Stands for more moves than that, also when two are added up in eight bits."""
 # Members and partitions that are considered: the work of a step is their product.
 _NEIGHBOURS = 16
 _CHAIN_GIVEN = 8
@@ -53,26 +57,23 @@ class Neighbourhood:
         problem = state.problem
         self._state = state
         self._problem = problem
-        self._cost_model = problem.cost_model
         self._slow = slow
+        self._loads_s_now = loads_s
         self._limit_s = float(loads_s[slow])
-        self._budget = budget - state.moves
+        self._budget = min(budget - state.moves, _MOST_ADDED)
         self._most_s = most_s
         row = state.candidates[slow]
         self._given = row[row >= 0]
         self._near = self._neighbours(loads_s)
-        self._idlest = self._open(np.argsort(loads_s, kind="stable"))[:_CHAIN_MEMBERS]
-        self._left = self._without(slow, self._given)
+        self._more = self._moves_more(self._given[:, None], slow, self._near)
+        """Given x near: moves that giving the partition to the member adds; `_NEVER` if it may not."""
 
     def best(self) -> Improvement | None:
         """The best move or swap; only if there is none, the best ejection chain."""
         if len(self._given) == 0 or len(self._near) == 0:
             return None
-        found = [step for step in (self._best_move(), self._best_swap()) if step is not None]
         # A chain is the dearest to evaluate and changes most members, so it is the last resort.
-        if found:
-            return min(found, key=lambda step: step.cost_s)
-        return self._best_ejection_chain()
+        return self._best_move_or_swap() or self._best_ejection_chain()
 
     def _neighbours(self, loads_s: Floats) -> Int64s:
         """The members of least load that may read any of the slow member's candidates."""
@@ -86,26 +87,19 @@ class Neighbourhood:
             some = some[np.argpartition(loads_s[some], _NEIGHBOURS)[:_NEIGHBOURS]]
         return some[np.argsort(loads_s[some], kind="stable")]
 
-    def _open(self, members: Int64s) -> Int64s:
-        closed = self._problem.group.closed
-        return members if closed is None else members[~closed[members]]
+    def _moves_more(self, partitions: Int64s, from_member: int | Int64s, to_member: int | Int64s) -> Int8s:
+        """Moves that giving the partitions from one member to the other adds; `_NEVER` where it may not be.
 
-    def _without(self, member: int, partitions: Int64s) -> tuple[Floats, Floats]:
-        problem, state = self._problem, self._state
-        return state.lag[member] - problem.lag[partitions], state.rate[member] - problem.rate[partitions]
-
-    def _away(self, partitions: Int64s, member: int | Int64s) -> Int64s:
-        """1 where the partition would be away from its current owner, and so count as a move, at the member."""
-        owner = self._problem.current_owner[partitions]
-        away: Int64s = ((owner >= 0) & (owner != member)).astype(np.int64)
-        return away
-
-    def _may_read(self, partitions: Int64s, member: int | Int64s) -> Bools:
-        may_read = self._problem.may_read
-        if may_read is None:
-            return np.ones(np.broadcast(partitions, member).shape, np.bool_)
-        allowed: Bools = may_read[self._problem.set_of[partitions], member]
-        return allowed
+        A partition away from its current owner counts as a move. -1 is no partition, which nobody may have.
+        """
+        problem = self._problem
+        owner = problem.current_owner[partitions]
+        more = np.subtract(owner != to_member, owner != from_member, dtype=np.int8)
+        impossible = partitions < 0
+        if problem.may_read is not None:
+            impossible = impossible | ~problem.may_read[problem.set_of[partitions], to_member]
+        found: Int8s = np.where(impossible, np.int8(_NEVER), more)
+        return found
 
     def _may_grow(self, members: Int64s) -> Bools:
         """May these members end with one partition more, and the slow one with one less."""
@@ -115,99 +109,101 @@ class Neighbourhood:
             return np.asarray(count[members] + 1 == count[self._slow], np.bool_)
         return np.asarray(count[members] < self._problem.cap, np.bool_)
 
-    def _load_s(self, lag: Floats, rate: Floats, members: int | Int64s) -> Floats:
-        return self._cost_model.load_s(lag, rate, self._problem.capacity[members])
+    # The budget is nearly always what decides: once it is spent, one improvement in thirty is within it. So what each
+    # adds to the moves comes first, as a table of small integers, and loads are worked out for the few that are left,
+    # of all members concerned at once: a call of numpy costs as much as a thousand numbers in it.
+    # The axes of the tables: given partition, second member, partition passed on, third member.
 
-    def _cheapest(self, after_s: Floats, moves: Int64s, admitted: Bools) -> tuple[float, int]:
-        """Cost and flat position of the best improvement; infinite when none is admitted."""
-        reached = np.maximum(after_s, self._problem.options.floor_s)
-        moves_s = self._problem.options.move_cost_s * moves
-        good = (
-            admitted
-            & (moves <= self._budget)
-            & (after_s < self._limit_s * _CLEARLY_LESS)
-            & (self._limit_s - reached > moves_s)
-        )
-        # Ties: below the floor the smaller load, and of equal loads the one with fewer moves.
-        cost_s = np.where(good, reached + moves_s + 1e-6 * after_s + 1e-9 * self._limit_s * moves, np.inf)
-        position = int(cost_s.argmin())
-        return float(cost_s.flat[position]), position
-
-    # The axes of the arrays below: given partition, second member, partition passed on, third member.
-
-    def _best_move(self) -> Improvement | None:
-        problem, state = self._problem, self._state
-        given, near = self._given[:, None], self._near[None, :]
-        slow_s = self._load_s(*self._left, self._slow)[:, None]
-        near_s = self._load_s(
-            state.lag[near] + problem.lag[given], state.rate[near] + problem.rate[given], near
-        )
-        moves = self._away(given, near) - self._away(given, self._slow)
-        admitted = self._may_read(given, near) & self._may_grow(near)
-        cost_s, position = self._cheapest(np.maximum(slow_s, near_s), moves, admitted)
-        if not np.isfinite(cost_s):
+    def _best_move_or_swap(self) -> Improvement | None:
+        state, lag, rate = self._state, self._problem.lag, self._problem.rate
+        # A move is a swap for no partition, in the first column.
+        partitions = np.full((len(self._near), 1 + state.candidates.shape[1]), -1, np.int64)
+        partitions[:, 1:] = state.candidates[self._near]
+        in_return = self._moves_more(partitions, self._near[:, None], self._slow)
+        in_return[:, 0] = np.where(self._may_grow(self._near), np.int8(0), np.int8(_NEVER))
+        table = self._more[:, :, None] + in_return
+        i, m, j = np.nonzero(table <= self._budget)
+        if len(i) == 0:
             return None
-        i, m = np.unravel_index(position, moves.shape)
-        transfer = Transfer(int(self._given[i]), self._slow, int(self._near[m]))
-        return Improvement(transfers=(transfer,), moves=int(moves[i, m]), cost_s=cost_s)
-
-    def _best_swap(self) -> Improvement | None:
-        problem, state = self._problem, self._state
-        given, near = self._given[:, None, None], self._near[None, :, None]
-        back = state.candidates[self._near][None, :, :]
-        lag, rate = problem.lag[given] - problem.lag[back], problem.rate[given] - problem.rate[back]
-        slow_s = self._load_s(state.lag[self._slow] - lag, state.rate[self._slow] - rate, self._slow)
-        near_s = self._load_s(state.lag[near] + lag, state.rate[near] + rate, near)
-        moves = (
-            self._away(given, near)
-            - self._away(given, self._slow)
-            + self._away(back, self._slow)
-            - self._away(back, near)
+        given, near, back, slow = self._given[i], self._near[m], partitions[m, j], np.full(len(i), self._slow)
+        less_lag, less_rate = lag[given] - lag[back], rate[given] - rate[back]
+        slow_s, near_s = self._loads_s(
+            (slow, near),
+            (state.lag[slow] - less_lag, state.lag[near] + less_lag),
+            (state.rate[slow] - less_rate, state.rate[near] + less_rate),
         )
-        admitted = (
-            (back >= 0)
-            & self._may_read(given, near)
-            & self._may_read(back, self._slow)
-            & (near_s <= self._most_s)
-        )
-        cost_s, position = self._cheapest(np.maximum(slow_s, near_s), moves, admitted)
-        if not np.isfinite(cost_s):
+        is_move = j == 0
+        after_s = np.where(is_move | (near_s <= self._most_s), np.maximum(slow_s, near_s), np.inf)
+        moves = table[i, m, j].astype(np.int64)
+        cost_s = self._cost_s(after_s, moves)
+        at = int(cost_s.argmin())
+        if cost_s[at] == np.inf:
             return None
-        i, m, j = np.unravel_index(position, moves.shape)
-        member = int(self._near[m])
-        there = Transfer(int(self._given[i]), self._slow, member)
-        in_return = Transfer(int(back[0, m, j]), member, self._slow)
-        return Improvement(transfers=(there, in_return), moves=int(moves[i, m, j]), cost_s=cost_s)
+        # Of equal cost a move comes first.
+        at = next(iter(np.nonzero(is_move & (cost_s == cost_s[at]))[0].tolist()), at)
+        there = Transfer(int(given[at]), self._slow, int(near[at]))
+        in_turn = () if is_move[at] else (Transfer(int(back[at]), int(near[at]), self._slow),)
+        return Improvement(transfers=(there, *in_turn), moves=int(moves[at]), cost_s=float(cost_s[at]))
 
     def _best_ejection_chain(self) -> Improvement | None:
-        problem, state = self._problem, self._state
-        given = self._given[:_CHAIN_GIVEN, None, None, None]
-        via = self._near[:_CHAIN_MEMBERS][None, :, None, None]
-        ejected = state.candidates[via[0, :, 0, 0], :_CHAIN_PASSED_ON][None, :, :, None]
-        last = self._idlest[self._idlest != self._slow][None, None, None, :]
-        via_s = self._load_s(
-            state.lag[via] + problem.lag[given] - problem.lag[ejected],
-            state.rate[via] + problem.rate[given] - problem.rate[ejected],
-            via,
-        )
-        last_s = self._load_s(
-            state.lag[last] + problem.lag[ejected], state.rate[last] + problem.rate[ejected], last
-        )
-        slow_s = self._load_s(*self._left, self._slow)[:_CHAIN_GIVEN, None, None, None]
-        moves = (
-            self._away(given, via)
-            - self._away(given, self._slow)
-            + self._away(ejected, last)
-            - self._away(ejected, via)
-        )
-        admitted = (ejected >= 0) & (via != last) & self._may_read(given, via) & self._may_read(ejected, last)
-        others_s = np.maximum(via_s, last_s)
-        admitted = admitted & self._may_grow(last) & (others_s <= self._most_s)
-        cost_s, position = self._cheapest(np.maximum(slow_s, others_s), moves, admitted)
-        if not np.isfinite(cost_s):
+        state, lag, rate = self._state, self._problem.lag, self._problem.rate
+        members, idlest = self._near[:_CHAIN_MEMBERS], self._idlest()
+        partitions = state.candidates[members, :_CHAIN_PASSED_ON]
+        passed_on = self._moves_more(partitions[:, :, None], members[:, None, None], idlest)
+        possible = (members[:, None] != idlest) & self._may_grow(idlest)
+        passed_on = np.where(possible[:, None, :], passed_on, np.int8(_NEVER))
+        table = self._more[:_CHAIN_GIVEN, :_CHAIN_MEMBERS, None, None] + passed_on
+        i, m, j, k = np.nonzero(table <= self._budget)
+        if len(i) == 0:
             return None
-        i, m, j, k = np.unravel_index(position, moves.shape)
-        middle, end = int(via[0, m, 0, 0]), int(last[0, 0, 0, k])
-        first = Transfer(int(self._given[i]), self._slow, middle)
-        second = Transfer(int(ejected[0, m, j, 0]), middle, end)
-        return Improvement(transfers=(first, second), moves=int(moves[i, m, j, k]), cost_s=cost_s)
+        given, via, ejected, last = self._given[i], members[m], partitions[m, j], idlest[k]
+        slow = np.full(len(i), self._slow)
+        slow_s, via_s, last_s = self._loads_s(
+            (slow, via, last),
+            (
+                state.lag[slow] - lag[given],
+                state.lag[via] + lag[given] - lag[ejected],
+                state.lag[last] + lag[ejected],
+            ),
+            (
+                state.rate[slow] - rate[given],
+                state.rate[via] + rate[given] - rate[ejected],
+                state.rate[last] + rate[ejected],
+            ),
+        )
+        others_s = np.maximum(via_s, last_s)
+        after_s = np.where(others_s <= self._most_s, np.maximum(slow_s, others_s), np.inf)
+        moves = table[i, m, j, k].astype(np.int64)
+        cost_s = self._cost_s(after_s, moves)
+        at = int(cost_s.argmin())
+        if cost_s[at] == np.inf:
+            return None
+        first = Transfer(int(given[at]), self._slow, int(via[at]))
+        second = Transfer(int(ejected[at]), int(via[at]), int(last[at]))
+        return Improvement(transfers=(first, second), moves=int(moves[at]), cost_s=float(cost_s[at]))
+
+    def _loads_s(
+        self, members: tuple[Int64s, ...], lag: tuple[Floats, ...], rate: tuple[Floats, ...]
+    ) -> Floats:
+        """Loads of members with this lag and these arrivals, a row for each of the tuples."""
+        capacity = self._problem.capacity[np.concatenate(members)]
+        loads_s = self._problem.cost_model.load_s(np.concatenate(lag), np.concatenate(rate), capacity)
+        return loads_s.reshape(len(members), -1)
+
+    def _cost_s(self, after_s: Floats, moves: Int64s) -> Floats:
+        """Cost of each improvement, infinite where it does not lower the largest load by more than its moves cost."""
+        reached = np.maximum(after_s, self._problem.options.floor_s)
+        moves_s = self._problem.options.move_cost_s * moves
+        good = (after_s < self._limit_s * _CLEARLY_LESS) & (self._limit_s - reached > moves_s)
+        # Ties: below the floor the smaller load, and of equal loads the one with fewer moves.
+        return np.where(good, reached + moves_s + 1e-6 * after_s + 1e-9 * self._limit_s * moves, np.inf)
+
+    def _idlest(self) -> Int64s:
+        """The members of least load that may be given something, but for the slow one."""
+        members = np.argsort(self._loads_s_now, kind="stable")
+        closed = self._problem.group.closed
+        if closed is not None:
+            members = members[~closed[members]]
+        few: Int64s = members[:_CHAIN_MEMBERS]
+        others: Int64s = few[few != self._slow]
+        return others

@@ -5,6 +5,8 @@ item that fits nowhere may evict lighter ones, which are packed after it.
 """
 
 import heapq
+import operator
+from bisect import bisect_right
 from collections.abc import Iterator
 
 import numpy as np
@@ -71,13 +73,9 @@ class DeadlinePacker:
         unowned = self._unowned[~np.isin(self._unowned, hopeless)]
         # Their members cannot meet the deadline; they only shed what would make them later than `exempt_s`.
         later = Deadline(problem, self._candidates, unowned, exempt_s) if exempt.any() else deadline
+        of_exempt = later.evictions(exempt, keep_heaviest=True)
         for keep_heaviest in (False, True):
-            evicted = np.concatenate(
-                (
-                    deadline.evictions(~exempt, keep_heaviest=keep_heaviest),
-                    later.evictions(exempt, keep_heaviest=True),
-                )
-            )
+            evicted = np.concatenate((deadline.evictions(~exempt, keep_heaviest=keep_heaviest), of_exempt))
             # Partitions without a current owner are evicted for nothing.
             if int((problem.current_owner[evicted] >= 0).sum()) <= self._budget:
                 # Worst fit spreads the load, best fit saves large gaps for heavy partitions; neither is always better.
@@ -187,9 +185,10 @@ class _Packing:
         # The table first: it is short, and nearly always enough.
         for whole in (False, True):
             partitions, weights = self._deadline.by_weight(member, whole=whole)
-            here = np.array([p not in self._evicted for p in partitions.tolist()], np.bool_)
-            lighter = np.nonzero(here & (weights < weight * _CLEARLY_LESS))[0]
-            picks = fewest_covering(weights[lighter], weight - self._bins.of(member))
+            # The weights fall, so the lighter ones are the last ones.
+            first = bisect_right(weights, -weight * _CLEARLY_LESS, key=operator.neg)
+            left = [at for at in range(first, len(weights)) if partitions[at] not in self._evicted]
+            picks = fewest_covering([weights[at] for at in left], weight - self._bins.of(member))
             if picks is not None:
-                return partitions[lighter[picks]]
+                return np.array([partitions[left[pick]] for pick in picks], np.int64)
         return None

@@ -1,5 +1,6 @@
 """The solution that local search improves: loads, counts, and the candidates of each member."""
 
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -7,11 +8,7 @@ import numpy as np
 
 from assignor.model.arrays import Floats, Int64s
 from assignor.strategies.lag_sticky.problem import Problem, Solution
-from assignor.strategies.lag_sticky.search.candidates import Candidates
-
-# A step looks at so many candidates of a member whatever it holds, so its time does not grow with the group.
-_WIDTH = 24
-_HEAVY = 12
+from assignor.strategies.lag_sticky.search.candidates import Candidates, sampled
 
 
 class Transfer(NamedTuple):
@@ -43,10 +40,11 @@ class SearchState:
         self.moves = initial.moves
         self.changes = initial.changes()
         self.count = problem.counts(initial)
+        self._loads_s: Floats = problem.cost_model.load_s(self.lag, self.rate, problem.capacity)
         self._weigh_at_s = time_s
-        self._held: dict[int, Int64s] = {}
+        self._held: dict[int, list[tuple[float, int]]] = {}
         self._start_candidates = candidates
-        self.candidates = _sampled(candidates.table)
+        self.candidates = candidates.few.copy()
         """N x width: partitions each member could lose, heaviest first; padded with -1."""
         self._add_changes(unowned, initial)
 
@@ -68,8 +66,8 @@ class SearchState:
             self._refresh(member)
 
     def loads_s(self) -> Floats:
-        """`CostModel.load_s` of each member."""
-        return self.problem.cost_model.load_s(self.lag, self.rate, self.problem.capacity)
+        """`CostModel.load_s` of each member; changes with every step."""
+        return self._loads_s
 
     def apply(self, transfers: Sequence[Transfer], moves: int) -> None:
         """Carry the transfers out; `moves` is what they add to the moves of the solution."""
@@ -84,51 +82,49 @@ class SearchState:
             self.changes[partition] = to_member
             self._remove(from_member, partition)
             self._add(to_member, partition)
-            self._refresh(from_member)
-            self._refresh(to_member)
+        for member in {member for transfer in transfers for member in transfer[1:]}:
+            self._refresh(member)
+            self._reload(member)
         self.moves += moves
 
     def solution(self) -> Solution:
         """The solution as it stands, its figures summed anew so that rounding does not pile up over the steps."""
         return self.problem.solution(self.changes)
 
-    def _held_by(self, member: int) -> Int64s:
+    def _held_by(self, member: int) -> list[tuple[float, int]]:
+        """What the member holds, heaviest first: minus the weight, and the partition, which breaks ties."""
         # Copied on first use: most members are never touched.
         if member not in self._held:
             row = self._start_candidates.table[member]
-            self._held[member] = row[row >= 0]
+            row = row[row >= 0]
+            weight = self.problem.lag[row] + self.problem.rate[row] * self._weigh_at_s
+            self._held[member] = sorted(zip((-weight).tolist(), row.tolist(), strict=True))
         return self._held[member]
 
+    def _entry(self, partition: int) -> tuple[float, int]:
+        problem = self.problem
+        return -float(problem.lag[partition] + problem.rate[partition] * self._weigh_at_s), partition
+
     def _remove(self, member: int, partition: int) -> None:
-        # A scan, since members hold few of the partitions and are touched seldom.
-        held = self._held_by(member)
-        self._held[member] = held[held != partition]
+        held, entry = self._held_by(member), self._entry(partition)
+        at = bisect_left(held, entry)
+        # What lies outside the table of candidates was never listed.
+        if at < len(held) and held[at] == entry:
+            del held[at]
 
     def _add(self, member: int, partition: int) -> None:
-        self._held[member] = np.append(self._held_by(member), partition)
+        insort(self._held_by(member), self._entry(partition))
 
     def _refresh(self, member: int) -> None:
-        held = self._held[member]
-        weight = self.problem.lag[held] + self.problem.rate[held] * self._weigh_at_s
-        # The partition index breaks ties, so that the order of earlier steps does not matter.
-        held = held[np.lexsort((held, -weight))]
-        row = _sampled(held[None, :])[0]
-        self.candidates[member] = -1
-        self.candidates[member, : min(len(row), self.candidates.shape[1])] = row[: self.candidates.shape[1]]
+        held = [partition for _, partition in self._held[member]]
+        row, width = self.candidates[member], self.candidates.shape[1]
+        if len(held) > width:
+            row[:] = sampled(np.array([held]))[0]
+        else:
+            row[: len(held)] = held
+            row[len(held) :] = -1
 
-
-def _sampled(table: Int64s) -> Int64s:
-    """The heaviest of each row and a sample of the rest."""
-    # Heavy ones carry load, and small ones of every size fill what is left: a sample evenly spread over the ranks
-    # has some of each size.
-    width = table.shape[1]
-    if width <= _WIDTH:
-        padded = np.full((len(table), _WIDTH), -1, np.int64)
-        padded[:, :width] = table
-        return padded
-    held = (table >= 0).sum(axis=1)[:, None]
-    column = np.arange(_WIDTH)[None, :]
-    step = np.maximum(held - 1 - _HEAVY, 0) / (_WIDTH - 1 - _HEAVY)
-    spread = _HEAVY + np.floor((column - _HEAVY) * step).astype(np.int64)
-    rank = np.where((held <= _WIDTH) | (column < _HEAVY), column, spread)
-    return np.take_along_axis(table, np.minimum(rank, width - 1), 1)
+    def _reload(self, member: int) -> None:
+        lag, rate = float(self.lag[member]), float(self.rate[member])
+        capacity = float(self.problem.capacity[member])
+        self._loads_s[member] = self.problem.cost_model.load_of_one_s(lag, rate, capacity)

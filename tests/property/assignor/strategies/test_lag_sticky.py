@@ -1,7 +1,9 @@
 """What `lag-sticky` promises for every group, with the best of all assignments as judge where groups are small."""
 
 import math
+from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from assignor.evaluation.drain.bound import lower_bound_s
 from assignor.evaluation.drain.time import drain_s
 from assignor.model.group import Group
 from assignor.strategies import lag_aware
+from assignor.strategies.lag_sticky import strategy as strategy_module
 from assignor.strategies.sticky import strategy as sticky
 from tests.support.drain_groups import FREE, OPTIONS, lag_sticky, lagging_groups, moved, time_s
 from tests.support.drain_judge import soonest_s
@@ -32,6 +35,20 @@ def test_plan_keeps_to_the_budget_is_never_later_and_above_the_bound(
     assert bound_s is not None
     assert moved(group, target) <= max_moves
     assert bound_s * (1 - 1e-9) <= time_s(group, target) <= before_s * (1 + 1e-9)
+
+
+@given(group=lagging_groups(), less=st.sampled_from((1, 5, 10, 30)), known=st.booleans())
+def test_where_nobody_is_late_a_search_would_have_said_the_same(group: Group, less: int, known: bool) -> None:
+    capacity = group.capacity if known else None
+    group = replace(group, lag=group.lag // less, rate=group.rate / 10, capacity=capacity)
+    group = owned_by(group, sticky.assign(group))
+
+    target = lag_sticky(group)
+    with mock.patch.object(strategy_module, "nobody_is_late", return_value=False):
+        searched = lag_sticky(group)
+
+    assert target.member.tolist() == searched.member.tolist()
+    assert target.remarks == searched.remarks
 
 
 @FEW

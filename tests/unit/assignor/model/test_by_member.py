@@ -23,6 +23,15 @@ def test_member_without_partitions_is_empty_and_a_partition_without_member_is_le
     assert by_topic(built.topics, np.array([0])) == {"t": (0,)}
 
 
+def test_members_with_the_same_topics_have_entries_of_their_own() -> None:
+    built = group({"a": 2, "b": 2}, member("m1", "a", "b"), member("m2", "a", "b"))
+
+    placed = by_member(built, np.array([0, 1, 1, 0], np.int32))
+    placed["m1"]["a"] = ()
+
+    assert placed == {"m1": {"a": (), "b": (1,)}, "m2": {"a": (1,), "b": (0,)}}
+
+
 def test_nothing_is_nothing() -> None:
     assert by_member(group({}), np.zeros(0, np.int32)) == {}
     assert by_topic(group({"t": 2}).topics, np.zeros(0, np.int64)) == {}

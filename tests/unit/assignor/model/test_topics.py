@@ -55,3 +55,10 @@ def test_spread_order_takes_every_topic_once_before_the_next_number(partitions: 
 def test_impossible_topics_are_refused(names: tuple[str, ...], counts: list[int]) -> None:
     with pytest.raises(InvalidGroupError):
         Topics(names=names, counts=np.array(counts, np.int64))
+
+
+def test_topics_of_many_different_counts_are_left_to_a_sort() -> None:
+    topics = Topics.of({f"t{count:03}": count for count in range(1, 100)})
+    values = np.arange(topics.n_partitions, dtype=np.int32)
+
+    assert topics.dealt(values, np.ones(topics.n_topics, np.bool_)) is None

@@ -41,7 +41,7 @@ def plan(phase: Phase, **changes: object) -> PlanState:
 def progress(done: int = 0, *, off: bool = False, between: bool = False) -> PlanProgress:
     target = Assignment(member=np.zeros(2, np.int32), why=np.zeros(2, np.int8))
     return PlanProgress(
-        target=target, moves=2, done=done, is_off=off, is_between=between, left=frozenset({"t:1"})
+        target=target, moves=2, done=done, is_off=off, is_between=between, left=lambda: frozenset({"t:1"})
     )
 
 

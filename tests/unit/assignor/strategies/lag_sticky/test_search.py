@@ -70,7 +70,7 @@ def packings(lagging: Group, time_s: float, budget: int = 999) -> list[dict[int,
 def test_fewest_are_the_heaviest_and_last_the_lightest_that_is_enough(
     weights: list[float], excess: float, skip: int, picked: list[int] | None
 ) -> None:
-    assert fewest_covering(np.array(weights), excess, skip=skip) == picked
+    assert fewest_covering(weights, excess, skip=skip) == picked
 
 
 @pytest.mark.parametrize(("keep_heaviest", "evicted"), [(False, [0]), (True, [1, 2])])
