@@ -68,7 +68,7 @@ def held_partitions(groups: pa.Table, moved: pa.Table, topics: pa.Array) -> pa.T
     # A partition that has left its owner, and that no member has taken, is on its way.
     is_held = owner != NO_ROW
     rows = places.take(pa.array(first[is_held]))
-    of = members.take(pa.array(owner[is_held]))
+    of = members.select(OWNER).take(pa.array(owner[is_held]))
     for name in OWNER:
         rows = rows.append_column(name, of[name])
     return rows

@@ -74,7 +74,7 @@ def test_process_that_dies_leaves_everything_unanswered_and_another_one_goes_on(
 def test_process_ends_with_the_one_that_asks_however_that_ends(tmp_path: Path) -> None:
     said = tmp_path / "pid"
     script = (
-        "from tests.unit.pipeline.kafka.sources.log_offsets.test_apart import *\n"
+        "from tests.integration.test_log_offsets_apart import *\n"
         "asker = Asker(); asker.ask(SETTINGS, NOTHING)\n"
         f"Path({str(said)!r}).write_text(str(child(asker)))\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
