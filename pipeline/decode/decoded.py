@@ -10,20 +10,17 @@ import pyarrow.compute as pc
 from pipeline.arrow_stream import packed, unpacked
 from pipeline.decode.groups import GROUP_COLUMNS
 from pipeline.decode.step import ARROW
+from pipeline.kafka.sources.log_offsets.ask import LOG_OFFSETS
 from pipeline.row_keys import LAG_KEY, codes, last_of_each
 
 _GROUP_KEY = ("group_id", "group_type")
 _WHERE_READ = ("offsets_partition", "position")
 _COMMIT = ("committed_offset", "leader_epoch", "commit_timestamp_ms", "topic_id")
 _GROUP = tuple(field.name for field in GROUP_COLUMNS if field.name not in _GROUP_KEY)
-_LOG = (
-    *("topic", "topic_id", "partition", "log_start_offset", "log_end_offset"),
-    *("isolation", "observed_at_ms", "error"),
-)
 _FAMILIES = (
     (("commit", "tombstone"), ("row_kind", *LAG_KEY, *_WHERE_READ, *_COMMIT)),
     (("group", "group_tombstone"), ("row_kind", *_GROUP_KEY, *_WHERE_READ, *_GROUP)),
-    (("log_offset",), ("row_kind", *_LOG)),
+    (("log_offset",), ("row_kind", *LOG_OFFSETS.names)),
 )
 """Kinds of rows of which there may be many, and the columns that they fill."""
 _SCHEMAS = (*(pa.schema([ARROW.field(name) for name in names]) for _, names in _FAMILIES), ARROW)

@@ -17,7 +17,7 @@ from typing import IO, cast
 import pyarrow as pa
 
 from pipeline import clock
-from pipeline.kafka.sources.log_offsets.ask import LOG_OFFSETS, ask
+from pipeline.kafka.sources.log_offsets.ask import LOG_OFFSETS, ask, listing
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Share
 
 log = logging.getLogger(__name__)
@@ -94,11 +94,10 @@ class Asker:
 
 def _unanswered(settings: LogOffsetsSettings, share: Share) -> pa.RecordBatch:
     same = {"isolation": settings.isolation, "observed_at_ms": clock.now_ms(), "error": _DIED}
-    listing = [same | {"error": share.error}] if share.carries_listing else []
     rows = [
         same | {"topic": topic, "partition": number} for topic, numbers in share.topics for number in numbers
     ]
-    return pa.RecordBatch.from_pylist([*listing, *rows], LOG_OFFSETS)
+    return pa.RecordBatch.from_pylist([*listing(settings, share), *rows], LOG_OFFSETS)
 
 
 def main() -> None:

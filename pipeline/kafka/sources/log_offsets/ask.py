@@ -78,10 +78,11 @@ def _listed(settings: LogOffsetsSettings) -> tuple[dict[str, list[int]], str | N
 
 def ask(settings: LogOffsetsSettings, share: Share) -> pa.RecordBatch:
     """Rows of `LOG_OFFSETS` for one share; a question that fails becomes a row with its error."""
-    return pa.RecordBatch.from_pylist([*_listing(settings, share), *_offsets(settings, share)], LOG_OFFSETS)
+    return pa.RecordBatch.from_pylist([*listing(settings, share), *_offsets(settings, share)], LOG_OFFSETS)
 
 
-def _listing(settings: LogOffsetsSettings, share: Share) -> Iterator[Row]:
+def listing(settings: LogOffsetsSettings, share: Share) -> Iterator[Row]:
+    """The row that carries the listing, if the share does."""
     if share.carries_listing:
         yield {"isolation": settings.isolation, "observed_at_ms": clock.now_ms(), "error": share.error}
 
