@@ -121,6 +121,7 @@ def _why_not_accepted(result: SolveResult) -> str:
     moves = f"{best.moves} move{'s' if best.moves > 1 else ''}"
     if saved <= spent:
         return f"{moves} {_does_not_pay(problem, best, saved, spent)}"
+    # Paid for, but too little: `pays` weighs what is left after the cost against `min_gain`.
     share = (saved - spent) / before
     return (
         f"{moves} would save {share:.1%} of the lag area, less than min_gain ({problem.options.min_gain:.1%})"

@@ -31,6 +31,7 @@ class Giver:
     @classmethod
     def of(cls, problem: Problem, partitions: Int64s, weight: Floats) -> "Giver":
         """The giver of these partitions."""
+        # Negated, so that heaviest first is ascending, as `bisect` needs it.
         minus = -weight[partitions]
         order = np.argsort(minus, kind="stable")
 
@@ -43,6 +44,7 @@ class Giver:
         """The heaviest that the taker may read, lighter than `below` and no heavier than `most`; -1 for none."""
         lightest_out = max(bisect_right(self._minus_weights, -below), bisect_left(self._minus_weights, -most))
         at = self._first_left(lightest_out)
+        # With equal subscriptions the first look succeeds; a search of them all would be quadratic without.
         for _ in range(_MOST_PASSED_OVER):
             if at >= len(self._partitions):
                 return -1
@@ -79,6 +81,7 @@ class Giver:
 
 
 def _root(link: list[int], at: int) -> int:
+    # Path halving (Tarjan, van Leeuwen, Worst-case analysis of set union algorithms, 1984).
     while link[at] != at:
         link[at] = link[link[at]]
         at = link[at]

@@ -141,6 +141,7 @@ class Problem:
         return (self.lag[partitions] + self.rate[partitions] * pause_s) * pause_s
 
     def _evaluated(self, partitions: Int64s, to_member: Int32s) -> Solution:
+        # A move there and back leaves no trace, so that equal assignments are equal solutions.
         changed = self.start[partitions] != to_member
         partitions, to_member = partitions[changed], to_member[changed]
         lag = self._changed_sums(self.start_lag, self.lag, partitions, to_member)

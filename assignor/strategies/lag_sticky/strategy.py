@@ -81,6 +81,7 @@ def assign(group: Group, **given: Any) -> Assignment:
     options, capacity = Options(**given), _capacity(group)
     is_at_rest = nobody_is_late(group, options, capacity)
     owner = group.owner
+    # Most groups are at rest most of the time: they are left alone before anything costly is computed.
     if (
         is_at_rest
         and not idle_members(group, np.bincount(owner[owner >= 0], minlength=group.n_members)).any()
@@ -94,6 +95,7 @@ def assign(group: Group, **given: Any) -> Assignment:
         return Assignment.complete(
             group, shared.member, remarks=remarks(group, work, None, shared, shared.member)
         )
+    # Before the search, which stops as soon as it meets the bound.
     bound = lower_bound(work)
     result = first = solve(group, options, work, bound)
     # Solving again from the answer makes it stable: asked once more, the strategy then finds no further move.

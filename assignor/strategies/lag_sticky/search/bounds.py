@@ -68,6 +68,7 @@ def search_bounds(problem: Problem, work: Work, bound_s: float) -> SearchBounds:
         outliers_s=alone_s[slowest[:n_outliers]],
         slowest=work.partitions[slowest],
         slowest_s=alone_s[slowest],
+        # Arrivals alone fill the fastest reader (utilisation of at least 1): the backlog has no end.
         never=work.partitions[slowest][work.rate[slowest] >= readers[slowest]],
     )
 

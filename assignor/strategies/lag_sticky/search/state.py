@@ -116,6 +116,7 @@ class SearchState:
         insort(self._held_by(member), self._entry(partition))
 
     def _refresh(self, member: int) -> None:
+        # The table has a fixed width, so that the search scores all members in one expression.
         held = [partition for _, partition in self._held[member]]
         row, width = self.candidates[member], self.candidates.shape[1]
         if len(held) > width:
@@ -125,6 +126,7 @@ class SearchState:
             row[len(held) :] = -1
 
     def _reload(self, member: int) -> None:
+        # Scalars: a step changes two or three members, and numpy costs more than the sums.
         lag, rate = float(self.lag[member]), float(self.rate[member])
         capacity = float(self.problem.capacity[member])
         self._loads_s[member] = self.problem.cost_model.load_of_one_s(lag, rate, capacity)

@@ -38,8 +38,8 @@ class _Child:
             # Ctrl-C is for this process to deal with.
             start_new_session=True,
         )
-        self._questions = cast("IO[bytes]", self.process.stdin)
-        self._answers = cast("IO[bytes]", self.process.stdout)
+        self._questions: IO[bytes] = cast("IO[bytes]", self.process.stdin)
+        self._answers: IO[bytes] = cast("IO[bytes]", self.process.stdout)
 
     def ask(self, settings: LogOffsetsSettings, share: Share) -> pa.RecordBatch:
         """What it answers.
