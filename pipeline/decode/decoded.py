@@ -17,6 +17,8 @@ _GROUP_KEY = ("group_id", "group_type")
 _WHERE_READ = ("offsets_partition", "position")
 _COMMIT = ("committed_offset", "leader_epoch", "commit_timestamp_ms", "topic_id")
 _GROUP = tuple(field.name for field in GROUP_COLUMNS if field.name not in _GROUP_KEY)
+_WAITING = 500_000
+"""Rows among which the newest are looked for at least."""
 _FAMILIES = (
     (("commit", "tombstone"), ("row_kind", *LAG_KEY, *_WHERE_READ, *_COMMIT)),
     (("group", "group_tombstone"), ("row_kind", *_GROUP_KEY, *_WHERE_READ, *_GROUP)),
@@ -50,6 +52,10 @@ class Decoded:
         commits, groups, *rest = self.tables
         return Decoded((_newest(commits, LAG_KEY), _newest(groups, _GROUP_KEY), *rest))
 
+    def n_rows(self) -> int:
+        """Number of rows of all kinds."""
+        return sum(rows.num_rows for rows in self.tables)
+
     def packed(self) -> pa.RecordBatch:
         """The rows as a row of bytes."""
         columns = zip(_NAMES, self.tables, strict=True)
@@ -68,6 +74,18 @@ def decoded_of(batches: Iterable[pa.RecordBatch]) -> Decoded:
     return Decoded(
         tuple(pa.Table.from_batches(rows, schema) for rows, schema in zip(found, _SCHEMAS, strict=True))
     )
+
+
+def newest_of(batches: Iterable[pa.RecordBatch]) -> Decoded:
+    """`Decoded.newest` of the rows, of which hardly more are held at a time than there are keys."""
+    kept, waiting, n_waiting = Decoded(), list[pa.RecordBatch](), 0
+    for batch in batches:
+        waiting.append(batch)
+        n_waiting += batch.num_rows
+        # As many as are kept already, so that no row is looked at more often than keys double.
+        if n_waiting >= max(_WAITING, kept.n_rows()):
+            kept, waiting, n_waiting = together((kept, decoded_of(waiting))).newest(), [], 0
+    return together((kept, decoded_of(waiting))).newest()
 
 
 def together(parts: Iterable[Decoded]) -> Decoded:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from pipeline.decode.decoded import Decoded, decoded_of
+from pipeline.decode.decoded import Decoded, newest_of
 from pipeline.decode.shares import rows_of_shares
 from pipeline.decode.step import Decoder, Filters, counted, rows_of
 from pipeline.kafka.positions import Span, shares
@@ -31,7 +31,7 @@ def read(spark: SparkSession, spans: tuple[Span, ...], settings: ReadSettings, f
 
 
 def _rows(settings: ReadSettings, filters: Filters, spans: list[Span]) -> Decoded:
-    return decoded_of(_batches(settings, filters, spans)).newest()
+    return newest_of(_batches(settings, filters, spans))
 
 
 def _batches(settings: ReadSettings, filters: Filters, spans: list[Span]) -> Iterator[pa.RecordBatch]:

@@ -5,8 +5,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.decode.decoded import Decoded, together, unpacked_rows
-from tests.support.frames import decoded_rows
+from pipeline.decode import decoded
+from pipeline.decode.decoded import Decoded, newest_of, together, unpacked_rows
+from tests.support.frames import decoded_arrow, decoded_rows
 
 
 def commit(position: int, **fields: Any) -> dict[str, Any]:
@@ -57,3 +58,26 @@ def test_parts_are_put_together_also_packed(parts: tuple[tuple[dict[str, Any], .
 
     assert [one.to_pylist() for one in unpacked.tables] == [one.to_pylist() for one in whole.tables]
     assert sum(one.num_rows for one in whole.tables) == sum(len(rows) for rows in parts)
+
+
+def test_newest_of_many_rows_are_those_of_all_and_hardly_more_are_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [commit(position, partition=position % 7) for position in range(100)] + [ACK, group(3), group(4)]
+    held: list[int] = []
+    collapse = Decoded.newest
+
+    def counted(self: Decoded) -> Decoded:
+        held.append(self.n_rows())
+        return collapse(self)
+
+    monkeypatch.setattr(decoded, "_WAITING", 10)
+    monkeypatch.setattr(Decoded, "newest", counted)
+
+    found = newest_of(batch for row in rows for batch in decoded_arrow(row).to_batches())
+
+    assert [one.to_pylist() for one in found.tables] == [
+        one.to_pylist() for one in collapse(decoded_rows(*rows)).tables
+    ]
+    assert len(held) > 5
+    assert max(held) <= 7 + 10
