@@ -73,7 +73,7 @@ class _Setup:
         create_stream_topics(self._bootstrap, config)
         self._even = _only(BESIDE, [group for group in BESIDE.groups if group.group_id == _EVEN])
         self._even_processes = cleanup.enter_context(Processes(self._bootstrap, self._even))
-        self._engine = Engine(config.spark, jars=tuple(map(str, resolve_for_spark(PACKAGES))))
+        self._engine = Engine(config.spark, jars=resolve_for_spark(PACKAGES))
         cleanup.callback(self._engine.close)
         self._batches = 0
         self._engine.session.result()
