@@ -53,6 +53,8 @@ _LOCAL = {
     "spark.driver.memory": "2g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    # On a cluster its module would have to be where the executors start Python, before any code was shipped there.
+    "spark.python.daemon.module": "pipeline.run.worker_daemon",
 }
 _LOG4J = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
 
