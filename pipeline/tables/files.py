@@ -43,5 +43,6 @@ def write_file(tables: Tables, name: str, rows: pa.Table, *, key: str) -> AddAct
         partition_values={},
         modification_time=time.time_ns() // 1_000_000,
         data_change=True,
-        stats=json.dumps(stats),
+        # arrow-rs, under delta-rs, reads another character for an escaped one beyond U+1FFFF, and rows would be missed.
+        stats=json.dumps(stats, ensure_ascii=False),
     )

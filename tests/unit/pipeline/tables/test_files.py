@@ -62,6 +62,19 @@ def test_readers_pass_over_files_whose_span_is_another(tables: Tables) -> None:
     assert store.count("partition_lag") == 2
 
 
+@pytest.mark.parametrize(
+    "name", ["", "\0", "a\0'\"\\\n", "\u2028", "\uffff", "𠮷", "\U0010ffff" * 100, "z" * 32_767]
+)
+def test_rows_are_found_by_any_name(tables: Tables, name: str) -> None:
+    rows = arrow("partition_lag", {"group_id": name}, {"group_id": "m"})
+    file = write_file(tables, "partition_lag", rows, key="group_id")
+    Store(tables.root, term=1).write_files("partition_lag", lambda: [file], STAMP)
+
+    found = tables.read("partition_lag", columns=["group_id"], where=pc.field("group_id") == name)
+
+    assert found["group_id"].to_pylist() == [name]
+
+
 def test_files_are_written_through_delta_rs_where_the_tables_are_not_on_this_machine(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
