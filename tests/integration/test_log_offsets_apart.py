@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pipeline.kafka.sources.log_offsets import apart
 from pipeline.kafka.sources.log_offsets.apart import Asker
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Share
 from tests.support.waiting import wait_until
@@ -69,6 +71,35 @@ def test_process_that_dies_leaves_everything_unanswered_and_another_one_goes_on(
     assert all(row["log_end_offset"] is None for row in rows)
     assert [record.exit_status for record in caplog.records] == [-signal.SIGSEGV]
     assert [row["error"] for row in asker.ask(SETTINGS, NOTHING).to_pylist()] == [None]
+
+
+@pytest.fixture
+def rescue(asker: Asker) -> Iterator[threading.Timer]:
+    """Kills the process, which hangs, if nobody else has done so within ten seconds."""
+    asker.ask(SETTINGS, NOTHING)
+    os.kill(child(asker), signal.SIGSTOP)
+    rescue = threading.Timer(10, os.kill, (child(asker), signal.SIGKILL))
+    rescue.start()
+    yield rescue
+    rescue.cancel()
+
+
+def test_process_that_hangs_holds_no_batch_for_ever(
+    asker: Asker, rescue: threading.Timer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(apart, "_CLIENT_S", 0.2)
+        rows = asker.ask(SETTINGS, SHARE).to_pylist()
+
+    assert rescue.is_alive()
+    assert {row["error"] for row in rows[1:]} == {"the process that asks the brokers has died"}
+    assert [row["error"] for row in asker.ask(SETTINGS, NOTHING).to_pylist()] == [None]
+
+
+def test_process_that_hangs_holds_no_driver_that_ends(asker: Asker, rescue: threading.Timer) -> None:
+    asker.close()
+
+    assert rescue.is_alive()
 
 
 def test_process_ends_with_the_one_that_asks_however_that_ends(tmp_path: Path) -> None:

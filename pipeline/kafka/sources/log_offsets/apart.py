@@ -22,6 +22,9 @@ from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Shar
 
 log = logging.getLogger(__name__)
 
+# What the client may need beside the brokers' time, on a machine that has other things to do. Nobody knows of a process
+# that has hung; one that did would hold the batch, and the end of the driver, for ever.
+_CLIENT_S = 60.0
 _DIED = "the process that asks the brokers has died"
 
 
@@ -52,7 +55,8 @@ class _Child:
         return pickle.load(self._answers)  # noqa: S301 - our own process wrote it
 
     def end(self) -> int:
-        """Its exit status."""
+        """End it, whatever it does; its exit status."""
+        self.process.kill()
         with suppress(OSError):
             # Of one that has died what was not sent cannot be.
             self._questions.close()
@@ -72,17 +76,22 @@ class Asker:
         """As `ask.ask`; when the process dies, every row has that as its error."""
         with self._turn:
             child = self._child = self._child or _Child()
+            # It ends each of its own questions after the time-out; they are asked one after the other.
+            overdue = threading.Timer(3 * settings.request_timeout_s + _CLIENT_S, child.process.kill)
+            overdue.daemon = True
+            overdue.start()
             try:
                 return child.ask(settings, share)
             except (EOFError, OSError, pickle.UnpicklingError):
                 self._child = None
-                child.process.kill()
                 log.warning(
-                    "the process that asks the brokers for log offsets has died; they keep what was known, and the "
-                    "next batch starts another one",
+                    "the process that asks the brokers for log offsets has died, or was ended since it did not answer; "
+                    "they keep what was known, and the next batch starts another one",
                     extra={"exit_status": child.end()},
                 )
                 return _unanswered(settings, share)
+            finally:
+                overdue.cancel()
 
     def close(self) -> None:
         """End the process; it is started again when it is asked."""
