@@ -78,14 +78,15 @@ def decoded_of(batches: Iterable[pa.RecordBatch]) -> Decoded:
 
 def newest_of(batches: Iterable[pa.RecordBatch]) -> Decoded:
     """`Decoded.newest` of the rows, of which hardly more are held at a time than there are keys."""
-    kept, waiting, n_waiting = Decoded(), list[pa.RecordBatch](), 0
+    kept, waiting, n_waiting = Decoded(), list[Decoded](), 0
     for batch in batches:
-        waiting.append(batch)
+        # The columns of other kinds, though null, would be most of what is held.
+        waiting.append(decoded_of([batch]))
         n_waiting += batch.num_rows
         # As many as are kept already, so that no row is looked at more often than keys double.
         if n_waiting >= max(_WAITING, kept.n_rows()):
-            kept, waiting, n_waiting = together((kept, decoded_of(waiting))).newest(), [], 0
-    return together((kept, decoded_of(waiting))).newest()
+            kept, waiting, n_waiting = together((kept, *waiting)).newest(), [], 0
+    return together((kept, *waiting)).newest()
 
 
 def together(parts: Iterable[Decoded]) -> Decoded:

@@ -1,5 +1,6 @@
 """Decoded rows in tables by family, collapsed, put together, and on their way from tasks."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -81,3 +82,20 @@ def test_newest_of_many_rows_are_those_of_all_and_hardly_more_are_held(
     ]
     assert len(held) > 5
     assert max(held) <= 7 + 10
+
+
+def test_rows_that_wait_are_held_without_the_columns_of_other_kinds() -> None:
+    wide = decoded_arrow(*[commit(position) for position in range(1000)]).to_batches()[0]
+    before, held = pa.total_allocated_bytes(), 0
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal held
+        for _ in range(20):
+            yield pa.RecordBatch.from_arrays(
+                [pa.concat_arrays([column]) for column in wide.columns], schema=wide.schema
+            )
+        held = pa.total_allocated_bytes() - before
+
+    newest_of(batches())
+
+    assert held < 20 * wide.nbytes / 2
