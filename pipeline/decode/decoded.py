@@ -45,9 +45,9 @@ class Decoded:
         return rows.filter(pc.is_in(rows["row_kind"], value_set=pa.array(kinds)))
 
     def newest(self) -> "Decoded":
-        """Without commits and group records after which another one of the same key was read, where that is sure.
+        """Without commits and group records after which there is another one of the same key.
 
-        Of a group, all records are in one partition of the offsets topic, so the later one has the higher offset.
+        All records of a group are in one partition of the offsets topic, so the later one has the higher offset.
         """
         commits, groups, *rest = self.tables
         return Decoded((_newest(commits, LAG_KEY), _newest(groups, _GROUP_KEY), *rest))

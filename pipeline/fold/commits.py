@@ -19,24 +19,9 @@ from assignor.model.arrays import Bools, Int64s
 from pipeline.arrow_columns import TIMESTAMP, bools, is_set
 from pipeline.fold.columns import is_in, still_confirmed
 from pipeline.fold.owners import OWNER
-from pipeline.row_keys import LAG_KEY, NO_ROW, codes, key_columns, last_of_each, matched, struct, taken
+from pipeline.row_keys import LAG_KEY, NO_ROW, codes, key_columns, matched, struct, taken
 
 _COMMIT = ("committed_offset", "leader_epoch", "commit_topic_id", "commit_timestamp", "commit_position")
-
-
-def newest_commits(decoded: pa.Table) -> pa.Table:
-    """The newest commit or tombstone of each partition in the batch.
-
-    Each task has collapsed its own records; what is left to settle are a key written in both of its forms
-    (record types 0 and 1) and a partition of the offsets topic read by two tasks.
-
-    Args:
-        decoded: Rows of kind 'commit' and 'tombstone'.
-    """
-    (key,) = codes(LAG_KEY, decoded)
-    is_tombstone = pc.equal(decoded["row_kind"], "tombstone").to_numpy()
-    ranks = decoded["position"].to_numpy(), decoded["offsets_partition"].to_numpy(), is_tombstone
-    return decoded.take(pa.array(last_of_each(key, *ranks)))
 
 
 def fold_commits(
@@ -50,7 +35,7 @@ def fold_commits(
 
     Args:
         stored: `schemas.PARTITION_LAG`.
-        commits: `newest_commits`.
+        commits: Decoded rows of kind 'commit' and 'tombstone', the newest of each partition (`Decoded.newest`).
         held: `owners.held_partitions`.
         reread: Partitions of the offsets topic that are read from their start from this batch on.
         behind: Partitions of the offsets topic that are not read to their end yet.

@@ -17,7 +17,6 @@ from pipeline.decode import records
 from pipeline.decode.control_messages import ControlTopics
 from pipeline.decode.offset_columns import decode_offset_commits, last_per_key
 from pipeline.decode.step import Decoder, Filters
-from pipeline.fold.commits import newest_commits
 from pipeline.kafka.positions import End, Span
 from pipeline.kafka.sources.records.consumer import ReadSettings
 from pipeline.kafka.sources.records.ends import EndsAsker
@@ -116,8 +115,7 @@ def _broker(spark: SparkSession, raw: list[RawRecord], times: int) -> dict[str, 
         )
 
         def work() -> None:
-            decoded = records.read(spark, spans, settings, _FILTERS)
-            newest_commits(decoded.kind("commit", "tombstone"))
+            records.read(spark, spans, settings, _FILTERS)
 
         timing = repeat(work, times=times, warm_up=2, without=broker.pid)
     return timing.figures(len(raw))

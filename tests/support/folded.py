@@ -6,14 +6,14 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.fold import owners
-from pipeline.fold.commits import fold_commits, newest_commits
+from pipeline.fold.commits import fold_commits
 from pipeline.fold.control_messages import HANDED_OVER
 from pipeline.fold.topic_offsets import fold_topic_offsets
 from pipeline.lag.history_turn import HistoryPace
 from pipeline.lag.lags import LagSettings
 from pipeline.lag.logs import TopicSettings
 from pipeline.lag.step import lag_of, topic_offsets_of
-from tests.support.frames import NOW_MS, arrow, decoded_arrow
+from tests.support.frames import NOW_MS, arrow, decoded_arrow, decoded_rows
 
 Rows = Iterable[dict[str, Any]]
 
@@ -33,7 +33,7 @@ def folded_commits(
     """`fold_commits`."""
     return fold_commits(
         arrow("partition_lag", *stored),
-        newest_commits(decoded_arrow(*batch)),
+        decoded_rows(*batch).newest().kind("commit", "tombstone"),
         _held(arrow("consumer_groups", *groups)),
         reread=reread,
         behind=behind,

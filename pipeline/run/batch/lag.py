@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.fold.commits import fold_commits, newest_commits
+from pipeline.fold.commits import fold_commits
 from pipeline.fold.control_messages import handed_over
 from pipeline.fold.owners import assigned_partitions, assigned_topics, held_partitions
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
@@ -75,7 +75,7 @@ class _LagFold:
         known = _topics(stored, commits, logs)
         folded = fold_commits(
             less_ghosts(stored, self.ghosts),
-            newest_commits(commits),
+            commits,
             held_partitions(groups, handed_over(acks, groups), known),
             reread=self.reread,
             behind=self.settings.behind,

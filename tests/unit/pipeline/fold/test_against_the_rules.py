@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.fold.commits import fold_commits, newest_commits
+from pipeline.fold.commits import fold_commits
 from pipeline.fold.control_messages import handed_over
 from pipeline.fold.owners import OWNER, held_partitions
-from tests.support.frames import NOW_MS, arrow, at, decoded_arrow, member
+from tests.support.frames import NOW_MS, arrow, at, decoded_rows, member
 
 GROUPS, TOPICS, PARTITIONS, OFFSETS_PARTITIONS = ("g", "h", "i"), ("t", "u", "gone"), range(12), (1, 2, None)
 PLACES = tuple(product(GROUPS, TOPICS, PARTITIONS))
@@ -176,7 +176,7 @@ def test_arrays_fold_as_the_rules_say(reread: tuple[int, ...], behind: tuple[int
 
     table = fold_commits(
         arrow("partition_lag", *lags),
-        newest_commits(decoded_arrow(*new)),
+        decoded_rows(*new).newest().kind("commit", "tombstone"),
         held_partitions(known, moved, pa.array(TOPICS)),
         reread=reread,
         behind=behind,
