@@ -13,7 +13,7 @@ from pipeline.tables.store import path_of
 
 log = logging.getLogger(__name__)
 
-_NOT_IN_PATHS = frozenset("[]{}^|%*?")
+_NOT_IN_PATHS = frozenset("[]{}^|%*?#")
 
 
 def create_tables(root: str, *, retention_hours: float, storage_options: Mapping[str, str]) -> None:

@@ -59,7 +59,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", list("[]{}^|%*?"))
+@pytest.mark.parametrize("name", list("[]{}^|%*?#"))
 def test_folder_in_which_spark_and_delta_rs_would_not_find_the_tables_is_refused(
     name: str, tmp_path: Path
 ) -> None:
@@ -71,6 +71,19 @@ def test_folder_in_which_spark_and_delta_rs_would_not_find_the_tables_is_refused
         create_tables(str(root), retention_hours=1, storage_options={})
 
     assert not root.exists()
+
+
+@pytest.mark.parametrize("name", list(" ü&=;:+,'\"~@!$()"))
+def test_stamp_is_found_in_any_other_folder(name: str, tmp_path: Path) -> None:
+    root = str(tmp_path / f"a{name}b")
+    create_tables(root, retention_hours=1, storage_options={})
+    store = Store(root, term=1)
+
+    store.restamp("partition_lag", Stamp(query_id="q", batch_id=3, at_ms=1))
+
+    stamp = store.stamp("partition_lag")
+    assert stamp is not None
+    assert stamp.is_batch("q", 3)
 
 
 def test_latest_table_holds_the_newest_batch_and_its_stamp(root: Path) -> None:
