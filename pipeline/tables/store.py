@@ -39,8 +39,6 @@ _TERM = 2**32
 _STAMP_SEARCH_COMMITS = 50
 
 _ATTEMPTS = 10
-FEW_ROWS = 150_000
-"""What the driver may hold of a table."""
 # The log, and with it the stamps, is cut by maintenance alone: by then the newest stamp is young.
 _NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _CHECKPOINT_WHEN_DUE = PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
@@ -221,21 +219,12 @@ class Store:
         named = BY_NAME[name].schema.fieldNames() if columns is None else columns
         return Tables(self.root, self.storage_options).read(name, columns=named, where=where)
 
-    def count(self, name: str) -> int:
-        """How many rows the newest version of a table has, by its log; more than `FEW_ROWS` if that does not say."""
-        return _rows(self._handle(name).get_add_actions())
-
     def has_rows(self, name: str) -> bool:
         """Whether the newest version of a table has any row, without Spark."""
         return bool(Tables(self.root, self.storage_options).dataset(name).count_rows())
 
     def _handle(self, name: str) -> DeltaTable:
         return DeltaTable(self.path(name), storage_options=self.storage_options or None)
-
-
-def _rows(files: Any) -> int:
-    # A writer that keeps no statistics does not say how many.
-    return sum(FEW_ROWS + 1 if count is None else count for count in files["num_records"].to_pylist())
 
 
 def _metadata(stamp: Stamp) -> dict[str, str]:

@@ -21,8 +21,10 @@ from pipeline.run.batch.writes import write
 from pipeline.run.driver import Batch, Driver
 from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
-from pipeline.tables.store import FEW_ROWS, absolute
+from pipeline.tables.store import absolute
 
+FEW_ROWS = 150_000
+"""What the driver folds of a table, stored rows or new ones."""
 _MOST_ROWS_A_TASK = 250_000
 """So many stored rows, with what is made of them, take a worker about 1 GB."""
 _LEAST_ROWS_A_TASK = 50_000
@@ -102,7 +104,10 @@ class _Worker:
         tables = Tables(self.root, resolve(self.storage_options))
         for batch in batches:
             for number, new in zip(batch["number"].to_pylist(), batch["new"], strict=True):
-                rows = self.folding.fold(tables, unpacked(new), self.ranges.where(number))
-                if rows.num_rows:
-                    file = write_file(tables, self.folding.name, rows, key=self.folding.key)
+                if (file := self._file(tables, number, new)) is not None:
                     yield pa.RecordBatch.from_pydict({"file": [json.dumps(asdict(file))]})
+
+    def _file(self, tables: Tables, number: int, new: pa.BinaryScalar) -> AddAction | None:
+        # A function, so that the rows of a range are let go before the next one is read.
+        rows = self.folding.fold(tables, unpacked(new), self.ranges.where(number))
+        return write_file(tables, self.folding.name, rows, key=self.folding.key) if rows.num_rows else None

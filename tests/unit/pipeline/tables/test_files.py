@@ -59,7 +59,7 @@ def test_readers_pass_over_files_whose_span_is_another(tables: Tables) -> None:
     (Path(store.path("partition_lag")) / files["m"].path).unlink()
 
     assert tables.read("partition_lag", columns=["group_id"], where=pc.field("group_id") < "c").num_rows == 1
-    assert store.count("partition_lag") == 2
+    assert len(DeltaTable(store.path("partition_lag")).file_uris()) == 2
 
 
 @pytest.mark.parametrize(
