@@ -73,6 +73,16 @@ def test_process_that_dies_leaves_everything_unanswered_and_another_one_goes_on(
     assert [row["error"] for row in asker.ask(SETTINGS, NOTHING).to_pylist()] == [None]
 
 
+def test_request_to_stop_that_goes_to_all_processes_does_not_take_the_answers_of_the_last_batch(
+    asker: Asker,
+) -> None:
+    asker.ask(SETTINGS, NOTHING)
+
+    os.kill(child(asker), signal.SIGTERM)
+
+    assert "leaders are not known" in asker.ask(SETTINGS, SHARE).to_pylist()[1]["error"]
+
+
 @pytest.fixture
 def rescue(asker: Asker) -> Iterator[threading.Timer]:
     """Kills the process, which hangs, if nobody else has done so within ten seconds."""

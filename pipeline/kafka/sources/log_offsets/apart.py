@@ -8,6 +8,7 @@ batch starts another one.
 import logging
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -111,6 +112,8 @@ def _unanswered(settings: LogOffsetsSettings, share: Share) -> pa.RecordBatch:
 
 def main() -> None:
     """Answer what comes in, until nothing more does."""
+    # A service manager may send it to all processes, and the batch at hand still wants its answers.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     # Whatever writes to standard output must not come between the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
