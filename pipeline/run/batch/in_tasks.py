@@ -29,6 +29,7 @@ _MOST_ROWS_A_TASK = 250_000
 """So many stored rows, with what is made of them, take a worker about 1 GB."""
 _LEAST_ROWS_A_TASK = 50_000
 """To open the tables and to make a file takes longer than to fold fewer."""
+_SHARES = pa.schema([("number", pa.int32()), ("new", pa.binary())])
 
 Fold: TypeAlias = Callable[[Tables, pa.Table, pc.Expression | None], pa.Table]
 """From the tables, the new rows, and which stored rows are in the range (None: all): the rows that the table gets."""
@@ -82,12 +83,15 @@ def _in_tasks(driver: Driver, folding: Folding, new: pa.Table, rows: Mapping[str
         folding=folding,
         ranges=ranges,
     )
-    shares = [packed(rows) for rows in ranges.shares(new)]
-    frame = spark.createDataFrame(
-        pa.table({"number": pa.array(range(len(shares)), pa.int32()), "new": pa.array(shares, pa.binary())})
-    )
+    frame = spark.createDataFrame(_shares(ranges, new))
     files = frame.mapInArrow(worker, schema="file string").toArrow()["file"]
     return [AddAction(**json.loads(file)) for file in files.to_pylist()]
+
+
+def _shares(ranges: Ranges, new: pa.Table) -> pa.Table:
+    rows = [{"number": number, "new": packed(share)} for number, share in enumerate(ranges.shares(new))]
+    # A batch each: of what is large Spark makes a partition of each batch, and one batch would be work for one task.
+    return pa.Table.from_batches([pa.RecordBatch.from_pylist([row], _SHARES) for row in rows])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
