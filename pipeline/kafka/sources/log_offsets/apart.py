@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 # What the client may need beside the brokers' time, on a machine that has other things to do. Nobody knows of a process
 # that has hung; one that did would hold the batch, and the end of the driver, for ever.
 _CLIENT_S = 60.0
+_CLIENT_S_PER_PARTITION = 0.001
 _DIED = "the process that asks the brokers has died"
 
 
@@ -77,8 +78,7 @@ class Asker:
         """As `ask.ask`; when the process dies, every row has that as its error."""
         with self._turn:
             child = self._child = self._child or _Child()
-            # It ends each of its own questions after the time-out; they are asked one after the other.
-            overdue = threading.Timer(3 * settings.request_timeout_s + _CLIENT_S, child.process.kill)
+            overdue = threading.Timer(_longest_s(settings, share), child.process.kill)
             overdue.daemon = True
             overdue.start()
             try:
@@ -100,6 +100,12 @@ class Asker:
             if self._child is not None:
                 self._child.end()
                 self._child = None
+
+
+def _longest_s(settings: LogOffsetsSettings, share: Share) -> float:
+    partitions = sum(len(numbers) for _, numbers in share.topics)
+    # For leaders, for offsets, and for those that are asked again, each of which ends by its time-out.
+    return 3 * settings.request_timeout_s + _CLIENT_S + _CLIENT_S_PER_PARTITION * partitions
 
 
 def _unanswered(settings: LogOffsetsSettings, share: Share) -> pa.RecordBatch:
