@@ -16,18 +16,31 @@ def require_plannable_group(facts: GroupFacts, rules: Rules) -> None:
     Raises:
         AbstainError: It is not; the message says why.
     """
-    reason = _why_not_plannable(facts, rules) or paused_reason(facts)
+    reason = why_not_plannable(facts, is_excluded=rules.exclude)
     if reason is not None:
         raise AbstainError(reason)
-    for member in facts.members:
-        if member.error is not None:
-            raise AbstainError(reasons.unreadable_subscription(member.member_id, member.error))
 
 
-def _why_not_plannable(facts: GroupFacts, rules: Rules) -> str | None:
+def why_not_plannable(facts: GroupFacts, *, is_excluded: bool) -> str | None:
+    """Why the group, whatever its lag, gets no plan; None when it may get one."""
+    return (
+        _why_not_of_a_kind(facts, is_excluded=is_excluded)
+        or paused_reason(facts)
+        or next(
+            (
+                reasons.unreadable_subscription(member.member_id, member.error)
+                for member in facts.members
+                if member.error is not None
+            ),
+            None,
+        )
+    )
+
+
+def _why_not_of_a_kind(facts: GroupFacts, *, is_excluded: bool) -> str | None:
     # In this order: the first one that applies is the one that the operator has to know.
     candidates = (
-        (rules.exclude, reasons.EXCLUDED),
+        (is_excluded, reasons.EXCLUDED),
         (facts.provisional is not None, reasons.provisional(facts.provisional or "")),
         (facts.group_type is None, reasons.NO_MEMBERS_NO_RECORD),
         (facts.group_type == "consumer", reasons.CONSUMER_PROTOCOL),

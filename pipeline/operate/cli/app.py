@@ -21,6 +21,7 @@ COMMANDS = {
     "recommendations": "Decisions about each group with their reasons, newest first.",
     "history": "Lag as it was, oldest first: over a span of time, or at one moment.",
     "quarantine": "Records that could not be read, with the reason, newest first. Bytes are hexadecimal.",
+    "doctor": "Why is a group not listed, planned or followed, or behind? Without GROUP: what is wrong with the job?",
     "control": "Read the control topic.",
     "pause": "Publish no plan for a group until `lagwise resume`.",
     "resume": "Publish plans for a paused group again.",

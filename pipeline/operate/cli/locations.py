@@ -52,6 +52,8 @@ class TableSource:
 
     tables: Tables
     config: Config
+    is_configured: bool
+    """A file gave the configuration."""
 
 
 def find(tables: str | None, config: Path | None) -> TableSource:
@@ -64,7 +66,7 @@ def find(tables: str | None, config: Path | None) -> TableSource:
     file = config or _path_of(os.environ.get("LAGWISE_CONFIG"))
     if root or file:
         settings = load(file) if file else Config()
-        return _source(root or settings.tables.root, settings)
+        return _source(root or settings.tables.root, settings, is_configured=file is not None)
     return next(_in_working_directory(), None) or _nowhere()
 
 
@@ -77,8 +79,9 @@ def _path_of(text: str | None) -> Path | None:
     return Path(text) if text else None
 
 
-def _source(root: str, config: Config) -> TableSource:
-    return TableSource(tables=Tables(root, resolve(config.tables.storage_options)), config=config)
+def _source(root: str, config: Config, *, is_configured: bool) -> TableSource:
+    tables = Tables(root, resolve(config.tables.storage_options))
+    return TableSource(tables=tables, config=config, is_configured=is_configured)
 
 
 def _in_working_directory() -> Iterator[TableSource]:
@@ -86,9 +89,9 @@ def _in_working_directory() -> Iterator[TableSource]:
         settings = load(DEFAULT_CONFIG)
         # A clone always has this file; that the stream ran with it shows in the folder it names.
         if "://" in settings.tables.root or Path(settings.tables.root).is_dir():
-            yield _source(settings.tables.root, settings)
+            yield _source(settings.tables.root, settings, is_configured=True)
     if Path(DEMO_TABLES).is_dir():
-        yield _source(DEMO_TABLES, Config())
+        yield _source(DEMO_TABLES, Config(), is_configured=False)
 
 
 def _nowhere() -> TableSource:

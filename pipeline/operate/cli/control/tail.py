@@ -13,8 +13,8 @@ from pipeline.kafka.client import librdkafka_properties
 from pipeline.kafka.errors import client_with_reason, error_of_call, explained
 from pipeline.operate.cli.control.entry import Entry, entry
 from pipeline.operate.cli.locations import StreamConfigOption, find_config
-from pipeline.operate.cli.poll import messages
 from pipeline.operate.output import note, progress
+from pipeline.operate.poll import messages
 
 control = typer.Typer(no_args_is_help=True, add_completion=False, help="Read the control topic.")
 

@@ -28,7 +28,7 @@ from pipeline.config.model import Config
 from pipeline.errors import BrokerUnavailableError
 from pipeline.kafka.client import librdkafka_properties
 from pipeline.kafka.errors import Reason, client_with_reason, error_of_call, explained
-from pipeline.operate.cli.poll import messages
+from pipeline.operate.poll import messages
 
 Change = Callable[[Orders], Orders]
 

@@ -16,7 +16,7 @@ from assignor.protocol.control import (
 )
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError
 from pipeline.operate.cli.control.entry import entry
-from pipeline.operate.cli.poll import messages
+from pipeline.operate.poll import messages
 
 _KEY = encode_key("c", "billing")
 _PLAN = encode(

@@ -1,0 +1,217 @@
+"""Findings about one group: is it behind, where, and why."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pipeline.operate.doctor.evidence import GroupEvidence, Row
+from pipeline.operate.doctor.finding import Figures, Finding, named, span_text
+from pipeline.operate.doctor.stream import TABLE
+from pipeline.operate.old_log_ends import limit_of
+from pipeline.operate.output import plain
+
+_MOST_OF_LAG = 0.5
+_GROWS = 1.05
+"""Rates are moving averages: what is within so much of one another is as fast."""
+_TODO_OF_UNKNOWN = (
+    "no commit, no log end, or a commit in a deleted topic of that name: see `lagwise lag --wide`"
+)
+_CAPACITY = re.compile(r"capacity|alone takes|are they stuck|add members|add partitions|drains: ")
+"""Remarks of the planner about what no assignment can change."""
+
+
+def behind(group: GroupEvidence) -> Iterator[Finding]:
+    """Whether the group is behind, and what its partitions, members and rates say about the cause."""
+    rows = [row for row in group.lags if row["status"] != "DELETED"]
+    if not rows:
+        return
+    figures = Figures(question="behind", source=TABLE, as_of=group.stream.as_of, object=plain(group.group_id))
+    is_late, found = _verdict(group, rows, figures)
+    yield found
+    yield from _unknown(rows, figures)
+    yield from _old_log_ends(group, rows, figures)
+    yield from _statuses(rows, figures)
+    yield from _nobody_reads(group, rows, figures)
+    if is_late:
+        yield from _one_member(group, rows, figures)
+        yield from _rates(rows, figures)
+    yield from _of_the_planner(group)
+
+
+def _verdict(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> tuple[bool, Finding]:
+    known = [row for row in rows if row["lag"] is not None]
+    if not known:
+        return False, figures.finding(
+            "unknown", f"the lag of all {len(rows)} partition(s) is unknown", _TODO_OF_UNKNOWN
+        )
+    unread = [row for row in known if row["lag"]]
+    if not unread:
+        return False, figures.finding("ok", "nothing is unread")
+    return _lateness(group, unread, figures)
+
+
+def _lateness(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> tuple[bool, Finding]:
+    """How long the oldest unread record has waited, of partitions that have one."""
+    unread = f"{sum(row['lag'] for row in rows):,} records are unread"
+    aged = [row for row in rows if row["lag_seconds"] is not None]
+    if not aged:
+        return False, figures.finding("unknown", f"{unread}, and how long the oldest has waited is unknown")
+    worst = max(aged, key=lambda row: (row["lag_seconds"], row["lag"]))
+    has_older = worst["lag_seconds_is_lower_bound"] or len(aged) < len(rows)
+    text = f"{unread}, the oldest for {'at least ' if has_older else ''}{span_text(worst['lag_seconds'])}"
+    limit_s = group.stream.config.plan.for_group(group.group_id).guards.lag_limit_s
+    if worst["lag_seconds"] < max(limit_s, 1):
+        return False, figures.finding("ok", f"{text}; that is not late (min_lag_s = {limit_s})")
+    place = _place(worst)
+    return True, figures.about(place).finding("problem", f"{text} ({place}, owner {_owner(worst)})")
+
+
+def _unknown(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
+    """Partitions whose lag is unknown, where that of others is known."""
+    never = [_place(row) for row in rows if row["status"] == "NOT_COMMITTED"]
+    if never:
+        yield figures.about(never[0]).finding(
+            "note",
+            f"the group has no commit, and so unknown lag, in {len(never)} of {len(rows)} partitions: {named(never)}",
+            "nothing if their consumers have just started; else see whether they commit",
+        )
+    unknown = [_place(row) for row in rows if row["lag"] is None and row["status"] != "NOT_COMMITTED"]
+    if unknown and len(unknown) + len(never) < len(rows):
+        yield figures.about(unknown[0]).finding(
+            "unknown",
+            f"{len(unknown)} of {len(rows)} partitions have unknown lag in spite of a commit: {named(unknown)}",
+            _TODO_OF_UNKNOWN,
+        )
+
+
+def _old_log_ends(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
+    """Partitions whose lag rests on a log end of long ago."""
+    limit = limit_of(group.stream.config)
+    observed = [row for row in rows if row["log_observed_at"] is not None]
+    old = [row for row in observed if row["updated_at"] - row["log_observed_at"] > limit]
+    if old:
+        since = min(row["log_observed_at"] for row in old)
+        yield replace(figures, as_of=since, object=_place(old[0])).finding(
+            "unknown",
+            f"the lag of {len(old)} of {len(rows)} partitions rests on old log ends and may have grown: "
+            f"{named([_place(row) for row in old])}",
+            "look at the brokers that lead them",
+        )
+
+
+def _statuses(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
+    """What Burrow's rules say is wrong."""
+    words = {
+        "EXPIRED": (
+            "records were deleted before the group had read them",
+            "raise the topic's retention, or read faster",
+        ),
+        "STOP": (
+            "there is something to read and nothing is committed",
+            "look at their owners: are they stuck or gone?",
+        ),
+        "STALL": (
+            "the same offset is committed again and again",
+            "look at their owners: a record that always fails?",
+        ),
+        "REWIND": (
+            "the group has gone back to an earlier offset",
+            "nothing if somebody has reset its offsets",
+        ),
+    }
+    by_status = defaultdict(list)
+    for row in rows:
+        by_status[row["status"]].append(row)
+    for status, (cause, todo) in words.items():
+        affected = by_status[status]
+        if affected:
+            worst = max(affected, key=lambda row: row["lag"] or 0)
+            yield figures.about(_place(worst)).finding(
+                "note" if status == "REWIND" else "problem",
+                f"{status}: {cause} in {len(affected)} partition(s): {named([_place(row) for row in affected])}; "
+                f"owner {_owner(worst)}",
+                todo,
+            )
+
+
+def _nobody_reads(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
+    row = group.group
+    late = [one for one in rows if one["lag"] and not one["assigned"]]
+    if row is None or row["group_type"] != "classic" or not late:
+        return
+    if not group.members:
+        yield figures.finding("problem", "nobody reads: the group has no members", "start its consumers")
+        return
+    places = [_place(one) for one in late]
+    yield figures.about(places[0]).finding(
+        "problem",
+        f"{len(places)} partition(s) with unread records have no owner: {named(places)}",
+        "nobody subscribes to these topics any longer, or a hand-over is under way",
+    )
+
+
+def _one_member(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
+    lags: dict[str, int] = defaultdict(int)
+    for row in rows:
+        if row["member_id"] is not None:
+            lags[row["member_id"]] += row["lag"] or 0
+    total = sum(lags.values())
+    if not total or len(group.members) < 2:  # noqa: PLR2004 - one alone has everything
+        return
+    member, lag = max(lags.items(), key=lambda pair: pair[1])
+    if lag > _MOST_OF_LAG * total:
+        owned = [row for row in rows if row["member_id"] == member]
+        yield figures.about(_owner(owned[0])).finding(
+            "problem",
+            f"one of {len(group.members)} members has {lag / total:.0%} of the lag and {len(owned)} of {len(rows)} "
+            f"partitions: {_owner(owned[0])}",
+            "another assignment may help: see planned and followed",
+        )
+
+
+def _rates(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
+    known = [row for row in rows if row["arrival_rate"] is not None and row["drain_rate"] is not None]
+    if len(known) < len(rows):
+        yield figures.finding(
+            "unknown", f"rates of {len(rows) - len(known)} of {len(rows)} partitions are unknown"
+        )
+        return
+    arriving, drained = (sum(row[name] for row in rows) for name in ("arrival_rate", "drain_rate"))
+    text = f"{arriving:,.0f} records/s arrive and {drained:,.0f} are drained"
+    if arriving > _GROWS * drained:
+        yield figures.finding(
+            "problem", f"{text}: lag grows", "add members or make them faster, if no plan helps"
+        )
+    else:
+        is_shrinking = drained > _GROWS * arriving
+        yield figures.finding("note", f"{text}: lag {'shrinks' if is_shrinking else 'stays about the same'}")
+
+
+def _of_the_planner(group: GroupEvidence) -> Iterator[Finding]:
+    """What the newest decision predicts, and what it says about capacity."""
+    decision = group.decision
+    if decision is None:
+        return
+    figures = Figures(
+        question="behind", source="plan_state", as_of=decision["updated_at"], object=plain(group.group_id)
+    )
+    for remark in (decision["reason"] or "").split("; "):
+        if _CAPACITY.search(remark) and not remark.startswith("no member's capacity is known"):
+            yield figures.finding("problem", f"the planner says: {plain(remark)}")
+    if decision["drain_s_before"] is not None and decision["drain_s_after"] is not None:
+        yield figures.finding(
+            "note",
+            f"predicted time to drain: {span_text(decision['drain_s_before'])} as assigned, "
+            f"{span_text(decision['drain_s_after'])} under the plan",
+        )
+
+
+def _place(row: Row) -> str:
+    return f"{plain(row['topic'])}-{row['partition']}"
+
+
+def _owner(row: Row) -> str:
+    if row["member_id"] is None:
+        return "nobody that is known"
+    return f"{plain(row['member_id'])} ({plain(row['client_id'])} at {plain(row['client_host'])})"

@@ -1,0 +1,238 @@
+"""What Kafka itself says: of a group, and whether lagwise may read what it needs."""
+
+from collections.abc import Iterator
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import closing
+from dataclasses import replace
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    Consumer,
+    ConsumerGroupState,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
+
+from assignor.errors import DecodeError
+from assignor.protocol.control import decode, decode_key
+from pipeline.config.model import Config
+from pipeline.errors import AccessRefusedError, BrokerUnavailableError, ConfigError
+from pipeline.kafka.client import librdkafka_properties
+from pipeline.kafka.errors import FORBIDDEN, client_with_reason, error_of_call, explained
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.operate.doctor.evidence import GroupEvidence, StreamEvidence
+from pipeline.operate.doctor.facts import plan_of
+from pipeline.operate.doctor.finding import Figures, Finding
+from pipeline.operate.output import plain
+from pipeline.operate.poll import messages
+
+_ALONE = "what follows is from the tables alone"
+_RIGHTS = "README lists the rights that lagwise needs"
+
+
+def ask(stream: StreamEvidence, group: GroupEvidence | None) -> Iterator[Finding]:
+    """What the brokers say of the group and the control topic, or, without a group, of all topics of the job.
+
+    A cluster that cannot be reached is a finding, too.
+    """
+    figures = Figures(question="kafka", source="brokers", as_of=stream.now)
+    if not stream.is_configured:
+        yield replace(figures, as_of=None).finding(
+            "note",
+            f"no configuration is given, so Kafka was not asked, and every limit is a default: {_ALONE}",
+            "name the stream's with --config FILE",
+        )
+        return
+    try:
+        yield from _asked(stream, group, figures)
+    except AccessRefusedError as error:
+        yield figures.finding("problem", f"Kafka refuses the answer; {_ALONE}: {error}", _RIGHTS)
+    except (BrokerUnavailableError, ConfigError) as error:
+        yield figures.finding(
+            "unknown", f"Kafka cannot be asked; {_ALONE}: {error}", "see whether brokers answer"
+        )
+
+
+def _asked(stream: StreamEvidence, group: GroupEvidence | None, figures: Figures) -> Iterator[Finding]:
+    config = stream.config
+    more = {
+        "group.id": "lagwise-doctor",
+        "enable.auto.commit": "false",
+        "enable.partition.eof": "true",
+        "isolation.level": "read_committed",
+    }
+    consumer, reason = client_with_reason(Consumer, librdkafka_properties(config, **more))
+    with closing(consumer):
+        with explained("the cluster cannot be used", reason):
+            cluster_id = str(
+                consumer.list_topics(config.control.topic, timeout=_timeout_s(config)).cluster_id
+            )
+        yield from _cluster(stream, cluster_id, figures)
+        if group is None:
+            control = config.control
+            for topic in (OFFSETS_TOPIC, control.acks_topic, control.commands_topic, control.topic):
+                yield _readable(consumer, topic, config, figures.about(topic))
+        else:
+            yield _described(config, group, figures.about(plain(group.group_id)))
+            yield _published(consumer, config, group, cluster_id, figures.about(config.control.topic))
+
+
+def _timeout_s(config: Config) -> float:
+    return config.source.request_timeout_s
+
+
+def _cluster(stream: StreamEvidence, cluster_id: str, figures: Figures) -> Iterator[Finding]:
+    written = stream.stamp.cluster_id if stream.stamp else ""
+    if written and written != cluster_id:
+        yield figures.about("kafka.properties").finding(
+            "problem",
+            f"the tables are of Kafka cluster {plain(written)}, and this configuration leads to {plain(cluster_id)}",
+            "name the configuration of the stream that writes these tables, or its tables.root",
+        )
+
+
+def _readable(consumer: Consumer, topic: str, config: Config, figures: Figures) -> Finding:
+    try:
+        for _ in _messages(consumer, topic, config, offset=OFFSET_END):
+            break
+    except AccessRefusedError as error:
+        return figures.finding("problem", str(error), f"allow Read on topic {topic} ({_RIGHTS})")
+    except BrokerUnavailableError as error:
+        return figures.finding(
+            "problem", str(error), "start the stream, which makes its topics, or look at the brokers"
+        )
+    return figures.finding("ok", f"topic {topic} can be read")
+
+
+def _messages(consumer: Consumer, topic: str, config: Config, *, offset: int) -> Iterator[Message]:
+    """Records of the topic from this offset to its present end.
+
+    Raises:
+        AccessRefusedError: This user may not read it.
+        BrokerUnavailableError: It is not there, or no broker answers.
+    """
+    with explained(f"topic {topic} cannot be read"):
+        found = consumer.list_topics(topic, timeout=_timeout_s(config)).topics[topic]
+    if found.error is not None:
+        raise error_of_call(f"topic {topic} cannot be read", found.error)
+    numbers = sorted(found.partitions)
+    consumer.assign([TopicPartition(topic, number, offset) for number in numbers])
+    yield from messages(
+        consumer, topic=topic, partitions=len(numbers), follow=False, silence_s=_timeout_s(config)
+    )
+
+
+def _described(config: Config, group: GroupEvidence, figures: Figures) -> Finding:
+    """Whether Kafka has the group, as this user may see it."""
+    # librdkafka takes names as C strings: another group than this one would be asked about.
+    if not group.group_id or "\0" in group.group_id:
+        return figures.finding("unknown", "Kafka's client cannot ask about a group of this name")
+    # Held by name: a client that nothing refers to is destroyed, and what it was asked with it.
+    admin = AdminClient({**librdkafka_properties(config)})
+    timeout_s = _timeout_s(config)
+    asked = admin.describe_consumer_groups([group.group_id], request_timeout=timeout_s)[group.group_id]
+    try:
+        found = asked.result(timeout_s + 5)
+    except FutureTimeoutError:
+        return figures.finding("unknown", f"no coordinator has described the group within {timeout_s:g} s")
+    except KafkaException as failure:
+        return _undescribed(failure.args[0], group, figures)
+    if found.state == ConsumerGroupState.DEAD:
+        return _gone(group, figures)
+    return _present(found, group, figures)
+
+
+def _undescribed(error: KafkaError, group: GroupEvidence, figures: Figures) -> Finding:
+    if error.code() == KafkaError.GROUP_ID_NOT_FOUND:
+        return _gone(group, figures)
+    if error.code() in FORBIDDEN:
+        return figures.finding(
+            "unknown",
+            "this user may not describe the group, so whether Kafka has it is unknown; lagwise lists it all the same",
+            f"allow Describe on the group ({_RIGHTS})",
+        )
+    return figures.finding("unknown", f"no coordinator has described the group: {error.str()}")
+
+
+def _gone(group: GroupEvidence, figures: Figures) -> Finding:
+    if group.is_listed:
+        return figures.finding(
+            "note",
+            "Kafka has no consumer group of this name: it was deleted, or has expired",
+            "nothing: the stream drops it when it reads its deletion, or within a day",
+        )
+    return figures.finding(
+        "problem",
+        "Kafka has no consumer group of this name",
+        "check the name and the cluster; share groups are no consumer groups",
+    )
+
+
+def _present(found: ConsumerGroupDescription, group: GroupEvidence, figures: Figures) -> Finding:
+    kind = found.type.name.lower() if found.type else "unknown"
+    text = (
+        f"Kafka has the group: type {kind}, state {found.state.name.lower()}, {len(found.members)} member(s)"
+    )
+    if group.group is not None and group.members and len(group.members) != len(found.members):
+        return figures.finding(
+            "note",
+            f"{text}; the tables know {len(group.members)}",
+            "look again after the next batch: it is being rebalanced, or the tables are old",
+        )
+    return figures.finding("ok", text)
+
+
+def _published(
+    consumer: Consumer, config: Config, group: GroupEvidence, cluster_id: str, figures: Figures
+) -> Finding:
+    """Whether the control topic can be read, and holds what the tables call published."""
+    topic, wanted = config.control.topic, (config.cluster.name or cluster_id, group.group_id)
+    value: bytes | None = None
+    try:
+        for message in _messages(consumer, topic, config, offset=OFFSET_BEGINNING):
+            if _key_of(message) == wanted:
+                value = message.value()
+    except AccessRefusedError as error:
+        return figures.finding("problem", str(error), f"allow Read on topic {topic} ({_RIGHTS})")
+    except BrokerUnavailableError as error:
+        return figures.finding(
+            "problem", str(error), "start the stream, which makes its topics, or look at the brokers"
+        )
+    return _compared(value, group, figures)
+
+
+def _key_of(message: Message) -> tuple[str, str] | None:
+    try:
+        return decode_key(message.key() or b"")
+    except DecodeError:
+        return None
+
+
+def _compared(value: bytes | None, group: GroupEvidence, figures: Figures) -> Finding:
+    try:
+        epoch = None if value is None else decode(value).epoch
+    except DecodeError as error:
+        return figures.finding(
+            "problem",
+            f"the group's record on the control topic is damaged: {error}",
+            "find out who writes there",
+        )
+    wanted = _open_epoch(group)
+    if wanted is not None and (epoch is None or epoch < wanted):
+        return figures.finding(
+            "problem",
+            f"plan epoch {wanted} is not on the control topic, where the newest epoch of the group is {plain(epoch)}",
+            "see the stream's log: it sends late what could not be published, while it is valid",
+        )
+    holds = "no plan" if epoch is None else f"plan epoch {epoch}"
+    return figures.finding("ok", f"the control topic can be read, and holds {holds} of the group")
+
+
+def _open_epoch(group: GroupEvidence) -> int | None:
+    """Epoch of the plan that the control topic must hold, by the tables; None when it need not hold any."""
+    plan = plan_of(group)
+    return plan.epoch if plan is not None and plan.status == "open" and not plan.is_dropped else None

@@ -1,0 +1,227 @@
+"""Evidence: what the tables hold of the stream and of one group, read once, and how old it is."""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assignor.errors import DecodeError
+from assignor.protocol.kafka.offsets import group_id_of
+from pipeline.config.model import Config
+from pipeline.errors import MissingTableError
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.tables.reading import Tables
+from pipeline.tables.stamp import Stamp
+
+Row = dict[str, Any]
+
+_LAG = (
+    *(
+        "cluster",
+        "group_id",
+        "topic",
+        "partition",
+        "offsets_partition",
+        "committed_offset",
+        "log_start_offset",
+    ),
+    *(
+        "log_end_offset",
+        "log_observed_at",
+        "lag",
+        "lag_seconds",
+        "lag_seconds_is_lower_bound",
+        "arrival_rate",
+    ),
+    *(
+        "drain_rate",
+        "status",
+        "assigned",
+        "member_id",
+        "client_id",
+        "client_host",
+        "provisional",
+        "updated_at",
+    ),
+)
+_GROUP = (
+    *("cluster", "group_id", "group_type", "state", "protocol_type", "assignor", "generation", "members"),
+    *("offsets_partition", "updated_at"),
+)
+_DECISION = (
+    *("epoch", "decision", "reason", "strategy", "moves", "drain_s_before", "drain_s_after", "drain_s_bound"),
+    *("record", "valid_until", "plan", "state", "updated_at"),
+)
+_ACKS = ("kind", "epoch", "member_id", "why", "acked_at")
+_ORDERS = (
+    *(
+        "group_id",
+        "paused",
+        "pause_reason",
+        "pinned",
+        "triggered_at",
+        "ordered_by",
+        "ordered_at",
+        "updated_at",
+    ),
+)
+_TOPICS = ("topic", "partition", "log_end_offset", "observed_at", "error", "deleted_at")
+_QUARANTINE = ("key", "reason", "updated_at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamEvidence:
+    """What the newest batch said of itself."""
+
+    tables: Tables
+    config: Config
+    is_configured: bool
+    """The configuration is the stream's, as far as anybody says; otherwise it is all defaults."""
+    now: datetime
+    stamp: Stamp | None
+    """Of the newest batch; None when none was written."""
+
+    @property
+    def as_of(self) -> datetime | None:
+        """When the newest batch looked: what the tables say of groups and lag was true then."""
+        return (
+            None if self.stamp is None else datetime.fromtimestamp(self.stamp.at_ms / 1000, tz=timezone.utc)
+        )
+
+    @property
+    def offsets_partitions(self) -> int:
+        """Partitions of the offsets topic that the newest batch knew; 0 if that is unknown."""
+        positions = (self.stamp.positions if self.stamp else None) or {}
+        return sum(topic == OFFSETS_TOPIC for topic, _ in positions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupEvidence:
+    """Rows about one group."""
+
+    group_id: str
+    stream: StreamEvidence
+    lags: Sequence[Row]
+    group: Row | None
+    decision: Row | None
+    acks: Sequence[Row]
+    orders: Row | None
+    topics: Sequence[Row]
+    """Of `topic_offsets`, of the topics that the group subscribes to or has committed to."""
+    quarantined: Sequence[Row]
+    others: Sequence[str]
+    """All groups that the tables list; empty when this one is listed."""
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether `lagwise groups` shows it."""
+        return self.group is not None or bool(self.lags)
+
+    @property
+    def members(self) -> Sequence[Row]:
+        """Members of its newest record; empty also when nobody knows them."""
+        return (self.group["members"] if self.group else None) or ()
+
+    @property
+    def offsets_partition(self) -> int | None:
+        """Partition of the offsets topic that holds the group; None when it is unknown."""
+        known = [self.group] if self.group else list(self.lags[:1])
+        if known and known[0]["offsets_partition"] is not None:
+            return int(known[0]["offsets_partition"])
+        count = self.stream.offsets_partitions
+        return offsets_partition_of(self.group_id, count) if count else None
+
+
+def read_stream(tables: Tables, config: Config, *, is_configured: bool, now: datetime) -> StreamEvidence:
+    """What the newest batch said of itself.
+
+    Raises:
+        MissingTableError: There are no tables under the root.
+        StoreError: They cannot be read.
+    """
+    return StreamEvidence(
+        tables=tables,
+        config=config,
+        is_configured=is_configured,
+        now=now,
+        stamp=tables.open("partition_lag").stamp,
+    )
+
+
+def read_group(stream: StreamEvidence, group_id: str) -> GroupEvidence:
+    """What the tables hold of the group.
+
+    Raises:
+        StoreError: They cannot be read.
+    """
+    tables, own = stream.tables, pc.field("group_id") == group_id
+    lags = rows_of(tables, "partition_lag", _LAG, own)
+    group = _only(rows_of(tables, "consumer_groups", _GROUP, own))
+    topics = pa.array(sorted({row["topic"] for row in lags} | _subscribed(group)), pa.string())
+    return GroupEvidence(
+        group_id=group_id,
+        stream=stream,
+        lags=lags,
+        group=group,
+        decision=_only(rows_of(tables, "plan_state", _DECISION, own)),
+        acks=rows_of(tables, "acks", _ACKS, own),
+        orders=_only(rows_of(tables, "orders", _ORDERS, own)),
+        topics=rows_of(tables, "topic_offsets", _TOPICS, pc.field("topic").isin(topics)),
+        quarantined=[
+            row for row in rows_of(tables, "quarantine", _QUARANTINE) if _is_of(row["key"], group_id)
+        ],
+        others=() if lags or group else _all_groups(tables),
+    )
+
+
+def _only(rows: Sequence[Row]) -> Row | None:
+    return rows[0] if rows else None
+
+
+def _subscribed(group: Row | None) -> set[str]:
+    members = (group["members"] if group else None) or ()
+    return {name for member in members for name in member["topics"] or ()}
+
+
+def rows_of(
+    tables: Tables, name: str, columns: Sequence[str], where: pc.Expression | None = None
+) -> list[Row]:
+    """Rows of a table, maps as lists of pairs; none of a table that an earlier version has not made."""
+    try:
+        rows: list[Row] = tables.read(name, columns=columns, where=where).to_pylist()
+    except MissingTableError:
+        return []
+    return rows
+
+
+def offsets_partition_of(group_id: str, count: int) -> int:
+    """Partition of an offsets topic of `count` partitions that holds the group.
+
+    Source: `partitionFor` of Kafka's group coordinator, `Utils.abs(groupId.hashCode()) % count`.
+    """
+    code = 0
+    units = group_id.encode("utf-16-be", "surrogatepass")
+    for (unit,) in struct.iter_unpack(">H", units):
+        code = (31 * code + unit) & 0xFFFF_FFFF
+    signed = code - 2**32 if code >= 2**31 else code
+    # Java has no positive counterpart of its least integer; Kafka takes 0.
+    return (0 if signed == -(2**31) else abs(signed)) % count
+
+
+def _is_of(key: bytes | None, group_id: str) -> bool:
+    """Whether the key of a record of the offsets topic names the group."""
+    try:
+        return key is not None and group_id_of(key) == group_id
+    except DecodeError:
+        return False
+
+
+def _all_groups(tables: Tables) -> list[str]:
+    names: set[str] = set()
+    for table in ("partition_lag", "consumer_groups"):
+        names |= {row["group_id"] for row in rows_of(tables, table, ("group_id",))}
+    return sorted(names)

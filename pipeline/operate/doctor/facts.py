@@ -1,0 +1,37 @@
+"""What the planner would see of the group now, in its own types."""
+
+from pipeline.operate.doctor.evidence import GroupEvidence, Row
+from pipeline.planning.facts import GroupFacts
+from pipeline.planning.rows.facts_of_rows import group_facts
+from pipeline.planning.state import PlanState, from_json
+
+_NO_GROUP: Row = dict.fromkeys(
+    ("group_type", "state", "protocol_type", "assignor", "generation", "members", "offsets_partition")
+)
+"""A group that only commits offsets."""
+_HAND_OVERS = frozenset({"release", "taken"})
+
+
+def facts_of(group: GroupEvidence) -> GroupFacts:
+    """The group with what its members and operators say; members without what they have handed over."""
+    stamp = group.stream.stamp
+    row = {
+        **(group.group or _NO_GROUP),
+        "group_id": group.group_id,
+        "commits_partition": group.offsets_partition,
+        "acks": [ack for ack in group.acks if ack["kind"] not in _HAND_OVERS],
+        "moved": (),
+        "orders": group.orders,
+    }
+    return group_facts(
+        row,
+        cluster="",
+        behind=stamp.behind if stamp else (),
+        provisional_reason=stamp.reason if stamp else None,
+        held=stamp.held if stamp else None,
+    )
+
+
+def plan_of(group: GroupEvidence) -> PlanState | None:
+    """The newest published plan as the newest decision left it; None also when another version has written it."""
+    return from_json(group.decision["state"]).plan if group.decision else None

@@ -1,0 +1,116 @@
+"""Findings about one group: have its members taken the newest published plan, and if not, why not."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timezone
+
+from assignor.protocol.migration import POLICY, is_why
+from pipeline.operate.doctor.evidence import GroupEvidence
+from pipeline.operate.doctor.facts import facts_of, plan_of
+from pipeline.operate.doctor.finding import Figures, Finding, named, span_text
+from pipeline.operate.output import plain
+from pipeline.planning.answers import accepting, answered, follows_within_generation
+from pipeline.planning.facts import AckFacts, GroupFacts
+from pipeline.planning.state import PlanState
+
+_FOLLOW = (
+    "make all its members followers of the control topic, or pin the partitions of those that cannot follow"
+)
+_STATIC = "static"
+"""How a follower with a `group.instance.id` refuses every plan."""
+
+
+def followed(group: GroupEvidence) -> Iterator[Finding]:
+    """What became of the newest plan; nothing while nothing is decided, which `planned` explains."""
+    if group.decision is None:
+        return
+    figures = Figures(
+        question="followed",
+        source="plan_state",
+        as_of=group.decision["updated_at"],
+        object=plain(group.group_id),
+    )
+    plan = plan_of(group)
+    if plan is None and group.decision["plan"] is not None:
+        yield figures.finding("unknown", "another version of lagwise has written what became of the plan")
+    elif plan is None:
+        yield figures.finding(
+            "note", "no plan of the group has been published yet, so there is none to follow"
+        )
+    else:
+        figures = figures.about(f"plan epoch {plan.epoch}")
+        yield _outcome(plan, figures)
+        yield from _answers(group, plan, figures)
+
+
+def _outcome(plan: PlanState, figures: Figures) -> Finding:
+    made = f"{plan.done} of {plan.moves} moves are made"
+    why = f": {plain(plan.why)}" if plan.why else ""
+    name = f"plan epoch {plan.epoch}"
+    if plan.status in {"open", "applied"}:
+        return figures.finding("ok", f"{name} is {plan.status}; {made}")
+    if plan.status == "expired":
+        return figures.finding("problem", f"nothing had moved when {name} expired{why}", _FOLLOW)
+    if plan.status == "refused":
+        return figures.finding("problem", f"{name} is refused{why}", "see what its members say")
+    return figures.finding("note", f"{name} is {plan.status}{why}")
+
+
+def _answers(group: GroupEvidence, plan: PlanState, figures: Figures) -> Iterator[Finding]:
+    """What members say about the newest publication of the plan."""
+    facts = facts_of(group)
+    figures = replace(figures, source="acks", as_of=group.stream.as_of)
+    for ack in facts.acks:
+        if ack.epoch == plan.epoch and ack.kind in {"refused", "void"}:
+            yield _refusal(ack, _name(facts, ack.member_id), figures)
+    if plan.status != "open":
+        return
+    accepted = accepting(plan, facts)
+    if accepted:
+        yield figures.finding("ok", f"{len(accepted)} of {len(facts.members)} members have accepted it")
+    yield from _silent(group, plan, facts, figures)
+
+
+def _silent(group: GroupEvidence, plan: PlanState, facts: GroupFacts, figures: Figures) -> Iterator[Finding]:
+    """Members that might have answered by now."""
+    if group.stream.as_of is None:
+        return
+    age_s = (
+        group.stream.as_of - datetime.fromtimestamp(plan.sent_at_ms / 1000, tz=timezone.utc)
+    ).total_seconds()
+    if age_s <= group.stream.config.plan.for_group(group.group_id).guards.settle_s:
+        return
+    if not follows_within_generation(facts):
+        yield figures.finding(
+            "note",
+            f"with assignor {plain(facts.assignor)} members take a plan at a rebalance, if at all, without an answer",
+            "if they shall follow, see deploy/docs/following-assignors.md",
+        )
+        return
+    said = answered(plan, facts)
+    quiet = [_name(facts, one.member_id) for one in facts.members if one.member_id not in said]
+    if quiet:
+        all_of_them = "" if said else "all "
+        yield figures.finding(
+            "note" if said else "problem",
+            f"{all_of_them}{len(quiet)} member(s) have not answered the plan, published {span_text(age_s)} before the "
+            f"newest batch: {named(quiet)}",
+            _FOLLOW,
+        )
+
+
+def _refusal(ack: AckFacts, name: str, figures: Figures) -> Finding:
+    what = "refuses the plan" if ack.kind == "refused" else "has ended a hand-over"
+    if ack.why == _STATIC:
+        todo = "static members cannot follow: pin its partitions, or take group.instance.id away"
+    elif is_why(ack.why):
+        todo = f"set {POLICY}=disabled on every broker, and allow DescribeConfigs on the cluster"
+    else:
+        todo = "nothing at once: the next plan is made for the group as it is by then"
+    return figures.about(name).finding("problem", f"member {name} {what}: {plain(ack.why)}", todo)
+
+
+def _name(facts: GroupFacts, member_id: str) -> str:
+    """Member id, and its client id, by which people know it."""
+    client = next((one.client_id for one in facts.members if one.member_id == member_id), None)
+    return f"{plain(member_id)} ({plain(client)})" if client else plain(member_id)

@@ -1,0 +1,122 @@
+"""Findings about the job as a whole: what it could not read, and what it decides about all groups."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pyarrow.compute as pc
+
+from pipeline.operate.doctor.evidence import Row, StreamEvidence, rows_of
+from pipeline.operate.doctor.finding import Figures, Finding, named
+from pipeline.operate.doctor.stream import TABLE
+from pipeline.operate.output import plain
+
+_RECENT = timedelta(days=1)
+_GUARD = re.compile(r"held back by \w+")
+_MOST_CAUSES = 5
+
+
+def job(stream: StreamEvidence) -> Iterator[Finding]:
+    """What the newest batch could not read, what it holds back, and how it decides."""
+    figures = Figures(question="job", source=TABLE, as_of=stream.as_of, object=plain(stream.tables.root))
+    yield from _unread(stream, figures)
+    yield from _unanswered(stream, figures)
+    yield from _quarantined(stream, figures)
+    yield from _decisions(stream, figures)
+    yield from _paused(stream, figures)
+
+
+def _unread(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
+    stamp = stream.stamp
+    if stamp is None:
+        return
+    count = stream.offsets_partitions or "an unknown number of"
+    if stamp.behind:
+        yield figures.about("__consumer_offsets").finding(
+            "problem",
+            f"{len(stamp.behind)} of {count} partitions of the offsets topic are behind, and their groups provisional: "
+            f"{stamp.reason}",
+            "wait while fewer and fewer records are left; else look at what is named there",
+        )
+    else:
+        yield figures.about("__consumer_offsets").finding(
+            "ok", f"all {count} partitions of the offsets topic are read to their ends"
+        )
+    if stamp.held is not None:
+        yield figures.about("plans").finding(
+            "problem",
+            f"no plan is made for any group: {stamp.held}",
+            "look at what is named there; plans resume by themselves",
+        )
+
+
+def _unanswered(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
+    is_unanswered = pc.field("error").is_valid() & pc.field("deleted_at").is_null()
+    rows = rows_of(stream.tables, "topic_offsets", ("topic", "partition", "error"), is_unanswered)
+    errors = Counter(row["error"] for row in rows)
+    for error, count in errors.most_common(_MOST_CAUSES):
+        places = sorted(f"{plain(row['topic'])}-{row['partition']}" for row in rows if row["error"] == error)
+        yield replace(figures, source="topic_offsets", object=places[0]).finding(
+            "problem",
+            f"no broker has returned the log offsets of {count} partition(s): {named(places)}: {plain(error)}",
+            "look at the brokers that lead them; their lag is that of the last answer",
+        )
+
+
+def _quarantined(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
+    since = stream.now - _RECENT
+    rows = rows_of(
+        stream.tables, "quarantine", ("topic", "reason", "updated_at"), pc.field("updated_at") >= since
+    )
+    if rows:
+        newest: Row = max(rows, key=lambda row: row["updated_at"])
+        topics = sorted({plain(row["topic"]) for row in rows})
+        yield replace(figures, source="quarantine", as_of=newest["updated_at"], object=topics[0]).finding(
+            "problem",
+            f"{len(rows)} record(s) of {named(topics)} could not be read within a day, the newest: "
+            f"{plain(newest['reason'])}",
+            "`lagwise quarantine` shows them; find out who writes them",
+        )
+
+
+def _decisions(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
+    """How many groups got which decision, and what holds plans back or makes lagwise abstain."""
+    rows = rows_of(stream.tables, "plan_state", ("group_id", "decision", "reason", "updated_at"))
+    if not rows:
+        yield replace(figures, source="plan_state").finding(
+            "unknown", "nothing has been decided about any group yet", "wait for the first evaluation"
+        )
+        return
+    counts = Counter(row["decision"] for row in rows)
+    listed = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+    figures = replace(figures, source="plan_state", as_of=max(row["updated_at"] for row in rows))
+    yield figures.finding("ok", f"newest decisions about {len(rows)} group(s): {listed}")
+    causes = Counter(cause for row in rows if (cause := _cause(row)) is not None)
+    for cause, count in causes.most_common(_MOST_CAUSES):
+        groups = sorted(plain(row["group_id"]) for row in rows if _cause(row) == cause)
+        yield figures.about(groups[0]).finding(
+            "note", f"{count} group(s), {named(groups)}: {plain(cause)}", f"`lagwise doctor {groups[0]}`"
+        )
+
+
+def _cause(row: Row) -> str | None:
+    """What keeps the group's plan back, without what differs from group to group."""
+    reason = row["reason"] or ""
+    guard = _GUARD.match(reason)
+    if guard is not None:
+        return guard.group()
+    return reason.partition("; ")[0] if row["decision"] == "abstain" else None
+
+
+def _paused(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
+    rows = rows_of(stream.tables, "orders", ("group_id", "paused", "ordered_at"), pc.field("paused"))
+    if rows:
+        groups = sorted(plain(row["group_id"]) for row in rows)
+        oldest = min(row["ordered_at"] for row in rows)
+        yield replace(figures, source="orders").finding(
+            "note",
+            f"{len(groups)} group(s) are paused, the longest since {plain(oldest)}: {named(groups)}",
+            "`lagwise resume` allows plans again",
+        )

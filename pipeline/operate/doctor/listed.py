@@ -1,0 +1,150 @@
+"""Findings about one group: is it in the tables, with all its topics, and if not, why not."""
+
+import difflib
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pipeline.name_filter import NameFilter
+from pipeline.operate.doctor.evidence import GroupEvidence
+from pipeline.operate.doctor.finding import Figures, Finding, named
+from pipeline.operate.doctor.stream import TABLE
+from pipeline.operate.output import plain
+
+_LIKENESS = 0.6
+"""As difflib measures it; names that are less alike are no typing errors."""
+
+
+def listed(group: GroupEvidence) -> Iterator[Finding]:
+    """Whether the tables have the group and everything it reads."""
+    figures = Figures(question="listed", source=TABLE, as_of=group.stream.as_of, object=plain(group.group_id))
+    yield from _present(group, figures) if group.is_listed else _absent(group, figures)
+    yield from _provisional(group, figures)
+    yield from _quarantined(group, figures)
+    yield from _hidden_topics(group, figures)
+    yield from _unanswered(group, figures)
+
+
+def _present(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
+    topics = {row["topic"] for row in group.lags}
+    what = f"{len(group.lags)} partition(s) of {len(topics)} topic(s)" if group.lags else "no partition"
+    yield figures.finding("ok", f"the group is listed with {what}; {_kind(group)}")
+    if not group.lags:
+        yield figures.finding(
+            "note",
+            "there is no lag to show: the group has neither a commit nor a partition",
+            "look at its subscription: `lagwise groups --members --wide`",
+        )
+    if group.stream.is_configured and (why := _left_out(group)):
+        yield figures.of_configuration("source.groups_exclude").finding(
+            "note",
+            f"this configuration leaves the group out ({why}), and the stream has listed it under another one",
+            "restart the stream if it shall run with this configuration; else name its own with --config",
+        )
+
+
+def _kind(group: GroupEvidence) -> str:
+    row = group.group
+    if row is None:
+        return "it has no record of its own: its consumers use assign(), or an admin has committed for it"
+    members = str(len(group.members)) if group.members or row["group_type"] == "classic" else "unknown"
+    state = f", state {row['state']}" if row["state"] else ""
+    generation = f", generation {row['generation']}" if row["generation"] is not None else ""
+    return f"it is a {row['group_type']} group{state}{generation}, members: {members}"
+
+
+def _absent(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
+    yield figures.finding(
+        "problem",
+        "the tables do not list the group: lagwise has read no commit and no record of it",
+        "make sure that it exists (`kafka-consumer-groups --describe`) and has committed; see also what follows",
+    )
+    if not group.stream.is_configured:
+        yield figures.of_configuration("source.groups_exclude").finding(
+            "unknown",
+            "whether source.groups_include or source.groups_exclude leaves the group out is unknown here",
+            "name the stream's configuration with --config FILE",
+        )
+    elif why := _left_out(group):
+        yield figures.of_configuration("source.groups_exclude").finding(
+            "problem",
+            f"the configuration leaves the group out: {why}",
+            "change it and restart the stream, which then reads the offsets topic from its start",
+        )
+    near = difflib.get_close_matches(group.group_id, group.others, n=3, cutoff=_LIKENESS)
+    if near:
+        yield figures.finding(
+            "note",
+            f"the tables list groups with similar names: {', '.join(map(plain, near))}",
+            "compare the spelling",
+        )
+
+
+def _left_out(group: GroupEvidence) -> str | None:
+    """Which of the filters leaves the group out; None when it is taken."""
+    source = group.stream.config.source
+    if source.wants_group(group.group_id):
+        return None
+    excluding = [one for one in source.groups_exclude if NameFilter((one,)).admits(group.group_id)]
+    if excluding:
+        return f"source.groups_exclude has {excluding[0]!r}"
+    return f"source.groups_include has only {named([repr(one) for one in source.groups_include])}"
+
+
+def _provisional(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
+    stamp, number = group.stream.stamp, group.offsets_partition
+    if stamp is None or number not in stamp.behind:
+        return
+    yield figures.about(f"__consumer_offsets-{number}").finding(
+        "unknown",
+        f"partition {number} of the offsets topic, which holds the group, is not read to its end: {stamp.reason}",
+        "wait while fewer and fewer records are left; else look at what is named there",
+    )
+
+
+def _quarantined(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
+    if not group.quarantined:
+        return
+    newest = max(group.quarantined, key=lambda row: row["updated_at"])
+    yield replace(figures, source="quarantine", as_of=newest["updated_at"]).finding(
+        "problem",
+        f"{len(group.quarantined)} record(s) of the group could not be read, the newest: {plain(newest['reason'])}",
+        "`lagwise quarantine` shows their bytes; look at the clients of the group",
+    )
+
+
+def _hidden_topics(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
+    alive = {row["topic"] for row in group.topics if row["deleted_at"] is None}
+    subscribed = {name for member in group.members for name in member["topics"] or ()}
+    source = group.stream.config.source
+    for topic in sorted(subscribed - alive):
+        if group.stream.is_configured and not source.wants_topic(topic):
+            yield figures.of_configuration("source.topics_exclude").finding(
+                "note",
+                f"no lag is kept of topic {plain(topic)}, to which members subscribe: "
+                "source.topics_include and source.topics_exclude leave it out",
+                "change them if it is wanted",
+            )
+        else:
+            yield replace(figures, source="topic_offsets", object=plain(topic)).finding(
+                "problem",
+                f"the log offsets of topic {plain(topic)}, to which members subscribe, are unknown: it does not "
+                "exist, or it is excluded or hidden from lagwise",
+                "if it exists, allow Describe on it, and check source.topics_exclude",
+            )
+
+
+def _unanswered(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
+    by_error = defaultdict(list)
+    for row in group.topics:
+        if row["error"] is not None and row["deleted_at"] is None:
+            by_error[row["error"]].append(row)
+    for error, rows in sorted(by_error.items()):
+        places = sorted(f"{plain(row['topic'])}-{row['partition']}" for row in rows)
+        answered = [row["observed_at"] for row in rows if row["observed_at"] is not None]
+        since = f"since {plain(min(answered))}" if answered else "so far"
+        yield replace(figures, source="topic_offsets", object=places[0]).finding(
+            "problem",
+            f"no broker has returned the log offsets of {named(places)} {since}: {plain(error)}",
+            "look at the brokers that lead them; until they answer, lag is that of the last answer",
+        )

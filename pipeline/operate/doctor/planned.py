@@ -1,0 +1,156 @@
+"""Findings about one group: does lagwise make plans for it, and publish them, and if not, why not."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pipeline.operate.doctor.evidence import GroupEvidence, Row
+from pipeline.operate.doctor.facts import facts_of
+from pipeline.operate.doctor.finding import Figures, Finding, Level, span_text
+from pipeline.operate.output import plain
+from pipeline.planning import reasons
+from pipeline.planning.eligibility import why_not_plannable
+from pipeline.planning.rows.kept import cause as cause_of
+
+_INTERVALS_UNTIL_OLD = 3
+_GUARD = re.compile(r"held back by (\w+): ")
+_TODO_OF_GUARD = {
+    "settle": "wait until the group has settled, or lower settle_s",
+    "lag": "nothing while nobody is late; else lower min_lag_s, or min_lag if it is set",
+    "moves": "use lag-sticky, which keeps to the limit, or raise moves_share",
+    "improvement": "nothing if the gain is too small for you, too; else lower min_improvement",
+    "cooldown": "wait, or lower cooldown_s",
+    "confirmations": "wait for the next evaluation, or lower confirmations",
+}
+"""By name of the guard, whose settings are below plan.guards."""
+_TO_BE_ACTED_ON = ("the subscription of member ",)
+_NOT_JUDGED = ("provisional: ", reasons.GENERATION_UNKNOWN)
+
+
+def planned(group: GroupEvidence) -> Iterator[Finding]:
+    """Whether the group gets plans; nothing for one that is not listed, which `listed` explains."""
+    if not group.is_listed:
+        return
+    figures = Figures(
+        question="planned", source="consumer_groups", as_of=group.stream.as_of, object=plain(group.group_id)
+    )
+    if group.stream.stamp is not None and group.stream.stamp.held is not None:
+        yield figures.about("plans").finding(
+            "problem",
+            f"no plan is made for any group: {group.stream.stamp.held}",
+            "look at what is named there; plans resume by themselves",
+        )
+    now = why_not_plannable(facts_of(group), is_excluded=_is_excluded(group))
+    if group.decision is None:
+        yield from _undecided(figures, now)
+    else:
+        yield from _decided(group, group.decision, now)
+        if now is not None and not _is_same(now, group.decision["reason"]):
+            cause, todo = _halves(now)
+            yield figures.finding(_level(now), f"the next decision will be to abstain: {cause}", todo)
+    yield from _pinned(group)
+
+
+def _undecided(figures: Figures, now: str | None) -> Iterator[Finding]:
+    if now is not None:
+        cause, todo = _halves(now)
+        yield figures.finding(_level(now), f"the group gets no plan: {cause}", todo)
+        return
+    yield replace(figures, source="plan_state").finding(
+        "unknown",
+        "nothing has been decided about the group yet",
+        "wait for the next evaluation (plan.interval_s)",
+    )
+
+
+def _decided(group: GroupEvidence, decision: Row, now: str | None) -> Iterator[Finding]:
+    figures = Figures(
+        question="planned", source="plan_state", as_of=decision["updated_at"], object=plain(group.group_id)
+    )
+    reason = decision["reason"] or ""
+    if decision["decision"] == "publish":
+        yield figures.finding("ok", _published(decision))
+    elif decision["decision"] == "abstain":
+        cause, todo = _halves(reason)
+        yield figures.finding(
+            _level(reason) if _is_same(reason, now) else "problem", f"abstained: {plain(cause)}", todo
+        )
+    elif decision["decision"] == "dry_run":
+        cause, todo = _halves(reason)
+        yield figures.finding(
+            "note", f"a plan with {len(decision['moves'])} move(s) is made; {plain(cause)}", todo
+        )
+    elif decision["decision"] == "unchanged":
+        yield _unchanged(figures, reason)
+    else:
+        yield figures.finding(
+            "unknown", f"a later version of lagwise has decided: {plain(decision['decision'])}"
+        )
+    yield from _late(group, decision, figures)
+
+
+def _published(decision: Row) -> str:
+    if decision["record"] is None:
+        return f"the published plan was taken back: {plain(decision['reason'])}"
+    return f"plan epoch {decision['epoch']} with {len(decision['moves'])} move(s) is published"
+
+
+def _unchanged(figures: Figures, reason: str) -> Finding:
+    cause, more = _halves(reason)
+    guard = _GUARD.match(reason)
+    if guard is None:
+        return figures.finding("ok", f"no new plan: {plain(reason)}")
+    todo = _TODO_OF_GUARD.get(guard[1], more)
+    return figures.about(f"plan.guards.{guard[1]}").finding("note", f"a better plan is {plain(cause)}", todo)
+
+
+def _late(group: GroupEvidence, decision: Row, figures: Figures) -> Iterator[Finding]:
+    """Decisions that have ceased, while batches go on."""
+    stream = group.stream
+    if not stream.is_configured or stream.as_of is None:
+        return
+    late_s = (stream.as_of - decision["updated_at"]).total_seconds()
+    if late_s > _INTERVALS_UNTIL_OLD * stream.config.plan.interval_s:
+        yield figures.finding(
+            "problem",
+            f"the decision is {span_text(late_s)} older than the newest batch, and one is due every "
+            f"{stream.config.plan.interval_s} s (plan.interval_s)",
+            "see the stream's log for what keeps it from planning",
+        )
+
+
+def _pinned(group: GroupEvidence) -> Iterator[Finding]:
+    orders = group.orders
+    if orders is None or not orders["pinned"]:
+        return
+    topics = ", ".join(f"{plain(topic)} {plain(ranges)}" for topic, ranges in orders["pinned"])
+    yield Figures(
+        question="planned", source="orders", as_of=orders["ordered_at"], object=plain(group.group_id)
+    ).finding(
+        "note",
+        f"plans leave pinned partitions where they are: {topics} (by {plain(orders['ordered_by'])})",
+        "`lagwise unpin` lets them move again",
+    )
+
+
+def _is_excluded(group: GroupEvidence) -> bool:
+    """Whether the configuration says so; one that is unknown does not."""
+    return group.stream.is_configured and group.stream.config.plan.for_group(group.group_id).exclude
+
+
+def _is_same(reason: str | None, other: str | None) -> bool:
+    """Whether the two name one cause, whatever its figures."""
+    return cause_of(reason) == cause_of(other)
+
+
+def _level(reason: str) -> Level:
+    """How bad it is that this reason keeps a group from plans: most are settings and kinds of groups."""
+    if reason.startswith(_TO_BE_ACTED_ON):
+        return "problem"
+    return "unknown" if reason.startswith(_NOT_JUDGED) else "note"
+
+
+def _halves(reason: str) -> tuple[str, str | None]:
+    """The cause in a reason, and what to do."""
+    cause, _, todo = reason.partition("; ")
+    return cause, plain(todo) if todo else None
