@@ -2,10 +2,11 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pipeline.operate.doctor.evidence import GroupEvidence, Row
+from pipeline.operate.doctor.facts import facts_of, names_of
 from pipeline.operate.doctor.finding import Figures, Finding, named, span_text
 from pipeline.operate.doctor.stream import TABLE
 from pipeline.operate.old_log_ends import limit_of
@@ -23,7 +24,8 @@ _CAPACITY = re.compile(r"capacity|alone takes|are they stuck|add members|add par
 
 def behind(group: GroupEvidence) -> Iterator[Finding]:
     """Whether the group is behind, and what its partitions, members and rates say about the cause."""
-    rows = [row for row in group.lags if row["status"] != "DELETED"]
+    names = names_of(facts_of(group))
+    rows = [{**row, "owner": _owner(row, names)} for row in group.lags if row["status"] != "DELETED"]
     if not rows:
         return
     figures = Figures(question="behind", source=TABLE, as_of=group.stream.as_of, object=plain(group.group_id))
@@ -64,7 +66,7 @@ def _lateness(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> tu
     if worst["lag_seconds"] < max(limit_s, 1):
         return False, figures.finding("ok", f"{text}; that is not late (min_lag_s = {limit_s})")
     place = _place(worst)
-    return True, figures.about(place).finding("problem", f"{text} ({place}, owner {_owner(worst)})")
+    return True, figures.about(place).finding("problem", f"{text} ({place}, owner {worst['owner']})")
 
 
 def _unknown(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
@@ -130,7 +132,7 @@ def _statuses(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
             yield figures.about(_place(worst)).finding(
                 "note" if status == "REWIND" else "problem",
                 f"{status}: {cause} in {len(affected)} partition(s): {named([_place(row) for row in affected])}; "
-                f"owner {_owner(worst)}",
+                f"owner {worst['owner']}",
                 todo,
             )
 
@@ -162,10 +164,10 @@ def _one_member(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> 
     member, lag = max(lags.items(), key=lambda pair: pair[1])
     if lag > _MOST_OF_LAG * total:
         owned = [row for row in rows if row["member_id"] == member]
-        yield figures.about(_owner(owned[0])).finding(
+        yield figures.about(owned[0]["owner"]).finding(
             "problem",
             f"one of {len(group.members)} members has {lag / total:.0%} of the lag and {len(owned)} of {len(rows)} "
-            f"partitions: {_owner(owned[0])}",
+            f"partitions: {owned[0]['owner']}",
             "another assignment may help: see planned and followed",
         )
 
@@ -199,11 +201,11 @@ def _of_the_planner(group: GroupEvidence) -> Iterator[Finding]:
     for remark in (decision["reason"] or "").split("; "):
         if _CAPACITY.search(remark) and not remark.startswith("no member's capacity is known"):
             yield figures.finding("problem", f"the planner says: {plain(remark)}")
-    if decision["drain_s_before"] is not None and decision["drain_s_after"] is not None:
+    before_s, after_s = decision["drain_s_before"], decision["drain_s_after"]
+    if before_s is not None and after_s is not None and decision["moves"]:
         yield figures.finding(
             "note",
-            f"predicted time to drain: {span_text(decision['drain_s_before'])} as assigned, "
-            f"{span_text(decision['drain_s_after'])} under the plan",
+            f"predicted time to drain: {span_text(before_s)} as assigned, {span_text(after_s)} under the plan",
         )
 
 
@@ -211,7 +213,8 @@ def _place(row: Row) -> str:
     return f"{plain(row['topic'])}-{row['partition']}"
 
 
-def _owner(row: Row) -> str:
+def _owner(row: Row, names: Mapping[str, str]) -> str:
     if row["member_id"] is None:
-        return "nobody that is known"
-    return f"{plain(row['member_id'])} ({plain(row['client_id'])} at {plain(row['client_host'])})"
+        return "unknown"
+    name = names.get(row["member_id"], f"member {row['member_id']}")
+    return f"{plain(name)} at {plain(row['client_host'])}"

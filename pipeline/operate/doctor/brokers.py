@@ -174,9 +174,8 @@ def _gone(group: GroupEvidence, figures: Figures) -> Finding:
 
 def _present(found: ConsumerGroupDescription, group: GroupEvidence, figures: Figures) -> Finding:
     kind = found.type.name.lower() if found.type else "unknown"
-    text = (
-        f"Kafka has the group: type {kind}, state {found.state.name.lower()}, {len(found.members)} member(s)"
-    )
+    state = found.state.name.lower().replace("_", " ")
+    text = f"Kafka has the group: type {kind}, state {state}, {len(found.members)} member(s)"
     if group.group is not None and group.members and len(group.members) != len(found.members):
         return figures.finding(
             "note",

@@ -2,6 +2,7 @@
 
 from pipeline.operate.doctor.evidence import GroupEvidence, Row
 from pipeline.planning.facts import GroupFacts
+from pipeline.planning.problem.capacity import identities
 from pipeline.planning.rows.facts_of_rows import group_facts
 from pipeline.planning.state import PlanState, from_json
 
@@ -35,3 +36,9 @@ def facts_of(group: GroupEvidence) -> GroupFacts:
 def plan_of(group: GroupEvidence) -> PlanState | None:
     """The newest published plan as the newest decision left it; None also when another version has written it."""
     return from_json(group.decision["state"]).plan if group.decision else None
+
+
+def names_of(facts: GroupFacts) -> dict[str, str]:
+    """What people, and table `member_rates`, call each member, by member id: instance, client or member id."""
+    ids = [member.member_id for member in facts.members]
+    return dict(zip(ids, identities(facts.members), strict=True))

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 from assignor.protocol.migration import POLICY, is_why
 from pipeline.operate.doctor.evidence import GroupEvidence
-from pipeline.operate.doctor.facts import facts_of, plan_of
+from pipeline.operate.doctor.facts import facts_of, names_of, plan_of
 from pipeline.operate.doctor.finding import Figures, Finding, named, span_text
 from pipeline.operate.output import plain
 from pipeline.planning.answers import accepting, answered, follows_within_generation
@@ -59,10 +59,11 @@ def _outcome(plan: PlanState, figures: Figures) -> Finding:
 def _answers(group: GroupEvidence, plan: PlanState, figures: Figures) -> Iterator[Finding]:
     """What members say about the newest publication of the plan."""
     facts = facts_of(group)
+    names = names_of(facts)
     figures = replace(figures, source="acks", as_of=group.stream.as_of)
     for ack in facts.acks:
         if ack.epoch == plan.epoch and ack.kind in {"refused", "void"}:
-            yield _refusal(ack, _name(facts, ack.member_id), figures)
+            yield _refusal(ack, plain(names.get(ack.member_id, f"member {ack.member_id}")), figures)
     if plan.status != "open":
         return
     accepted = accepting(plan, facts)
@@ -88,7 +89,7 @@ def _silent(group: GroupEvidence, plan: PlanState, facts: GroupFacts, figures: F
         )
         return
     said = answered(plan, facts)
-    quiet = [_name(facts, one.member_id) for one in facts.members if one.member_id not in said]
+    quiet = [plain(name) for member_id, name in names_of(facts).items() if member_id not in said]
     if quiet:
         all_of_them = "" if said else "all "
         yield figures.finding(
@@ -107,10 +108,4 @@ def _refusal(ack: AckFacts, name: str, figures: Figures) -> Finding:
         todo = f"set {POLICY}=disabled on every broker, and allow DescribeConfigs on the cluster"
     else:
         todo = "nothing at once: the next plan is made for the group as it is by then"
-    return figures.about(name).finding("problem", f"member {name} {what}: {plain(ack.why)}", todo)
-
-
-def _name(facts: GroupFacts, member_id: str) -> str:
-    """Member id, and its client id, by which people know it."""
-    client = next((one.client_id for one in facts.members if one.member_id == member_id), None)
-    return f"{plain(member_id)} ({plain(client)})" if client else plain(member_id)
+    return figures.about(name).finding("problem", f"{name} {what}: {plain(ack.why)}", todo)

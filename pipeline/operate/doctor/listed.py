@@ -54,6 +54,9 @@ def _kind(group: GroupEvidence) -> str:
 
 
 def _absent(group: GroupEvidence, figures: Figures) -> Iterator[Finding]:
+    if figures.as_of is None:
+        yield figures.finding("unknown", "whether lagwise will list the group shows with its first batch")
+        return
     yield figures.finding(
         "problem",
         "the tables do not list the group: lagwise has read no commit and no record of it",

@@ -70,5 +70,9 @@ def _driver(stream: StreamEvidence, beat: Beat | None) -> str:
 
 def _todo(stream: StreamEvidence, beat: Beat | None) -> str:
     if beat is not None and not beat.is_stopped and _is_alive(stream, beat):
-        return "see the driver's log: batches take long, or Kafka is away; all that follows is as old"
-    return "start the stream with `lagwise run`, or find out why it ended; all that follows is as old"
+        return (
+            "see the driver's log: batches take long, or Kafka is away; what the tables say below is as old"
+        )
+    return (
+        "start the stream with `lagwise run`, or find out why it ended; what the tables say below is as old"
+    )

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.operate.doctor.finding import Finding
 from tests.support.findings import told
-from tests.support.frames import at
+from tests.support.frames import at, member
 from tests.support.patient import Patient, group, lag
 
 LATE = {"lag": 9_000, "lag_seconds": 400.0}
@@ -28,7 +28,7 @@ def test_late_group_is_told_with_its_worst_partition_and_owner(patient: Patient)
 
     assert first == (
         "problem",
-        "18,000 records are unread, the oldest for 8 min (invoices-1, owner b-2 (c at /10.0.0.7))",
+        "18,000 records are unread, the oldest for 8 min (invoices-1, owner member b-2 at /10.0.0.7)",
     )
 
 
@@ -99,7 +99,7 @@ def test_status_is_told_with_its_partitions(patient: Patient, status: str, level
 
     assert found == level
     assert cause.startswith(f"{status}: ")
-    assert cause.endswith("in 1 partition(s): invoices-0; owner b-1 (c at /10.0.0.7)")
+    assert cause.endswith("in 1 partition(s): invoices-0; owner member b-1 at /10.0.0.7")
 
 
 def test_empty_group_has_nobody_who_reads(patient: Patient) -> None:
@@ -127,7 +127,7 @@ def test_one_buried_member_is_named(patient: Patient) -> None:
 
     assert (
         "problem",
-        "one of 2 members has 100% of the lag and 2 of 3 partitions: b-1 (c at /10.0.0.7)",
+        "one of 2 members has 100% of the lag and 2 of 3 partitions: member b-1 at /10.0.0.7",
     ) in found
 
 
@@ -157,6 +157,7 @@ def test_capacity_is_told_as_the_planner_sees_it(patient: Patient) -> None:
         f"the group has its target assignment; {remark}; no move: no member needs more than 10 s",
         drain_s_before=300.0,
         drain_s_after=120.0,
+        moves=[{"topic": "invoices", "partition": 0, "from": "b-1", "to": "b-2", "lag": 5}],
         updated_at=at(-40),
     )
 
@@ -174,3 +175,12 @@ def test_every_finding_says_how_old_its_figures_are(patient: Patient) -> None:
     found: list[Finding] = patient.findings()
 
     assert {one.as_of for one in found} == {at(-10)}
+
+
+def test_member_is_called_by_its_client_id_where_no_other_has_it(patient: Patient) -> None:
+    members = [member(name, topics=["invoices"], client_id=f"client-of-{name}") for name in ("b-1", "b-2")]
+    patient.write("consumer_groups", group(members=members))
+
+    (_, cause), *_ = behind(patient, lag(0, **LATE), lag(1, **QUIET))
+
+    assert cause.endswith("(invoices-0, owner client client-of-b-1 at /10.0.0.7)")

@@ -38,7 +38,7 @@ def test_plan_that_nobody_has_answered_is_a_problem_once_it_has_had_time(patient
     assert after == [
         (
             "problem",
-            "all 2 member(s) have not answered the plan, published 5 min before the newest batch: b-1 (c), b-2 (c)",
+            "all 2 member(s) have not answered the plan, published 5 min before the newest batch: member b-1, member b-2",
         )
     ]
     assert told(patient.findings(), "followed") == []
@@ -58,7 +58,7 @@ def test_member_that_is_silent_beside_one_that_follows_is_named(patient: Patient
     assert [one.cause for one in found] == [
         "plan epoch 7 is open; 1 of 2 moves are made",
         "1 of 2 members have accepted it",
-        "1 member(s) have not answered the plan, published 5 min before the newest batch: b-2 (c)",
+        "1 member(s) have not answered the plan, published 5 min before the newest batch: member b-2",
     ]
     assert [one.level for one in found] == ["ok", "ok", "note"]
 
@@ -91,7 +91,7 @@ def test_refusal_is_told_in_the_members_words(patient: Patient, why: str, todo: 
 
     assert [one.cause for one in found] == [
         f"plan epoch 7 is refused: member b-1 refused it: {why}",
-        f"member b-1 (c) refuses the plan: {why}",
+        f"member b-1 refuses the plan: {why}",
     ]
     assert str(found[1].todo).startswith(todo)
     assert {one.level for one in found} == {"problem"}
