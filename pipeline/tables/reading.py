@@ -21,8 +21,51 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
 from pipeline.errors import MissingTableError, StoreError
+from pipeline.tables.stamp import Stamp, newest_stamp
 
 _LIKE_SPECIALS = str.maketrans({"\\": r"\\", "%": r"\%", "_": r"\_", "*": "%", "?": "_"})
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTable:
+    """One version of a table: what is read of it is of that version, whatever is written meanwhile."""
+
+    name: str
+    handle: DeltaTable
+
+    @property
+    def version(self) -> int:
+        """Rises with each commit."""
+        return self.handle.version()
+
+    @property
+    def stamp(self) -> Stamp | None:
+        """Of the newest batch that has written the table; None when none has."""
+        return newest_stamp(self.handle)
+
+    def read(self, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
+        """Rows for which `where` holds, in no particular order.
+
+        A column that the table has not got, since an older lagwise wrote it, is null in every row.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
+        present = {field.name for field in self.handle.schema().fields}
+        try:
+            rows = self.handle.to_pyarrow_table(
+                columns=[column for column in columns if column in present],
+                filters=where,
+                filesystem=_filesystem(self.handle.table_uri),
+            )
+        except (DeltaError, OSError, pa.ArrowException) as error:
+            raise StoreError(
+                f"table {self.name} at {self.handle.table_uri} cannot be read: {_line(error)}"
+            ) from error
+        for column in columns:
+            if column not in present:
+                rows = rows.append_column(column, pa.nulls(rows.num_rows))
+        return rows.select(list(columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,29 +76,32 @@ class Tables:
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Options of delta-rs for an object store, secrets resolved."""
 
-    def read(self, name: str, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
-        """Rows of table `name` for which `where` holds, in no particular order.
+    def open(self, name: str) -> OpenTable:
+        """Table `name` as of its newest version.
 
-        A column that the table has not got, since an older lagwise wrote it, is null in every row.
+        Raises:
+            MissingTableError: There is no such table under the root.
+            StoreError: It cannot be opened.
+        """
+        uri = f"{self.root.rstrip('/')}/{name}"
+        try:
+            return OpenTable(name, DeltaTable(uri, storage_options=dict(self.storage_options) or None))
+        except TableNotFoundError:
+            raise MissingTableError(
+                f"no table {name} under {self.root}: either the stream has not written there yet, or "
+                "--tables or tables.root of the configuration should name another folder"
+            ) from None
+        except (DeltaError, OSError) as error:
+            raise StoreError(f"table {name} at {uri} cannot be opened: {_line(error)}") from error
+
+    def read(self, name: str, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
+        """As `OpenTable.read`, of the newest version of table `name`.
 
         Raises:
             MissingTableError: There is no such table under the root.
             StoreError: It cannot be read.
         """
-        table = self._open(name)
-        present = {field.name for field in table.schema().fields}
-        try:
-            rows = table.to_pyarrow_table(
-                columns=[column for column in columns if column in present],
-                filters=where,
-                filesystem=_filesystem(table.table_uri),
-            )
-        except (DeltaError, OSError, pa.ArrowException) as error:
-            raise StoreError(f"table {name} at {table.table_uri} cannot be read: {_line(error)}") from error
-        for column in columns:
-            if column not in present:
-                rows = rows.append_column(column, pa.nulls(rows.num_rows))
-        return rows.select(list(columns))
+        return self.open(name).read(columns=columns, where=where)
 
     def dataset(self, name: str) -> ds.Dataset:
         """Table `name` to be read piece by piece, as of its newest version.
@@ -64,8 +110,8 @@ class Tables:
             MissingTableError: There is no such table under the root.
             StoreError: It cannot be read.
         """
-        table = self._open(name)
-        return table.to_pyarrow_dataset(filesystem=_filesystem(table.table_uri))
+        handle = self.open(name).handle
+        return handle.to_pyarrow_dataset(filesystem=_filesystem(handle.table_uri))
 
     def written_at(self, name: str) -> datetime:
         """When the newest version of table `name` was written, by the clock of its writer.
@@ -74,7 +120,7 @@ class Tables:
             MissingTableError: There is no such table under the root.
             StoreError: It cannot be read.
         """
-        timestamp_ms = self._open(name).history(1)[0]["timestamp"]
+        timestamp_ms = self.open(name).handle.history(1)[0]["timestamp"]
         return datetime.fromtimestamp(timestamp_ms / 1000, tz=timezone.utc)
 
     def folder(self, name: str) -> FileSystem:
@@ -83,18 +129,6 @@ class Tables:
         uri = f"{root if '://' in root else Path(root).absolute().as_uri()}/{name}"
         local = _filesystem(uri)
         return PyFileSystem(DeltaStorageHandler(uri, dict(self.storage_options))) if local is None else local
-
-    def _open(self, name: str) -> DeltaTable:
-        uri = f"{self.root.rstrip('/')}/{name}"
-        try:
-            return DeltaTable(uri, storage_options=dict(self.storage_options) or None)
-        except TableNotFoundError:
-            raise MissingTableError(
-                f"no table {name} under {self.root}: either the stream has not written there yet, or "
-                "--tables or tables.root of the configuration should name another folder"
-            ) from None
-        except (DeltaError, OSError) as error:
-            raise StoreError(f"table {name} at {uri} cannot be opened: {_line(error)}") from error
 
 
 def matches(column: str, globs: Sequence[str]) -> pc.Expression | None:

@@ -9,7 +9,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from deltalake import DeltaTable
+
 from pipeline.kafka.positions import PartitionKey, Position, Span, from_fields, to_fields
+
+# A stamp is looked for among so many of a table's newest commits first: reading the whole log takes a second for each
+# thousand. Maintenance and every start add commits without one.
+_SEARCH_COMMITS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,3 +74,17 @@ class Stamp:
                 "reread": tuple((topic, number) for topic, number in given.get("reread", ())),
             }
         )
+
+
+def newest_stamp(handle: DeltaTable) -> Stamp | None:
+    """The newest stamp in a table's log, or null when no batch has written it yet.
+
+    Maintenance cuts the log after its retention, and the stamp with it where nothing was written since.
+    """
+    found = _newest_metadata(handle.history(_SEARCH_COMMITS)) or _newest_metadata(handle.history())
+    return None if found is None else Stamp.from_json(found)
+
+
+def _newest_metadata(history: list[dict[str, Any]]) -> str | None:
+    """Of the commits of a table, newest first."""
+    return next((found for commit in history if (found := commit.get("userMetadata")) is not None), None)

@@ -27,16 +27,12 @@ from deltalake.transaction import AddAction
 from pipeline.tables.arrow import shaped
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME, TABLES
-from pipeline.tables.stamp import Stamp
+from pipeline.tables.stamp import Stamp, newest_stamp
 
 log = logging.getLogger(__name__)
 
 _APP = "lagwise"
 _TERM = 2**32
-
-# A stamp is looked for among so many of a table's newest commits first: reading the whole log takes a second for each
-# thousand. Maintenance and every start add commits without one.
-_STAMP_SEARCH_COMMITS = 50
 
 _ATTEMPTS = 10
 # The log, and with it the stamps, is cut by maintenance alone: by then the newest stamp is young.
@@ -195,13 +191,8 @@ class Store:
         return max((handle.transaction_version(_APP) or 0) // _TERM for handle in handles)
 
     def stamp(self, name: str) -> Stamp | None:
-        """The newest stamp in a table's log, or null when no batch has written it yet.
-
-        Maintenance cuts the log after its retention, and the stamp with it where nothing was written since.
-        """
-        handle = self._handle(name)
-        found = _newest_metadata(handle.history(_STAMP_SEARCH_COMMITS)) or _newest_metadata(handle.history())
-        return None if found is None else Stamp.from_json(found)
+        """See `newest_stamp`."""
+        return newest_stamp(self._handle(name))
 
     def versions(self, names: Iterable[str]) -> dict[str, int]:
         """Version of each of these tables; it never goes down, unless a table is lost or restored."""
@@ -240,11 +231,6 @@ def _write_nothing(handle: DeltaTable, commit: CommitProperties) -> None:
         commit_properties=commit,
         post_commithook_properties=_NO_CHECKPOINT,
     )
-
-
-def _newest_metadata(history: list[dict[str, Any]]) -> str | None:
-    """Of the commits of a table, newest first."""
-    return next((found for commit in history if (found := commit.get("userMetadata")) is not None), None)
 
 
 def path_of(root: str, name: str) -> str:

@@ -9,8 +9,8 @@ import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import MEASURES, PARTITION, GroupsOption, TopicsOption
-from pipeline.operate.cli.tables.old_offsets import limit_of, with_is_old
 from pipeline.operate.cli.times import parse_time
+from pipeline.operate.old_log_ends import limit_of, with_is_old
 from pipeline.operate.output import Column, FormatOption, WideOption, names, note, progress, show
 from pipeline.tables.reading import all_of, matches
 

@@ -10,7 +10,8 @@ import typer
 from pipeline.errors import StoreError
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, TableSource, find
 from pipeline.operate.cli.tables.lag_totals import TotalBy, totals
-from pipeline.operate.cli.tables.old_offsets import lag_cell, limit_of, log_end_cell, warning, with_is_old
+from pipeline.operate.cli.tables.old_offsets import lag_cell, log_end_cell, warning
+from pipeline.operate.old_log_ends import limit_of, with_is_old
 from pipeline.operate.output import Column, FormatOption, Row, WideOption, names, note, plain, progress, show
 from pipeline.tables import heartbeat
 from pipeline.tables.reading import all_of, matches

@@ -1,37 +1,16 @@
-"""Old log end offsets, which no broker has reported for a while: which rows have one, and the warning about them.
-
-While a broker does not answer, the last log end stays in the table with its time. The lag that follows from it is
-at best a lower bound of the true one, so it must not look like a fresh one.
-"""
+"""Old log end offsets, which no broker has reported for a while: how they are shown, and the warning about them."""
 
 from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.config.model import Config
 from pipeline.errors import MissingTableError
+from pipeline.operate.old_log_ends import IS_OLD
 from pipeline.operate.output import Row, plain
 from pipeline.tables.reading import Tables
 
 _MARK = "~"
-_IS_OLD = "is_old"
-_BATCHES_UNTIL_OLD = 3
-
-
-def limit_of(config: Config) -> timedelta:
-    """How much older than its row a log end may be: three triggers, or what plans put up with, whichever is more."""
-    return timedelta(seconds=max(_BATCHES_UNTIL_OLD * config.trigger.interval_s, config.plan.max_staleness_s))
-
-
-def with_is_old(rows: pa.Table, limit: timedelta) -> pa.Table:
-    """Rows of `partition_lag` or `lag_history`, with a column that says whether their log end is older than `limit`.
-
-    The log end of a deleted topic is no longer asked for: it is none of them.
-    """
-    age = pc.subtract(rows["updated_at"], rows["log_observed_at"])
-    is_old = pc.and_(pc.greater(age, pa.scalar(limit, age.type)), pc.not_equal(rows["status"], "DELETED"))
-    return rows.append_column(_IS_OLD, pc.fill_null(is_old, fill_value=False))
 
 
 def log_end_cell(row: Row) -> str:
@@ -45,12 +24,12 @@ def lag_cell(row: Row) -> str:
 
 
 def _marked(row: Row, name: str) -> str:
-    return f"{_MARK if row[_IS_OLD] and row[name] is not None else ''}{plain(row[name])}"
+    return f"{_MARK if row[IS_OLD] and row[name] is not None else ''}{plain(row[name])}"
 
 
 def warning(rows: pa.Table, limit: timedelta, tables: Tables) -> str | None:
     """A line about the old ones among rows `with_is_old` of `partition_lag`; None when there are none."""
-    old = rows.filter(rows[_IS_OLD])
+    old = rows.filter(rows[IS_OLD])
     if not old.num_rows:
         return None
     since: datetime = pc.min(old["log_observed_at"]).as_py()

@@ -1,0 +1,32 @@
+"""Old log end offsets, which no broker has reported for a while: which rows have one.
+
+While a broker does not answer, the last log end stays in the table with its time. The lag that follows from it is
+at best a lower bound of the true one, so it must not look like a fresh one.
+"""
+
+from datetime import timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.config.model import Config
+
+IS_OLD = "is_old"
+"""Column of `with_is_old`."""
+
+_BATCHES_UNTIL_OLD = 3
+
+
+def limit_of(config: Config) -> timedelta:
+    """How much older than its row a log end may be: three triggers, or what plans put up with, whichever is more."""
+    return timedelta(seconds=max(_BATCHES_UNTIL_OLD * config.trigger.interval_s, config.plan.max_staleness_s))
+
+
+def with_is_old(rows: pa.Table, limit: timedelta) -> pa.Table:
+    """Rows of `partition_lag` or `lag_history`, with a column that says whether their log end is older than `limit`.
+
+    The log end of a deleted topic is no longer asked for: it is none of them.
+    """
+    age = pc.subtract(rows["updated_at"], rows["log_observed_at"])
+    is_old = pc.and_(pc.greater(age, pa.scalar(limit, age.type)), pc.not_equal(rows["status"], "DELETED"))
+    return rows.append_column(IS_OLD, pc.fill_null(is_old, fill_value=False))
