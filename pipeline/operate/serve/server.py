@@ -1,7 +1,9 @@
 """The process: an address to listen on, until it is told to stop."""
 
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import uvicorn
 
@@ -9,6 +11,8 @@ from pipeline.config.model import Config
 from pipeline.errors import ConfigError
 from pipeline.operate.serve.app import build_app
 from pipeline.tables.reading import Tables
+
+_LAST_ANSWERS_S = 5
 
 
 def serve(
@@ -28,12 +32,27 @@ def serve(
     """
     listening = _listening(host, port)
     settings = uvicorn.Config(
-        build_app(tables, config), log_config=None, access_log=False, lifespan="off", server_header=False
+        build_app(tables, config),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=_LAST_ANSWERS_S,
     )
     shown = f"[{host}]" if ":" in host else host
     on_listening(f"http://{shown}:{listening.getsockname()[1]}")
     with listening:
-        uvicorn.Server(settings).run(sockets=[listening])
+        _Server(settings).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Ends in good order when it is told to; uvicorn's own raises the signal again when it has ended."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.handle_exit)
+        yield
 
 
 def _listening(host: str, port: int) -> socket.socket:

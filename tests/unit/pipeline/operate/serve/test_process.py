@@ -1,0 +1,77 @@
+"""`lagwise serve` as it is run: without Spark and Kafka clients, until it is told to stop."""
+
+import gzip
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.prometheus_text import parse
+from tests.support.serving import Serving, serving
+from tests.support.table_world import World
+
+_ENDED_WITHIN_S = 20
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> World:
+    world = World(tmp_path_factory.mktemp("serve"))
+    world.write("partition_lag", {"lag": 5})
+    world.complete()
+    return world
+
+
+@pytest.fixture(scope="module")
+def served(tables: World) -> Iterator[Serving]:
+    with serving("--tables", str(tables.root)) as running:
+        yield running
+
+
+def test_metrics_are_prometheus_text(served: Serving) -> None:
+    answer = served.get("/metrics")
+
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    labels = {"consumergroup": "billing", "topic": "invoices", "partition": "0"}
+    assert parse(answer.text).value("kafka_consumergroup_lag", **labels) == 5
+
+
+def test_metrics_are_compressed_for_who_takes_that(served: Serving) -> None:
+    answer = served.get("/metrics", Accept_Encoding="gzip")
+
+    assert answer.headers["content-encoding"] == "gzip"
+    assert parse(gzip.decompress(answer.body).decode()).kinds == parse(served.get("/metrics").text).kinds
+
+
+def test_answers_while_the_stream_has_not_made_its_tables_yet(tmp_path: Path) -> None:
+    with serving("--tables", str(tmp_path)) as running:
+        answer = running.get("/metrics")
+
+        assert answer.status == 503
+        assert answer.text.startswith("no table partition_lag under")
+        assert running.get("/healthz").status == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_ends_with_status_0_when_it_is_told_to_stop(tables: World, number: signal.Signals) -> None:
+    with serving("--tables", str(tables.root)) as running:
+        running.get("/healthz")
+        running.process.send_signal(number)
+
+        assert running.process.wait(_ENDED_WITHIN_S) == 0
+
+
+def test_listens_on_this_machine_alone(served: Serving) -> None:
+    assert served.url.startswith("http://127.0.0.1:")
+
+
+def test_port_that_is_taken_is_named(world: World) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+
+        result = world.run("serve", "--port", str(port))
+
+    assert result.exit_code == 1
+    assert f"port {port} on 127.0.0.1 cannot be opened: Address already in use" in result.stderr
