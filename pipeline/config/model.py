@@ -323,6 +323,14 @@ class MetricsConfig(_Section):
     max_series: Count = 200_000
 
 
+class HealthConfig(_Section):
+    """Where the driver answers for itself."""
+
+    host: Host = "127.0.0.1"
+    port: Port = 0
+    """0 for nowhere."""
+
+
 class ServeConfig(_Section):
     """Where `lagwise serve` answers, and what."""
 
@@ -345,6 +353,7 @@ class Config(_Section):
     rates: RatesConfig = RatesConfig()
     plan: PlanConfig = PlanConfig()
     control: ControlConfig = ControlConfig()
+    health: HealthConfig = HealthConfig()
     serve: ServeConfig = ServeConfig()
     spark: Properties = Field(default={}, repr=False)
     """Properties of the Spark session; may hold secrets."""

@@ -1,6 +1,5 @@
 """What is answered on which path. Every answer is of the tables as they are now."""
 
-import time
 from collections.abc import Callable
 
 from starlette.applications import Starlette
@@ -8,15 +7,18 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import StoreError
 from pipeline.exposition import CONTENT_TYPE
+from pipeline.operate.health import judged, look
 from pipeline.operate.serve.metrics import families
 from pipeline.operate.serve.metrics.page import Page
 from pipeline.operate.serve.metrics.scrape import Scraper
+from pipeline.tables.health import Health
 from pipeline.tables.reading import Tables
 
-UNAVAILABLE = 503
+OK, UNAVAILABLE = 200, 503
 
 
 def build_app(tables: Tables, config: Config) -> Starlette:
@@ -26,16 +28,23 @@ def build_app(tables: Tables, config: Config) -> Starlette:
         tables: What is shown.
         config: Of `serve`, and of the stream that writes the tables.
     """
-    return Starlette(routes=[Route("/metrics", _metrics(Scraper(tables, config))), Route("/healthz", _alive)])
+    return Starlette(
+        routes=[
+            Route("/metrics", _metrics(Scraper(tables, config), tables, config)),
+            Route("/healthz", _alive),
+            Route("/readyz", _ready(tables, config)),
+        ]
+    )
 
 
-def _metrics(scraper: Scraper) -> Callable[[Request], Response]:
+def _metrics(scraper: Scraper, tables: Tables, config: Config) -> Callable[[Request], Response]:
     def metrics(request: Request) -> Response:
         try:
             page = scraper.page()
+            health = judged(tables.root, page.stamp, config, now_ms=clock.now_ms())
         except StoreError as error:
             return PlainTextResponse(f"{error}\n", UNAVAILABLE)
-        more = _age(page).encode()
+        more = _now(page, health).encode()
         headers = {"Content-Type": CONTENT_TYPE, "Vary": "Accept-Encoding"}
         if "gzip" in request.headers.get("Accept-Encoding", ""):
             return Response(page.gzip(more), headers={**headers, "Content-Encoding": "gzip"})
@@ -44,14 +53,35 @@ def _metrics(scraper: Scraper) -> Callable[[Request], Response]:
     return metrics
 
 
-def _age(page: Page) -> str:
-    if page.stamp is None:
-        return ""
+def _now(page: Page, health: Health) -> str:
+    """What is different at each moment, with the same tables."""
+    stamp = page.stamp
     # Clocks of two hosts may differ by more than a batch is old.
-    age_s = max(0.0, time.time() - page.stamp.at_ms / 1000)
-    return families.TABLES_AGE.text({(("cluster_name", name),): age_s for name in page.clusters})
+    age_s = None if stamp is None else max(0.0, (clock.now_ms() - stamp.at_ms) / 1000)
+    values = {
+        families.TABLES_AGE: age_s,
+        families.LIVE: float(health.is_live),
+        families.READY: float(health.is_ready),
+    }
+    return "".join(
+        family.text({(("cluster_name", name),): value for name in page.clusters})
+        for family, value in values.items()
+    )
 
 
 def _alive(_request: Request) -> Response:
     """This process answers, whatever the stream does."""
     return PlainTextResponse("ok\n")
+
+
+def _ready(tables: Tables, config: Config) -> Callable[[Request], Response]:
+    def ready(_request: Request) -> Response:
+        """Whether the stream keeps the tables up to date, or why not."""
+        try:
+            health = look(tables, config, now_ms=clock.now_ms())
+        except StoreError as error:
+            return PlainTextResponse(f"{error}\n", UNAVAILABLE)
+        status = OK if health.is_ready else UNAVAILABLE
+        return Response(health.to_json(), status, media_type="application/json")
+
+    return ready

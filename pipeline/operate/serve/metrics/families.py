@@ -72,6 +72,8 @@ PLAN_VALID_UNTIL = Family("lagwise_plan_valid_until_timestamp_seconds", "When th
 
 # lagwise itself.
 LAST_BATCH = Family("lagwise_last_batch_timestamp_seconds", "Clock of the newest batch in the tables")
+LIVE = Family("lagwise_live", "1 while the driver works, or waits for what is not in its hands")
+READY = Family("lagwise_ready", "1 while the tables are up to date")
 TABLES_AGE = Family("lagwise_tables_age_seconds", "Age of the newest batch in the tables")
 PROVISIONAL = Family(
     "lagwise_provisional_partitions", "Partitions of the offsets topic whose groups are provisional"
