@@ -66,7 +66,7 @@ def read(root: str) -> Beat | None:
         )
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreError(f"{file} cannot be read: {error}") from error
 
 

@@ -48,7 +48,9 @@ def get(url: str, **headers: str) -> Answer:
     """What is answered, whatever its status."""
     parts = urlsplit(url)
     with closing(HTTPConnection(parts.netloc, timeout=30)) as connection:
-        connection.request("GET", parts.path, headers={k.replace("_", "-"): v for k, v in headers.items()})
+        connection.request(
+            "GET", f"{parts.path}?{parts.query}", headers={k.replace("_", "-"): v for k, v in headers.items()}
+        )
         response = connection.getresponse()
         return Answer(response.status, {k.lower(): v for k, v in response.headers.items()}, response.read())
 

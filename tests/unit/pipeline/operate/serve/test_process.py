@@ -1,13 +1,18 @@
 """`lagwise serve` as it is run: without Spark and Kafka clients, until it is told to stop."""
 
 import gzip
+import json
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pipeline.tables.driver_report import DriverReport
+from pipeline.tables.heartbeat import Heartbeat
+from pipeline.tables.stamp import Stamp
 from tests.support.prometheus_text import parse
 from tests.support.serving import Serving, serving
 from tests.support.table_world import World
@@ -61,6 +66,30 @@ def test_ends_with_status_0_when_it_is_told_to_stop(tables: World, number: signa
         running.process.send_signal(number)
 
         assert running.process.wait(_ENDED_WITHIN_S) == 0
+
+
+def test_ready_is_what_the_stream_is_and_alive_what_this_process_is(tmp_path: Path) -> None:
+    world, now_ms = World(tmp_path), time.time_ns() // 1_000_000
+    world.replace("partition_lag", stamp=Stamp(query_id="q", batch_id=1, at_ms=now_ms))
+    world.complete()
+    said = DriverReport(
+        stage="running", interval_s=30, stuck_after_s=300, progress_at_ms=now_ms, is_settled=True
+    )
+    with serving("--tables", str(tmp_path)) as running:
+        before = running.get("/readyz")
+        with Heartbeat(str(tmp_path), every_s=60, report=lambda: said) as own:
+            own.begin("host/7/1", 1)
+            during, metrics = running.get("/readyz"), parse(running.get("/metrics").text)
+        after, metrics_after = running.get("/readyz"), parse(running.get("/metrics").text)
+
+        assert [answer.status for answer in (before, during, after)] == [503, 200, 503]
+        assert "was stopped" in json.loads(after.text)["reasons"][0]
+        for name in ("lagwise_live", "lagwise_ready"):
+            assert [one.value(name, cluster_name="c") for one in (metrics, metrics_after)] == [1, 0]
+        age_s = metrics.value("lagwise_tables_age_seconds", cluster_name="c")
+        assert age_s is not None
+        assert 0 <= age_s < 60
+        assert running.get("/healthz").status == 200
 
 
 def test_listens_on_this_machine_alone(served: Serving) -> None:
