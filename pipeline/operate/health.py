@@ -14,23 +14,22 @@ def look(tables: Tables, config: Config, *, now_ms: int) -> Health:
         MissingTableError: No driver has ever made them.
         StoreError: They, or the sign of life, cannot be read.
     """
-    return judged(tables.root, tables.open("partition_lag").stamp, config, now_ms=now_ms)
+    return judge(sight(tables.root, tables.open("partition_lag").stamp, config), now_ms=now_ms)
 
 
-def judged(root: str, stamp: Stamp | None, config: Config, *, now_ms: int) -> Health:
-    """The same of tables that were opened already.
+def sight(root: str, stamp: Stamp | None, config: Config) -> Sight:
+    """What can be seen of the stream.
 
     Args:
         root: Of the tables.
         stamp: Of the newest batch; None before the first.
         config: Of the stream, as far as its driver does not tell.
-        now_ms: Time.
 
     Raises:
         StoreError: The sign of life cannot be read.
     """
     has_beats = heartbeat.is_kept(root)
-    sight = Sight(
+    return Sight(
         has_beats=has_beats,
         beat=heartbeat.read(root) if has_beats else None,
         batch_at_ms=None if stamp is None else stamp.at_ms,
@@ -38,4 +37,3 @@ def judged(root: str, stamp: Stamp | None, config: Config, *, now_ms: int) -> He
         held=None if stamp is None else stamp.held,
         interval_s=config.trigger.interval_s,
     )
-    return judge(sight, now_ms=now_ms)

@@ -11,11 +11,11 @@ from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import StoreError
 from pipeline.exposition import CONTENT_TYPE
-from pipeline.operate.health import judged, look
+from pipeline.operate.health import look, sight
 from pipeline.operate.serve.metrics import families
 from pipeline.operate.serve.metrics.page import Page
 from pipeline.operate.serve.metrics.scrape import Scraper
-from pipeline.tables.health import Health
+from pipeline.tables.health import Sight, judge
 from pipeline.tables.reading import Tables
 
 OK, UNAVAILABLE = 200, 503
@@ -41,10 +41,10 @@ def _metrics(scraper: Scraper, tables: Tables, config: Config) -> Callable[[Requ
     def metrics(request: Request) -> Response:
         try:
             page = scraper.page()
-            health = judged(tables.root, page.stamp, config, now_ms=clock.now_ms())
+            seen = sight(tables.root, page.stamp, config)
         except StoreError as error:
             return PlainTextResponse(f"{error}\n", UNAVAILABLE)
-        more = _now(page, health).encode()
+        more = _now(page, seen, config, now_ms=clock.now_ms()).encode()
         headers = {"Content-Type": CONTENT_TYPE, "Vary": "Accept-Encoding"}
         if "gzip" in request.headers.get("Accept-Encoding", ""):
             return Response(page.gzip(more), headers={**headers, "Content-Encoding": "gzip"})
@@ -53,16 +53,18 @@ def _metrics(scraper: Scraper, tables: Tables, config: Config) -> Callable[[Requ
     return metrics
 
 
-def _now(page: Page, health: Health) -> str:
+def _now(page: Page, seen: Sight, config: Config, *, now_ms: int) -> str:
     """What is different at each moment, with the same tables."""
-    stamp = page.stamp
-    # Clocks of two hosts may differ by more than a batch is old.
-    age_s = None if stamp is None else max(0.0, (clock.now_ms() - stamp.at_ms) / 1000)
+    health, stamp = judge(seen, now_ms=now_ms), page.stamp
+    report = seen.beat.report if seen.beat else None
     values = {
-        families.TABLES_AGE: age_s,
+        # Clocks of two hosts may differ by more than a batch is old.
+        families.TABLES_AGE: None if stamp is None else max(0.0, (now_ms - stamp.at_ms) / 1000),
         families.LIVE: float(health.is_live),
         families.READY: float(health.is_ready),
     }
+    if "seglo" in config.serve.metrics.families and report is not None and report.batch_s is not None:
+        values[families.SEGLO_POLL_TIME] = report.batch_s * 1000
     return "".join(
         family.text({(("cluster_name", name),): value for name in page.clusters})
         for family, value in values.items()

@@ -16,6 +16,7 @@ SEGLO_SUM_LAG = Family("kafka_consumergroup_group_sum_lag", "Lag of all partitio
 SEGLO_TOPIC_SUM_LAG = Family(
     "kafka_consumergroup_group_topic_sum_lag", "Lag of all partitions of a topic of a group"
 )
+SEGLO_POLL_TIME = Family("kafka_consumergroup_poll_time_ms", "How long the newest batch took")
 
 # kafka_exporter (danielqsj).
 EXPORTER_LAG = Family("kafka_consumergroup_lag", "Records that a group has still to read")

@@ -76,7 +76,11 @@ def plan_samples(facts: Facts) -> Iterator[Samples]:
     yield _by(families.PLAN_HELD_BACK, "guard", ((one, one.guard, 1) for one in plans if one.guard))
     yield _by(families.PLAN_DRAIN_SECONDS, "when", _drain_seconds(plans))
     yield _by(families.PLAN_MOVES, "state", _moves(plans))
-    published = [one for one in plans if one.outcome]
+    yield from _outcomes([one for one in plans if one.outcome])
+
+
+def _outcomes(published: list[_Plan]) -> Iterator[Samples]:
+    """Of groups that were ever given a plan."""
     acks = ((one, kind, len(one.acks.get(kind, ()))) for one in published for kind in KINDS)
     yield _by(families.PLAN_ACKS, "kind", acks)
     yield _each(families.PLAN_ACKS_MISSING, ((one, one.acks_missing) for one in published))

@@ -73,7 +73,7 @@ def test_ready_is_what_the_stream_is_and_alive_what_this_process_is(tmp_path: Pa
     world.replace("partition_lag", stamp=Stamp(query_id="q", batch_id=1, at_ms=now_ms))
     world.complete()
     said = DriverReport(
-        stage="running", interval_s=30, stuck_after_s=300, progress_at_ms=now_ms, is_settled=True
+        stage="running", interval_s=30, stuck_after_s=300, progress_at_ms=now_ms, batch_s=1.5, is_settled=True
     )
     with serving("--tables", str(tmp_path)) as running:
         before = running.get("/readyz")
@@ -86,6 +86,7 @@ def test_ready_is_what_the_stream_is_and_alive_what_this_process_is(tmp_path: Pa
         assert "was stopped" in json.loads(after.text)["reasons"][0]
         for name in ("lagwise_live", "lagwise_ready"):
             assert [one.value(name, cluster_name="c") for one in (metrics, metrics_after)] == [1, 0]
+        assert metrics.value("kafka_consumergroup_poll_time_ms", cluster_name="c") == 1500
         age_s = metrics.value("lagwise_tables_age_seconds", cluster_name="c")
         assert age_s is not None
         assert 0 <= age_s < 60
