@@ -106,7 +106,15 @@ def facts(found: Opened, config: MetricsConfig) -> Facts:
     for name, table in found.tables.items():
         all_rows = table.read(columns=COLUMNS[name])
         rows[name] = _wanted(_wanted(all_rows, "group_id", groups), "topic", topics)
+    # What was decided about a group outlives it by weeks.
+    rows["plan_state"] = _of_groups(rows["plan_state"], rows["partition_lag"], rows["consumer_groups"])
     return Facts(**rows)
+
+
+def _of_groups(rows: pa.Table, *known: pa.Table) -> pa.Table:
+    """The rows of groups that some other table knows."""
+    names = pa.concat_arrays([one["group_id"].combine_chunks() for one in known])
+    return rows.filter(pc.is_in(rows["group_id"], value_set=names))
 
 
 def _wanted(rows: pa.Table, column: str, names: NameFilter) -> pa.Table:

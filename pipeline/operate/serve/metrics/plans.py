@@ -66,7 +66,7 @@ class _Plan:
         if self.open is None:
             return None
         answered = frozenset[str]().union(*self.acks.values())
-        return len((frozenset(self.open.revoked) | {*self.open.receivers}) & self.members - answered)
+        return len((frozenset(self.open.revoked) | {*self.open.receivers}) & (self.members - answered))
 
 
 def plan_samples(facts: Facts) -> Iterator[Samples]:

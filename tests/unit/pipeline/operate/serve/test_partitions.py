@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.prometheus_text import Scrape, parse
-from tests.support.table_world import World
+from tests.support.table_world import NOON, World
 
 Scraping = Callable[..., Scrape]
 
@@ -129,6 +129,7 @@ def test_offsets_of_topics_are_those_of_their_table(world: World, scrape: Scrapi
 
 def test_deleted_group_is_gone_at_the_next_scrape_and_a_stopped_one_grows(world: World, scraper: Any) -> None:
     world.write("partition_lag", {"lag": 5, "member_id": "m"}, {"group_id": "deleted", "lag": 1})
+    world.write("plan_state", {"recorded_at": NOON}, {"group_id": "deleted", "recorded_at": NOON})
     running = scraper()
     before = parse(running.page().plain(b"").decode())
     world.replace("partition_lag", {"lag": 9, "status": "STOP"})
@@ -139,6 +140,7 @@ def test_deleted_group_is_gone_at_the_next_scrape_and_a_stopped_one_grows(world:
     assert before.value("kafka_consumergroup_lag", **labels) == 5
     assert after.value("kafka_consumergroup_lag", **labels) == 9
     assert any("deleted" in dict(labels).values() for _, labels in before.values)
+    assert after.value("lagwise_plan_state", cluster_name="c", group="billing", state="none") == 1
     assert not any("deleted" in dict(labels).values() for _, labels in after.values)
 
 

@@ -14,6 +14,11 @@ GROUP = {"cluster_name": "c", "group": "billing"}
 MADE = {"epoch": 7, "moves": 3, "moves_made": 1, "published_at": NOON}
 
 
+@pytest.fixture(autouse=True)
+def _groups(world: World) -> None:
+    world.write("partition_lag", {}, {"group_id": "free"}, {"group_id": "unplanned"})
+
+
 def states(found: Scrape) -> set[str]:
     return {dict(labels)["state"] for labels, value in found.of("lagwise_plan_state").items() if value}
 
