@@ -12,7 +12,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlsplit
@@ -41,7 +41,7 @@ class Beat:
     """When it was written, by the owner's clock: ms since the epoch."""
     is_stopped: bool = False
     """The owner has ended in good order: the tables are free."""
-    report: DriverReport | None = None
+    report: DriverReport | None = field(default=None, repr=False)
     """What the owner tells of itself; None from a version that does not."""
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from pipeline import logs
 from pipeline.clock import now_ms
 from pipeline.config.load import load
 from pipeline.config.model import (
@@ -25,7 +26,6 @@ from pipeline.config.model import (
     TriggerConfig,
 )
 from pipeline.operate.health import look
-from pipeline.run import logs
 from pipeline.run.batch.groups import find_ghosts
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.job import Job

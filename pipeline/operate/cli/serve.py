@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from pipeline import logs
 from pipeline.errors import MissingDependencyError
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.output import note
@@ -51,6 +52,7 @@ def serve(
         raise MissingDependencyError(
             f"lagwise serve needs the package {error.name}: pip install 'lagwise[serve]'"
         ) from None
+    logs.configure()
     source = find(tables, config)
     where = source.config.serve
     run(

@@ -1,5 +1,6 @@
 """What is answered on which path. Every answer is of the tables as they are now."""
 
+import logging
 from collections.abc import Callable
 
 from starlette.applications import Starlette
@@ -17,6 +18,8 @@ from pipeline.operate.serve.metrics.page import Page
 from pipeline.operate.serve.metrics.scrape import Scraper
 from pipeline.tables.health import Sight, judge
 from pipeline.tables.reading import Tables
+
+log = logging.getLogger(__name__)
 
 OK, UNAVAILABLE = 200, 503
 
@@ -43,6 +46,8 @@ def _metrics(scraper: Scraper, tables: Tables, config: Config) -> Callable[[Requ
             page = scraper.page()
             seen = sight(tables.root, page.stamp, config)
         except StoreError as error:
+            # Prometheus keeps the status of a scrape that failed, and not the reason.
+            log.warning("metrics cannot be made", extra={"error": str(error)})
             return PlainTextResponse(f"{error}\n", UNAVAILABLE)
         more = _now(page, seen, config, now_ms=clock.now_ms()).encode()
         headers = {"Content-Type": CONTENT_TYPE, "Vary": "Accept-Encoding"}
