@@ -38,7 +38,7 @@ GROUP_DOUBTFUL = Family(
 GROUP_PROVISIONAL = Family("lagwise_group_provisional", "1 while some row of the group is provisional")
 GROUP_MEMBERS = Family("lagwise_group_members", "Members of a group")
 GROUP_MEMBERS_IDLE = Family("lagwise_group_members_idle", "Members of a group that own no partition")
-GROUP_GENERATION = Family("lagwise_group_generation", "Generation of a classic group")
+GROUP_GENERATION = Family("lagwise_group_generation", "Generation of a group")
 GROUP_ARRIVAL = Family(
     "lagwise_group_arrival_records_per_second", "Records appended to the partitions of a group"
 )
