@@ -37,7 +37,7 @@ def serve(
 
     It needs no Java and no broker, and goes on when the stream has stopped: lagwise_tables_age_seconds then grows.
     /metrics has the names of kafka-lag-exporter and kafka_exporter, so that their dashboards and rules go on, and
-    lagwise's own: plans, members, capacity (deploy/docs/metrics.md). Section [serve] of the configuration says
+    lagwise's own: plans, members, capacity (deploy/docs/metrics.md). Table serve.metrics of the configuration says
     which groups, topics and names, and how many series at most.
     /healthz: 200 while this process answers. /readyz: 200 while the stream keeps the tables up to date, or else 503
     and why.
