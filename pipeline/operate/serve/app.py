@@ -11,7 +11,7 @@ from starlette.routing import Route
 from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import StoreError
-from pipeline.exposition import CONTENT_TYPE
+from pipeline.exposition import CONTENT_TYPE, Family
 from pipeline.operate.health import look, sight
 from pipeline.operate.serve.metrics import families
 from pipeline.operate.serve.metrics.page import Page
@@ -44,12 +44,11 @@ def _metrics(scraper: Scraper, tables: Tables, config: Config) -> Callable[[Requ
     def metrics(request: Request) -> Response:
         try:
             page = scraper.page()
-            seen = sight(tables.root, page.stamp, config)
         except StoreError as error:
             # Prometheus keeps the status of a scrape that failed, and not the reason.
             log.warning("metrics cannot be made", extra={"error": str(error)})
             return PlainTextResponse(f"{error}\n", UNAVAILABLE)
-        more = _now(page, seen, config, now_ms=clock.now_ms()).encode()
+        more = _now(page, tables, config, now_ms=clock.now_ms()).encode()
         headers = {"Content-Type": CONTENT_TYPE, "Vary": "Accept-Encoding"}
         if "gzip" in request.headers.get("Accept-Encoding", ""):
             return Response(page.gzip(more), headers={**headers, "Content-Encoding": "gzip"})
@@ -58,22 +57,33 @@ def _metrics(scraper: Scraper, tables: Tables, config: Config) -> Callable[[Requ
     return metrics
 
 
-def _now(page: Page, seen: Sight, config: Config, *, now_ms: int) -> str:
+def _now(page: Page, tables: Tables, config: Config, *, now_ms: int) -> str:
     """What is different at each moment, with the same tables."""
-    health, stamp = judge(seen, now_ms=now_ms), page.stamp
-    report = seen.beat.report if seen.beat else None
-    values = {
-        # Clocks of two hosts may differ by more than a batch is old.
-        families.TABLES_AGE: None if stamp is None else max(0.0, (now_ms - stamp.at_ms) / 1000),
-        families.LIVE: float(health.is_live),
-        families.READY: float(health.is_ready),
-    }
-    if "seglo" in config.serve.metrics.families and report is not None and report.batch_s is not None:
-        values[families.SEGLO_POLL_TIME] = report.batch_s * 1000
+    stamp = page.stamp
+    # Clocks of two hosts may differ by more than a batch is old.
+    values = {families.TABLES_AGE: None if stamp is None else max(0.0, (now_ms - stamp.at_ms) / 1000)}
+    try:
+        seen = sight(tables.root, stamp, config)
+    except StoreError as error:
+        log.warning("the health of the stream is unknown", extra={"error": str(error)})
+    else:
+        values |= _health(seen, config, now_ms=now_ms)
     return "".join(
         family.text({(("cluster_name", name),): value for name in page.clusters})
         for family, value in values.items()
     )
+
+
+def _health(seen: Sight, config: Config, *, now_ms: int) -> dict[Family, float | None]:
+    health = judge(seen, now_ms=now_ms)
+    values: dict[Family, float | None] = {
+        families.LIVE: float(health.is_live),
+        families.READY: float(health.is_ready),
+    }
+    report = seen.beat.report if seen.beat else None
+    if "seglo" in config.serve.metrics.families and report is not None and report.batch_s is not None:
+        values[families.SEGLO_POLL_TIME] = report.batch_s * 1000
+    return values
 
 
 def _alive(_request: Request) -> Response:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.tables.driver_report import DriverReport
-from pipeline.tables.heartbeat import Heartbeat
+from pipeline.tables.heartbeat import FILE_NAME, Heartbeat
 from pipeline.tables.stamp import Stamp
 from tests.support.prometheus_text import parse
 from tests.support.serving import Serving, serving
@@ -91,6 +91,12 @@ def test_ready_is_what_the_stream_is_and_alive_what_this_process_is(tmp_path: Pa
         assert age_s is not None
         assert 0 <= age_s < 60
         assert running.get("/healthz").status == 200
+
+        (tmp_path / FILE_NAME).write_text("{")
+        unknown = parse(running.get("/metrics").text)
+        assert not {"lagwise_live", "lagwise_ready"} & unknown.kinds.keys()
+        assert unknown.of("lagwise_tables_age_seconds")
+        assert running.get("/readyz").status == 503
 
 
 def test_listens_on_this_machine_alone(served: Serving) -> None:
