@@ -4,7 +4,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -25,23 +24,35 @@ _HELD_BACK = re.compile(r"held back by (\w+): ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Outcome:
+    """What became so far of the newest plan that was published."""
+
+    epoch: int
+    status: str
+    moves: int
+    made: int
+    published_at_s: float
+    predicted_drain_s: float | None
+    realised_drain_s: float | None
+    valid_until_s: float | None = None
+    """None unless it is open."""
+    needed: frozenset[str] | None = None
+    """Members that it takes from or gives to; None unless it is open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
     """One group's row of `plan_state`, and what else is known of its plan."""
 
     row: Mapping[str, Any]
     n_moves: int | None
     """Of the target; None when there is none."""
-    open: PlanState | None
+    outcome: _Outcome | None
+    """None when no plan was ever published."""
     is_paused: bool
     acks: Mapping[str, frozenset[str]]
     """Members by what they said about the newest plan."""
     members: frozenset[str]
-
-    @property
-    def outcome(self) -> Mapping[str, Any]:
-        """Of the newest published plan; nothing when there was none."""
-        found: Mapping[str, Any] = self.row["plan"] or {}
-        return found
 
     @property
     def guard(self) -> str | None:
@@ -54,7 +65,7 @@ class _Plan:
         """Those of `OUTCOMES` and `DECIDED` that apply."""
         decided = self.row["decision"] if self.row["decision"] in DECIDED else None
         found = (
-            self.outcome.get("status"),
+            self.outcome.status if self.outcome else None,
             "held_back" if self.guard else decided,
             "paused" if self.is_paused else None,
         )
@@ -63,10 +74,10 @@ class _Plan:
     @property
     def acks_missing(self) -> int | None:
         """Members of the group that the open plan needs, and that have said nothing."""
-        if self.open is None:
+        needed = self.outcome.needed if self.outcome else None
+        if needed is None:
             return None
-        answered = frozenset[str]().union(*self.acks.values())
-        return len((frozenset(self.open.revoked) | {*self.open.receivers}) & (self.members - answered))
+        return len((needed & self.members).difference(*self.acks.values()))
 
 
 def plan_samples(facts: Facts) -> Iterator[Samples]:
@@ -76,19 +87,17 @@ def plan_samples(facts: Facts) -> Iterator[Samples]:
     yield _by(families.PLAN_HELD_BACK, "guard", ((one, one.guard, 1) for one in plans if one.guard))
     yield _by(families.PLAN_DRAIN_SECONDS, "when", _drain_seconds(plans))
     yield _by(families.PLAN_MOVES, "state", _moves(plans))
-    yield from _outcomes([one for one in plans if one.outcome])
+    yield from _outcomes([(one, one.outcome) for one in plans if one.outcome])
 
 
-def _outcomes(published: list[_Plan]) -> Iterator[Samples]:
+def _outcomes(published: list[tuple[_Plan, _Outcome]]) -> Iterator[Samples]:
     """Of groups that were ever given a plan."""
-    acks = ((one, kind, len(one.acks.get(kind, ()))) for one in published for kind in KINDS)
+    acks = ((one, kind, len(one.acks[kind])) for one, _ in published for kind in KINDS)
     yield _by(families.PLAN_ACKS, "kind", acks)
-    yield _each(families.PLAN_ACKS_MISSING, ((one, one.acks_missing) for one in published))
-    yield _each(families.PLAN_EPOCH, ((one, one.outcome["epoch"]) for one in published))
-    times = ((one, _seconds(one.outcome["published_at"])) for one in published)
-    yield _each(families.PLAN_PUBLISHED, times)
-    valid = ((one, one.open.valid_until_ms / 1000) for one in published if one.open)
-    yield _each(families.PLAN_VALID_UNTIL, valid)
+    yield _each(families.PLAN_ACKS_MISSING, ((one, one.acks_missing) for one, _ in published))
+    yield _each(families.PLAN_EPOCH, ((one, plan.epoch) for one, plan in published))
+    yield _each(families.PLAN_PUBLISHED, ((one, plan.published_at_s) for one, plan in published))
+    yield _each(families.PLAN_VALID_UNTIL, ((one, plan.valid_until_s) for one, plan in published))
 
 
 def _states(plans: Iterable[_Plan]) -> Iterator[tuple[_Plan, str, int]]:
@@ -102,38 +111,76 @@ def _drain_seconds(plans: Iterable[_Plan]) -> Iterator[tuple[_Plan, str, float |
     for one in plans:
         for when in ("before", "after", "bound"):
             yield one, when, one.row[f"drain_s_{when}"]
-        for when in ("predicted", "realised"):
-            yield one, when, one.outcome.get(f"{when}_drain_s")
+        if one.outcome:
+            yield one, "predicted", one.outcome.predicted_drain_s
+            yield one, "realised", one.outcome.realised_drain_s
 
 
 def _moves(plans: Iterable[_Plan]) -> Iterator[tuple[_Plan, str, int | None]]:
     for one in plans:
         yield one, "proposed", one.n_moves
-        yield one, "planned", one.outcome.get("moves")
-        yield one, "made", one.outcome.get("moves_made")
+        if one.outcome:
+            yield one, "planned", one.outcome.moves
+            yield one, "made", one.outcome.made
 
 
 def _plans(facts: Facts) -> Iterator[_Plan]:
     rows = facts.plan_state
     # The lists of moves are long, and only their lengths are shown.
     n_moves = pc.if_else(pc.is_valid(rows["assignment"]), pc.list_value_length(rows["moves"]), None)
+    # So is what decisions remember. It is read where the row's own plan is newer than what its column `plan` tells, or
+    # is open: that takes a millisecond for a large group.
     is_open = pc.equal(pc.struct_field(rows["plan"].combine_chunks(), "status"), "open")
-    # So is what decisions remember, which takes a millisecond to read for a large group.
-    states = pc.if_else(is_open, rows["state"].combine_chunks(), None)
+    is_read = pc.or_kleene(is_open, pc.equal(rows["decision"].combine_chunks(), "publish"))
+    states = pc.if_else(is_read, rows["state"].combine_chunks(), None)
     paused = set(facts.orders.filter(facts.orders["paused"])["group_id"].to_pylist())
     members, acks = _members(facts), _acks(facts)
     small = rows.drop_columns(["assignment", "moves", "state"]).to_pylist()
     for row, moves, state in zip(small, n_moves.to_pylist(), states.to_pylist(), strict=True):
-        group_id, epoch = row["group_id"], (row["plan"] or {}).get("epoch")
+        group_id = row["group_id"]
+        outcome = _remembered(from_json(state).plan if state else None) or _told(row["plan"])
         present = members.get(group_id, frozenset())
         yield _Plan(
             row=row,
             n_moves=moves,
-            open=from_json(state).plan if state else None,
+            outcome=outcome,
             is_paused=group_id in paused,
-            acks={kind: acks[group_id, epoch, kind] & present for kind in KINDS},
+            acks={kind: acks[group_id, outcome.epoch if outcome else None, kind] & present for kind in KINDS},
             members=present,
         )
+
+
+def _remembered(plan: PlanState | None) -> _Outcome | None:
+    """As the newest decision remembers it."""
+    if plan is None:
+        return None
+    is_open = plan.status == "open"
+    return _Outcome(
+        epoch=plan.epoch,
+        status=plan.status,
+        moves=plan.moves,
+        made=plan.done,
+        published_at_s=plan.published_at_ms / 1000,
+        predicted_drain_s=plan.drain_s,
+        realised_drain_s=plan.drained_s,
+        valid_until_s=plan.valid_until_ms / 1000 if is_open else None,
+        needed=frozenset({*plan.revoked, *plan.receivers}) if is_open else None,
+    )
+
+
+def _told(plan: Mapping[str, Any] | None) -> _Outcome | None:
+    """As the column `plan` has it, of plans before the newest decision."""
+    if plan is None:
+        return None
+    return _Outcome(
+        epoch=plan["epoch"],
+        status=plan["status"],
+        moves=plan["moves"],
+        made=plan["moves_made"],
+        published_at_s=plan["published_at"].timestamp(),
+        predicted_drain_s=plan["predicted_drain_s"],
+        realised_drain_s=plan["realised_drain_s"],
+    )
 
 
 def _members(facts: Facts) -> dict[str, frozenset[str]]:
@@ -161,10 +208,6 @@ def _acks(facts: Facts) -> Mapping[tuple[str, int | None, str], frozenset[str]]:
         key = row["group_id"], row["epoch"], row["kind"]
         found[key] |= {row["member_id"]}
     return found
-
-
-def _seconds(at: datetime | None) -> float | None:
-    return None if at is None else at.timestamp()
 
 
 def _by(family: Family, label: str, found: Iterable[tuple[_Plan, str | None, float | None]]) -> Samples:

@@ -105,25 +105,52 @@ def test_moves_are_those_of_the_decision_and_of_the_plan(world: World, scrape: S
     }
 
 
+def state_of(**plan: Any) -> str:
+    """What a decision remembers that has a plan with these fields."""
+    plain: dict[str, Any] = {
+        "epoch": 7,
+        "base_generation": 1,
+        "target": {},
+        "revoked": {},
+        "moves": 3,
+        "published_at_ms": 1_700_000_000_000,
+        "sent_at_ms": 1,
+        "valid_until_ms": 1_700_000_600_500,
+        "lag": 1,
+        "drain_s": 40.0,
+        "status_at_ms": 1,
+    }
+    return to_json(GroupState(plan=PlanState(**{**plain, **plan})))
+
+
+def test_plan_that_was_just_published_is_the_newest(world: World, scrape: Scraping) -> None:
+    """Its own row tells in `plan` what became of the one before it."""
+    before = {**MADE, "status": "superseded"}
+    world.write("plan_state", {"plan": before, "epoch": 8, "state": state_of(epoch=8), "recorded_at": NOON})
+
+    found = scrape()
+
+    assert states(found) == {"open"}
+    assert found.value("lagwise_plan_epoch", **GROUP) == 8
+    assert found.value("lagwise_plan_published_timestamp_seconds", **GROUP) == 1_700_000_000
+    assert found.value("lagwise_plan_drain_seconds", **GROUP, when="predicted") == 40
+    assert found.value("lagwise_plan_moves", **GROUP, state="made") == 0
+
+
+def test_plan_that_was_just_withdrawn_is_not_open(world: World, scrape: Scraping) -> None:
+    remembered = state_of(status="superseded", is_dropped=True)
+    world.write("plan_state", {"reason": "withdrawn: paused", "state": remembered, "recorded_at": NOON})
+
+    found = scrape()
+
+    assert states(found) == {"superseded"}
+    assert found.value("lagwise_plan_valid_until_timestamp_seconds", **GROUP) is None
+
+
 def test_members_that_an_open_plan_needs_are_missed_until_they_answer(world: World, scrape: Scraping) -> None:
-    state = GroupState(
-        plan=PlanState(
-            epoch=7,
-            base_generation=1,
-            target={},
-            revoked={"a": {}, "left": {}},
-            receivers=("b", "c"),
-            moves=3,
-            published_at_ms=1,
-            sent_at_ms=1,
-            valid_until_ms=1_700_000_600_500,
-            lag=1,
-            drain_s=None,
-            status_at_ms=1,
-        )
-    )
+    state = state_of(revoked={"a": {}, "left": {}}, receivers=("b", "c"))
     plan = {**MADE, "status": "open"}
-    world.write("plan_state", {"plan": plan, "state": to_json(state), "recorded_at": NOON})
+    world.write("plan_state", {"plan": plan, "state": state, "recorded_at": NOON})
     world.write("consumer_groups", {"members": [{"member_id": name} for name in "abcd"]})
     world.write(
         "acks",
@@ -139,5 +166,4 @@ def test_members_that_an_open_plan_needs_are_missed_until_they_answer(world: Wor
     assert acks == {"accepted": 2, "applied": 0, "refused": 0, "void": 0}
     assert found.value("lagwise_plan_acks_missing", **GROUP) == 2
     assert found.value("lagwise_plan_epoch", **GROUP) == 7
-    assert found.value("lagwise_plan_published_timestamp_seconds", **GROUP) == NOON.timestamp()
     assert found.value("lagwise_plan_valid_until_timestamp_seconds", **GROUP) == 1_700_000_600.5
