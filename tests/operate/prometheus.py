@@ -28,10 +28,18 @@ def installed(name: str) -> Path:
     if not program.exists():
         shutil.rmtree(_HOME, ignore_errors=True)
         _HOME.mkdir()
-        subprocess.run(["apt-get", "download", "prometheus"], cwd=_HOME, check=True, capture_output=True)
+        _download("prometheus")
         (package,) = _HOME.glob("prometheus_*.deb")
         subprocess.run(["dpkg", "-x", package, _HOME], check=True)
     return program
+
+
+def _download(package: str) -> None:
+    command = ["apt-get", "download", package]
+    if subprocess.run(command, cwd=_HOME, check=False, capture_output=True).returncode:
+        # A fresh machine has no list of packages.
+        subprocess.run(["apt-get", "update"], check=True, capture_output=True)
+        subprocess.run(command, cwd=_HOME, check=True, capture_output=True)
 
 
 class Prometheus(NamedTuple):
