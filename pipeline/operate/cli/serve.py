@@ -47,10 +47,11 @@ def serve(
     try:
         from pipeline.operate.serve.server import serve as run  # noqa: PLC0415 - an extra, which may be missing
     except ModuleNotFoundError as error:
-        if error.name not in _EXTRA:
+        package = (error.name or "").partition(".")[0]
+        if package not in _EXTRA:
             raise
         raise MissingDependencyError(
-            f"lagwise serve needs the package {error.name}: pip install 'lagwise[serve]'"
+            f"lagwise serve needs the package {package}: pip install 'lagwise[serve]'"
         ) from None
     logs.configure()
     source = find(tables, config)

@@ -4,6 +4,7 @@ import gzip
 import json
 import signal
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,3 +112,17 @@ def test_port_that_is_taken_is_named(world: World) -> None:
 
     assert result.exit_code == 1
     assert f"port {port} on 127.0.0.1 cannot be opened: Address already in use" in result.stderr
+
+
+@pytest.mark.parametrize("package", ["uvicorn", "starlette"])
+def test_missing_extra_is_named(world: World, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    for name in ("pipeline.operate.serve.server", "pipeline.operate.serve.app"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    for name in [one for one in sys.modules if one.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+
+    result = world.run("serve")
+
+    assert result.exit_code == 1
+    assert f"needs the package {package}: pip install 'lagwise[serve]'" in result.stderr
