@@ -7,10 +7,10 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check shape fault bench soak clean
+.PHONY: help setup run test check check-operate shape fault bench soak clean
 
 help: ## show this help
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo '  ARGS="--seconds 60 --json out.json" is passed on by `make run`'
 
 setup: $(STAMP) ## make .venv with the pinned dependencies, fetch the Kafka and Spark jars, rehearse a start
@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml deploy/constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing pinned dependencies into $(VENV) (about a minute the first time)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1" -c deploy/constraints.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt --group dev -e ".[stream,demo]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt --group dev -e ".[stream,demo,serve]"
 	@$(BIN)/python -m pipeline.operate.fetch
 	@touch $@
 
@@ -38,6 +38,9 @@ check: setup ## formatting, lint, types, import contracts
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+check-operate: setup ## a real Prometheus scrapes the demo (fetches Debian's package into .venv; about two minutes)
+	@$(BIN)/python -m pytest tests/operate -q -p no:randomly
 
 shape: setup ## modules per package, arrows, lines, complexity, comments, unused code
 	@$(BIN)/python -m tests.shape

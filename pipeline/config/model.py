@@ -303,6 +303,42 @@ class ControlConfig(_Section):
     max_record_bytes: Count = 1_000_000
 
 
+MetricFamilies = Literal["seglo", "kafka_exporter"]
+Granularity = Literal["partition", "topic", "group"]
+MemberLabels = Literal["client", "full"]
+Port = Annotated[int, Field(ge=0, le=65_535)]
+Host = Annotated[str, Field(min_length=1)]
+
+
+class MetricsConfig(_Section):
+    """What of the tables `lagwise serve` puts on `/metrics`."""
+
+    families: Annotated[tuple[MetricFamilies, ...], Field(strict=False)] = ("seglo", "kafka_exporter")
+    granularity: Granularity = "partition"
+    groups_include: Patterns = (".*",)
+    groups_exclude: Patterns = ()
+    topics_include: Patterns = (".*",)
+    topics_exclude: Patterns = ()
+    member_labels: MemberLabels = "client"
+    max_series: Count = 200_000
+
+
+class HealthConfig(_Section):
+    """Where the driver answers for itself."""
+
+    host: Host = "127.0.0.1"
+    port: Port = 0
+    """0 for nowhere."""
+
+
+class ServeConfig(_Section):
+    """Where `lagwise serve` answers, and what."""
+
+    host: Host = "127.0.0.1"
+    port: Port = 8000
+    metrics: MetricsConfig = MetricsConfig()
+
+
 class Config(_Section):
     """Everything that can be set."""
 
@@ -317,5 +353,7 @@ class Config(_Section):
     rates: RatesConfig = RatesConfig()
     plan: PlanConfig = PlanConfig()
     control: ControlConfig = ControlConfig()
+    health: HealthConfig = HealthConfig()
+    serve: ServeConfig = ServeConfig()
     spark: Properties = Field(default={}, repr=False)
     """Properties of the Spark session; may hold secrets."""

@@ -10,6 +10,7 @@ from pipeline.decode.decoded import Decoded
 from pipeline.decode.step import Summary
 from pipeline.kafka.positions import Answer, Intake, PartitionKey
 from pipeline.planning.memory import PlanMemory
+from pipeline.run.health.monitor import Monitor
 from pipeline.run.progress import ReadProgress
 from pipeline.run.replay import ReplayContext
 from pipeline.run.services import Services
@@ -34,6 +35,7 @@ class Driver:
     replay: ReplayContext = field(default_factory=ReplayContext)
     memory: PlanMemory = field(default_factory=PlanMemory)
     tables: TableFacts = field(default_factory=TableFacts)
+    monitor: Monitor = field(default_factory=Monitor)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,8 +58,8 @@ class Batch:
     """Tables that hold the batch: by this run, or by one before it that was cut short."""
     is_replay: bool = False
     """It ran before, up to some step: what it reads, its clock and who is behind are those of that time."""
-    is_skipped: bool = False
-    """No broker answers: nothing is known that the tables do not say already."""
+    outage: str | None = None
+    """Why no broker answers: nothing is known that the tables do not say already, and the batch does nothing."""
     ghosts: tuple[str, ...] = ()
     """Groups that the brokers no longer know."""
     decisions: pa.Table | None = None
@@ -69,6 +71,11 @@ class Batch:
     def services(self) -> Services:
         """The driver's."""
         return self.driver.services
+
+    @property
+    def is_skipped(self) -> bool:
+        """Whether no broker answers."""
+        return self.outage is not None
 
     @property
     def is_full(self) -> bool:

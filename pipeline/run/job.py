@@ -29,6 +29,8 @@ from pipeline.run.assembly import (
 from pipeline.run.batch.plans import record_left_decisions, why_unpublishable
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.driver import Driver
+from pipeline.run.health.monitor import Monitor
+from pipeline.run.health.port import HealthPort
 from pipeline.run.memory import recall
 from pipeline.run.progress import ReadProgress
 from pipeline.run.replay import ReplayContext, Start
@@ -79,7 +81,8 @@ class Job:
         """For the cluster, in a row, without a batch in between."""
         self._driver: Driver | None = None
         self._runner: query.Runner | None = None
-        self._heartbeat = Heartbeat(config.tables.root)
+        self.monitor = Monitor(interval_s=config.trigger.interval_s, deadline_s=config.start.deadline_s)
+        self._heartbeat = Heartbeat(config.tables.root, report=self.monitor.report)
 
     def run(self) -> None:
         """Run until `stop` is set; a cluster that is away is waited for, whether at start or later.
@@ -89,9 +92,11 @@ class Job:
                 refused this user several times in a row.
             StreamingQueryException: The query failed several times in a row without a batch in between.
         """
-        with self._heartbeat:
+        with HealthPort(self.config.health, self.monitor), self._heartbeat:
             if self.is_standby:
+                self.monitor.at("standing by")
                 standby.wait_for_turn(self.config, self._heartbeat, self.stop)
+                self.monitor.at("starting")
             if not self.stop.is_set():
                 self._run()
 
@@ -129,6 +134,7 @@ class Job:
             log.error("the query failed and is started again", extra={"cause": query.cause_of(error)})  # noqa: TRY400 - the trace is the JVM's
 
     def _wait_for_cluster(self, what: str, error: PipelineError) -> None:
+        self.monitor.kafka_failed(f"{what}: {error}")
         wait_s = min(_LONGEST_WAIT_S, 2.0**self._waits)
         self._waits += 1
         log.warning(
@@ -170,6 +176,7 @@ class Job:
         tables = Store(self._root, term=0, storage_options=resolve(config.tables.storage_options))
         recalled = recall(tables, cluster_id=found.cluster_id, filters=build_filters(config, name).identity)
         store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms)
+        self.monitor.owns(name, owner, store.term)
         self._heartbeat.begin(owner, store.term)
         recalled.keep(store)
         record_left_decisions(store)
@@ -182,6 +189,7 @@ class Job:
             ),
             replay=ReplayContext(start=Start(is_new_cluster=recalled.is_new_cluster)),
             memory=PlanMemory(states={row["group_id"]: row["state"] for row in remembered if row["state"]}),
+            monitor=self.monitor,
         )
         # A reason not to publish is logged at the start, not with the first plan.
         why_unpublishable(driver.services, driver.memory)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from pipeline.config.load import load
 from pipeline.errors import FencedError, PipelineError
+from pipeline.logs import configure
 from pipeline.run.job import Job
-from pipeline.run.logs import configure
 
 INCOMPLETE = 3
 FENCED = 4

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from pipeline.errors import PipelineError
+from pipeline.run.batch.figures import figures_of
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.batch.steps import run as run_batch
 from pipeline.run.driver import Batch, Driver
@@ -108,7 +109,8 @@ class Runner:
         batch = Batch(driver=self.driver, batch_id=batch_id)
         seconds = run_batch(batch, self.steps)
         self.last_batch_id = batch_id
-        if batch.is_skipped:
+        if batch.outage is not None:
+            self.driver.monitor.kafka_failed(f"Kafka is away: {batch.outage}")
             return
         if batch.is_replay or batch.is_full:
             self.pace.hurry()
@@ -124,6 +126,10 @@ class Runner:
             reason=batch.clock.reason,
             records_left=batch.intake.left,
             waited_s=waited_s,
+        )
+        is_settled = report.is_complete or report.is_overdue
+        self.driver.monitor.batch_ended(
+            figures_of(batch, seconds, total_s=report.seconds, is_settled=is_settled)
         )
         _log(report)
         if report.seconds > self.pace.interval_s and not batch.is_full:

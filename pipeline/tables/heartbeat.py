@@ -1,9 +1,9 @@
 """Store: the sign of life of the driver that owns the tables, a small file beside them.
 
 `<tables.root>/_owner.json` is replaced every few seconds by a thread of its own, however long a batch takes and
-whether or not Kafka answers. It says that the process lives, not that its batches go on. It fences nobody: the
-term in the tables does that. Whoever looks at it is a standby that wants to know when to take over, or a command
-that tells a slow stream from a stopped one.
+whether or not Kafka answers. It says that the process lives, and in its report whether its batches go on. It fences
+nobody: the term in the tables does that. Whoever looks at it is a standby that wants to know when to take over, or
+somebody who asks for the stream's health.
 
 A root that is no folder of this machine (`s3a://…`) has no such file.
 """
@@ -11,7 +11,8 @@ A root that is no folder of this machine (`s3a://…`) has no such file.
 import json
 import logging
 import threading
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from urllib.request import url2pathname
 
 from pipeline import clock
 from pipeline.errors import FencedError, StoreError
+from pipeline.tables.driver_report import DriverReport
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +41,8 @@ class Beat:
     """When it was written, by the owner's clock: ms since the epoch."""
     is_stopped: bool = False
     """The owner has ended in good order: the tables are free."""
+    report: DriverReport | None = field(default=None, repr=False)
+    """What the owner tells of itself; None from a version that does not."""
 
 
 def read(root: str) -> Beat | None:
@@ -52,11 +56,17 @@ def read(root: str) -> Beat | None:
         return None
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
-        # A later version may say more.
-        return Beat(**{field.name: values[field.name] for field in fields(Beat)})
+        report = values.get("report")
+        return Beat(
+            owner=values["owner"],
+            term=values["term"],
+            at_ms=values["at_ms"],
+            is_stopped=values["is_stopped"],
+            report=None if report is None else DriverReport.of(report),
+        )
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreError(f"{file} cannot be read: {error}") from error
 
 
@@ -74,10 +84,23 @@ def _file(root: str) -> Path | None:
 class Heartbeat:
     """Writes the file from `begin`, or from a confirmed claim, to the end of the block; before that nothing."""
 
-    def __init__(self, root: str, *, every_s: float = BEAT_EVERY_S) -> None:
-        """Nothing is written yet."""
+    def __init__(
+        self,
+        root: str,
+        *,
+        every_s: float = BEAT_EVERY_S,
+        report: Callable[[], DriverReport | None] = lambda: None,
+    ) -> None:
+        """Nothing is written yet.
+
+        Args:
+            root: Of the tables.
+            every_s: Time between two beats.
+            report: What is told with each.
+        """
         self.root = root
         self.every_s = every_s
+        self._report = report
         self._file = _file(root)
         self._lock = threading.Lock()
         self._owner: tuple[str, int] | None = None
@@ -148,7 +171,9 @@ class Heartbeat:
         if self._file is None or self._owner is None:
             return
         owner, term = self._owner
-        beat = Beat(owner=owner, term=term, at_ms=clock.now_ms(), is_stopped=is_stopped)
+        beat = Beat(
+            owner=owner, term=term, at_ms=clock.now_ms(), is_stopped=is_stopped, report=self._report()
+        )
         # A name of this driver's own: two of them must not write into one file before they move it.
         unfinished = self._file.with_name(f"{FILE_NAME}.{owner.replace('/', '-')}")
         try:

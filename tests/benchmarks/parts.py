@@ -12,6 +12,7 @@ from tests.benchmarks import (
     log_offsets,
     plans,
     quality,
+    serve,
     start,
     steady,
 )
@@ -26,6 +27,7 @@ PARTS = {
     "idle": idle.measure,
     "start": start.measure,
     "log-offsets": log_offsets.measure,
+    "serve": serve.measure,
     "worlds": worlds.measure,
     **{name: size.measure for name, size in (plans.SIZES | steady.SIZES).items()},
 }

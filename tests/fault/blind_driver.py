@@ -16,10 +16,10 @@ from pathlib import Path
 
 from pipeline.config.model import SourceConfig
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.logs import configure
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.driver import Batch
 from pipeline.run.job import Job
-from pipeline.run.logs import configure
 from tests.fault.driver import config
 from tests.support.waiting import wait_until
 

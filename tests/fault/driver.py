@@ -11,11 +11,11 @@ import signal
 import sys
 
 from pipeline.config.model import Config, HistoryConfig, KafkaConfig, TablesConfig, TriggerConfig
+from pipeline.logs import configure
 from pipeline.run.batch import in_tasks
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.driver import Batch
 from pipeline.run.job import Job
-from pipeline.run.logs import configure
 from tests.support.job import eager_plan
 
 

@@ -23,7 +23,7 @@ from tests.support.inject import (
     offsets_partition,
     open_transaction,
 )
-from tests.support.job import RunningJob, job_config, running
+from tests.support.job import RunningJob, health_of, job_config, running
 
 ORDERS = "orders"
 END = 20
@@ -84,6 +84,10 @@ def _assert_only_its_partition_waits(hanging: Hanging) -> None:
     assert _committed(free) == {0: 6}
     assert not any(row["provisional"] for row in free.values())
     assert any("provisional" in line for line in hanging.job.messages)
+    hanging.job.wait(lambda: health_of(hanging.job).is_ready, what="a sign of life after the deadline")
+    health = health_of(hanging.job)
+    assert health.state == "warning"
+    assert "open transaction" in health.reasons[0]
 
 
 def _assert_the_others_are_planned(hanging: Hanging) -> None:

@@ -12,7 +12,7 @@ from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.local.embedded.config import free_port
 from tests.support.broker import SMALL, create_topics, produce
 from tests.support.inject import commit_record, inject
-from tests.support.job import RunningJob, job_config
+from tests.support.job import RunningJob, health_of, job_config
 
 AWAY_S = 20.0
 ORDERS = "orders"
@@ -55,6 +55,9 @@ def _assert_keeps_what_it_knew_while_the_broker_is_away(job: RunningJob, broker:
     job.wait(lambda: time.monotonic() > back_at, what="the end of the outage")
 
     assert any(broker.bootstrap_servers in line for line in job.messages[said_before:])
+    health = health_of(job)
+    assert (health.is_live, health.is_ready) == (True, False)
+    assert health.reasons[0].startswith("Kafka is away: ")
     assert _lag(job) == 6
     (row,) = job.rows("partition_lag")
     assert row["status"] != "DELETED"
@@ -69,6 +72,7 @@ def _assert_goes_on_when_it_is_back(job: RunningJob, broker: EmbeddedBroker) -> 
 
     job.wait_for_batches()
     assert job.reports[-1].is_complete
+    job.wait(lambda: health_of(job).state == "ok", what="a sign of life that says so")
 
 
 def _said(job: RunningJob, words: str) -> list[str]:

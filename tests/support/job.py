@@ -13,6 +13,8 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from pipeline import logs
+from pipeline.clock import now_ms
 from pipeline.config.load import load
 from pipeline.config.model import (
     Config,
@@ -23,11 +25,13 @@ from pipeline.config.model import (
     TablesConfig,
     TriggerConfig,
 )
-from pipeline.run import logs
+from pipeline.operate.health import look
 from pipeline.run.batch.groups import find_ghosts
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.job import Job
 from pipeline.run.query import Report
+from pipeline.tables.health import Health
+from pipeline.tables.reading import Tables
 from tests.support.waiting import wait_until
 
 Row = dict[str, Any]
@@ -224,6 +228,11 @@ def write_config(file: Path, bootstrap: str, root: Path, **tables: str) -> Confi
         encoding="utf-8",
     )
     return load(file)
+
+
+def health_of(job: RunningJob) -> Health:
+    """How somebody sees it who reads its tables."""
+    return look(Tables(job.config.tables.root), job.config, now_ms=now_ms())
 
 
 def read_table(config: Config, table: str) -> list[Row]:

@@ -31,6 +31,8 @@ COMMANDS = {
     "orders": "Standing orders of all groups: what is paused, pinned or triggered, since when and by whom.",
     "assign": "Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.",
     "explain": "Explain an assignment: what moves, why, and what each move gains, for cases as of `lagwise assign`.",
+    "serve": "Answer HTTP from the tables: /metrics for Prometheus, /healthz and /readyz for probes; until Ctrl-C.",
+    "health": "Say in one line whether the stream lives and keeps its tables up to date, for probes, cron and Nagios.",
     "config": "Check a configuration.",
     "broker": "Run an Apache Kafka broker on this machine until Ctrl-C.",
     "demo": "Run the stream on an embedded broker with uneven traffic and show it live, until Ctrl-C.",
@@ -106,7 +108,7 @@ def _root(
 ) -> None:
     """Lag of Kafka consumer groups, and the assignment that drains it soonest.
 
-    Exit status of every command: 0 success, 1 nothing found or failure, 2 wrong usage.
+    Exit status of every command but `health`: 0 success, 1 nothing found or failure, 2 wrong usage.
     LAGWISE_DEBUG=1 shows the traceback of a failure.
     """
 

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
+from pipeline import logs
 from pipeline.errors import PipelineError
 from pipeline.operate.demo.folder import Folder, occupied
 from pipeline.operate.demo.report.summary import Summary, next_commands
 from pipeline.operate.demo.run import DemoRun
 from pipeline.operate.demo.views.terminal import kept_clean
 from pipeline.operate.output import note
-from pipeline.run import logs
 
 log = logging.getLogger(__name__)
 

@@ -46,7 +46,7 @@ def choose_records(batch: Batch) -> None:
     except TopicMissingError:
         raise
     except BrokerUnavailableError as error:
-        batch.is_skipped = True
+        batch.outage = str(error)
         _log_outage(batch, error)
 
 

@@ -96,6 +96,7 @@ def run(batch: Batch, steps: tuple[Step, ...] = STEPS) -> dict[str, float]:
         begun = time.monotonic()
         step(batch)
         seconds[step.__name__] = time.monotonic() - begun
+        batch.driver.monitor.step_ended(step.__name__)
         if batch.is_skipped:
             return seconds
     batch.driver.replay.start = None

@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.errors import FencedError, PipelineError, StoreError
 from pipeline.tables import heartbeat
+from pipeline.tables.driver_report import DriverReport
 from pipeline.tables.heartbeat import FILE_NAME, Beat, Heartbeat
 from tests.support.waiting import wait_until
 
@@ -119,3 +120,24 @@ def test_tables_that_are_no_folder_here_have_no_beats(tmp_path: Path) -> None:
     assert not heartbeat.is_kept("s3a://bucket/lagwise")
     assert heartbeat.read("s3a://bucket/lagwise") is None
     assert heartbeat.is_kept(tmp_path.as_uri())
+
+
+def test_what_the_owner_tells_of_itself_is_in_each_beat(tmp_path: Path) -> None:
+    said = DriverReport(
+        stage="running", interval_s=30, stuck_after_s=300, progress_at_ms=1, kafka_error="away"
+    )
+    with Heartbeat(str(tmp_path), report=lambda: said) as own:
+        own.begin("me", 3)
+
+        assert beat_of(tmp_path).report == said
+
+
+def test_beats_of_other_versions_are_read(tmp_path: Path) -> None:
+    file = tmp_path / FILE_NAME
+    earlier = {"owner": "me", "term": 3, "at_ms": 1, "is_stopped": False}
+    told = {"stage": "running", "interval_s": 30, "stuck_after_s": 300, "progress_at_ms": 1, "mood": "fine"}
+
+    file.write_text(json.dumps(earlier))
+    assert beat_of(tmp_path).report is None
+    file.write_text(json.dumps({**earlier, "report": told, "weather": "rain"}))
+    assert beat_of(tmp_path).report == DriverReport.of(told)

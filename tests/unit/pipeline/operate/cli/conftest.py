@@ -1,66 +1,10 @@
 from collections.abc import Callable
-from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
-from pyspark.sql.pandas.types import to_arrow_schema
 from typer.testing import CliRunner, Result
 
 from pipeline.operate.cli.app import app
-from pipeline.tables.schemas import TABLES
-
-NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
-"""Time of the rows, unless they say otherwise."""
-
-_SCHEMAS = {table.name: to_arrow_schema(table.schema) for table in TABLES}
-_DEFAULTS: dict[str, Any] = {
-    "cluster": "c",
-    "group_id": "billing",
-    "topic": "invoices",
-    "partition": 0,
-    "offset": 0,
-    "status": "OK",
-    "assigned": False,
-    "provisional": False,
-    "confirmed": True,
-    "group_type": "classic",
-    "decision": "publish",
-    "kind": "offset_commit",
-    "reason": "because",
-    "updated_at": NOON,
-    "created_at": NOON,
-    "batch_id": 1,
-}
-
-
-class World:
-    """A folder with tables, and the command to read them."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    def write(self, table: str, *rows: dict[str, Any]) -> None:
-        """Append `rows`; what a row leaves out is a default or null."""
-        schema = _SCHEMAS[table]
-        full = [{**_DEFAULTS, "date": row.get("updated_at", NOON).date(), **row} for row in rows]
-        write_deltalake(self.root / table, pa.Table.from_pylist(full, schema=schema), mode="append")
-
-    def run(self, *arguments: str, **options: Any) -> Result:
-        """The command with these tables."""
-        arguments = (*arguments, "--tables", str(self.root))
-        return CliRunner().invoke(app, arguments, catch_exceptions=False, **options)
-
-    def lines(self, *arguments: str) -> list[list[str]]:
-        """Text output as words, line by line, without the heading; each cell must be one word."""
-        return [line.split() for line in self.run(*arguments).stdout.splitlines()[1:]]
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
 
 
 @pytest.fixture

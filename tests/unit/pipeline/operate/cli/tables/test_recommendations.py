@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pipeline.tables.schemas import RECOMMENDATIONS
-from tests.unit.pipeline.operate.cli.conftest import NOON
+from tests.support.table_world import NOON
 
 _PLAN: dict[str, Any] = {
     "epoch": 17,

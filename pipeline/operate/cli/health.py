@@ -1,0 +1,44 @@
+"""`lagwise health`: is the stream alive, and are its tables up to date?"""
+
+from typing import Annotated
+
+import typer
+
+from pipeline import clock
+from pipeline.errors import PipelineError
+from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
+from pipeline.operate.health import look
+from pipeline.operate.output import plain
+
+_STATUS = {"ok": 0, "warning": 1, "critical": 2}
+_UNKNOWN = 3
+
+
+def health(
+    *,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Ask only whether the driver lives: 1 becomes 0. For liveness probes."),
+    ] = False,
+    tables: TablesOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Say in one line whether the stream lives and keeps its tables up to date, for probes, cron and Nagios.
+
+    Example: lagwise health --config conf/lagwise.toml || mail -s lagwise ann
+
+    It is judged by what the driver writes: a sign of life every 5 s, and the newest batch. What is older than three
+    triggers, and than 15 s, is too old. On an object store there are no signs of life: a driver that waits for Kafka
+    looks like a dead one after ten triggers; ask its own port (health.port).
+    Exit status: 0 ok, 1 warning: it lives, and Kafka is away, the start is not over or groups are provisional,
+    2 critical: no driver lives (also wrong usage), 3 it cannot be told.
+    """
+    try:
+        source = find(tables, config)
+        found = look(source.tables, source.config, now_ms=clock.now_ms())
+    except PipelineError as error:
+        typer.echo(f"unknown: {plain(str(error))}")
+        raise typer.Exit(_UNKNOWN) from None
+    reasons = "; ".join(found.reasons) or "the stream runs, and its tables are up to date"
+    typer.echo(f"{found.state}: {plain(reasons)}")
+    raise typer.Exit(0 if live and found.is_live else _STATUS[found.state])

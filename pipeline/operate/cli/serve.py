@@ -1,0 +1,65 @@
+"""`lagwise serve`: metrics from the tables, over HTTP."""
+
+from typing import Annotated
+
+import typer
+
+from pipeline import logs
+from pipeline.errors import MissingDependencyError
+from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
+from pipeline.operate.output import note
+
+_EXTRA = frozenset({"starlette", "uvicorn"})
+
+
+def serve(
+    *,
+    host: Annotated[
+        str | None,
+        typer.Option("--host", help="Address to listen on; default serve.host.", show_default=False),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            min=0,
+            max=65_535,
+            help="Port; default serve.port. 0 takes any that is free.",
+            show_default=False,
+        ),
+    ] = None,
+    tables: TablesOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Answer HTTP from the tables: /metrics for Prometheus, /healthz and /readyz for probes; until Ctrl-C.
+
+    Example: lagwise serve --config conf/lagwise.toml
+
+    It needs no Java and no broker, and goes on when the stream has stopped: lagwise_tables_age_seconds then grows.
+    /metrics has the names of kafka-lag-exporter and kafka_exporter, so that their dashboards and rules go on, and
+    lagwise's own: plans, members, capacity (deploy/docs/metrics.md). Table serve.metrics of the configuration says
+    which groups, topics and names, and how many series at most.
+    /healthz: 200 while this process answers. /readyz: 200 while the stream keeps the tables up to date, or else 503
+    and why.
+    It listens on this machine alone, unless --host or serve.host says otherwise.
+    Exit status: 0 stopped, 1 the address or the configuration cannot be used, 2 wrong usage.
+    """
+    try:
+        from pipeline.operate.serve.server import serve as run  # noqa: PLC0415 - an extra, which may be missing
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _EXTRA:
+            raise
+        raise MissingDependencyError(
+            f"lagwise serve needs the package {package}: pip install 'lagwise[serve]'"
+        ) from None
+    logs.configure()
+    source = find(tables, config)
+    where = source.config.serve
+    run(
+        source.tables,
+        source.config,
+        host=where.host if host is None else host,
+        port=where.port if port is None else port,
+        on_listening=lambda url: note(f"serving {source.tables.root} on {url}"),
+    )

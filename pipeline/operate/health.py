@@ -1,0 +1,39 @@
+"""Health of the stream, as its tables and its driver's sign of life show it; nobody is asked."""
+
+from pipeline.config.model import Config
+from pipeline.tables import heartbeat
+from pipeline.tables.health import Health, Sight, judge
+from pipeline.tables.reading import Tables
+from pipeline.tables.stamp import Stamp
+
+
+def look(tables: Tables, config: Config, *, now_ms: int) -> Health:
+    """How the stream that writes these tables is.
+
+    Raises:
+        MissingTableError: No driver has ever made them.
+        StoreError: They, or the sign of life, cannot be read.
+    """
+    return judge(sight(tables.root, tables.open("partition_lag").stamp, config), now_ms=now_ms)
+
+
+def sight(root: str, stamp: Stamp | None, config: Config) -> Sight:
+    """What can be seen of the stream.
+
+    Args:
+        root: Of the tables.
+        stamp: Of the newest batch; None before the first.
+        config: Of the stream, as far as its driver does not tell.
+
+    Raises:
+        StoreError: The sign of life cannot be read.
+    """
+    has_beats = heartbeat.is_kept(root)
+    return Sight(
+        has_beats=has_beats,
+        beat=heartbeat.read(root) if has_beats else None,
+        batch_at_ms=None if stamp is None else stamp.at_ms,
+        reason=None if stamp is None else stamp.reason,
+        held=None if stamp is None else stamp.held,
+        interval_s=config.trigger.interval_s,
+    )

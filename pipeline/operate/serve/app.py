@@ -1,0 +1,104 @@
+"""What is answered on which path. Every answer is of the tables as they are now."""
+
+import logging
+from collections.abc import Callable
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from pipeline import clock
+from pipeline.config.model import Config
+from pipeline.errors import StoreError
+from pipeline.exposition import CONTENT_TYPE, Family
+from pipeline.operate.health import look, sight
+from pipeline.operate.serve.metrics import families
+from pipeline.operate.serve.metrics.page import Page
+from pipeline.operate.serve.metrics.scrape import Scraper
+from pipeline.tables.health import Sight, judge
+from pipeline.tables.reading import Tables
+
+log = logging.getLogger(__name__)
+
+OK, UNAVAILABLE = 200, 503
+
+
+def build_app(tables: Tables, config: Config) -> Starlette:
+    """The application; the tables need not be there yet.
+
+    Args:
+        tables: What is shown.
+        config: Of `serve`, and of the stream that writes the tables.
+    """
+    return Starlette(
+        routes=[
+            Route("/metrics", _metrics(Scraper(tables, config), tables, config)),
+            Route("/healthz", _alive),
+            Route("/readyz", _ready(tables, config)),
+        ]
+    )
+
+
+def _metrics(scraper: Scraper, tables: Tables, config: Config) -> Callable[[Request], Response]:
+    def metrics(request: Request) -> Response:
+        try:
+            page = scraper.page()
+        except StoreError as error:
+            # Prometheus keeps the status of a scrape that failed, and not the reason.
+            log.warning("metrics cannot be made", extra={"error": str(error)})
+            return PlainTextResponse(f"{error}\n", UNAVAILABLE)
+        more = _now(page, tables, config, now_ms=clock.now_ms()).encode()
+        headers = {"Content-Type": CONTENT_TYPE, "Vary": "Accept-Encoding"}
+        if "gzip" in request.headers.get("Accept-Encoding", ""):
+            return Response(page.gzip(more), headers={**headers, "Content-Encoding": "gzip"})
+        return Response(page.plain(more), headers=headers)
+
+    return metrics
+
+
+def _now(page: Page, tables: Tables, config: Config, *, now_ms: int) -> str:
+    """What is different at each moment, with the same tables."""
+    stamp = page.stamp
+    # Clocks of two hosts may differ by more than a batch is old.
+    values = {families.TABLES_AGE: None if stamp is None else max(0.0, (now_ms - stamp.at_ms) / 1000)}
+    try:
+        seen = sight(tables.root, stamp, config)
+    except StoreError as error:
+        log.warning("the health of the stream is unknown", extra={"error": str(error)})
+    else:
+        values |= _health(seen, config, now_ms=now_ms)
+    return "".join(
+        family.text({(("cluster_name", name),): value for name in page.clusters})
+        for family, value in values.items()
+    )
+
+
+def _health(seen: Sight, config: Config, *, now_ms: int) -> dict[Family, float | None]:
+    health = judge(seen, now_ms=now_ms)
+    values: dict[Family, float | None] = {
+        families.LIVE: float(health.is_live),
+        families.READY: float(health.is_ready),
+    }
+    report = seen.beat.report if seen.beat else None
+    if "seglo" in config.serve.metrics.families and report is not None and report.batch_s is not None:
+        values[families.SEGLO_POLL_TIME] = report.batch_s * 1000
+    return values
+
+
+def _alive(_request: Request) -> Response:
+    """This process answers, whatever the stream does."""
+    return PlainTextResponse("ok\n")
+
+
+def _ready(tables: Tables, config: Config) -> Callable[[Request], Response]:
+    def ready(_request: Request) -> Response:
+        """Whether the stream keeps the tables up to date, or why not."""
+        try:
+            health = look(tables, config, now_ms=clock.now_ms())
+        except StoreError as error:
+            return PlainTextResponse(f"{error}\n", UNAVAILABLE)
+        status = OK if health.is_ready else UNAVAILABLE
+        return Response(health.to_json(), status, media_type="application/json")
+
+    return ready

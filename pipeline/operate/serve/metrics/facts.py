@@ -1,0 +1,126 @@
+"""What one scrape is made of: rows of the newest versions of the tables, for the groups and topics that are wanted."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.config.model import MetricsConfig
+from pipeline.name_filter import NameFilter
+from pipeline.tables.reading import OpenTable, Tables
+from pipeline.tables.stamp import Stamp
+
+COLUMNS = {
+    "partition_lag": (
+        "cluster",
+        "group_id",
+        "topic",
+        "partition",
+        "committed_offset",
+        "lag",
+        "lag_seconds",
+        "lag_seconds_is_lower_bound",
+        "arrival_rate",
+        "drain_rate",
+        "status",
+        "provisional",
+        "member_id",
+        "client_id",
+        "client_host",
+        "log_observed_at",
+        "updated_at",
+    ),
+    "topic_offsets": ("cluster", "topic", "partition", "log_start_offset", "log_end_offset", "deleted_at"),
+    "consumer_groups": ("cluster", "group_id", "group_type", "generation", "members"),
+    "plan_state": (
+        "cluster",
+        "group_id",
+        "decision",
+        "reason",
+        "assignment",
+        "moves",
+        "drain_s_before",
+        "drain_s_after",
+        "drain_s_bound",
+        "plan",
+        "state",
+    ),
+    "acks": ("group_id", "kind", "epoch", "member_id"),
+    "orders": ("group_id", "paused"),
+    "member_rates": ("group_id", "identity", "shown_rate"),
+    "planner_state": ("cluster", "term"),
+}
+"""Columns that are read, by table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The tables, each at one version."""
+
+    tables: dict[str, OpenTable]
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """The same for the same rows."""
+        return tuple(table.version for table in self.tables.values())
+
+    @property
+    def stamp(self) -> Stamp | None:
+        """Of the newest batch; None before the first."""
+        return self.tables["partition_lag"].stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Facts:
+    """Rows of the tables, under the tables' names; columns as in `COLUMNS`."""
+
+    partition_lag: pa.Table
+    topic_offsets: pa.Table
+    consumer_groups: pa.Table
+    plan_state: pa.Table
+    acks: pa.Table
+    orders: pa.Table
+    member_rates: pa.Table
+    planner_state: pa.Table
+
+
+def opened(tables: Tables) -> Opened:
+    """The newest version of each table.
+
+    Raises:
+        MissingTableError: The stream has not made them yet.
+        StoreError: One cannot be opened.
+    """
+    return Opened({name: tables.open(name) for name in COLUMNS})
+
+
+def facts(found: Opened, config: MetricsConfig) -> Facts:
+    """The rows of the groups and topics that are wanted.
+
+    Raises:
+        StoreError: A table cannot be read.
+    """
+    groups = NameFilter(config.groups_include, config.groups_exclude)
+    topics = NameFilter(config.topics_include, config.topics_exclude)
+    rows = {}
+    for name, table in found.tables.items():
+        all_rows = table.read(columns=COLUMNS[name])
+        rows[name] = _wanted(_wanted(all_rows, "group_id", groups), "topic", topics)
+    # What was decided about a group outlives it by weeks.
+    rows["plan_state"] = _of_groups(rows["plan_state"], rows["partition_lag"], rows["consumer_groups"])
+    return Facts(**rows)
+
+
+def _of_groups(rows: pa.Table, *known: pa.Table) -> pa.Table:
+    """The rows of groups that some other table knows."""
+    names = pa.concat_arrays([one["group_id"].combine_chunks() for one in known])
+    return rows.filter(pc.is_in(rows["group_id"], value_set=names))
+
+
+def _wanted(rows: pa.Table, column: str, names: NameFilter) -> pa.Table:
+    if column not in rows.column_names:
+        return rows
+    # A name is matched once, however many rows have it.
+    known = rows[column].unique()
+    wanted = pa.array([name for name in known.to_pylist() if names.admits(name)], known.type)
+    return rows if len(wanted) == len(known) else rows.filter(pc.is_in(rows[column], value_set=wanted))

@@ -1,0 +1,136 @@
+"""Members of groups, and what they own: how many there are, who idles, what they have shown, how unevenly lag lies."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.operate.serve.metrics.facts import Facts
+from pipeline.planning.facts import MemberFacts
+from pipeline.planning.problem.capacity import identities
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Member:
+    facts: MemberFacts
+    has_unseen: bool
+    """It was given partitions of topics of which there are no rows of lag."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Owned:
+    """What one member owns, as rows of lag show it; null where a part of it is unknown."""
+
+    lag: int | None
+    arrival_rate: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """Of all groups that are wanted."""
+
+    by_group: Mapping[str, list[_Member] | None]
+    """None where Kafka does not say who they are."""
+    owned: Mapping[str, Mapping[str, _Owned]]
+    """By group and member id, those that own anything."""
+    shown: Mapping[tuple[str, str], float | None]
+    """Records/s that a member drained with a backlog, by group and identity."""
+
+    def count(self, group_id: str) -> int | None:
+        """How many there are; None if that is unknown."""
+        members = self.by_group.get(group_id)
+        return None if members is None else len(members)
+
+    def idle(self, group_id: str) -> int | None:
+        """How many own nothing; None if that is unknown."""
+        members = self.by_group.get(group_id)
+        if members is None:
+            return None
+        owners = self.owned.get(group_id, {})
+        return sum(one.facts.member_id not in owners and not one.has_unseen for one in members)
+
+    def capacity_ratio(self, group_id: str) -> float | None:
+        """What arrives for the owners, by what they have shown; None unless each of them has shown it."""
+        owners = self.owned.get(group_id, {})
+        facts = [one.facts for one in self.by_group.get(group_id) or ()]
+        arriving, shown = 0.0, 0.0
+        for member, identity in zip(facts, identities(facts), strict=True):
+            if member.member_id not in owners:
+                continue
+            arrival_rate, rate = owners[member.member_id].arrival_rate, self.shown.get((group_id, identity))
+            if arrival_rate is None or rate is None:
+                return None
+            arriving, shown = arriving + arrival_rate, shown + rate
+        return arriving / shown if shown > 0 else None
+
+    def lag_skew(self, group_id: str) -> float | None:
+        """(Largest - smallest) / total lag, of all members; 0 without lag, None if some lag is unknown."""
+        members = self.by_group.get(group_id)
+        if not members:
+            return None
+        owners = self.owned.get(group_id, {})
+        lags = [owners[m].lag if (m := one.facts.member_id) in owners else 0 for one in members]
+        known = [lag for lag in lags if lag is not None]
+        if len(known) < len(lags):
+            return None
+        return (max(known) - min(known)) / sum(known) if sum(known) else 0.0
+
+
+def members_of(facts: Facts) -> Members:
+    """The members of every group."""
+    lag = facts.partition_lag
+    topics = lag.group_by(["group_id", "topic"]).aggregate([])
+    seen = set(zip(topics["group_id"].to_pylist(), topics["topic"].to_pylist(), strict=True))
+    rates = facts.member_rates
+    keys = zip(rates["group_id"].to_pylist(), rates["identity"].to_pylist(), strict=True)
+    return Members(
+        by_group=_by_group(facts.consumer_groups, seen),
+        owned=_owned(lag),
+        shown=dict(zip(keys, rates["shown_rate"].to_pylist(), strict=True)),
+    )
+
+
+def _by_group(groups: pa.Table, seen: set[tuple[str, str]]) -> dict[str, list[_Member] | None]:
+    found: dict[str, list[_Member] | None] = {}
+    types, names = groups["group_type"].to_pylist(), groups["group_id"].to_pylist()
+    for group_id, group_type, members in zip(names, types, groups["members"].to_pylist(), strict=True):
+        # The brokers keep the members of all but classic groups in records of their own: none seen is not none.
+        is_known = members or (members is not None and group_type == "classic")
+        found[group_id] = [_member(group_id, one, seen) for one in members] if is_known else None
+    return found
+
+
+def _member(group_id: str, row: Mapping[str, Any], seen: set[tuple[str, str]]) -> _Member:
+    assigned = row["assigned"] or ()
+    return _Member(
+        facts=MemberFacts(
+            member_id=str(row["member_id"]),
+            instance_id=row["group_instance_id"],
+            client_id=row["client_id"],
+            client_host=row["client_host"],
+        ),
+        has_unseen=any(numbers and (group_id, topic) not in seen for topic, numbers in assigned),
+    )
+
+
+def _owned(lag: pa.Table) -> dict[str, dict[str, _Owned]]:
+    rows = lag.filter(lag["member_id"].is_valid()).select(["group_id", "member_id", "lag", "arrival_rate"])
+    unknown = pc.CountOptions(mode="only_null")
+    sums = rows.group_by(["group_id", "member_id"]).aggregate(
+        [
+            ("lag", "sum"),
+            ("lag", "count", unknown),
+            ("arrival_rate", "sum"),
+            ("arrival_rate", "count", unknown),
+        ]
+    )
+    owned: dict[str, dict[str, _Owned]] = defaultdict(dict)
+    for row in sums.to_pylist():
+        owned[row["group_id"]][row["member_id"]] = _Owned(
+            lag=None if row["lag_count"] else row["lag_sum"],
+            arrival_rate=None if row["arrival_rate_count"] else row["arrival_rate_sum"],
+        )
+    return owned

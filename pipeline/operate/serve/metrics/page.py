@@ -1,0 +1,48 @@
+"""The text of one version of the tables, plain and compressed."""
+
+import zlib
+from functools import cached_property
+from typing import Any
+
+from pipeline.tables.stamp import Stamp
+
+_GZIP = 31
+"""Window bits by which zlib writes the gzip format."""
+_LEVEL = 1
+"""Text of this kind shrinks to a tenth. A higher level takes several times as long for a third of the rest."""
+
+
+class Page:
+    """A text to which each scrape adds what is different each time."""
+
+    def __init__(
+        self, *, versions: tuple[int, ...], clusters: tuple[str, ...], stamp: Stamp | None, text: bytes
+    ) -> None:
+        """Keep the text; it is compressed when somebody first wants it so.
+
+        Args:
+            versions: Of the tables.
+            clusters: Names of the clusters that they are about: one, or none before the first start of a driver.
+            stamp: Of the newest batch.
+            text: Metrics.
+        """
+        self.versions = versions
+        self.clusters = clusters
+        self.stamp = stamp
+        self._text = text
+
+    def plain(self, more: bytes) -> bytes:
+        """The text with what is added."""
+        return self._text + more
+
+    def gzip(self, more: bytes) -> bytes:
+        """The same, compressed: as one stream, since not every client reads several, one after the other."""
+        begun, compressor = self._begun
+        rest = compressor.copy()
+        ended: bytes = rest.compress(more) + rest.flush()
+        return begun + ended
+
+    @cached_property
+    def _begun(self) -> tuple[bytes, Any]:
+        compressor = zlib.compressobj(_LEVEL, wbits=_GZIP)
+        return compressor.compress(self._text) + compressor.flush(zlib.Z_SYNC_FLUSH), compressor

@@ -1,0 +1,82 @@
+"""Samples of partitions: offsets of topics, and offsets and lag of groups, in the names of two exporters."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from pipeline.config.model import MetricsConfig
+from pipeline.operate.serve.metrics import families
+from pipeline.operate.serve.metrics.facts import Facts
+from pipeline.operate.serve.metrics.text import Labels, Samples, samples
+
+_MEMBER = {"member_host": "client_host", "client_id": "client_id"}
+_FULL_MEMBER = {"member_host": "client_host", "consumer_id": "member_id", "client_id": "client_id"}
+
+
+def member_columns(config: MetricsConfig) -> dict[str, str]:
+    """Columns that name a member, by label."""
+    return _FULL_MEMBER if config.member_labels == "full" else _MEMBER
+
+
+def partition_samples(facts: Facts, config: MetricsConfig) -> Iterator[Samples]:
+    """Samples of every partition of every topic and group."""
+    topics, groups = existing(facts.topic_offsets), facts.partition_lag
+    if "seglo" in config.families:
+        yield from _seglo(topics, groups, config)
+    if "kafka_exporter" in config.families:
+        yield from _kafka_exporter(topics, groups)
+
+
+def existing(topic_offsets: pa.Table) -> pa.Table:
+    """Partitions that the brokers still have, as far as they say."""
+    return topic_offsets.filter(topic_offsets["deleted_at"].is_null())
+
+
+def _seglo(topics: pa.Table, groups: pa.Table, config: MetricsConfig) -> Iterator[Samples]:
+    log = Labels(
+        {"cluster_name": topics["cluster"], "topic": topics["topic"], "partition": topics["partition"]}
+    )
+    yield samples(families.SEGLO_LATEST, log, topics["log_end_offset"])
+    yield samples(families.SEGLO_EARLIEST, log, topics["log_start_offset"])
+    owned = Labels(
+        {
+            "cluster_name": groups["cluster"],
+            "group": groups["group_id"],
+            "topic": groups["topic"],
+            "partition": groups["partition"],
+            **{label: groups[column] for label, column in member_columns(config).items()},
+        }
+    )
+    yield samples(families.SEGLO_OFFSET, owned, groups["committed_offset"])
+    yield samples(families.SEGLO_LAG, owned, groups["lag"])
+    yield samples(families.SEGLO_LAG_SECONDS, owned, groups["lag_seconds"])
+
+
+def _kafka_exporter(topics: pa.Table, groups: pa.Table) -> Iterator[Samples]:
+    log = Labels({"topic": topics["topic"], "partition": topics["partition"]})
+    yield samples(families.EXPORTER_LATEST, log, topics["log_end_offset"])
+    yield samples(families.EXPORTER_OLDEST, log, topics["log_start_offset"])
+    of_group = Labels(
+        {"consumergroup": groups["group_id"], "topic": groups["topic"], "partition": groups["partition"]}
+    )
+    yield samples(families.EXPORTER_OFFSET, of_group, groups["committed_offset"])
+    yield samples(families.EXPORTER_LAG, of_group, groups["lag"])
+
+
+def topic_samples(facts: Facts, config: MetricsConfig) -> Iterator[Samples]:
+    """Sums by topic, of the cluster and of each group; a partition that is unknown is in none."""
+    keys = ["cluster", "group_id", "topic"]
+    sums = facts.partition_lag.group_by(keys).aggregate([("lag", "sum"), ("committed_offset", "sum")])
+    if "seglo" in config.families:
+        of_topic = Labels(
+            {"cluster_name": sums["cluster"], "group": sums["group_id"], "topic": sums["topic"]}
+        )
+        yield samples(families.SEGLO_TOPIC_SUM_LAG, of_topic, sums["lag_sum"])
+    if "kafka_exporter" in config.families:
+        exported = Labels({"consumergroup": sums["group_id"], "topic": sums["topic"]})
+        yield samples(families.EXPORTER_LAG_SUM, exported, sums["lag_sum"])
+        yield samples(families.EXPORTER_OFFSET_SUM, exported, sums["committed_offset_sum"])
+        counted = existing(facts.topic_offsets).group_by("topic").aggregate([("partition", "count")])
+        yield samples(
+            families.EXPORTER_PARTITIONS, Labels({"topic": counted["topic"]}), counted["partition_count"]
+        )

@@ -1,0 +1,111 @@
+"""One scrape: the samples of the tables as they are now, coarser if there are too many, written once per version."""
+
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from pipeline.config.model import Config, Granularity
+from pipeline.exposition import Family
+from pipeline.operate.old_log_ends import limit_of, with_is_old
+from pipeline.operate.serve.metrics import families
+from pipeline.operate.serve.metrics.facts import Facts, Opened, facts, opened
+from pipeline.operate.serve.metrics.groups import group_samples
+from pipeline.operate.serve.metrics.page import Page
+from pipeline.operate.serve.metrics.partitions import partition_samples, topic_samples
+from pipeline.operate.serve.metrics.plans import plan_samples
+from pipeline.operate.serve.metrics.text import Labels, Samples, samples, text_of
+from pipeline.tables.reading import Tables
+from pipeline.tables.stamp import Stamp
+
+log = logging.getLogger(__name__)
+
+_COARSER: tuple[Granularity, ...] = ("partition", "topic", "group")
+
+
+class Scraper:
+    """Makes the page of metrics; of the same version of the tables only once, whoever asks how often."""
+
+    def __init__(self, tables: Tables, config: Config) -> None:
+        """Read nothing yet."""
+        self._tables = tables
+        self._config = config
+        self._lock = threading.Lock()
+        self._page: Page | None = None
+        self._used: Granularity = config.serve.metrics.granularity
+
+    def page(self) -> Page:
+        """The page of the newest version.
+
+        Raises:
+            MissingTableError: The stream has not made the tables yet.
+            StoreError: They cannot be read.
+        """
+        # Whoever asks while a page is made waits for it, instead of making it as well.
+        with self._lock:
+            found = opened(self._tables)
+            if self._page is None or self._page.versions != found.versions:
+                self._page = self._made(found)
+            return self._page
+
+    def _made(self, found: Opened) -> Page:
+        metrics = self._config.serve.metrics
+        rows = facts(found, metrics)
+        rows = replace(rows, partition_lag=with_is_old(rows.partition_lag, limit_of(self._config)))
+        by_granularity: dict[Granularity, list[Samples]] = {
+            "partition": list(partition_samples(rows, metrics)),
+            "topic": list(topic_samples(rows, metrics)),
+            "group": [*group_samples(rows, metrics), *plan_samples(rows)],
+        }
+        wanted = _COARSER[_COARSER.index(metrics.granularity) :]
+        series = {name: sum(one.count for one in by_granularity[name]) for name in wanted}
+        used: Granularity = next((g for g in wanted if _total(series, g) <= metrics.max_series), "group")
+        self._tell(used, series)
+        shown = [one for name in wanted[wanted.index(used) :] for one in by_granularity[name]]
+        stamp = found.stamp
+        return Page(
+            versions=found.versions,
+            clusters=tuple(rows.planner_state["cluster"].to_pylist()),
+            stamp=stamp,
+            text=text_of([*shown, *self._own(rows, stamp, used, series)]),
+        )
+
+    def _tell(self, used: Granularity, series: dict[Granularity, int]) -> None:
+        """Log a change; each scrape says it in its own figures."""
+        if used == self._used:
+            return
+        self._used = used
+        log.warning(
+            "metrics are coarser or finer than before, because of serve.metrics.max_series",
+            extra={
+                "granularity": used,
+                "configured": self._config.serve.metrics.granularity,
+                "series": sum(series.values()),
+                "max_series": self._config.serve.metrics.max_series,
+                "hint": "leave out families, groups or topics that nobody needs, or raise max_series",
+            },
+        )
+
+    def _own(
+        self, rows: Facts, stamp: Stamp | None, used: Granularity, series: dict[Granularity, int]
+    ) -> Sequence[Samples]:
+        owner = rows.planner_state
+        labels = Labels({"cluster_name": owner["cluster"]})
+
+        def each(family: Family, value: float | None) -> Samples:
+            return samples(family, labels, pa.array([value] * owner.num_rows, pa.float64()))
+
+        return [
+            each(families.LAST_BATCH, None if stamp is None else stamp.at_ms / 1000),
+            each(families.PROVISIONAL, None if stamp is None else len(stamp.behind)),
+            samples(families.DRIVER_TERM, labels, owner["term"]),
+            each(families.DEGRADED, int(used != self._config.serve.metrics.granularity)),
+            each(families.SERIES, sum(series.values())),
+        ]
+
+
+def _total(series: dict[Granularity, int], granularity: Granularity) -> int:
+    """Series of this granularity and all that are coarser."""
+    return sum(series[name] for name in _COARSER[_COARSER.index(granularity) :])

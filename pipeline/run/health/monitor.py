@@ -1,0 +1,160 @@
+"""The monitor: told by the parts of the driver what they do, asked by other threads how it is."""
+
+import re
+import threading
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pipeline.clock import now_ms
+from pipeline.tables.driver_report import DriverReport, Stage
+from pipeline.tables.health import Health, Sight, judge
+from pipeline.tables.heartbeat import Beat
+from pipeline.tables.stamp import Stamp
+
+BATCH_BUCKETS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+
+_STUCK_TRIGGERS = 10
+_LEAST_STUCK_S = 60.0
+_GUARD = re.compile(r"held back by (\w+): ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchFigures:
+    """What one finished batch has done."""
+
+    stamp: Stamp
+    seconds: float
+    seconds_by_step: Mapping[str, float]
+    counts: Mapping[str, int]
+    """Records by kind."""
+    decisions: Iterable[tuple[str, str | None]] = ()
+    """What was decided about each group, and why."""
+    published: int
+    unanswered: int | None
+    """Partitions whose leader gave no answer; None when nobody was asked."""
+    offsets_left: int | None
+    """Records of the offsets topic that are not read; None when some leader did not say."""
+    is_settled: bool
+    """See `DriverReport`."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Totals:
+    """What happened since the start."""
+
+    batches: Counter[float] = field(default_factory=Counter)
+    """By the bucket of their time."""
+    batch_s: float = 0.0
+    records: Counter[str] = field(default_factory=Counter)
+    """By kind."""
+    decisions: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By decision and guard; no guard is the empty text."""
+    published: int = 0
+
+
+class Monitor:
+    """What is known of the driver now. Every method may be called from any thread."""
+
+    def __init__(self, *, interval_s: float = 30.0, deadline_s: float = 600.0) -> None:
+        """Nothing has happened yet.
+
+        Args:
+            interval_s: Of the trigger.
+            deadline_s: How long a start may take.
+        """
+        self._lock = threading.RLock()
+        stuck_after_s = max(_STUCK_TRIGGERS * interval_s, _LEAST_STUCK_S)
+        self._running_stuck_s = stuck_after_s
+        self._report = DriverReport(
+            stage="starting",
+            interval_s=interval_s,
+            stuck_after_s=max(stuck_after_s, deadline_s),
+            progress_at_ms=now_ms(),
+        )
+        self.cluster: str | None = None
+        self.owner: tuple[str, int] | None = None
+        """Name and term, once it owns the tables."""
+        self.last: BatchFigures | None = None
+        self.totals = Totals()
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Held by whoever reads several figures that belong together."""
+        return self._lock
+
+    def at(self, stage: Stage) -> None:
+        """The driver starts, or waits for its turn."""
+        self._update(stage=stage, step=None)
+
+    def owns(self, cluster: str, owner: str, term: int) -> None:
+        """The driver has taken the tables over."""
+        with self._lock:
+            self.cluster, self.owner = cluster, (owner, term)
+            self._update()
+
+    def step_ended(self, step: str) -> None:
+        """A step of a batch has ended."""
+        self._update(step=step)
+
+    def kafka_failed(self, error: str) -> None:
+        """The brokers cannot be asked now, for this reason; the driver tries again."""
+        self._update(kafka_error=error)
+
+    def batch_ended(self, figures: BatchFigures) -> None:
+        """A batch is stored and published."""
+        with self._lock:
+            self.last, totals = figures, self.totals
+            totals.batches[_bucket(figures.seconds)] += 1
+            totals.batch_s += figures.seconds
+            totals.records.update(figures.counts)
+            totals.decisions.update((decision, _guard(reason)) for decision, reason in figures.decisions)
+            totals.published += figures.published
+            self._report = replace(
+                self._report,
+                stage="running",
+                stuck_after_s=self._running_stuck_s,
+                progress_at_ms=now_ms(),
+                batch_s=figures.seconds,
+                kafka_error=None,
+                is_settled=self._report.is_settled or figures.is_settled,
+            )
+
+    def report(self) -> DriverReport:
+        """For the next sign of life."""
+        with self._lock:
+            if self._report.stage == "standing by":
+                # Waiting is what it has to do.
+                self._update()
+            return self._report
+
+    def health(self) -> Health:
+        """As of now, by this process's own knowledge."""
+        with self._lock:
+            at_ms, report, last = now_ms(), self.report(), self.last
+            owner, term = self.owner or ("of this process", 0)
+            sight = Sight(
+                has_beats=True,
+                beat=Beat(owner=owner, term=term, at_ms=at_ms, report=report),
+                batch_at_ms=last.stamp.at_ms if last else None,
+                reason=last.stamp.reason if last else None,
+                held=last.stamp.held if last else None,
+                interval_s=report.interval_s,
+            )
+        return judge(sight, now_ms=at_ms)
+
+    def _update(self, **changes: Any) -> None:
+        with self._lock:
+            self._report = replace(self._report, progress_at_ms=now_ms(), **changes)
+
+
+def _bucket(seconds: float) -> float:
+    at = bisect_left(BATCH_BUCKETS_S, seconds)
+    return BATCH_BUCKETS_S[at] if at < len(BATCH_BUCKETS_S) else float("inf")
+
+
+def _guard(reason: str | None) -> str:
+    held = _GUARD.match(reason or "")
+    return held[1] if held else ""

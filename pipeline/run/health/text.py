@@ -1,0 +1,84 @@
+"""The driver's own figures as Prometheus text; what it does not know has no sample."""
+
+from collections.abc import Iterator, Mapping
+
+from pipeline.exposition import Family, line
+from pipeline.run.health.monitor import BATCH_BUCKETS_S, BatchFigures, Monitor, Totals
+
+LIVE = Family("lagwise_live", "1 while the driver works, or waits for what is not in its hands")
+READY = Family("lagwise_ready", "1 while the tables are up to date")
+KAFKA_UP = Family("lagwise_kafka_up", "1 while the brokers answer")
+DRIVER_TERM = Family("lagwise_driver_term", "Term of this driver")
+LAST_BATCH = Family("lagwise_last_batch_timestamp_seconds", "Clock of the newest batch")
+BATCH_SECONDS = Family("lagwise_batch_seconds", "How long batches took", "histogram")
+STEP_SECONDS = Family("lagwise_batch_step_seconds", "How long the steps of the newest batch took")
+PROVISIONAL = Family(
+    "lagwise_provisional_partitions", "Partitions of the offsets topic whose groups are provisional"
+)
+UNANSWERED = Family(
+    "lagwise_unanswered_partitions", "Partitions whose leader did not answer the newest batch"
+)
+OFFSETS_LEFT = Family(
+    "lagwise_offsets_topic_lag_records", "Records of the offsets topic that are not read yet"
+)
+RECORDS = Family("lagwise_records_total", "Records read, by kind", "counter")
+QUARANTINED = Family("lagwise_quarantined_records_total", "Records that could not be decoded", "counter")
+DECISIONS = Family("lagwise_decisions_total", "Decisions about groups", "counter")
+PUBLISHED = Family("lagwise_published_plans_total", "Records sent to the control topic", "counter")
+
+_QUARANTINED_KIND = "bad"
+
+
+def metrics(monitor: Monitor) -> str:
+    """All of them, as of now."""
+    health, report = monitor.health(), monitor.report()
+    with monitor.lock:
+        named = {"cluster_name": monitor.cluster} if monitor.cluster else {}
+        is_kafka_up = False if report.kafka_error else (True if monitor.last else None)
+        text = [
+            _one(LIVE, named, health.is_live),
+            _one(READY, named, health.is_ready),
+            _one(KAFKA_UP, named, is_kafka_up),
+            _one(DRIVER_TERM, named, monitor.owner[1] if monitor.owner else None),
+            *(_of_batch(monitor.last, named) if monitor.last else ()),
+            *_of_totals(monitor.totals, named),
+        ]
+    return "".join(text)
+
+
+def _of_batch(last: BatchFigures, named: Mapping[str, str]) -> Iterator[str]:
+    yield _one(LAST_BATCH, named, last.stamp.at_ms / 1000)
+    yield _by(STEP_SECONDS, named, {(("step", name),): s for name, s in last.seconds_by_step.items()})
+    yield _one(PROVISIONAL, named, len(last.stamp.behind))
+    yield _one(UNANSWERED, named, last.unanswered)
+    yield _one(OFFSETS_LEFT, named, last.offsets_left)
+
+
+def _of_totals(totals: Totals, named: Mapping[str, str]) -> Iterator[str]:
+    yield _histogram(totals, named)
+    yield _by(RECORDS, named, {(("kind", kind),): n for kind, n in sorted(totals.records.items())})
+    yield _one(QUARANTINED, named, totals.records[_QUARANTINED_KIND])
+    decisions = sorted(totals.decisions.items())
+    yield _by(DECISIONS, named, {(("decision", d), ("guard", guard)): n for (d, guard), n in decisions})
+    yield _one(PUBLISHED, named, totals.published)
+
+
+def _histogram(totals: Totals, named: Mapping[str, str]) -> str:
+    text, below = [BATCH_SECONDS.header], 0
+    for bound in (*BATCH_BUCKETS_S, float("inf")):
+        below += totals.batches[bound]
+        edge = "+Inf" if bound == float("inf") else f"{bound:g}"
+        text.append(line(f"{BATCH_SECONDS.name}_bucket", {**named, "le": edge}, below))
+    text.append(line(f"{BATCH_SECONDS.name}_sum", named, totals.batch_s))
+    text.append(line(f"{BATCH_SECONDS.name}_count", named, below))
+    return "".join(text)
+
+
+def _one(family: Family, named: Mapping[str, str], value: float | None) -> str:
+    return _by(family, named, {(): None if value is None else float(value)})
+
+
+def _by(
+    family: Family, named: Mapping[str, str], values: Mapping[tuple[tuple[str, str], ...], float | None]
+) -> str:
+    return family.text({(*named.items(), *labels): value for labels, value in values.items()})

@@ -1,0 +1,38 @@
+"""What a driver tells of itself with each sign of life: what the tables cannot show, since only batches write them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias
+
+Stage: TypeAlias = Literal["starting", "standing by", "running"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverReport:
+    """The state of a driver; times in ms since the epoch, by its clock."""
+
+    stage: Stage
+    interval_s: float
+    """Of its trigger."""
+    stuck_after_s: float
+    """How long it may take until the next step ends."""
+    progress_at_ms: int
+    """When a step of a batch ended last, or brokers were last waited for."""
+    step: str | None = None
+    """The step that ended last; None before the first."""
+    batch_s: float | None = None
+    """How long the newest batch took."""
+    kafka_error: str | None = None
+    """Why the brokers cannot be asked now; None when they can, or were not asked yet."""
+    is_settled: bool = False
+    """What the offsets topic held at the start has been read, or `start.deadline_s` has passed."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "DriverReport":
+        """The report in parsed JSON; what a later version adds is left out.
+
+        Raises:
+            TypeError: It lacks something.
+        """
+        known = {one.name for one in fields(cls)}
+        return cls(**{name: value for name, value in values.items() if name in known})

@@ -1,0 +1,154 @@
+"""Health of the stream, from what its driver has written: its signs of life, and the stamp of its newest batch.
+
+Pure: whoever looks brings what he has seen, and the time. Live and ready are two things: a driver that waits for Kafka
+lives, and starting it again would help nobody; one that does not live cannot be waited for.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pipeline.tables.heartbeat import Beat
+
+State: TypeAlias = Literal["ok", "warning", "critical"]
+
+LATE_TRIGGERS = 3
+_DEAD_TRIGGERS = 10
+_LEAST_S = 15.0
+"""Three beats; with shorter triggers, a machine that is busy for a moment would count as dead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What can be seen of a stream."""
+
+    has_beats: bool
+    """Whether a driver on such tables gives signs of life; those on an object store have none."""
+    beat: Beat | None
+    batch_at_ms: int | None
+    """Clock of the newest batch in the tables; None before the first."""
+    reason: str | None = None
+    """Why some rows are provisional, by that batch."""
+    held: str | None = None
+    """Why no plans are made, by that batch."""
+    interval_s: float
+    """Of the trigger, where the driver does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """The verdict."""
+
+    is_live: bool
+    """The driver works, or waits for what is not in its hands."""
+    is_ready: bool
+    """The tables are up to date."""
+    reasons: tuple[str, ...]
+    """Why it is not ok, in words; what keeps the most from working first."""
+
+    @property
+    def state(self) -> State:
+        """In one word."""
+        if not self.is_live:
+            return "critical"
+        return "ok" if self.is_ready and not self.reasons else "warning"
+
+    def to_json(self) -> str:
+        """One line, for who asks by HTTP."""
+        values = {"state": self.state, "live": self.is_live, "ready": self.is_ready, "reasons": self.reasons}
+        return f"{json.dumps(values)}\n"
+
+
+def judge(sight: Sight, *, now_ms: int) -> Health:
+    """Say whether the stream lives and whether its tables are up to date."""
+    dead = _why_dead(sight, now_ms) if sight.has_beats else _why_dead_without_beats(sight, now_ms)
+    if dead is not None:
+        return Health(is_live=False, is_ready=False, reasons=(dead,))
+    unready = tuple(_why_unready(sight, now_ms))
+    return Health(is_live=True, is_ready=not unready, reasons=(*unready, *_remarks(sight)))
+
+
+def late_after_s(interval_s: float) -> float:
+    """How old what is written with each trigger may be: three triggers, and at least 15 s."""
+    return max(LATE_TRIGGERS * interval_s, _LEAST_S)
+
+
+def _why_dead(sight: Sight, now_ms: int) -> str | None:
+    beat = sight.beat
+    if beat is None:
+        return (
+            "no driver owns the tables: there is no _owner.json beside them; start one with `lagwise run` "
+            "(it owns them as soon as Kafka answers)"
+        )
+    age_s, limit_s = _age_s(beat.at_ms, now_ms), late_after_s(_interval_s(sight))
+    if beat.is_stopped:
+        return (
+            f"driver {beat.owner} was stopped {age_s:.0f} s ago, and no other owns the tables yet; start one with "
+            "`lagwise run` (it owns them as soon as Kafka answers)"
+        )
+    if age_s > limit_s:
+        return (
+            f"driver {beat.owner} has given no sign of life for {age_s:.0f} s (limit {limit_s:.0f} s): it, or its "
+            "machine, is dead or suspended; look at its log, and start it again"
+        )
+    report = beat.report
+    if report is None:
+        return None
+    still_s = _age_s(report.progress_at_ms, now_ms)
+    if still_s > report.stuck_after_s:
+        last = f"after {report.step}" if report.step else f"while it is {report.stage}"
+        return (
+            f"driver {beat.owner} is stuck {last}: no step has ended for {still_s:.0f} s "
+            f"(limit {report.stuck_after_s:.0f} s); look at its log, and start it again"
+        )
+    return None
+
+
+def _why_dead_without_beats(sight: Sight, now_ms: int) -> str | None:
+    if sight.batch_at_ms is None:
+        return "no batch has been written yet; start a driver with `lagwise run`"
+    age_s, limit_s = (
+        _age_s(sight.batch_at_ms, now_ms),
+        max(_DEAD_TRIGGERS * sight.interval_s, late_after_s(sight.interval_s)),
+    )
+    if age_s <= limit_s:
+        return None
+    return (
+        f"no batch has been written for {age_s:.0f} s (limit {limit_s:.0f} s): the driver is dead, or Kafka is away; "
+        "look at its log (on an object store there is no sign of life that would tell)"
+    )
+
+
+def _why_unready(sight: Sight, now_ms: int) -> Iterator[str]:
+    report = sight.beat.report if sight.beat else None
+    if report is not None and report.kafka_error is not None:
+        yield report.kafka_error
+    if report is not None and report.stage != "running":
+        yield f"the driver is {report.stage}"
+        return
+    if sight.batch_at_ms is None:
+        yield "no batch has been written yet"
+        return
+    age_s, limit_s = _age_s(sight.batch_at_ms, now_ms), late_after_s(_interval_s(sight))
+    if age_s > limit_s:
+        yield f"the newest batch is {age_s:.0f} s old (limit {limit_s:.0f} s)"
+    if report is not None and not report.is_settled:
+        yield "the offsets topic is being read for the first time since the start"
+
+
+def _remarks(sight: Sight) -> Iterator[str]:
+    if sight.reason is not None:
+        yield f"groups are provisional: {sight.reason}"
+    if sight.held is not None:
+        yield f"no plan is made: {sight.held}"
+
+
+def _interval_s(sight: Sight) -> float:
+    report = sight.beat.report if sight.beat else None
+    return sight.interval_s if report is None else report.interval_s
+
+
+def _age_s(at_ms: int, now_ms: int) -> float:
+    # What lies ahead is as doubtful as what lies behind: one of the two clocks is wrong.
+    return abs(now_ms - at_ms) / 1000

@@ -1,0 +1,92 @@
+"""A real Prometheus: Debian's package, unpacked and not installed, in a process of its own."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from pipeline.local.embedded.config import free_port
+from tests.support.prometheus_text import Series
+from tests.support.serving import get
+from tests.support.waiting import wait_until
+
+_HOME = Path(sys.prefix) / "prometheus"
+_CONFIG = """
+global: {{scrape_interval: 1s, scrape_timeout: 1s}}
+scrape_configs: [{{job_name: lagwise, static_configs: [{{targets: ["{target}"]}}]}}]
+"""
+
+
+def installed(name: str) -> Path:
+    """The program `prometheus` or `promtool`; fetched when it is not there."""
+    program = _HOME / "usr" / "bin" / name
+    if not program.exists():
+        shutil.rmtree(_HOME, ignore_errors=True)
+        _HOME.mkdir()
+        _download("prometheus")
+        (package,) = _HOME.glob("prometheus_*.deb")
+        subprocess.run(["dpkg", "-x", package, _HOME], check=True)
+    return program
+
+
+def _download(package: str) -> None:
+    command = ["apt-get", "download", package]
+    if subprocess.run(command, cwd=_HOME, check=False, capture_output=True).returncode:
+        # A fresh machine has no list of packages.
+        subprocess.run(["apt-get", "update"], check=True, capture_output=True)
+        subprocess.run(command, cwd=_HOME, check=True, capture_output=True)
+
+
+class Prometheus(NamedTuple):
+    """One that scrapes lagwise every second."""
+
+    url: str
+
+    def query(self, text: str) -> list[dict[str, Any]]:
+        """The instant vector."""
+        answer = get(f"{self.url}/api/v1/query?query={quote(text)}")
+        assert answer.status == 200, answer.text
+        found: list[dict[str, Any]] = json.loads(answer.text)["data"]["result"]
+        return found
+
+    def series(self) -> dict[Series, float]:
+        """What the newest scrape has brought, without the labels of the target."""
+        found = {}
+        for one in self.query('{job="lagwise",__name__!~"up|scrape_.*"}'):
+            labels = {k: v for k, v in one["metric"].items() if k not in {"__name__", "job", "instance"}}
+            found[one["metric"]["__name__"], frozenset(labels.items())] = float(one["value"][1])
+        return found
+
+
+@contextmanager
+def prometheus(url: str, folder: Path) -> Iterator[Prometheus]:
+    """A Prometheus that has scraped what is served at `url` at least once; it keeps its data in `folder`."""
+    address = f"127.0.0.1:{free_port()}"
+    config = folder / "prometheus.yml"
+    config.write_text(_CONFIG.format(target=url.removeprefix("http://")))
+    command = [
+        installed("prometheus"),
+        f"--config.file={config}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        f"--web.listen-address={address}",
+    ]
+    with (folder / "log").open("w") as log, subprocess.Popen(command, stderr=log) as process:
+        running = Prometheus(f"http://{address}")
+        try:
+            wait_until(lambda: _has_scraped(running), what=f"a scrape, see {folder / 'log'}")
+            yield running
+        finally:
+            process.terminate()
+
+
+def _has_scraped(running: Prometheus) -> bool:
+    try:
+        return [one["value"][1] for one in running.query('up{job="lagwise"}')] == ["1"]
+    except (OSError, AssertionError):
+        # It does not listen yet, or reads its log of the last time.
+        return False

@@ -1,0 +1,10 @@
+from pathlib import Path
+
+import pytest
+
+from tests.support.table_world import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)

@@ -1,0 +1,128 @@
+"""`lagwise serve` as it is run: without Spark and Kafka clients, until it is told to stop."""
+
+import gzip
+import json
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.tables.driver_report import DriverReport
+from pipeline.tables.heartbeat import FILE_NAME, Heartbeat
+from pipeline.tables.stamp import Stamp
+from tests.support.prometheus_text import parse
+from tests.support.serving import Serving, serving
+from tests.support.table_world import World
+
+_ENDED_WITHIN_S = 20
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> World:
+    world = World(tmp_path_factory.mktemp("serve"))
+    world.write("partition_lag", {"lag": 5})
+    world.complete()
+    return world
+
+
+@pytest.fixture(scope="module")
+def served(tables: World) -> Iterator[Serving]:
+    with serving("--tables", str(tables.root)) as running:
+        yield running
+
+
+def test_metrics_are_prometheus_text(served: Serving) -> None:
+    answer = served.get("/metrics")
+
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    labels = {"consumergroup": "billing", "topic": "invoices", "partition": "0"}
+    assert parse(answer.text).value("kafka_consumergroup_lag", **labels) == 5
+
+
+def test_metrics_are_compressed_for_who_takes_that(served: Serving) -> None:
+    answer = served.get("/metrics", Accept_Encoding="gzip")
+
+    assert answer.headers["content-encoding"] == "gzip"
+    assert parse(gzip.decompress(answer.body).decode()).kinds == parse(served.get("/metrics").text).kinds
+
+
+def test_answers_while_the_stream_has_not_made_its_tables_yet(tmp_path: Path) -> None:
+    with serving("--tables", str(tmp_path)) as running:
+        answer = running.get("/metrics")
+
+        assert answer.status == 503
+        assert answer.text.startswith("no table partition_lag under")
+        assert running.get("/healthz").status == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_ends_with_status_0_when_it_is_told_to_stop(tables: World, number: signal.Signals) -> None:
+    with serving("--tables", str(tables.root)) as running:
+        running.get("/healthz")
+        running.process.send_signal(number)
+
+        assert running.process.wait(_ENDED_WITHIN_S) == 0
+
+
+def test_ready_is_what_the_stream_is_and_alive_what_this_process_is(tmp_path: Path) -> None:
+    world, now_ms = World(tmp_path), time.time_ns() // 1_000_000
+    world.replace("partition_lag", stamp=Stamp(query_id="q", batch_id=1, at_ms=now_ms))
+    world.complete()
+    said = DriverReport(
+        stage="running", interval_s=30, stuck_after_s=300, progress_at_ms=now_ms, batch_s=1.5, is_settled=True
+    )
+    with serving("--tables", str(tmp_path)) as running:
+        before = running.get("/readyz")
+        with Heartbeat(str(tmp_path), every_s=60, report=lambda: said) as own:
+            own.begin("host/7/1", 1)
+            during, metrics = running.get("/readyz"), parse(running.get("/metrics").text)
+        after, metrics_after = running.get("/readyz"), parse(running.get("/metrics").text)
+
+        assert [answer.status for answer in (before, during, after)] == [503, 200, 503]
+        assert "was stopped" in json.loads(after.text)["reasons"][0]
+        for name in ("lagwise_live", "lagwise_ready"):
+            assert [one.value(name, cluster_name="c") for one in (metrics, metrics_after)] == [1, 0]
+        assert metrics.value("kafka_consumergroup_poll_time_ms", cluster_name="c") == 1500
+        age_s = metrics.value("lagwise_tables_age_seconds", cluster_name="c")
+        assert age_s is not None
+        assert 0 <= age_s < 60
+        assert running.get("/healthz").status == 200
+
+        (tmp_path / FILE_NAME).write_text("{")
+        unknown = parse(running.get("/metrics").text)
+        assert not {"lagwise_live", "lagwise_ready"} & unknown.kinds.keys()
+        assert unknown.of("lagwise_tables_age_seconds")
+        assert running.get("/readyz").status == 503
+
+
+def test_listens_on_this_machine_alone(served: Serving) -> None:
+    assert served.url.startswith("http://127.0.0.1:")
+
+
+def test_port_that_is_taken_is_named(world: World) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+
+        result = world.run("serve", "--port", str(port))
+
+    assert result.exit_code == 1
+    assert f"port {port} on 127.0.0.1 cannot be opened: Address already in use" in result.stderr
+
+
+@pytest.mark.parametrize("package", ["uvicorn", "starlette"])
+def test_missing_extra_is_named(world: World, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    for name in ("pipeline.operate.serve.server", "pipeline.operate.serve.app"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    for name in [one for one in sys.modules if one.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+
+    result = world.run("serve")
+
+    assert result.exit_code == 1
+    assert f"needs the package {package}: pip install 'lagwise[serve]'" in result.stderr

@@ -1,0 +1,184 @@
+"""What the driver says of itself: to its heartbeat, and as metrics."""
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipeline.kafka.positions import End, Position
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.run.batch.figures import figures_of
+from pipeline.run.driver import Batch
+from pipeline.run.health import monitor as monitor_module
+from pipeline.run.health.monitor import BatchFigures, Monitor
+from pipeline.run.health.text import metrics
+from pipeline.run.query import Runner
+from tests.support.batches import batch_of, idle_driver, stamp_of
+from tests.support.prometheus_text import parse
+
+NOW_MS = 1_700_000_000_000
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.ms = NOW_MS
+
+    def __call__(self) -> int:
+        return self.ms
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    own = Clock()
+    monkeypatch.setattr(monitor_module, "now_ms", own)
+    return own
+
+
+def figures(**changes: Any) -> BatchFigures:
+    plain = {
+        "stamp": stamp_of(at_ms=NOW_MS),
+        "seconds": 0.3,
+        "seconds_by_step": {"begin": 0.1, "store_lag": 0.2},
+        "counts": {"commit": 5, "bad": 2},
+        "published": 1,
+        "unanswered": 0,
+        "offsets_left": 7,
+        "is_settled": True,
+    }
+    return BatchFigures(**{**plain, **changes})
+
+
+def test_starting_driver_lives_and_is_not_ready(clock: Clock) -> None:
+    own = Monitor(interval_s=30, deadline_s=600)
+    clock.ms += 599_000
+    health = own.health()
+    clock.ms += 2_000
+
+    assert (health.is_live, health.is_ready) == (True, False)
+    assert not own.health().is_live
+
+
+def test_running_driver_is_stuck_when_no_step_ends_for_ten_triggers(clock: Clock) -> None:
+    own = Monitor(interval_s=30)
+    own.batch_ended(figures())
+    assert own.health().state == "ok"
+    for _ in range(5):
+        clock.ms += 250_000
+        own.step_ended("store_lag")
+    assert own.health().is_live
+
+    clock.ms += 301_000
+
+    assert "stuck after store_lag" in own.health().reasons[0]
+
+
+def test_standby_lives_for_as_long_as_it_waits(clock: Clock) -> None:
+    own = Monitor()
+    own.at("standing by")
+    clock.ms += 86_400_000
+
+    assert (own.health().is_live, own.health().is_ready) == (True, False)
+
+
+def test_outage_ends_with_the_next_batch(clock: Clock) -> None:
+    own = Monitor()
+    own.batch_ended(figures())
+    own.kafka_failed("Kafka is away: no answer")
+    away = own.health()
+    own.batch_ended(figures(stamp=stamp_of(at_ms=clock.ms)))
+
+    assert (away.is_live, away.is_ready, away.reasons) == (True, False, ("Kafka is away: no answer",))
+    assert own.health().state == "ok"
+
+
+def test_start_stays_over_when_partitions_fall_behind_later() -> None:
+    own = Monitor()
+    own.batch_ended(figures(is_settled=False))
+    assert not own.report().is_settled
+    own.batch_ended(figures())
+    own.batch_ended(figures(is_settled=False))
+
+    assert own.report().is_settled
+
+
+def test_figures_add_up_in_metrics() -> None:
+    own = Monitor()
+    own.owns("prod", "me", 4)
+    decisions = [
+        ("unchanged", "held back by moves: 9"),
+        ("unchanged", "held back by moves: 8"),
+        ("dry_run", None),
+    ]
+    own.batch_ended(figures(decisions=decisions, stamp=stamp_of(at_ms=NOW_MS + 500, behind=(1, 2))))
+    own.batch_ended(figures(seconds=301.0, stamp=stamp_of(at_ms=NOW_MS + 500, behind=(1, 2))))
+
+    found = parse(metrics(own))
+
+    def value(name: str, **labels: str) -> float | None:
+        return found.value(f"lagwise_{name}", cluster_name="prod", **labels)
+
+    assert value("last_batch_timestamp_seconds") == (NOW_MS + 500) / 1000
+    assert value("batch_step_seconds", step="store_lag") == 0.2
+    assert value("records_total", kind="commit") == 10
+    assert value("quarantined_records_total") == 4
+    assert value("decisions_total", decision="unchanged", guard="moves") == 2
+    assert value("decisions_total", decision="dry_run") == 1
+    assert value("published_plans_total") == 2
+    assert value("provisional_partitions") == 2
+    assert value("unanswered_partitions") == 0
+    assert value("offsets_topic_lag_records") == 7
+    assert value("driver_term") == 4
+    assert value("kafka_up") == 1
+    assert value("batch_seconds_bucket", le="0.25") == 0
+    assert value("batch_seconds_bucket", le="0.5") == value("batch_seconds_bucket", le="300") == 1
+    assert value("batch_seconds_bucket", le="+Inf") == value("batch_seconds_count") == 2
+    assert value("batch_seconds_sum") == pytest.approx(301.3)
+
+
+def test_what_is_not_known_yet_has_no_sample() -> None:
+    found = parse(metrics(Monitor()))
+
+    assert found.values[("lagwise_live", frozenset())] == 1
+    assert {"lagwise_kafka_up", "lagwise_driver_term", "lagwise_last_batch_timestamp_seconds"}.isdisjoint(
+        found.kinds
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "left", "unanswered"),
+    [(End(log_start=0, stable=5, high=9), 6, 0), ("no leader", None, 1)],
+)
+def test_partition_without_an_answer_leaves_what_is_left_unknown(
+    answer: Any, left: int | None, unanswered: int
+) -> None:
+    one, other = (OFFSETS_TOPIC, 0), (OFFSETS_TOPIC, 1)
+    batch = batch_of(idle_driver(), stamp=stamp_of(positions={one: Position(5), other: Position(7)}))
+    batch.answers = {one: answer, other: End(log_start=0, stable=9, high=9)}
+    batch.decisions = pa.table({"decision": ["abstain"], "reason": ["why"]})
+
+    found = figures_of(batch, {}, total_s=1, is_settled=True)
+
+    assert (found.offsets_left, found.unanswered) == (left, unanswered)
+    assert found.decisions == (("abstain", "why"),)
+
+
+def test_runner_tells_of_batches_steps_and_outages() -> None:
+    def quick(batch: Batch) -> None:
+        batch.stamp = stamp_of(positions={})
+
+    def away(batch: Batch) -> None:
+        batch.outage = "no answer"
+
+    driver = idle_driver()
+    nothing: Any = None
+    query: Any = SimpleNamespace(id="query")
+    for number, step in enumerate((quick, away)):
+        runner = Runner(driver, stop=threading.Event(), on_batch=lambda _: None, interval_s=0, steps=(step,))
+        runner.started(query)
+        runner(nothing, number)
+        report = driver.monitor.report()
+        assert report.step == step.__name__
+        assert report.kafka_error == (None if step is quick else "Kafka is away: no answer")
+    assert sum(driver.monitor.totals.batches.values()) == 1

@@ -1,0 +1,114 @@
+"""The verdict on a stream: by the age of what its driver has written, and by what it tells of itself."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pipeline.tables.driver_report import DriverReport
+from pipeline.tables.health import Health, Sight, judge
+from pipeline.tables.heartbeat import Beat
+
+NOW_MS = 1_700_000_000_000
+REPORT = DriverReport(
+    stage="running",
+    interval_s=30,
+    stuck_after_s=300,
+    progress_at_ms=NOW_MS,
+    step="store_lag",
+    is_settled=True,
+)
+BEAT = Beat(owner="host/7/1", term=3, at_ms=NOW_MS, report=REPORT)
+WELL = Sight(has_beats=True, beat=BEAT, batch_at_ms=NOW_MS, interval_s=30)
+
+
+def ago(seconds: float) -> int:
+    return NOW_MS - round(seconds * 1000)
+
+
+def seen(**changes: Any) -> Health:
+    """With changes of the sight, of the beat, or of the report, whichever has a field of that name."""
+    report = {name: changes.pop(name) for name in list(changes) if name in DriverReport.__slots__}
+    beat = {name: changes.pop(name) for name in list(changes) if name in Beat.__slots__}
+    told = replace(BEAT, report=replace(REPORT, **report), **beat)
+    return judge(replace(WELL, **{"beat": told, **changes}), now_ms=NOW_MS)
+
+
+def test_stream_that_works_is_ok() -> None:
+    assert seen() == Health(is_live=True, is_ready=True, reasons=())
+    assert seen().state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"at_ms": ago(90.1)}, "host/7/1 has given no sign of life for 90 s (limit 90 s)"),
+        ({"at_ms": ago(15.1), "interval_s": 1}, "no sign of life for 15 s (limit 15 s)"),
+        ({"at_ms": ago(-91)}, "no sign of life for 91 s"),
+        ({"is_stopped": True, "at_ms": ago(4)}, "host/7/1 was stopped 4 s ago"),
+        ({"progress_at_ms": ago(301)}, "stuck after store_lag: no step has ended for 301 s (limit 300 s)"),
+        ({"progress_at_ms": ago(301), "step": None, "stage": "starting"}, "stuck while it is starting"),
+    ],
+)
+def test_driver_without_signs_of_life_or_progress_is_dead(changes: dict[str, Any], words: str) -> None:
+    health = seen(**changes)
+
+    assert (health.is_live, health.is_ready, health.state) == (False, False, "critical")
+    assert words in health.reasons[0]
+
+
+def test_nobody_at_the_tables_is_critical() -> None:
+    health = judge(replace(WELL, beat=None), now_ms=NOW_MS)
+
+    assert health.state == "critical"
+    assert "no driver owns the tables" in health.reasons[0]
+
+
+@pytest.mark.parametrize("changes", [{"at_ms": ago(89)}, {"at_ms": ago(-89)}, {"progress_at_ms": ago(299)}])
+def test_late_sign_of_life_is_one(changes: dict[str, Any]) -> None:
+    assert seen(**changes).state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"kafka_error": "Kafka is away: no answer"}, "Kafka is away: no answer"),
+        ({"batch_at_ms": ago(91)}, "the newest batch is 91 s old (limit 90 s)"),
+        ({"batch_at_ms": None}, "no batch has been written yet"),
+        ({"is_settled": False}, "the offsets topic is being read for the first time"),
+        ({"stage": "starting", "batch_at_ms": ago(999)}, "the driver is starting"),
+        ({"stage": "standing by"}, "the driver is standing by"),
+    ],
+)
+def test_living_driver_whose_tables_are_not_up_to_date_is_not_ready(
+    changes: dict[str, Any], words: str
+) -> None:
+    health = seen(**changes)
+
+    assert (health.is_live, health.is_ready, health.state) == (True, False, "warning")
+    assert health.reasons[0].startswith(words)
+
+
+@pytest.mark.parametrize("name", ["reason", "held"])
+def test_what_holds_groups_back_is_named_by_a_ready_driver(name: str) -> None:
+    health = judge(replace(WELL, **{name: "an open transaction holds back what follows it"}), now_ms=NOW_MS)
+
+    assert (health.is_ready, health.state) == (True, "warning")
+    assert health.reasons[0].endswith("an open transaction holds back what follows it")
+
+
+@pytest.mark.parametrize(
+    ("batch_at_ms", "state"),
+    [(ago(89), "ok"), (ago(91), "warning"), (ago(301), "critical"), (None, "critical")],
+)
+def test_without_signs_of_life_the_newest_batch_decides(batch_at_ms: int | None, state: str) -> None:
+    health = judge(replace(WELL, has_beats=False, beat=None, batch_at_ms=batch_at_ms), now_ms=NOW_MS)
+
+    assert health.state == state
+
+
+def test_driver_of_an_earlier_version_is_judged_by_its_beat_and_batch() -> None:
+    earlier = replace(WELL, beat=replace(BEAT, report=None))
+
+    assert judge(earlier, now_ms=NOW_MS).state == "ok"
+    assert judge(replace(earlier, batch_at_ms=ago(91)), now_ms=NOW_MS).state == "warning"
