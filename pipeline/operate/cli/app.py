@@ -108,7 +108,7 @@ def _root(
 ) -> None:
     """Lag of Kafka consumer groups, and the assignment that drains it soonest.
 
-    Exit status of every command but `health`: 0 success, 1 nothing found or failure, 2 wrong usage.
+    Exit status of every command but `health` and `doctor`: 0 success, 1 nothing found or failure, 2 wrong usage.
     LAGWISE_DEBUG=1 shows the traceback of a failure.
     """
 
