@@ -138,7 +138,7 @@ class TablesConfig(_Section):
 
     root: Annotated[str, Field(min_length=1)] = ".lagwise/tables"
     checkpoint: str = ""
-    retention_hours: Annotated[float, Field(gt=0)] = 6.0
+    retention_hours: Annotated[float, Field(gt=0)] = 2.0
     upkeep_every_batches: Count = 60
     storage_options: Properties = Field(default={}, repr=False)
     """For what reads and writes without Spark, in the object store's own names; may hold secrets."""
@@ -164,7 +164,7 @@ class HistoryConfig(_Section):
     """How dense and how long `lag_history` is."""
 
     interval_s: Seconds = 60
-    max_gap_s: Seconds = 900
+    max_gap_s: Seconds = 300
     keep_days: Count = 30
 
     @model_validator(mode="after")

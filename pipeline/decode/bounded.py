@@ -8,17 +8,19 @@ from assignor.model.arrays import Int64s
 
 
 class Bounded:
-    """Rows of kind 'bad' up to so many, and so many bytes: the driver collects them."""
+    """Rows of kind 'bad' up to so many, and so many bytes, but the first one however large it is."""
 
     def __init__(self, *, rows: int, bytes_: int) -> None:
         self._rows = rows
         self._bytes = bytes_
+        self._is_first = True
 
     def taken(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The first of these rows, as far as there is room for them."""
         sizes = _lengths(rows["key"]) + _lengths(rows["value"])
         fits = int(np.searchsorted(np.cumsum(sizes), self._bytes, side="right"))
-        taken = rows.slice(0, min(fits, self._rows))
+        taken = rows.slice(0, min(max(fits, int(self._is_first)), self._rows))
+        self._is_first &= not taken.num_rows
         self._rows -= taken.num_rows
         self._bytes -= int(np.sum(sizes[: taken.num_rows]))
         return taken

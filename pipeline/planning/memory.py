@@ -39,7 +39,9 @@ class PlanMemory:
     states: dict[str, str] = field(default_factory=dict)
     """Column `state` of each group's row of `plan_state`."""
     evaluated_at_ms: int = 0
-    """Clock of the batch that decided about all groups last."""
+    """Clock of the batch that began to decide about all groups last."""
+    waiting: tuple[str, ...] = ()
+    """Groups whose turn has not come since, in the order of their turns."""
 
     def is_evaluation_due(self, now_ms: int, *, interval_ms: int) -> bool:
         """Whether it is time to decide about all groups again."""

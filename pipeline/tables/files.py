@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
 from pipeline.tables.arrow import columns_of
+from pipeline.tables.encoding import by_pyarrow
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME
 
@@ -27,9 +28,9 @@ def write_file(tables: Tables, name: str, rows: pa.Table, *, key: str) -> AddAct
         What a commit says of it.
     """
     path = f"part-{uuid4()}.parquet"
-    folder = tables.folder(name)
+    folder, schema = tables.folder(name), BY_NAME[name].schema
     with folder.open_output_stream(path) as file:
-        pq.write_table(columns_of(rows, BY_NAME[name].schema), file)
+        pq.write_table(columns_of(rows, schema), file, **by_pyarrow(schema))
     span = pc.min_max(rows[key]).as_py()
     stats = {
         "numRecords": rows.num_rows,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
+from pipeline.tables.encoding import by_delta_rs
 from pipeline.tables.schemas import TABLES, Table
 from pipeline.tables.store import path_of
 
@@ -71,4 +72,7 @@ def _compact(handle: DeltaTable, table: Table, now: datetime, keep_days: int) ->
     handle.delete(f"{column} < {kind} '{oldest}'")
     # Yesterday's rows may still be in files that were written after midnight.
     days = [(now - _DAY).date().isoformat(), now.date().isoformat()]
-    handle.optimize.compact(partition_filters=[("date", "in", days)] if is_by_day else None)
+    handle.optimize.compact(
+        partition_filters=[("date", "in", days)] if is_by_day else None,
+        writer_properties=by_delta_rs(table.schema),
+    )

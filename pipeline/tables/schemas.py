@@ -13,7 +13,7 @@ Every table is a plain Delta table (no deletion vectors, no column mapping) in a
     acks             (cluster, group_id, kind, id)           latest
     orders           (cluster, group_id)                     latest
     planner_state    (cluster)                               latest
-    quarantine       (topic, partition, offset)              append
+    quarantine       (topic, partition, offset, kind)        append
 """
 
 from dataclasses import dataclass
@@ -151,7 +151,11 @@ PARTITION_LAG = t.StructType(
         _column("recent_commits", RECENT_COMMITS, "last commits, oldest first: what the status is judged by"),
         _key("confirmed", _BOOL, "the commit was read under the present checkpoint"),
         _column("history_at", _TIME, "time of this partition's newest lag_history row"),
-        _column("history_hash", _LONG, "hash of what that row said: a new one is due when it changes"),
+        _column(
+            "history_hash",
+            _LONG,
+            "hash of status, owner and step of lag in that row: a new one is due when it changes",
+        ),
         _UPDATED,
         _BATCH,
     ]
@@ -349,6 +353,9 @@ PLANNER_STATE = t.StructType(
     ]
 )
 
+LEFT_OUT = "left_out"
+"""Kind of the row that counts the records of a batch for which quarantine had no room."""
+
 QUARANTINE = t.StructType(
     [
         _CLUSTER,
@@ -358,8 +365,10 @@ QUARANTINE = t.StructType(
         _column("timestamp", _TIME, "timestamp of the record"),
         _column("key", _BYTES, "raw key"),
         _column("value", _BYTES, "raw value"),
-        _key("kind", _STRING, "what was tried: offset_commit, group_metadata, unknown_type, ..."),
-        _key("reason", _STRING, "why it could not be read"),
+        _key(
+            "kind", _STRING, "what was tried: offset_commit, group_metadata, unknown_type, ...; or left_out"
+        ),
+        _key("reason", _STRING, "why it could not be read; of left_out how many records, from this one on"),
         _UPDATED,
         _BATCH,
     ]

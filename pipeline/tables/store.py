@@ -25,6 +25,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction
 
 from pipeline.tables.arrow import shaped
+from pipeline.tables.encoding import by_delta_rs
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME, TABLES
 from pipeline.tables.stamp import Stamp, newest_stamp
@@ -145,6 +146,7 @@ class Store:
                 mode="overwrite" if BY_NAME[name].is_latest else "append",
                 # Columns that only another version of lagwise knows are null.
                 schema_mode="merge",
+                writer_properties=by_delta_rs(BY_NAME[name].schema),
                 commit_properties=commit,
                 post_commithook_properties=_CHECKPOINT_WHEN_DUE,
             )

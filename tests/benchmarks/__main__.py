@@ -35,6 +35,10 @@ def main() -> None:
         run["parts"][name] = _alone(name, quick=arguments.quick)
         # After every part, so that one that fails does not take the others' figures with it.
         paths = results.write(run, f"bench-{begun:%Y%m%dT%H%M%SZ}")
+    for less, more, *exponents in results.growth(run["parts"]):
+        say(
+            f"batch time from {less:,} to {more:,} rows: to the power of {' and, without plan, '.join(map(str, exponents))}"
+        )
     say(f"written: {', '.join(str(path) for path in paths)}")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from tests.benchmarks import (
     assignors,
     decode,
+    disk,
     follow,
     follow_helps,
     idle,
@@ -21,6 +22,7 @@ from tests.benchmarks.worlds import bench as worlds
 PARTS = {
     "assignors": assignors.measure,
     "decode": decode.measure,
+    "disk": disk.measure,
     "follow": follow.measure,
     "quality": quality.measure,
     "follow-helps": follow_helps.measure,

@@ -1,6 +1,9 @@
 """What a run leaves behind: everything as JSON, the figures that matter as Markdown."""
 
 import json
+import math
+from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,12 @@ _BATCHES = (
     ("without_plan_and_history_p50_s", "steps without plan, history p50 s"),
     ("cpu_s_p50", "processor s"),
 )
+
+_GROWS = {
+    "exponent of a whole batch": "whole_p50_s",
+    "of its steps without plan, history": "without_plan_and_history_p50_s",
+}
+"""Times of a batch that grow with its rows."""
 
 
 def write(run: dict[str, Any], name: str) -> tuple[Path, Path]:
@@ -46,11 +55,26 @@ def markdown(run: dict[str, Any]) -> str:
         blocks.append(_rows("decode + newest per key", parts["decode"], _RATES))
     if batches:
         blocks.append(_rows("batch", batches, _BATCHES))
+        if grown := growth(parts):
+            blocks.append(table(["from rows", "to rows", *_GROWS], grown))
         blocks.append(_columns("step, p50 s", {n: part["seconds_by_step"] for n, part in batches.items()}))
         blocks.append(_columns("peak memory, MiB", {n: part["peak_mib"] for n, part in batches.items()}))
     for part in parts.values():
         blocks += [table(of["header"], of["rows"]) for of in part.get("tables", [])]
     return "\n\n".join(blocks) + "\n"
+
+
+def growth(parts: dict[str, Any]) -> list[list[Any]]:
+    """From each size of `rows-…` to the next: both, and the exponents of rows by which the figures of `_GROWS` grow."""
+    sizes = sorted((part for name, part in parts.items() if name.startswith("rows-")), key=itemgetter("rows"))
+    return [
+        [less["rows"], more["rows"], *(_exponent(less, more, key) for key in _GROWS.values())]
+        for less, more in pairwise(sizes)
+    ]
+
+
+def _exponent(less: dict[str, Any], more: dict[str, Any], key: str) -> float:
+    return round(math.log(more[key] / less[key]) / math.log(more["rows"] / less["rows"]), 2)
 
 
 def where(run: dict[str, Any]) -> str:

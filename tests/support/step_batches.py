@@ -42,6 +42,7 @@ class StepBatches:
         behind: Iterable[int] = (),
         written: Iterable[str] = (),
         counted: Mapping[str, int] | None = None,
+        at_ms: int = NOW_MS,
     ) -> set[str]:
         """The tables that the next batch writes.
 
@@ -51,13 +52,14 @@ class StepBatches:
             behind: Partitions of the offsets topic that it does not read to their end.
             written: Tables that hold it from a run before.
             counted: What the workers counted by kind; without it, the events.
+            at_ms: Its clock.
         """
         counts: dict[str, int] = {}
         for event in events:
             kind = _COUNTED_AS.get(event["row_kind"], event["row_kind"])
             counts[kind] = counts.get(kind, 0) + 1
         stamp = stamp_of(
-            batch_id=self._batches, at_ms=NOW_MS, behind=tuple(behind), reread=tuple(reread), positions={}
+            batch_id=self._batches, at_ms=at_ms, behind=tuple(behind), reread=tuple(reread), positions={}
         )
         batch = batch_of(
             self._driver,

@@ -1,14 +1,17 @@
 """`lagwise config check`: the effective configuration, and what is risky about it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from pipeline.config import capacity
 from pipeline.config.advice import warnings
+from pipeline.config.capacity import MEASURED, Cluster
 from pipeline.config.load import load
+from pipeline.config.model import Config
 from pipeline.config.secret_values import masked
 from pipeline.operate.cli.locations import find_config
 from pipeline.operate.output import note
@@ -29,11 +32,28 @@ def check(
             show_default=False,
         ),
     ] = None,
+    *,
+    partitions: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Partitions that groups read, counted once for each group: can it take so many?",
+            show_default=False,
+        ),
+    ] = None,
+    logs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Partitions of topics; by default a third of --partitions.", show_default=False
+        ),
+    ] = None,
+    commits: Annotated[float, typer.Option(min=0, help="Commits/s of all groups.", show_default=False)] = 0.0,
 ) -> None:
-    """Print the effective configuration of FILE, with defaults filled in and secrets masked.
+    """Print the effective configuration of FILE, with defaults filled in and secrets masked, and what it can take.
 
-    Example: lagwise config check conf/lagwise.toml
+    Example: lagwise config check conf/lagwise.toml --partitions 300000 --commits 60000
 
+    What it can take is reckoned from figures measured on two cores, and stands in comments: the output is TOML.
     Warnings go to stderr. The command connects to nothing.
     Exit status: 0 the configuration can be used, 1 it cannot, 2 wrong usage.
     """
@@ -44,9 +64,37 @@ def check(
         table[name] = masked(table[name])
     for rule, printed in zip(loaded.plan.groups, settings["plan"]["groups"], strict=True):
         printed["guards"] = loaded.plan.guards_of(rule).model_dump(exclude_none=True)
+    asked = [] if partitions is None and logs is None else [_cluster(partitions or logs or 1, logs, commits)]
+    if not asked and commits:
+        raise typer.BadParameter("needs --partitions: the more there are, the fewer commits/s")
     typer.echo("\n".join(_toml(settings)).strip())
-    for warning in warnings(loaded):
+    typer.echo(_reckoned(loaded, asked or [_cluster(size.rows, None, 0) for size in MEASURED]))
+    for warning in (*warnings(loaded), *(line for one in asked for line in capacity.warnings(loaded, one))):
         note(f"warning: {warning}")
+
+
+def _cluster(partitions: int, logs: int | None, commits: float) -> Cluster:
+    return Cluster(partitions=partitions, logs=logs or -(-partitions // 3), commits_per_s=commits)
+
+
+def _reckoned(loaded: Config, clusters: Iterable[Cluster]) -> str:
+    """Comments of TOML: what it takes, by size of the cluster."""
+    lines = [
+        "",
+        "# What it takes, by partitions of groups and of topics. Reckoned from figures measured on two cores, at",
+        "# 10,000, 100,000 and 1,000,000; not measured with this configuration (deploy/docs/performance.md).",
+    ]
+    for one in clusters:
+        takes = capacity.capacity(loaded, one)
+        batch = f"a batch {takes.plain_batch_s:.1f} s, with plans {takes.batch_s:.1f} s"
+        lines.append(
+            f"# {one.partitions:,} and {one.logs:,}: {batch}, up to {takes.commits_per_s:,.0f} commits/s;"
+        )
+        lines.append(
+            f"#   log offsets in {takes.log_offsets_s:.1f} s; {takes.memory_gb:.1f} GB of memory; on disk "
+            f"{takes.latest_gb:.1f} GB, and {takes.history_gb_a_day:.1f} GB of history a day"
+        )
+    return "\n".join(lines)
 
 
 def _toml(table: Mapping[str, Any], name: str = "", heading: str = "") -> Iterator[str]:

@@ -1,16 +1,20 @@
 """The last steps of a batch: decide about groups, write the decisions down, publish what was written."""
 
 import logging
+import math
+import time
 from collections.abc import Mapping
 from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.arrow_columns import moment
 from pipeline.clock import now_ms
 from pipeline.errors import BrokerUnavailableError
 from pipeline.planning import step as plan
+from pipeline.planning import turns
 from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
 from pipeline.planning.rows import kept
 from pipeline.publish.outbox import EpochsInTopic
@@ -23,18 +27,71 @@ from pipeline.tables.store import Store
 
 log = logging.getLogger(__name__)
 
+_GROUPS_AT_A_TIME = 200
+"""For each second of the trigger: two cores need a quarter of it for them when a fifth is searched for a plan."""
+
 
 def make_plans(batch: Batch) -> None:
-    """Evaluate every group, when a plan is due, and write down what was decided.
+    """Evaluate the groups, when that is due, and write down what was decided.
 
-    A group that has taken a plan and was rebalanced since, or that an operator wants a plan for, does not wait.
+    Those that are most in need come first, and those for which there is no time have their turn in the next batch. A
+    group that has taken a plan and was rebalanced since, or that an operator wants a plan for, does not wait.
     """
-    services, memory = batch.services, batch.driver.memory
-    is_due = _is_plan_due(batch)
-    only = None if is_due else _urgent(batch)
-    if "plan_state" in batch.written or only == ():
+    if "plan_state" in batch.written:
         return
-    settings = plan.PlanSettings(
+    memory, is_due = batch.driver.memory, _is_plan_due(batch)
+    groups = _turns(batch, is_due=is_due)
+    if not (is_due or groups):
+        return
+    decided, memory.waiting = _decided(batch, groups)
+    _store(batch, decided)
+    if is_due:
+        memory.evaluated_at_ms = batch.clock.at_ms
+    if memory.waiting:
+        log.info(
+            "there are more groups than can be decided about between two batches; those least behind wait",
+            extra={"decided": len(groups) - len(memory.waiting), "waiting": len(memory.waiting)},
+        )
+
+
+def _turns(batch: Batch, *, is_due: bool) -> tuple[str, ...]:
+    """The groups to decide about now, in the order of their turns; all of them when an evaluation begins."""
+    urgent, waiting = _urgent(batch), batch.driver.memory.waiting
+    if is_due:
+        store = batch.services.store
+        lags = store.arrow("partition_lag", list(turns.NEED_COLUMNS))
+        members = store.arrow("consumer_groups", ["group_id"])
+        names = {*lags["group_id"].unique().to_pylist(), *members["group_id"].to_pylist()}
+        waiting = turns.most_in_need_first(names, lags)
+    return tuple(dict.fromkeys((*urgent, *waiting)))
+
+
+def _decided(batch: Batch, groups: tuple[str, ...]) -> tuple[pa.Table, tuple[str, ...]]:
+    """What is decided in this batch, and the groups that wait for the next one."""
+    services, memory = batch.services, batch.driver.memory
+    config, settings = services.config, _settings(batch)
+
+    def decide(only: tuple[str, ...]) -> pa.Table:
+        options = config.tables.storage_options
+        return decide_all(batch.driver.spark, services.store, options, settings, memory, only=only)
+
+    interval_s = config.trigger.interval_s
+    tables, left = turns.decide_in_turn(
+        groups,
+        decide,
+        at_a_time=_GROUPS_AT_A_TIME * interval_s,
+        # The other half is for the rest of the batch.
+        for_s=math.inf if services.is_once else interval_s / 2,
+        clock_s=time.monotonic,
+    )
+    # Spark has another opinion of which columns may be null.
+    schema = to_arrow_schema(plan.DECIDED)
+    return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)]), left
+
+
+def _settings(batch: Batch) -> plan.PlanSettings:
+    services, memory = batch.services, batch.driver.memory
+    return plan.PlanSettings(
         cluster=services.cluster,
         config=services.config.plan,
         half_life_ms=services.config.rates.half_life_s * 1000,
@@ -48,10 +105,6 @@ def make_plans(batch: Batch) -> None:
         held=batch.clock.held or why_unpublishable(services, memory),
         migration=services.migration(),
     )
-    options = services.config.tables.storage_options
-    _store(batch, decide_all(batch.driver.spark, services.store, options, settings, memory, only=only))
-    if is_due:
-        memory.evaluated_at_ms = batch.clock.at_ms
 
 
 def _store(batch: Batch, decided: pa.Table) -> None:
@@ -80,6 +133,8 @@ def _urgent(batch: Batch) -> tuple[str, ...]:
 
 def _is_plan_due(batch: Batch) -> bool:
     services, clock = batch.services, batch.clock
+    if batch.driver.memory.waiting:
+        return False
     if services.is_once:
         return not clock.behind and not batch.is_replay
     interval_ms = services.config.plan.interval_s * 1000

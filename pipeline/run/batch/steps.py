@@ -10,41 +10,18 @@ import logging
 import time
 from collections.abc import Callable
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from pipeline.row_keys import codes
 from pipeline.run.batch.control_messages import store_control_messages
 from pipeline.run.batch.groups import find_ghosts, store_groups
 from pipeline.run.batch.intake import settle
 from pipeline.run.batch.lag import store_history, store_lag
 from pipeline.run.batch.opening import begin, choose_records, decode_records
 from pipeline.run.batch.plans import make_plans, publish_plans, record_decisions
+from pipeline.run.batch.quarantine import store_quarantine
 from pipeline.run.batch.topics import store_topic_offsets
-from pipeline.run.batch.writes import stamped, write_measured
 from pipeline.run.driver import Batch
 from pipeline.tables import maintenance
 
 log = logging.getLogger(__name__)
-
-
-def store_quarantine(batch: Batch) -> None:
-    """What could not be decoded."""
-    if not batch.summary.quarantined or "quarantine" in batch.written:
-        return
-    bad = batch.decoded.kind("bad")
-    left = batch.summary.quarantined - bad.num_rows
-    if left > 0:
-        log.warning(
-            "a batch has more records that cannot be read than quarantine takes; the others are only counted",
-            extra={"quarantined": bad.num_rows, "left_out": left},
-        )
-    # What is read again is not bad again; what is new lies behind all that is known, so nothing of that is looked at.
-    as_far = pc.field("topic").isin(bad["topic"].unique()) & (pc.field("offset") >= pc.min(bad["offset"]))
-    key = ["topic", "partition", "offset"]
-    new, known = codes(key, bad, batch.services.store.arrow("quarantine", key, where=as_far))
-    write_measured(batch, "quarantine", stamped(batch, bad.filter(pa.array(~np.isin(new, known)))))
 
 
 def maintain_tables(batch: Batch) -> None:

@@ -15,7 +15,7 @@ def rows(*sizes: int | None) -> pa.RecordBatch:
 
 @pytest.mark.parametrize(
     ("most_rows", "most_bytes", "taken"),
-    [(9, 100, [3, 2]), (4, 100, [3, 1]), (2, 100, [2, 0]), (9, 42, [2, 1]), (9, 41, [1, 2]), (9, 0, [0, 1])],
+    [(9, 100, [3, 2]), (4, 100, [3, 1]), (2, 100, [2, 0]), (9, 42, [2, 1]), (9, 41, [1, 2])],
 )
 def test_rows_are_taken_until_there_are_too_many_or_too_large_ones(
     most_rows: int, most_bytes: int, taken: list[int]
@@ -25,3 +25,10 @@ def test_rows_are_taken_until_there_are_too_many_or_too_large_ones(
     first, second = room.taken(rows(10, 10, 10)), room.taken(rows(None, 7))
 
     assert [first.num_rows, second.num_rows] == taken
+
+
+def test_first_row_is_taken_however_large_it_is() -> None:
+    room = Bounded(rows=9, bytes_=0)
+
+    assert [room.taken(rows(10, 10)).num_rows, room.taken(rows(None)).num_rows] == [1, 0]
+    assert Bounded(rows=0, bytes_=9).taken(rows(1)).num_rows == 0

@@ -93,3 +93,26 @@ def test_debug_shows_where_an_error_comes_from(
 
     with pytest.raises(Exception, match="no such file"):
         command("config", "check", str(file))
+
+
+def test_what_it_takes_stands_in_comments_and_what_is_asked_and_does_not_fit_is_warned_of(
+    command: Any, file: Path
+) -> None:
+    file.write_text("[source]\nmax_offsets_per_trigger = 1000\n", encoding="utf-8")
+
+    asked = command("config", "check", str(file), "--partitions", "300000", "--commits", "60000")
+    by_default = command("config", "check", str(file))
+
+    assert "# 300,000 and 100,000: a batch " in asked.stdout
+    assert asked.stderr.startswith("warning: source.max_offsets_per_trigger: 1000 take about ")
+    assert asked.exit_code == 0
+    assert [f"# {size} and " in by_default.stdout for size in ("10,000", "100,000", "1,000,000")] == [
+        True
+    ] * 3
+    assert by_default.stderr == ""
+
+
+def test_commits_are_not_asked_about_without_a_number_of_partitions(command: Any, file: Path) -> None:
+    file.write_text("", encoding="utf-8")
+
+    assert command("config", "check", str(file), "--commits", "60000").exit_code == 2

@@ -1,0 +1,141 @@
+"""What a configuration can take, reckoned from figures measured on two cores (`deploy/docs/performance.md`).
+
+Between measured sizes the figures are interpolated, beyond them extrapolated, both on logarithmic scales; a machine
+with more cores takes more.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipeline.config.model import Config
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """A measured one."""
+
+    rows: int
+    batch_s: float
+    """With decisions, history and publishing, p50."""
+    plain_batch_s: float
+    """Without them."""
+    heap_gb: float
+    """Peak of the JVM."""
+    memory_gb: float
+    """Peak of JVM, Python and workers together."""
+
+
+MEASURED = (
+    _Size(10_000, 0.49, 0.23, 0.4, 1.1),
+    _Size(100_000, 1.73, 0.76, 0.9, 2.6),
+    _Size(1_000_000, 10.2, 4.9, 2.5, 7.6),
+)
+_DECODED_PER_S = 610_000
+"""Commits, from the broker, of 100,000 keys."""
+_LOGS_PER_S = 100_000 / 5.4
+"""Partitions whose log offsets were answered, in the slowest trigger of the largest measurement."""
+_LAG_BYTES, _LOG_BYTES, _HISTORY_BYTES = 61, 43, 20
+"""Of a row of `partition_lag`, `topic_offsets` and `lag_history`."""
+_CHANGES_A_DAY = 73
+"""Rows of `lag_history` by partition, beside those after `history.max_gap_s`, when it changes once a minute at most."""
+_DEFAULT_HEAP = "2g"
+_DAY_S, _HOUR_S, _GB = 86_400, 3_600, 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """How large a cluster is."""
+
+    partitions: int
+    """Rows of `partition_lag`: partitions counted once for each group that reads them."""
+    logs: int
+    """Partitions of topics."""
+    commits_per_s: float = 0.0
+    """Of all groups together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """What a configuration takes from such a cluster, and what it costs."""
+
+    batch_s: float
+    plain_batch_s: float
+    commits_per_s: float
+    log_offsets_s: float
+    """Until all log offsets are answered."""
+    heap_gb: float
+    memory_gb: float
+    latest_gb: float
+    """Of the latest tables, with what is kept for readers."""
+    history_gb_a_day: float
+
+
+def capacity(config: Config, cluster: Cluster) -> Capacity:
+    """What it takes, whether that is enough or not."""
+    rows = cluster.partitions
+    batch_s, plain_s = (_at(rows, name) for name in ("batch_s", "plain_batch_s"))
+    most = config.source.max_offsets_per_trigger
+    # Decisions and history have their turn beside what is read, once in their interval.
+    for_reading = max(0.0, 1 - (batch_s - plain_s) / min(config.plan.interval_s, config.history.interval_s))
+    batches_held = (
+        config.tables.retention_hours * _HOUR_S / config.trigger.interval_s
+        + config.tables.upkeep_every_batches
+    )
+    a_day = _DAY_S / config.history.max_gap_s + _CHANGES_A_DAY * 60 / config.history.interval_s
+    return Capacity(
+        batch_s=batch_s,
+        plain_batch_s=plain_s,
+        commits_per_s=for_reading * most / (plain_s + most / _DECODED_PER_S),
+        log_offsets_s=cluster.logs / _LOGS_PER_S,
+        heap_gb=_at(rows, "heap_gb"),
+        memory_gb=_at(rows, "memory_gb"),
+        latest_gb=batches_held * (rows * _LAG_BYTES + cluster.logs * _LOG_BYTES) / _GB,
+        history_gb_a_day=rows * a_day * _HISTORY_BYTES / _GB,
+    )
+
+
+def _at(rows: int, name: str) -> float:
+    """A figure of `_Size` for so many rows, on a straight line between the two nearest sizes on logarithmic scales."""
+    upper = next((at for at in range(1, len(MEASURED)) if rows <= MEASURED[at].rows), len(MEASURED) - 1)
+    less, more = MEASURED[upper - 1], MEASURED[upper]
+    share = math.log(max(1, rows) / less.rows) / math.log(more.rows / less.rows)
+    first, second = getattr(less, name), getattr(more, name)
+    # Fewer rows than were measured cost as much as the fewest: that is what a batch costs in any case.
+    return float(first * (second / first) ** max(0.0, share))
+
+
+def warnings(config: Config, cluster: Cluster) -> Iterator[str]:
+    """One line for each setting that does not fit such a cluster, beginning with its key."""
+    takes = capacity(config, cluster)
+    source, trigger_s = config.source, config.trigger.interval_s
+    if cluster.commits_per_s > takes.commits_per_s:
+        yield (
+            f"source.max_offsets_per_trigger: {source.max_offsets_per_trigger} take about "
+            f"{takes.commits_per_s:,.0f} commits/s of {cluster.commits_per_s:,.0f}, so lagwise falls behind; raise it "
+            "(each million takes 100 MB), exclude groups, or take more cores"
+        )
+    if takes.batch_s > trigger_s:
+        yield (
+            f"trigger.interval_s: a batch of {cluster.partitions:,} partitions takes about {takes.batch_s:.0f} s, more "
+            f"than {trigger_s}; raise it, or take more cores"
+        )
+    if takes.log_offsets_s > source.request_timeout_s:
+        yield (
+            f"source.request_timeout_s: log offsets of {cluster.logs:,} partitions take about "
+            f"{takes.log_offsets_s:.0f} s, more than {source.request_timeout_s}, so some have no lag; raise it, or "
+            "exclude topics"
+        )
+    heap = config.spark.get("spark.driver.memory", _DEFAULT_HEAP)
+    if (given := _gigabytes(heap)) is not None and given < takes.heap_gb:
+        yield (
+            f'spark."spark.driver.memory": {heap} is less than the {takes.heap_gb:.1f} GB that the JVM takes for '
+            f"{cluster.partitions:,} partitions; raise it"
+        )
+
+
+def _gigabytes(size: str) -> float | None:
+    """As Java has it; None when it is no size."""
+    found = re.fullmatch(r"(\d+)([kmgt])b?", size.strip().lower())
+    return None if found is None else int(found[1]) * 1024 ** ("kmgt".index(found[2]) + 1) / 1024**3
