@@ -164,7 +164,7 @@ def _config(bootstrap: str, folder: Path, driver_memory: str) -> Config:
         kafka=KafkaConfig(properties={"bootstrap.servers": bootstrap, "log_level": "0"}),
         tables=TablesConfig(root=str(folder / "tables")),
         trigger=TriggerConfig(interval_s=1),
-        history=HistoryConfig(interval_s=1),
+        history=HistoryConfig(interval_s=1, max_gap_s=1),
         plan=eager_plan(dry_run=False),
         spark={"spark.driver.memory": driver_memory},
     )

@@ -38,7 +38,7 @@ def assert_nothing_doubled(root: str) -> None:
     for table, key in (
         ("lag_history", ("group_id", "topic", "partition", "updated_at")),
         ("recommendations", ("group_id", "created_at")),
-        ("quarantine", ("topic", "partition", "offset")),
+        ("quarantine", ("topic", "partition", "offset", "kind")),
     ):
         counted = Counter(rows(root, table, key))
         assert {row for row, count in counted.items() if count > 1} == set(), table

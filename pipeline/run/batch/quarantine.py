@@ -34,7 +34,7 @@ def store_quarantine(batch: Batch) -> None:
     left_out = unread + new.num_rows - rows.num_rows
     if left_out:
         log.warning(
-            "more records cannot be read than quarantine takes in an hour; the others are only counted",
+            "a batch has more records that cannot be read than quarantine takes; the others are only counted",
             extra={"quarantined": rows.num_rows, "left_out": left_out},
         )
         rows = pa.concat_tables([rows, _counted(left_out, _first_of(new, rows.num_rows, bad))])

@@ -10,7 +10,11 @@ from deltalake.schema import Schema
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.tables import maintenance
+from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES
+from pipeline.tables.stamp import Stamp
+from pipeline.tables.store import Store
+from tests.support.frames import NOW_MS, arrow, at
 
 HOUR_S = 3600
 
@@ -41,3 +45,21 @@ def test_old_files_that_the_log_does_not_know_are_removed(root: Path) -> None:
 
     assert not old.exists()
     assert fresh.exists()
+
+
+def test_rows_of_append_tables_go_when_they_are_older_than_is_kept(tmp_path: Path) -> None:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    store = Store(str(tmp_path), term=1)
+    old, young = at(-3 * 86_400), at(-86_400)
+    for number, time_of in enumerate((old, young)):
+        record = {"offset": number, "kind": "x", "reason": "why", "updated_at": time_of}
+        stamp = Stamp(query_id="q", batch_id=number, at_ms=NOW_MS)
+        store.write("quarantine", arrow("quarantine", record), stamp)
+        store.write(
+            "lag_history", arrow("lag_history", {"date": time_of.date(), "updated_at": time_of}), stamp
+        )
+
+    maintenance.run(str(tmp_path), at_ms=NOW_MS, keep_days=2, storage_options={})
+
+    assert [row["updated_at"] for row in store.rows("quarantine", ["updated_at"])] == [young]
+    assert [row["updated_at"] for row in store.rows("lag_history", ["updated_at"])] == [young]
