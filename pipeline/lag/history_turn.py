@@ -92,7 +92,8 @@ def _says(columns: Mapping[str, pa.Array]) -> Int64s:
         # A product carries differences upwards only.
         mixed ^= mixed >> np.uint64(29)
     # In each version of the table they take as many bytes as they have.
-    return (mixed >> np.uint64(32)).view(np.int64)
+    says: Int64s = (mixed >> np.uint64(32)).view(np.int64)
+    return says
 
 
 def _steps(age_s: Floats, records: Int64s) -> tuple[Int64s, Int64s]:

@@ -6,12 +6,13 @@ table it costs twice the bytes. Texts have few values, and keep theirs. Nothing 
 `BYTE_STREAM_SPLIT` would save another tenth, and Spark cannot read it for integers.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from deltalake import ColumnProperties, WriterProperties
 from pyspark.sql import types as t
 
-_COMPRESSION, _LEVEL = "ZSTD", 1
+_COMPRESSION: Final = "ZSTD"
+_LEVEL = 1
 
 
 def by_delta_rs(schema: t.StructType) -> WriterProperties:

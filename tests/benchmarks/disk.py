@@ -36,6 +36,9 @@ _WARM_UP = 20
 """Batches: then the lists of samples and of commits are full, and plans may begin."""
 _DAY_MS, _HOUR_MS = 86_400_000, 3_600_000
 _GB = 1e9
+_OF_PLANS = ("plan_state", "member_rates", "recommendations")
+_SMALL = 500
+"""Groups."""
 _OWNER = "planner_state"
 """Written once by each driver."""
 
@@ -62,13 +65,35 @@ class _Disk:
 
 
 def measure(say: Say, *, quick: bool) -> dict[str, Any]:
-    """Bytes by table of 5,000 groups with 300,000 partitions in 5,000 topics; of a tenth in a quick run."""
-    config, groups = Config(), 500 if quick else 5000
+    """Bytes by table of 5,000 groups with 300,000 partitions in 5,000 topics; of a tenth in a quick run.
+
+    Tables of decisions are measured at a tenth, and taken ten times: to decide takes ten times as long as to write.
+    """
+    size = _SMALL if quick else 10 * _SMALL
+    world, figures = _measured(size, say, plans=False)
+    _, of_few = _measured(_SMALL, say, plans=True)
+    figures |= {name: _times(of_few[name], size // _SMALL) for name in _OF_PLANS}
+    for name, of_table in figures.items():
+        say(f"{name}: {of_table}")
+    header = ["table", *figures["partition_lag"]]
+    rows = [[name, *of_table.values()] for name, of_table in figures.items()]
+    return {
+        "rows": world.rows,
+        "asked": world.asked,
+        "groups": world.groups,
+        "by_table": figures,
+        "tables": [{"header": header, "rows": rows}],
+    }
+
+
+def _measured(groups: int, say: Say, *, plans: bool) -> tuple[DiskWorld, dict[str, dict[str, float]]]:
+    """What the tables take of so many groups, by name."""
+    config, world = Config(), DiskWorld(groups=groups, topics=groups, partitions=20, topics_each=3)
     batches = config.tables.upkeep_every_batches
-    world = DiskWorld(groups=groups, topics=groups, partitions=20, topics_each=3)
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as root, _driver(root, config) as driver:
         disks = [_Disk(table=one, root=root) for one in TABLES if one.name != _OWNER]
-        driver.memory.evaluated_at_ms = world.now_ms + _WARM_UP * TICK_MS
+        # No evaluation is due while lists fill up, or at all.
+        driver.memory.evaluated_at_ms = world.now_ms + (_WARM_UP if plans else 1000) * TICK_MS
         for number in range(_WARM_UP):
             _batch(driver, world, number, say)
         rows_before = [(disk.new_bytes(), disk.newest()[0])[1] for disk in disks]
@@ -80,17 +105,14 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
             disk.table.name: _figures(disk, config, before, *by_step)
             for disk, before, by_step in zip(disks, rows_before, written, strict=True)
         }
-    for name, of_table in figures.items():
-        say(f"{name}: {of_table}")
-    header = ["table", *figures["partition_lag"]]
-    rows = [[name, *of_table.values()] for name, of_table in figures.items()]
+    return world, figures
+
+
+def _times(figures: dict[str, float], factor: int) -> dict[str, float]:
+    """Of as many times the groups; bytes of a row stay."""
     return {
-        "rows": world.rows,
-        "asked": world.asked,
-        "groups": world.groups,
-        "batches": batches,
-        "by_table": figures,
-        "tables": [{"header": header, "rows": rows}],
+        name: figure if name == "bytes a row" else round(figure * factor, 3)
+        for name, figure in figures.items()
     }
 
 
