@@ -38,8 +38,8 @@ _LOGS_PER_S = 100_000 / 5.4
 """Partitions whose log offsets were answered, in the slowest trigger of the largest measurement."""
 _LAG_BYTES, _LOG_BYTES, _HISTORY_BYTES = 61, 43, 20
 """Of a row of `partition_lag`, `topic_offsets` and `lag_history`."""
-_CHANGES_A_DAY = 73
-"""Rows of `lag_history` by partition, beside those after `history.max_gap_s`, when it changes once a minute at most."""
+_BUSY_SHARE = 0.28
+"""Of the groups: in each minute lag of a partition was another one."""
 _DEFAULT_HEAP = "2g"
 _DAY_S, _HOUR_S, _GB = 86_400, 3_600, 1e9
 
@@ -83,7 +83,8 @@ def capacity(config: Config, cluster: Cluster) -> Capacity:
         config.tables.retention_hours * _HOUR_S / config.trigger.interval_s
         + config.tables.upkeep_every_batches
     )
-    a_day = _DAY_S / config.history.max_gap_s + _CHANGES_A_DAY * 60 / config.history.interval_s
+    history = config.history
+    a_day = _DAY_S * (_BUSY_SHARE / history.interval_s + (1 - _BUSY_SHARE) / history.max_gap_s)
     return Capacity(
         batch_s=batch_s,
         plain_batch_s=plain_s,

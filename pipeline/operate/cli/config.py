@@ -37,7 +37,7 @@ def check(
         int | None,
         typer.Option(
             min=1,
-            help="Partitions that groups read, counted once for each group: can it take so many?",
+            help="Partitions that groups read, counted once for each group; what it takes of so many.",
             show_default=False,
         ),
     ] = None,
