@@ -19,7 +19,7 @@ def warned(cluster: Cluster, **tables: Any) -> list[str]:
 def test_measured_sizes_take_what_was_measured(size: Any) -> None:
     takes = capacity(Config(), Cluster(partitions=size.rows, logs=1))
 
-    assert (takes.batch_s, takes.heap_gb) == (pytest.approx(size.batch_s), pytest.approx(size.heap_gb))
+    assert (takes.batch_s, takes.memory_gb) == (pytest.approx(size.batch_s), pytest.approx(size.memory_gb))
 
 
 def test_sizes_between_cost_something_between_and_larger_ones_more() -> None:
@@ -45,7 +45,7 @@ def test_defaults_hold_a_large_cluster() -> None:
         (LARGE, {"trigger": {"interval_s": 3}}, "trigger.interval_s"),
         (LARGE, {"source": {"request_timeout_s": 5}}, "source.request_timeout_s"),
         (LARGE, {"spark": {"spark.driver.memory": "1000m"}}, 'spark."spark.driver.memory"'),
-        (Cluster(partitions=10**6, logs=1), {}, 'spark."spark.driver.memory"'),
+        (Cluster(partitions=10**6 + 1, logs=1), {}, 'spark."spark.driver.memory"'),
         (Cluster(partitions=10, logs=200_000), {}, "source.request_timeout_s"),
     ],
 )
