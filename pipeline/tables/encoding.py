@@ -13,6 +13,8 @@ from pyspark.sql import types as t
 
 _COMPRESSION: Final = "ZSTD"
 _LEVEL = 1
+_DICTIONARY_BYTES = 16 * 2**20
+"""A larger one is given up. By default that is 1 MB, which the ids of 20,000 members exceed."""
 
 
 def by_delta_rs(schema: t.StructType) -> WriterProperties:
@@ -21,6 +23,7 @@ def by_delta_rs(schema: t.StructType) -> WriterProperties:
     return WriterProperties(
         compression=_COMPRESSION,
         compression_level=_LEVEL,
+        dictionary_page_size_limit=_DICTIONARY_BYTES,
         default_column_properties=ColumnProperties(dictionary_enabled=False),
         column_properties=dict.fromkeys(texts, ColumnProperties(dictionary_enabled=True)) or None,
     )
@@ -28,7 +31,12 @@ def by_delta_rs(schema: t.StructType) -> WriterProperties:
 
 def by_pyarrow(schema: t.StructType) -> dict[str, Any]:
     """The same as arguments of `pyarrow.parquet.write_table`."""
-    return {"compression": _COMPRESSION, "compression_level": _LEVEL, "use_dictionary": _texts(schema)}
+    return {
+        "compression": _COMPRESSION,
+        "compression_level": _LEVEL,
+        "dictionary_pagesize_limit": _DICTIONARY_BYTES,
+        "use_dictionary": _texts(schema),
+    }
 
 
 def _texts(schema: t.StructType) -> list[str]:
