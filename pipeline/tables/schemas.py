@@ -353,9 +353,6 @@ PLANNER_STATE = t.StructType(
     ]
 )
 
-LEFT_OUT = "left_out"
-"""Kind of the row that counts the records of a batch for which quarantine had no room."""
-
 QUARANTINE = t.StructType(
     [
         _CLUSTER,
