@@ -20,8 +20,8 @@ from confluent_kafka import Producer
 from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka.structs import MemberState
 
-from assignor.clients.aiokafka import assignors as of_aiokafka
-from assignor.clients.kafka_python import assignors as of_kafka_python
+from assignor.clients import aiokafka as of_aiokafka
+from assignor.clients import kafka_python as of_kafka_python
 from assignor.clients.kafka_python.private import is_stuck, request_rejoin
 from assignor.protocol import control
 from assignor.protocol.control import ControlRecord

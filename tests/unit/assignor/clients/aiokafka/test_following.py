@@ -1,18 +1,18 @@
-"""`Following` of aiokafka on fakes of its reader and its writer: what it acknowledges, and that it ends."""
+"""`Following` of aiokafka on fakes of its reader and its writer: what it says, that it goes on, and that it ends."""
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
-from aiokafka.errors import KafkaTimeoutError
+from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
 
-from assignor.clients.aiokafka import Following
-from assignor.clients.aiokafka import assignors as of_aiokafka
+from assignor.clients.aiokafka import Following, background
 from assignor.clients.plugin.user_data import AssignmentData, Outcome, encode_assignment_data
 from assignor.protocol import acks
 from assignor.protocol.acks import AnyAck, Applied
@@ -25,9 +25,28 @@ class QuietReader:
 
     swallows: ClassVar[int] = 0
     """Cancellations that it does not pass on, as a client does that awaits a task it has cancelled itself."""
+    made: ClassVar[int] = 0
+    failing: ClassVar[list[Exception]] = []
+    """What reading raises, the first time, the second, and so on."""
+    __signature__ = inspect.signature(AIOKafkaConsumer)
 
-    def __init__(self, _topic: str, **_: Any) -> None:
+    def __init__(self, **_: Any) -> None:
         self.stopped = False
+        QuietReader.made += 1
+
+    async def topics(self) -> set[str]:
+        return {"lagwise.assignments"}
+
+    def subscribe(self, _topics: list[str]) -> None: ...
+
+    def assignment(self) -> set[int]:
+        return {0}
+
+    async def end_offsets(self, _partitions: list[int]) -> dict[int, int]:
+        return {0: 5}
+
+    async def position(self, _partition: int) -> int:
+        return 5
 
     async def start(self) -> None: ...
 
@@ -36,6 +55,8 @@ class QuietReader:
 
     async def getmany(self, *, timeout_ms: int) -> dict[str, Any]:
         del timeout_ms
+        if QuietReader.failing:
+            raise QuietReader.failing.pop(0)
         try:
             await asyncio.sleep(0.001)
         except asyncio.CancelledError:
@@ -68,16 +89,20 @@ class Writer:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
-    monkeypatch.setattr(of_aiokafka, "AIOKafkaConsumer", QuietReader)
-    monkeypatch.setattr(of_aiokafka, "AIOKafkaProducer", Writer)
+    monkeypatch.setattr(background, "AIOKafkaConsumer", QuietReader)
+    monkeypatch.setattr(background, "AIOKafkaProducer", Writer)
+    monkeypatch.setattr(background, "_LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(background, "_RETRY_AFTER_S", 0.01)
     monkeypatch.setattr(QuietReader, "swallows", 0)
+    monkeypatch.setattr(QuietReader, "made", 0)
+    monkeypatch.setattr(QuietReader, "failing", [])
     monkeypatch.setattr(Writer, "sent", [])
     return Writer.sent
 
 
 async def until(condition: Callable[[], bool]) -> None:
     while not condition():  # noqa: ASYNC110 - what is waited for has no event
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
 
 
 async def applied(**settings: Any) -> None:
@@ -108,13 +133,14 @@ def test_acknowledgement_that_cannot_be_sent_does_not_end_the_following(
 
     asyncio.run(applied(acks_topic="acks"))
 
-    assert (sent, [record.msg for record in caplog.records]) == ([], ["an acknowledgement was not sent"])
+    assert (sent, len(caplog.records)) == ([], 1)
+    assert "an acknowledgement cannot be sent" in caplog.text
 
 
 def test_following_ends_also_when_its_client_swallows_a_cancellation(
     sent: list[AnyAck], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(of_aiokafka, "_CANCEL_AGAIN_S", 0.01)
+    monkeypatch.setattr(background, "_CANCEL_AGAIN_S", 0.01)
     monkeypatch.setattr(QuietReader, "swallows", 1)
 
     asyncio.run(asyncio.wait_for(applied(acks_topic="acks"), timeout=5))
@@ -123,22 +149,45 @@ def test_following_ends_also_when_its_client_swallows_a_cancellation(
     assert sent
 
 
-def test_defect_of_the_following_is_raised_when_it_is_left(
-    sent: list[AnyAck], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [KafkaConnectionError(), ZeroDivisionError()])
+def test_reader_that_fails_is_told_once_and_begins_anew(
+    sent: list[AnyAck], caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
-    async def defective(_: QuietReader, *, timeout_ms: int) -> dict[str, Any]:
-        del timeout_ms
-        raise ZeroDivisionError
+    QuietReader.failing.extend([error] * 3)
 
     async def scenario() -> None:
         async with Following(cluster="local", group_id="g"):
-            await asyncio.sleep(0.01)
+            await until(lambda: "no longer" in caplog.text)
 
-    monkeypatch.setattr(QuietReader, "getmany", defective)
+    with caplog.at_level(logging.INFO, logger="assignor"):
+        asyncio.run(asyncio.wait_for(scenario(), timeout=5))
 
-    with pytest.raises(ZeroDivisionError):
-        asyncio.run(scenario())
+    assert QuietReader.made == 4
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
     assert sent == []
+
+
+def test_following_is_entered_where_no_broker_answers(
+    sent: list[AnyAck], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def unreachable(_: QuietReader) -> None:
+        raise KafkaConnectionError
+
+    async def scenario() -> None:
+        async with Following(cluster="local", group_id="g"):
+            await until(lambda: QuietReader.made > 2)
+
+    monkeypatch.setattr(QuietReader, "start", unreachable)
+
+    asyncio.run(asyncio.wait_for(scenario(), timeout=5))
+
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert sent == []
+
+
+def test_setting_that_no_consumer_has_is_refused() -> None:
+    with pytest.raises(TypeError, match="unheard_of"):
+        Following(cluster="local", group_id="g", unheard_of=1)
 
 
 def test_cancellation_of_the_caller_is_not_swallowed(sent: list[AnyAck]) -> None:
