@@ -70,8 +70,8 @@ class Following:
 
     def attach(self, consumer: KafkaConsumer) -> None:
         """Tell the assignors their consumer, before the first poll, and begin to read the control topic."""
-        self.assignor.attach(consumer)
         self._background.start()
+        self.assignor.attach(consumer)
 
     def keep_up(self) -> None:
         """Rejoin the group if there is reason to; call it before each poll. Does not wait.
@@ -81,6 +81,7 @@ class Following:
         Raises:
             NotAttachedError: There is no consumer yet.
         """
+        self._background.start()
         self.assignor.watch()
         if self._membership.wants_rejoin(now_ms()):
             self.assignor.rejoin()

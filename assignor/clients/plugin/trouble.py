@@ -28,8 +28,8 @@ class Trouble:
                 "%s; consuming goes on, and this is tried again until it works",
                 self._task,
                 extra={**self._about, "problem": text},
-                exc_info=problem if isinstance(problem, BaseException) else None,
             )
+            log.debug("where it was met", exc_info=problem if isinstance(problem, BaseException) else None)
 
     def ends(self) -> None:
         """It works; said if it did not before."""
