@@ -5,23 +5,25 @@ from contextlib import ExitStack
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
 from assignor.clients import aiokafka as of_aiokafka
 from assignor.clients import kafka_python as of_kafka_python
+from assignor.clients.kafka_python import COOPERATIVE, EAGER
 from assignor.clients.plugin.membership import under_strategy
 from assignor.protocol.kafka.offsets import group_id_of, record_type_of
 from assignor.protocol.kafka.record_types import RecordType
-from assignor.strategies.registry import RebalanceProtocol
 from pipeline.decode.groups import group_rows
 from tests.support.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC, produce
+from tests.support.flow import Flow
 from tests.support.java_consumers import java_consumer
 from tests.support.plugin_members import AiokafkaMember, KafkaPythonMember, Members, PluginMember
-from tests.support.plugin_setup import PluginSetup
+from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
 from tests.support.raw_records import raw
+from tests.support.stays import overlapping
 from tests.support.waiting import wait_until
 
 STRATEGY = "constrained-cooperative-sticky"
-EAGER = RebalanceProtocol.EAGER
 
 
 def group_row(setup: PluginSetup) -> dict[str, object]:
@@ -178,3 +180,41 @@ def test_lag_aware_leader_asks_its_brokers_for_lag(
     assert sorted(map(len, owned.values())) == [3, 3]
     # In each round the other, who has less, comes first.
     assert {number for _, number in heavy} == {0, 3, 5}
+
+
+def test_cooperative_group_comes_over_by_one_bounce_and_goes_back_by_one(setup: PluginSetup) -> None:
+    plain = [CooperativeStickyAssignor]
+    topics = {"control_topic": setup.control, "acks_topic": setup.acks}
+    by_name = setup.bootstrap, setup.name, [setup.name]
+    flow = Flow(setup.bootstrap, setup.name, partitions=PARTITIONS, records_per_s=20)
+    flow.start()
+
+    def bounced(make: Callable[[], PluginMember]) -> list[set[str | None]]:
+        selected = []
+        for old in list(members.all):
+            generation = members.generation
+            members.stop(old)
+            members.add(make())
+            members.settled(setup.places, after=generation)
+            selected.append({member.assignor for member in members.all})
+        return selected
+
+    with Members() as members:
+        for _ in "ab":
+            members.add(KafkaPythonMember(*by_name, beside=plain))
+        members.settled(setup.places)
+        over = bounced(lambda: KafkaPythonMember(*by_name, **topics, protocol=COOPERATIVE, by_default=True))
+        target = all_to_one(members.owned())
+        setup.publish(setup.plan(members.owned(), target, generation=members.generation))
+        wait_until(lambda: members.owned() == target, what="the target")
+        back = bounced(lambda: KafkaPythonMember(*by_name, beside=plain))
+        flow.end()
+        everything = PARTITIONS * (RECORDS + flow.produced)
+        wait_until(
+            lambda: len(set().union(*(m.read for m in [*members.gone, *members.all]))) == everything,
+            what="every record",
+        )
+
+    assert over == [{"cooperative-sticky"}, {"lagwise"}]
+    assert back == [{"cooperative-sticky"}] * 2
+    assert overlapping(stay for member in members.gone for stay in member.stays) == []

@@ -133,7 +133,7 @@ class KafkaPythonMember(PluginMember):
     """A member of kafka-python.
 
     It follows a control topic where it is given one, else it goes by a strategy; with neither it is a plain consumer
-    of the client, on the assignors `beside`. More keywords are settings of its consumer.
+    of the client, on the assignors `beside`; `by_default` it has the whole list that following offers. More keywords are settings of its consumer.
     """
 
     def __init__(
@@ -149,10 +149,11 @@ class KafkaPythonMember(PluginMember):
         beside: Sequence[Any] = (),
         poll_ms: int = POLL_MS,
         connection: Mapping[str, Any] | None = None,
+        by_default: bool = False,
         **settings: Any,
     ) -> None:
         self._bootstrap, self._group, self._topics = bootstrap, group, topics
-        self._settings = settings
+        self._settings, self._by_default = settings, by_default
         self._connection = connection or {"bootstrap_servers": bootstrap}
         self._control_topic, self._acks_topic = control_topic, acks_topic
         self._strategy, self._protocol = strategy, protocol
@@ -166,7 +167,7 @@ class KafkaPythonMember(PluginMember):
             consumer = KafkaConsumer(
                 bootstrap_servers=self._bootstrap,
                 group_id=self._group,
-                partition_assignment_strategy=[*([assignor] if assignor else []), *self._beside],
+                partition_assignment_strategy=self._listed(following, assignor),
                 **{**QUICK, **self._settings},
             )
             stack.callback(consumer.close)
@@ -184,6 +185,11 @@ class KafkaPythonMember(PluginMember):
                     )  # as a plain consumer of this client ends up without a poll of seconds
                 self._take(consumer.poll(timeout_ms=self._poll_ms))
                 self._look(consumer)
+
+    def _listed(self, following: of_kafka_python.Following | None, assignor: Any) -> list[Any]:
+        if following and self._by_default:
+            return [*following.assignors]
+        return [*([assignor] if assignor else []), *self._beside]
 
     def _following(self) -> of_kafka_python.Following:
         return of_kafka_python.Following(

@@ -85,9 +85,8 @@ class Troubled:
 
     def _damage(self, setup: PluginSetup) -> None:
         producer = Producer({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        for topic in (setup.control, setup.acks):
-            for value in (b"\xff", b"{}", b'{"schema":1,"epoch":"nine"}'):
-                producer.produce(topic, key=control.encode_key("local", setup.name), value=value)
+        for value in (b"\xff", b"{}", b'{"schema":1,"epoch":"nine"}'):
+            producer.produce(setup.control, key=control.encode_key("local", setup.name), value=value)
         assert producer.flush(10) == 0
 
     def begin(self, kind: str, setup: PluginSetup) -> None:
