@@ -9,6 +9,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
+from assignor.clients.aiokafka.bounded import within
 from assignor.clients.control import ControlState
 from assignor.clients.plugin.trouble import ControlTopicError, acknowledging, reading
 from assignor.protocol import acks as wire
@@ -112,7 +113,7 @@ class Background:
         from time to time, which has an answer in time or not.
         """
         loop = asyncio.get_running_loop()
-        await _within(2 * _ANSWER_WITHIN_S, self._subscribe(reader))
+        await within(2 * _ANSWER_WITHIN_S, self._subscribe(reader))
         probe_s = loop.time()
         while True:
             polled = await reader.getmany(timeout_ms=int(_LOOK_EVERY_S * 1000))
@@ -120,7 +121,7 @@ class Background:
                 for record in records:
                     self._state.feed(record.key, record.value, record.headers)
             if loop.time() >= probe_s:
-                await _within(_ANSWER_WITHIN_S, self._probe(reader))
+                await within(_ANSWER_WITHIN_S, self._probe(reader))
                 self._reading.ends()
                 probe_s = loop.time() + _PROBE_EVERY_S
             await self._is_reading_now(is_reading=True)
@@ -159,7 +160,7 @@ class Background:
             while self._acks:
                 ack = self._acks.popleft()
                 try:
-                    await _within(2 * _ANSWER_WITHIN_S, self._acknowledge(ack))
+                    await within(2 * _ANSWER_WITHIN_S, self._acknowledge(ack))
                 except Exception as error:  # noqa: BLE001 - as above
                     self._acknowledging.begins(error)
             await asyncio.sleep(_LOOK_EVERY_S)
@@ -182,28 +183,9 @@ class Background:
 
     async def _quietly(self, stopping: Coroutine[Any, Any, None]) -> None:
         try:
-            await _within(_ANSWER_WITHIN_S, stopping)
+            await within(_ANSWER_WITHIN_S, stopping)
         except Exception as error:  # noqa: BLE001 - as above
             self._reading.begins(error)
-
-
-async def _within(seconds: float, work: Coroutine[Any, Any, None]) -> None:
-    """Wait for work of the client, which at times neither ends nor lets itself be cancelled; then it is left behind.
-
-    Raises:
-        TimeoutError: It did not end in time.
-        Exception: Whatever it raises.
-    """
-    task = asyncio.ensure_future(work)
-    # What nobody waits for any more may raise what it likes.
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())
-    try:
-        await asyncio.wait([task], timeout=seconds)
-        if not task.done():
-            raise TimeoutError(f"no answer within {seconds:g} s")
-        task.result()
-    finally:
-        task.cancel()
 
 
 def _writer(connection: Mapping[str, Any]) -> dict[str, Any]:

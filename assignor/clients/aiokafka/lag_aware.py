@@ -1,6 +1,5 @@
 """KIP-169 with aiokafka: the leader asks for the group's lag and places it evenly."""
 
-import asyncio
 import inspect
 import logging
 from collections.abc import Coroutine
@@ -10,6 +9,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
 from assignor.clients.aiokafka.assignors import MemberAssignor
+from assignor.clients.aiokafka.bounded import within
 from assignor.clients.plugin.lags import LAG_WITHIN_S, lags_of
 from assignor.clients.plugin.leader import Lags
 from assignor.clients.plugin.membership import under_strategy
@@ -41,7 +41,7 @@ class LagAwareAssignor(MemberAssignor):
 
     async def _asked(self, topics: frozenset[str]) -> Lags | None:
         try:
-            return await asyncio.wait_for(self._ask(topics), LAG_WITHIN_S)
+            return await within(LAG_WITHIN_S, self._ask(topics))
         except Exception as error:  # noqa: BLE001 - a leader that raised would stop its group
             log.warning(
                 "the lag of the group cannot be asked for, so partition counts alone are evened",

@@ -1,6 +1,7 @@
 """`Following` of aiokafka on fakes of its reader and its writer: what it says, that it goes on, and that it ends."""
 
 import asyncio
+import contextlib
 import inspect
 import logging
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
 
 from assignor.clients.aiokafka import Following, background
+from assignor.clients.aiokafka.bounded import within
 from assignor.clients.plugin.user_data import AssignmentData, Outcome, encode_assignment_data
 from assignor.protocol import acks
 from assignor.protocol.acks import AnyAck, Applied
@@ -199,3 +201,46 @@ def test_cancellation_of_the_caller_is_not_swallowed(sent: list[AnyAck]) -> None
         return task.cancelled()
 
     assert asyncio.run(cancelled_while_leaving())
+
+
+def test_work_that_holds_back_its_cancellation_is_left_behind() -> None:
+    async def stubborn() -> None:
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.2)
+                return
+
+    with pytest.raises(TimeoutError, match="no answer within"):
+        asyncio.run(within(0.01, stubborn()))
+
+
+def test_work_that_ends_in_time_gives_what_it_gives() -> None:
+    async def work(*, fails: bool) -> int:
+        await asyncio.sleep(0)
+        if fails:
+            raise KafkaConnectionError
+        return 7
+
+    assert asyncio.run(within(5, work(fails=False))) == 7
+    with pytest.raises(KafkaConnectionError):
+        asyncio.run(within(5, work(fails=True)))
+
+
+def test_reader_whose_broker_falls_silent_begins_anew(
+    sent: list[AnyAck], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def silent(*_: object) -> dict[int, int]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def scenario() -> None:
+        async with Following(cluster="local", group_id="g"):
+            await until(lambda: QuietReader.made > 1)
+
+    monkeypatch.setattr(QuietReader, "end_offsets", silent)
+    monkeypatch.setattr(background, "_ANSWER_WITHIN_S", 0.01)
+
+    asyncio.run(asyncio.wait_for(scenario(), timeout=5))
+
+    assert "TimeoutError" in caplog.records[0].__dict__["problem"]
+    assert sent == []
