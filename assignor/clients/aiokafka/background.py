@@ -116,7 +116,9 @@ class Background:
         await within(2 * _ANSWER_WITHIN_S, self._subscribe(reader))
         probe_s = loop.time()
         while True:
-            polled = await reader.getmany(timeout_ms=int(_LOOK_EVERY_S * 1000))
+            polled = await within(
+                _LOOK_EVERY_S + _ANSWER_WITHIN_S, reader.getmany(timeout_ms=int(_LOOK_EVERY_S * 1000))
+            )
             for records in polled.values():
                 for record in records:
                     self._state.feed(record.key, record.value, record.headers)

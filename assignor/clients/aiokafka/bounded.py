@@ -12,6 +12,7 @@ async def within(seconds: float, work: Coroutine[Any, Any, ResultT]) -> ResultT:
 
     Raises:
         TimeoutError: It did not end in time.
+        ConnectionError: The client has cancelled it, as it does where a connection breaks; our own task was not.
         Exception: Whatever it raises.
     """
     task = asyncio.ensure_future(work)
@@ -21,6 +22,8 @@ async def within(seconds: float, work: Coroutine[Any, Any, ResultT]) -> ResultT:
         await asyncio.wait([task], timeout=seconds)
         if not task.done():
             raise TimeoutError(f"no answer within {seconds:g} s")
+        if task.cancelled():
+            raise ConnectionError("the client gave up")
         return task.result()
     finally:
         task.cancel()
