@@ -147,7 +147,7 @@ def test_following_ends_also_when_its_client_swallows_a_cancellation(
 
     asyncio.run(asyncio.wait_for(applied(acks_topic="acks"), timeout=5))
 
-    assert QuietReader.swallows == 0
+    assert QuietReader.swallows < 1
     assert sent
 
 
