@@ -20,7 +20,6 @@ _PROBE_EVERY_S = 5.0
 _ANSWER_WITHIN_S = 5.0
 _RETRY_AFTER_S = 1.0
 _RETRY_AT_MOST_S = 8.0
-_CANCEL_AGAIN_S = 1.0
 
 _READER: Mapping[str, Any] = {
     "group_id": None,
@@ -74,12 +73,11 @@ class Background:
 
     async def close(self) -> None:
         """End."""
-        tasks = self._tasks
-        while any(not task.done() for task in tasks):
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
             # Waited for without raising what they raise: a cancellation of the caller must not be taken for theirs.
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks, timeout=_CANCEL_AGAIN_S)
+            await asyncio.wait(self._tasks)
         if self._writer is not None:
             await self._quietly(self._writer.stop())
 
