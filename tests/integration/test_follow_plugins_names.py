@@ -27,7 +27,7 @@ STRATEGY = "constrained-cooperative-sticky"
 
 
 def group_row(setup: PluginSetup) -> dict[str, object]:
-    """The newest record of the test's group, as the job reads it."""
+    """The newest record of the test's group, as the job reads it; of no members before the first."""
     reader = Consumer({"bootstrap.servers": setup.bootstrap, "group.id": "reader", "log_level": 0})
     pairs = []
     try:
@@ -42,7 +42,8 @@ def group_row(setup: PluginSetup) -> dict[str, object]:
                     pairs.append((key, message.value()))
     finally:
         reader.close()
-    return group_rows(raw(*pairs), lambda _: True).good[0]
+    rows: list[dict[str, object]] = group_rows(raw(*pairs), lambda _: True).good
+    return rows[0] if rows else {"members": []}
 
 
 def owners(row: dict[str, object]) -> list[int]:
