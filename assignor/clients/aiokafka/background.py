@@ -163,6 +163,10 @@ class Background:
                     await within(2 * _ANSWER_WITHIN_S, self._acknowledge(ack))
                 except Exception as error:  # noqa: BLE001 - as above
                     self._acknowledging.begins(error)
+                    # The next one goes by a new producer: this one may hold on to what it could not send.
+                    writer, self._writer = self._writer, None
+                    if writer is not None:
+                        await self._quietly(writer.stop())
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _acknowledge(self, ack: AnyAck) -> None:

@@ -41,6 +41,8 @@ _WRITER: Mapping[str, Any] = {
     "request_timeout_ms": 4000,
     "delivery_timeout_ms": 5000,
     "allow_auto_create_topics": False,
+    # The same acknowledgement twice is one; a producer that promises more is stuck after a broken connection.
+    "enable_idempotence": False,
 }
 
 
@@ -73,6 +75,7 @@ class Background:
         self._acknowledging = acknowledging(acks_topic or "", state.group)
         self._reader: _Reader | None = None
         self._writer: KafkaProducer | None = None
+        self._has_failed = False
         self._retry_s, self._retry_after_s = 0.0, _RETRY_AFTER_S
         self._closing = threading.Event()
         self._fed = threading.Condition()
@@ -135,16 +138,25 @@ class Background:
             if self._acks_topic is None:
                 continue
             try:
+                if self._writer is not None and self._has_failed:
+                    self._writer.close(0)
+                    self._writer = None
                 if self._writer is None:
+                    self._has_failed = False
                     # Not before there is something to say: it has a thread and connections of its own.
                     self._writer = made(KafkaProducer, **_writer(self._connection))
                 sent = self._writer.send(
                     self._acks_topic, key=wire.encode_key(ack), value=wire.encode(ack), partition=0
                 )
-                sent.add_errback(self._acknowledging.begins)
+                sent.add_errback(self._failed)
                 sent.add_callback(lambda _: self._acknowledging.ends())
             except Exception as error:  # noqa: BLE001 - as above
-                self._acknowledging.begins(error)
+                self._failed(error)
+
+    def _failed(self, error: BaseException) -> None:
+        # The next acknowledgement goes by a new producer: this one may hold on to what it could not send.
+        self._has_failed = True
+        self._acknowledging.begins(error)
 
 
 class _Reader:
