@@ -156,6 +156,21 @@ def test_acknowledgements_that_cannot_be_sent_are_told_once(
     assert (sent, [record.levelname for record in ours]) == ([], ["WARNING"])
 
 
+def test_acknowledgement_after_a_failure_goes_by_a_new_producer(sent: list[AnyAck]) -> None:
+    Writer.fails = True
+
+    with started() as following:
+        refused(following.assignor)
+        wait_until(lambda: not following.assignor.acks, what="a failure")
+        failed = following._background._writer
+        wait_until(lambda: following._background._has_failed, what="its being noticed")
+        Writer.fails = False
+        refused(following.assignor)
+        wait_until(lambda: sent, what="an acknowledgement")
+
+        assert following._background._writer is not failed
+
+
 @pytest.mark.parametrize("error", [KafkaConnectionError(), ZeroDivisionError()])
 def test_reader_that_fails_is_told_once_and_begins_anew(
     caplog: pytest.LogCaptureFixture, error: Exception
