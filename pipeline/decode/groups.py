@@ -4,7 +4,7 @@ A classic group's record is read whole. Of the other types only the header recor
 the group exists and of which type it is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,10 @@ from assignor.protocol.kafka.group_metadata import GroupMember, GroupMetadata, d
 from assignor.protocol.kafka.offsets import group_id_of, record_type_of
 from assignor.protocol.kafka.record_types import RecordType, group_type_of
 from assignor.protocol.kafka.sticky import claims_of
-from assignor.strategies.registry import STRATEGIES
-from assignor.strategies.selection import rebalance_protocol
+from assignor.strategies.registry import STRATEGIES, RebalanceProtocol
 from pipeline.tables.schemas import CONSUMER_GROUPS, GROUP_STATE
+
+_EAGER, _COOPERATIVE = (protocol.name.lower() for protocol in RebalanceProtocol)
 
 Row = dict[str, Any]
 
@@ -118,23 +119,32 @@ def _row(group_id: str, record: Row) -> Row:
 
 
 def _classic(group: GroupMetadata) -> Row:
+    members = [_member(member, group) for member in group.members]
     return {
         # The log holds a group's record from the end of each rebalance only: no state in between shows.
         "state": "Stable" if group.members else "Empty",
         "protocol_type": group.protocol_type,
         "assignor": group.protocol,
-        "rebalance_protocol": _rebalance_protocol(group.protocol),
+        "rebalance_protocol": _rebalance_protocol(group.protocol, members),
         "generation": group.generation,
         "leader": group.leader,
-        "members": [_member(member, group) for member in group.members],
+        "members": members,
     }
 
 
-def _rebalance_protocol(assignor: str | None) -> str | None:
-    """What follows from the selected assignor; None of one that is not known here."""
-    if assignor is None or assignor not in STRATEGIES:
-        return None
-    return rebalance_protocol(assignor, (assignor,), mode="kip").name.lower()
+def _rebalance_protocol(assignor: str | None, members: Sequence[Row]) -> str | None:
+    """What the members go by, as far as it shows; None where it does not.
+
+    What a member lists besides the selected assignor decides it, as Kafka ships its consumers, and does not stand in
+    the record. But who gives up everything before it joins, as eager members do, claims nothing when it joins again.
+    """
+    protocols = STRATEGIES[assignor].protocols if assignor is not None and assignor in STRATEGIES else ()
+    if protocols == (RebalanceProtocol.EAGER,):
+        return _EAGER
+    if any(member["owned"] for member in members):
+        return _COOPERATIVE
+    has_been_there = any(member["owned_generation"] is not None for member in members)
+    return _EAGER if protocols and has_been_there else None
 
 
 def _member(member: GroupMember, group: GroupMetadata) -> Row:

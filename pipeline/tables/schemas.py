@@ -202,7 +202,11 @@ CONSUMER_GROUPS = t.StructType(
         _column("state", _STRING, "Stable or Empty for classic groups: the log shows no state in between"),
         _column("protocol_type", _STRING, "consumer, connect, ..."),
         _column("assignor", _STRING, "selected assignor"),
-        _column("rebalance_protocol", _STRING, "eager or cooperative, by the selected assignor"),
+        _column(
+            "rebalance_protocol",
+            _STRING,
+            "eager or cooperative, by the assignor and what members claim; null if open",
+        ),
         _column("generation", _INT, "generation of the classic group; null for other types"),
         _column("leader", _STRING, "member id of the leader"),
         _column("members", MEMBERS, "what each member subscribed, claimed and was given"),

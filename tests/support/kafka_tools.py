@@ -130,8 +130,13 @@ def list_groups(bootstrap: str) -> tuple[ListedGroup, ...]:
     return tuple(sorted(rows))
 
 
+def tool_jars() -> list[str]:
+    """Class path of Kafka's command line tools."""
+    return [str(jar) for jar in resolve((*KAFKA, _TOOLS), excludes=_FOR_OTHER_TOOLS)]
+
+
 def _run(bootstrap: str, *arguments: str) -> str:
-    jars = os.pathsep.join(map(str, resolve((*KAFKA, _TOOLS), excludes=_FOR_OTHER_TOOLS)))
+    jars = os.pathsep.join(tool_jars())
     command = [str(find_java()), "-XX:TieredStopAtLevel=1", "-cp", jars, _COMMAND]
     done = subprocess.run(
         [*command, "--bootstrap-server", bootstrap, *arguments],

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from assignor.clients.plugin.leader import Joined
+from assignor.clients.plugin.dialect import Joined
 from assignor.clients.plugin.user_data import NO_EPOCH, SubscriptionData, encode_subscription_data
 from assignor.protocol.control import ControlMember, ControlReasons, ControlRecord
 from assignor.protocol.kafka.consumer import TopicPartitions

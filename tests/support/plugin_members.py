@@ -6,7 +6,7 @@ import threading
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -20,8 +20,8 @@ from confluent_kafka import Producer
 from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka.structs import MemberState
 
-from assignor.clients.aiokafka import assignors as of_aiokafka
-from assignor.clients.kafka_python import assignors as of_kafka_python
+from assignor.clients import aiokafka as of_aiokafka
+from assignor.clients import kafka_python as of_kafka_python
 from assignor.clients.kafka_python.private import is_stuck, request_rejoin
 from assignor.protocol import control
 from assignor.protocol.control import ControlRecord
@@ -133,7 +133,7 @@ class KafkaPythonMember(PluginMember):
     """A member of kafka-python.
 
     It follows a control topic where it is given one, else it goes by a strategy; with neither it is a plain consumer
-    of the client, on the assignors `beside`.
+    of the client, on the assignors `beside`; `by_default` it has the whole list that following offers. More keywords are settings of its consumer.
     """
 
     def __init__(
@@ -148,8 +148,13 @@ class KafkaPythonMember(PluginMember):
         protocol: Any = of_kafka_python.EAGER,
         beside: Sequence[Any] = (),
         poll_ms: int = POLL_MS,
+        connection: Mapping[str, Any] | None = None,
+        by_default: bool = False,
+        **settings: Any,
     ) -> None:
         self._bootstrap, self._group, self._topics = bootstrap, group, topics
+        self._settings, self._by_default = settings, by_default
+        self._connection = connection or {"bootstrap_servers": bootstrap}
         self._control_topic, self._acks_topic = control_topic, acks_topic
         self._strategy, self._protocol = strategy, protocol
         self._beside, self._poll_ms = beside, poll_ms
@@ -162,12 +167,12 @@ class KafkaPythonMember(PluginMember):
             consumer = KafkaConsumer(
                 bootstrap_servers=self._bootstrap,
                 group_id=self._group,
-                partition_assignment_strategy=[*([assignor] if assignor else []), *self._beside],
-                **QUICK,
+                partition_assignment_strategy=self._listed(following, assignor),
+                **{**QUICK, **self._settings},
             )
             stack.callback(consumer.close)
-            if assignor:
-                assignor.attach(consumer)
+            for entry in (following, assignor, *self._beside):
+                _attach(entry, consumer)
             consumer.subscribe(self._topics, listener=_Listener(self))
             while not self._stopping.is_set():
                 if following:
@@ -181,6 +186,11 @@ class KafkaPythonMember(PluginMember):
                 self._take(consumer.poll(timeout_ms=self._poll_ms))
                 self._look(consumer)
 
+    def _listed(self, following: of_kafka_python.Following | None, assignor: Any) -> list[Any]:
+        if following and self._by_default:
+            return [*following.assignors]
+        return [*([assignor] if assignor else []), *self._beside]
+
     def _following(self) -> of_kafka_python.Following:
         return of_kafka_python.Following(
             cluster="local",
@@ -188,7 +198,7 @@ class KafkaPythonMember(PluginMember):
             protocol=self._protocol,
             control_topic=self._control_topic or "",
             acks_topic=self._acks_topic,
-            bootstrap_servers=self._bootstrap,
+            **self._connection,
         )
 
     def _of_strategy(self) -> of_kafka_python.StrategyAssignor | None:
@@ -203,7 +213,10 @@ class KafkaPythonMember(PluginMember):
 
 
 class AiokafkaMember(PluginMember):
-    """A member of aiokafka; it follows a control topic where it is given one, with its assignors `beside`."""
+    """A member of aiokafka; it follows a control topic where it is given one, with its assignors `beside`.
+
+    More keywords are settings of its consumer.
+    """
 
     def __init__(
         self,
@@ -214,8 +227,12 @@ class AiokafkaMember(PluginMember):
         control_topic: str | None = None,
         acks_topic: str | None = None,
         beside: Sequence[Any] = (),
+        connection: Mapping[str, Any] | None = None,
+        **settings: Any,
     ) -> None:
         self._bootstrap, self._group, self._topics = bootstrap, group, topics
+        self._settings = settings
+        self._connection = connection or {"bootstrap_servers": bootstrap}
         self._control_topic, self._acks_topic = control_topic, acks_topic
         self._beside = beside
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -236,11 +253,11 @@ class AiokafkaMember(PluginMember):
                 group_id=self._group,
                 bootstrap_servers=self._bootstrap,
                 partition_assignment_strategy=[*([following.assignor] if following else []), *self._beside],
-                **QUICK,
+                **{**QUICK, **self._settings},
             )
             consumer.subscribe(self._topics, listener=_AiokafkaListener(self))
-            if following:
-                following.attach(consumer)
+            for entry in (following, *self._beside):
+                _attach(entry, consumer)
             stack.push_async_callback(consumer.stop)
             # It gives everything up when it stops, and tells no listener.
             stack.callback(lambda: self._end(list(self._begun)))
@@ -255,7 +272,7 @@ class AiokafkaMember(PluginMember):
             group_id=self._group,
             control_topic=self._control_topic or "",
             acks_topic=self._acks_topic,
-            bootstrap_servers=self._bootstrap,
+            **self._connection,
         )
 
     def _look(self, consumer: AIOKafkaConsumer, following: of_aiokafka.Following | None) -> None:
@@ -284,6 +301,12 @@ class _AiokafkaListener(aiokafka.ConsumerRebalanceListener):  # type: ignore[mis
 
     def on_partitions_revoked(self, revoked: Iterable[PartitionKey]) -> None:
         self._member._end(revoked)
+
+
+def _attach(entry: Any, consumer: Any) -> None:
+    """Assignors of the client know no consumer."""
+    if hasattr(entry, "attach"):
+        entry.attach(consumer)
 
 
 def _waiting_in(task: "asyncio.Task[Any]") -> list[str]:

@@ -21,9 +21,9 @@ from aiokafka import AIOKafkaConsumer
 from kafka import AsyncConsumerRebalanceListener, KafkaConsumer
 from kafka.structs import MemberState, OffsetAndMetadata
 
-from assignor.clients.aiokafka import assignors as of_aiokafka
+from assignor.clients import aiokafka as of_aiokafka
+from assignor.clients import kafka_python as of_kafka_python
 from assignor.clients.aiokafka.private import generation_of, member_id_of
-from assignor.clients.kafka_python import assignors as of_kafka_python
 from assignor.strategies.registry import RebalanceProtocol
 from tests.support.follow_log import OPTIONS, note, numbers
 

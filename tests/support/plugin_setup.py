@@ -49,9 +49,9 @@ class PluginSetup:
         topics = {"control_topic": self.control, "acks_topic": self.acks}
         return KafkaPythonMember(self.bootstrap, self.name, [self.name], **topics, **more)
 
-    def aiokafka_follower(self) -> AiokafkaMember:
+    def aiokafka_follower(self, **more: Any) -> AiokafkaMember:
         topics = {"control_topic": self.control, "acks_topic": self.acks}
-        return AiokafkaMember(self.bootstrap, self.name, [self.name], **topics)
+        return AiokafkaMember(self.bootstrap, self.name, [self.name], **topics, **more)
 
     def plan(
         self,

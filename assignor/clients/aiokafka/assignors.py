@@ -17,31 +17,20 @@ sends one request to join after the other, each with one more entry, and every o
 group rebalance. Those that are refused, because others do not list that entry, it passes over.
 """
 
-import asyncio
-import inspect
-import logging
-from collections.abc import Iterable, Mapping
-from types import TracebackType
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer
 from aiokafka.cluster import ClusterMetadata
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
-from aiokafka.errors import KafkaError
 
-from assignor.clients.aiokafka.private import generation_of, member_id_of, request_rejoin
-from assignor.clients.control import ControlState
-from assignor.clients.plugin.attached import ACKS_TOPIC, CONTROL_TOPIC, Attached, now_ms
-from assignor.clients.plugin.leader import Joined
-from assignor.clients.plugin.membership import Membership, following, under_strategy
-from assignor.protocol import acks
-from assignor.protocol.acks import AnyAck
-
-log = logging.getLogger(__name__)
-
-_LOOK_EVERY_MS = 500
-_CANCEL_AGAIN_S = 1.0
+from assignor.clients.aiokafka.private import before_assigning, generation_of, member_id_of, request_rejoin
+from assignor.clients.plugin.attached import Attached
+from assignor.clients.plugin.dialect import Joined, read_subscription
+from assignor.clients.plugin.leader import Lags
+from assignor.clients.plugin.membership import Membership, NotAttachedError, Past, under_strategy
+from assignor.strategies.registry import RebalanceProtocol, strategy
+from assignor.strategies.selection import DEFAULT_ASSIGNORS
 
 
 class MemberAssignor(Attached[AIOKafkaConsumer], AbstractPartitionAssignor):  # type: ignore[misc]  # the client has no types
@@ -49,10 +38,22 @@ class MemberAssignor(Attached[AIOKafkaConsumer], AbstractPartitionAssignor):  # 
 
     Args:
         membership: What the member remembers.
+        before_leading: Awaited by a leader before it assigns.
+        ask_lag: Asks for the lag of the topics that the members read; None where nobody knows.
     """
 
-    def __init__(self, membership: Membership) -> None:
+    def __init__(
+        self,
+        membership: Membership,
+        *,
+        before_leading: Callable[[Sequence[Joined]], Awaitable[None]] | None = None,
+        ask_lag: Callable[[frozenset[str]], Awaitable[Lags | None]] | None = None,
+    ) -> None:
         super().__init__(membership, request_rejoin=request_rejoin, member_id_of=member_id_of)
+        self._before_leading, self._ask_lag = before_leading, ask_lag
+        self._prepared: object = None
+        self._joined: Sequence[Joined] = ()
+        self._lags: Lags | None = None
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
         """The subscription to join with; part of the client's interface.
@@ -60,20 +61,29 @@ class MemberAssignor(Attached[AIOKafkaConsumer], AbstractPartitionAssignor):  # 
         Raises:
             NotAttachedError: The generation of what comes back would not be known.
         """
-        self._attached()
+        consumer = self._attached()
+        if self._prepared is not consumer:
+            before_assigning(consumer, self._prepare)
+            self._prepared = consumer
         return ConsumerProtocolMemberMetadata(0, sorted(topics), self._membership.user_data({}))
 
     def assign(
         self, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata]
     ) -> dict[str, ConsumerProtocolMemberAssignment]:
-        """What the leader hands out, by member id; part of the client's interface."""
-        joined = [
-            Joined(member_id=member_id, topics=member.subscription, user_data=member.user_data)
-            for member_id, member in members.items()
-        ]
+        """What the leader hands out, by member id; part of the client's interface.
+
+        Raises:
+            NotAttachedError: The client did not wait for what `metadata` had it wait for.
+        """
+        # What the client has decoded lacks what members own, which a cooperative one goes on reading.
+        joined = self._joined
+        if {member.member_id for member in joined} != set(members):
+            raise NotAttachedError(f"assignor {self.name} was not told what the members of its group own")
         return {
             member_id: ConsumerProtocolMemberAssignment(0, [(t, list(n)) for t, n in placed.items()], data)
-            for member_id, (placed, data) in self._lead(cluster, joined).items()
+            for member_id, (placed, data) in self._lead(
+                self._counts(cluster, joined), joined, self._lags
+            ).items()
         }
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
@@ -81,125 +91,45 @@ class MemberAssignor(Attached[AIOKafkaConsumer], AbstractPartitionAssignor):  # 
         placed = {topic: tuple(numbers) for topic, numbers in assignment.assignment}
         self._take_in(placed, assignment.user_data, generation_of(self._attached()))
 
+    async def _prepare(self, selected: str, subscriptions: Mapping[str, bytes]) -> None:
+        if selected != self.name:
+            return
+        self._joined = [read_subscription(name, data) for name, data in subscriptions.items()]
+        if self._before_leading is not None:
+            await self._before_leading(self._joined)
+        if self._ask_lag is not None:
+            self._lags = await self._ask_lag(frozenset(t for member in self._joined for t in member.topics))
+
 
 class StrategyAssignor(MemberAssignor):
-    """A strategy of this package, without a control topic; it needs `attach` before the consumer is started.
+    """A strategy of this package, without a control topic, under its own name on the wire.
+
+    It needs `attach` before the consumer is started.
 
     Args:
-        name: Name of the strategy. One that weighs lag is refused: no leader knows lag.
+        name: Name of the strategy. Those that weigh lag are refused; `lag-aware` is `LagAwareAssignor`.
+        past: Of another entry of the same consumer's list, to keep partitions when the group goes over to this one.
 
     Raises:
         UnknownStrategyError: There is no such strategy, or it needs lag.
     """
 
-    def __init__(self, name: str) -> None:
-        super().__init__(under_strategy(name))
+    def __init__(self, name: str, *, past: Past | None = None) -> None:
+        super().__init__(under_strategy(name, past=past))
+        self._strategy_name = name
+
+    def under_old_name(self) -> MemberAssignor:
+        """The same under its former name, `lagwise-<strategy>`: list it behind this one for a rolling bounce.
+
+        It is attached with this one.
+        """
+        old = MemberAssignor(under_strategy(self._strategy_name, past=self.past, has_old_name=True))
+        self.beside.append(old)
+        return old
 
 
-class Following:
-    """Applies the plans of a control topic to the group of one consumer, each by one rebalance.
-
-    Enter it where the consumer runs: it reads the control topic in a task of its own, on the same event loop. The
-    topic has to be there, for this client would have the broker make it.
-
-    Args:
-        cluster: Name of the cluster in the control records.
-        group_id: The consumer's group.
-        control_topic: Where the plans are.
-        acks_topic: Where the member says what became of them; None to say nothing.
-        connection: Settings of `AIOKafkaConsumer` for the reader of the control topic: servers, security. Those
-            that a producer has as well are also the settings of the writer of acknowledgements.
-
-    Attributes:
-        assignor: The entry for `partition_assignment_strategy`, of this consumer only.
-    """
-
-    def __init__(
-        self,
-        *,
-        cluster: str,
-        group_id: str,
-        control_topic: str = CONTROL_TOPIC,
-        acks_topic: str | None = ACKS_TOPIC,
-        **connection: Any,
-    ) -> None:
-        self._state = ControlState(cluster=cluster, group=group_id)
-        self._membership = following(self._state)
-        self.assignor = MemberAssignor(self._membership)
-        self._reader = AIOKafkaConsumer(control_topic, **{**connection, **_READER})
-        self._acks_topic = acks_topic
-        self._writer = AIOKafkaProducer(**_writer(connection)) if acks_topic else None
-        self._task: asyncio.Task[None] | None = None
-
-    def attach(self, consumer: AIOKafkaConsumer) -> None:
-        """Tell the assignor its consumer, before it is started."""
-        self.assignor.attach(consumer)
-
-    async def __aenter__(self) -> "Following":
-        try:
-            await self._reader.start()
-            if self._writer is not None:
-                await self._writer.start()
-        except BaseException:
-            await self._close()
-            raise
-        self._task = asyncio.create_task(self._keep_up())
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        task = self._task
-        try:
-            while task is not None and not task.done():
-                # Waited for without raising what it raises: a cancellation of the caller must not be taken for its own.
-                task.cancel()
-                await asyncio.wait([task], timeout=_CANCEL_AGAIN_S)
-            if task is not None and not task.cancelled():
-                task.result()
-        finally:
-            await self._close()
-
-    async def _close(self) -> None:
-        await self._reader.stop()
-        if self._writer is not None:
-            await self._writer.stop()
-
-    async def _keep_up(self) -> None:
-        while True:
-            try:
-                polled = await self._reader.getmany(timeout_ms=_LOOK_EVERY_MS)
-            except KafkaError:
-                log.exception("the control topic cannot be read; plans are not followed any more")
-                return
-            for records in polled.values():
-                for record in records:
-                    self._state.feed(record.key, record.value, record.headers)
-            if self._membership.wants_rejoin(now_ms()):
-                self.assignor.rejoin()
-            while self.assignor.acks:
-                await self._acknowledge(self.assignor.acks.popleft())
-
-    async def _acknowledge(self, ack: AnyAck) -> None:
-        if self._writer is None:
-            return
-        key, value = acks.encode_key(ack), acks.encode(ack)
-        try:
-            await self._writer.send_and_wait(self._acks_topic, key=key, value=value, partition=0)
-        except KafkaError as error:
-            # As if lost on the way; the job sees the assignment in the group's metadata all the same.
-            log.warning("an acknowledgement was not sent", extra={"problem": str(error)})
-
-
-_READER: Mapping[str, Any] = {
-    "group_id": None,
-    "auto_offset_reset": "earliest",
-    # The job publishes in transactions: an aborted plan is none.
-    "isolation_level": "read_committed",
-}
-
-
-def _writer(connection: Mapping[str, Any]) -> dict[str, Any]:
-    known = inspect.signature(AIOKafkaProducer).parameters
-    # Short, because the control topic is not read meanwhile.
-    return {**{name: connection[name] for name in connection if name in known}, "request_timeout_ms": 5000}
+def default_assignors(*, past: Past | None = None) -> list[StrategyAssignor]:
+    """The list of KIP-726 for one consumer, `cooperative-sticky`, then `range`; this client is eager under both."""
+    past = past or Past()
+    names = [name for name in DEFAULT_ASSIGNORS["kip"] if RebalanceProtocol.EAGER in strategy(name).protocols]
+    return [StrategyAssignor(name, past=past) for name in names]

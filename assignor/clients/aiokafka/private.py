@@ -1,8 +1,11 @@
-"""What aiokafka does not offer: to join the group again, and who it is there: member id and generation.
+"""What aiokafka does not offer: to join the group again, to wait before assigning, and who it is in its group.
 
 Everything here leans on private parts of aiokafka 0.14.0, so the version is pinned, and a test of this module fails
 when a release changes them.
 """
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 
@@ -20,3 +23,24 @@ def generation_of(consumer: AIOKafkaConsumer) -> int:
 def member_id_of(consumer: AIOKafkaConsumer) -> str:
     """Member id in that generation."""
     return str(consumer._coordinator.member_id)  # noqa: SLF001 - only what it has assigned is public
+
+
+def before_assigning(
+    consumer: AIOKafkaConsumer, prepare: Callable[[str, Mapping[str, bytes]], Awaitable[None]]
+) -> None:
+    """Have a leader wait for that before it assigns; the consumer is joining its group.
+
+    Assignors are called between two awaits, see only what version 0 of the subscription had, and cannot wait.
+
+    Args:
+        consumer: Has been started.
+        prepare: Takes the name of the selected assignor, and each member's subscription by member id.
+    """
+    coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
+    perform = coordinator._perform_assignment  # noqa: SLF001 - there is no public call for it
+
+    async def prepared(response: Any) -> Any:
+        await prepare(response.group_protocol, {member[0]: member[-1] for member in response.members})
+        return await perform(response)
+
+    coordinator._perform_assignment = prepared  # noqa: SLF001 - there is no public call for it

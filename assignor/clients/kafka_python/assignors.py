@@ -5,7 +5,7 @@ Following a control topic takes ten lines::
     with Following(cluster="local", group_id="billing", bootstrap_servers=servers) as following:
         consumer = KafkaConsumer(
             "invoices", group_id="billing", bootstrap_servers=servers,
-            partition_assignment_strategy=[following.assignor, RangePartitionAssignor],
+            partition_assignment_strategy=following.assignors,
         )
         following.attach(consumer)
         while True:
@@ -13,46 +13,37 @@ Following a control topic takes ten lines::
             for records in consumer.poll(timeout_ms=500).values(): ...
 
 A strategy without a control topic is one entry of the list, `StrategyAssignor("sticky-stream-join")`; a cooperative
-one needs `attach` and, like `keep_up`, `watch` before each poll.
+one needs `attach` and, like `keep_up`, `watch` before each poll. A list that is nobody's choice is
+`default_assignors()`, that of KIP-726.
 
 An assignor is eager or cooperative, and the client refuses a list that mixes the two. The name on the wire is the
-same for both, because what a member still holds stands in its user data: so a group goes from `range` to a
-cooperative assignor in two rolling bounces, [eager one, range], then [cooperative one].
-
-The names begin with `lagwise`. Under a name of Kafka's the members would have to agree on Kafka's user data, and
-its clients do not: kafka-python puts a version in front of that of `sticky`, Java and librdkafka do not.
+same for both, because what a member still holds can be told: so a group goes from `range` to a cooperative assignor
+in two rolling bounces, [eager one, range], then [cooperative one].
 """
 
-import logging
-from collections.abc import Mapping, Sequence
-from types import TracebackType
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaConsumer
 from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.assignors.abstract import RebalanceProtocol as ClientProtocol
-from kafka.errors import KafkaError, RebalanceInProgressError
+from kafka.errors import RebalanceInProgressError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from assignor.clients.control import ControlState
 from assignor.clients.kafka_python.private import is_stuck, lost_within_join, request_rejoin
-from assignor.clients.plugin.attached import ACKS_TOPIC, CONTROL_TOPIC, Attached, now_ms
-from assignor.clients.plugin.leader import Joined
-from assignor.clients.plugin.membership import Membership, following, under_strategy
+from assignor.clients.plugin.attached import Attached
+from assignor.clients.plugin.dialect import Joined
+from assignor.clients.plugin.leader import Lags
+from assignor.clients.plugin.membership import Membership, Past, under_strategy
 from assignor.errors import InvalidOptionError
-from assignor.protocol import acks
-from assignor.protocol.acks import AnyAck
+from assignor.model.claims import NO_GENERATION
 from assignor.protocol.kafka.consumer import TopicPartitions
 from assignor.strategies.registry import RebalanceProtocol, strategy
-
-log = logging.getLogger(__name__)
+from assignor.strategies.selection import DEFAULT_ASSIGNORS
 
 EAGER = RebalanceProtocol.EAGER
 COOPERATIVE = RebalanceProtocol.COOPERATIVE
-
-_METADATA_AGE_MS = 30_000
-_CLOSE_WITHIN_S = 5.0
 
 
 class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # type: ignore[misc]  # the client has no types
@@ -61,11 +52,21 @@ class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # typ
     Args:
         membership: What the member remembers.
         protocol: Whether the member gives up everything before it joins.
+        before_leading: Called by a leader before it assigns; may wait a little.
+        ask_lag: Asks for the lag of so many partitions of each topic; None where nobody knows.
     """
 
-    def __init__(self, membership: Membership, protocol: RebalanceProtocol) -> None:
+    def __init__(
+        self,
+        membership: Membership,
+        protocol: RebalanceProtocol,
+        *,
+        before_leading: Callable[[Sequence[Joined]], None] | None = None,
+        ask_lag: Callable[[Mapping[str, int]], Lags | None] | None = None,
+    ) -> None:
         super().__init__(membership, request_rejoin=request_rejoin, member_id_of=_member_id_of)
         self._protocol = protocol
+        self._before_leading, self._ask_lag = before_leading, ask_lag
 
     def watch(self) -> None:
         """Free the consumer from a join that no poll would finish; call it before each poll.
@@ -100,25 +101,21 @@ class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # typ
             topics=sorted(topics),
             user_data=self._membership.user_data(held),
             owned_partitions=[entry(topic=topic, partitions=list(held[topic])) for topic in held],
-            generation_id=self._membership.generation,
+            generation_id=self.past.generation,
         )
 
     def assign(self, cluster: ClusterMetadata, members: Sequence[Any]) -> dict[str, Any]:
         """What the leader hands out, `ConsumerProtocolAssignment` by member id; part of the client's interface."""
-        joined = [
-            Joined(
-                member_id=member.member_id,
-                topics=member.metadata.topics,
-                user_data=member.metadata.user_data,
-                instance_id=member.group_instance_id,
-            )
-            for member in members
-        ]
+        joined = [_joined(member) for member in members]
+        if self._before_leading is not None:
+            self._before_leading(joined)
+        counts = self._counts(cluster, joined)
+        lags = self._ask_lag(counts) if self._ask_lag is not None else None
         return {
             member_id: ConsumerProtocolAssignment(
                 version=0, assigned_partitions=[(t, list(n)) for t, n in placed.items()], user_data=data
             )
-            for member_id, (placed, data) in self._lead(cluster, joined).items()
+            for member_id, (placed, data) in self._lead(counts, joined, lags).items()
         }
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
@@ -134,139 +131,58 @@ class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # typ
 
 
 class StrategyAssignor(MemberAssignor):
-    """A strategy of this package, without a control topic.
+    """A strategy of this package, without a control topic, under its own name on the wire.
 
     Args:
-        name: Name of the strategy. One that weighs lag is refused: no leader knows lag.
+        name: Name of the strategy. Those that weigh lag are refused; `lag-aware` is `LagAwareAssignor`.
         protocol: `EAGER`, or `COOPERATIVE` where the strategy allows it.
+        past: Of another entry of the same consumer's list, to keep partitions when the group goes over to this one.
 
     Raises:
         UnknownStrategyError: There is no such strategy, or it needs lag.
         InvalidOptionError: The strategy cannot be handed over in two steps.
     """
 
-    def __init__(self, name: str, protocol: RebalanceProtocol = EAGER) -> None:
-        super().__init__(under_strategy(name), protocol)
+    def __init__(self, name: str, protocol: RebalanceProtocol = EAGER, *, past: Past | None = None) -> None:
+        super().__init__(under_strategy(name, past=past), protocol)
         if protocol not in strategy(name).protocols:
             raise InvalidOptionError(name, "protocol", "must be EAGER for this strategy")
+        self._strategy_name = name
 
+    def under_old_name(self) -> MemberAssignor:
+        """The same under its former name, `lagwise-<strategy>`: list it behind this one for a rolling bounce.
 
-class Following:
-    """Applies the plans of a control topic to the group of one consumer.
-
-    One thread calls `keep_up` and polls the consumer. The group follows while each member lists the assignor, and
-    each plan is applied by a rebalance, one for eager members and two for cooperative ones.
-
-    Args:
-        cluster: Name of the cluster in the control records.
-        group_id: The consumer's group.
-        protocol: `EAGER` or `COOPERATIVE`.
-        control_topic: Where the plans are.
-        acks_topic: Where the member says what became of them; None to say nothing.
-        connection: Settings of `KafkaConsumer` for the reader of the control topic: servers, security, client id.
-            Those that a producer has as well are also the settings of the writer of acknowledgements.
-
-    Attributes:
-        assignor: The entry for `partition_assignment_strategy`, of this consumer only.
-    """
-
-    def __init__(
-        self,
-        *,
-        cluster: str,
-        group_id: str,
-        protocol: RebalanceProtocol = EAGER,
-        control_topic: str = CONTROL_TOPIC,
-        acks_topic: str | None = ACKS_TOPIC,
-        **connection: Any,
-    ) -> None:
-        self._state = ControlState(cluster=cluster, group=group_id)
-        self._membership = following(self._state)
-        self.assignor = MemberAssignor(self._membership, protocol)
-        self._reader = KafkaConsumer(
-            control_topic, **{**connection, **_READER, "metadata_max_age_ms": _METADATA_AGE_MS}
-        )
-        self._acks_topic = acks_topic
-        self._connection = connection
-        self._writer: KafkaProducer | None = None
-
-    def attach(self, consumer: KafkaConsumer) -> None:
-        """Tell the assignor its consumer, before the first poll."""
-        self.assignor.attach(consumer)
-
-    def keep_up(self) -> None:
-        """Read on in the control topic and rejoin the group if there is reason to; call it before each poll.
-
-        Does not wait, but to connect for its first acknowledgement, and a second for each where the acks topic is
-        missing. A plan is applied as late as this is called, so keep polls short, half a second or so.
-
-        Raises:
-            NotAttachedError: There is no consumer yet.
+        It is attached with this one.
         """
-        for records in self._reader.poll(timeout_ms=0).values():
-            for record in records:
-                self._state.feed(record.key, record.value, record.headers)
-        self.assignor.watch()
-        if self._membership.wants_rejoin(now_ms()):
-            self.assignor.rejoin()
-        while self.assignor.acks:
-            self._acknowledge(self.assignor.acks.popleft())
-
-    def close(self) -> None:
-        """Close the reader of the control topic; the consumer is closed by whoever made it."""
-        self._reader.close()
-        if self._writer is not None:
-            self._writer.close(_CLOSE_WITHIN_S)
-
-    def _acknowledge(self, ack: AnyAck) -> None:
-        if self._acks_topic is None:
-            return
-        try:
-            if self._writer is None:
-                # Not before there is something to say: it has a thread and connections of its own.
-                self._writer = KafkaProducer(**_writer(self._connection))
-            sent = self._writer.send(
-                self._acks_topic, key=acks.encode_key(ack), value=acks.encode(ack), partition=0
-            )
-        except KafkaError as error:
-            _not_sent(error)
-        else:
-            sent.add_errback(_not_sent)
-
-    def __enter__(self) -> "Following":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        membership = under_strategy(self._strategy_name, past=self.past, has_old_name=True)
+        old = MemberAssignor(membership, self._protocol)
+        self.beside.append(old)
+        return old
 
 
-_READER: Mapping[str, Any] = {
-    "group_id": None,
-    "auto_offset_reset": "earliest",
-    # The job publishes in transactions: an aborted plan is none.
-    "isolation_level": "read_committed",
-    "allow_auto_create_topics": False,
-}
+def default_assignors(
+    protocol: RebalanceProtocol = EAGER, *, past: Past | None = None
+) -> list[StrategyAssignor]:
+    """The list of KIP-726 for one consumer: `cooperative-sticky`, then `range`, as far as they have that protocol.
 
-_WRITER: Mapping[str, Any] = {
-    "bootstrap_timeout_ms": 5000,
-    "max_block_ms": 1000,
-    "request_timeout_ms": 4000,
-    "delivery_timeout_ms": 5000,
-    "allow_auto_create_topics": False,
-}
+    The client's protocol is fixed when its consumer is made, as in Kafka's own, and `range` is eager only.
+    """
+    past = past or Past()
+    names = [name for name in DEFAULT_ASSIGNORS["kip"] if protocol in strategy(name).protocols]
+    return [StrategyAssignor(name, protocol, past=past) for name in names]
 
 
-def _writer(connection: Mapping[str, Any]) -> dict[str, Any]:
-    known = {name: value for name, value in connection.items() if name in KafkaProducer.DEFAULT_CONFIG}
-    return {**known, **_WRITER}
-
-
-def _not_sent(error: BaseException) -> None:
-    # As if lost on the way; the job sees the assignment in the group's metadata all the same.
-    log.warning("an acknowledgement was not sent", extra={"problem": str(error)})
+def _joined(member: Any) -> Joined:
+    data = member.metadata
+    owned = getattr(data, "owned_partitions", None) if data.version > 0 else None
+    return Joined(
+        member_id=member.member_id,
+        topics=data.topics,
+        user_data=data.user_data,
+        instance_id=member.group_instance_id,
+        owned=None if owned is None else {entry.topic: tuple(entry.partitions) for entry in owned},
+        generation=data.generation_id if data.version > 1 else NO_GENERATION,
+    )
 
 
 def _member_id_of(consumer: KafkaConsumer) -> str:

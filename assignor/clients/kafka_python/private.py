@@ -37,3 +37,8 @@ def lost_within_join(consumer: KafkaConsumer) -> bool:
     if lost:
         coordinator.rejoining = False
     return lost
+
+
+def topic_id_of(consumer: KafkaConsumer, topic: str) -> object:
+    """Kafka's id of a topic as the consumer's metadata has it; None where it is not known."""
+    return consumer._cluster.topic_id(topic)  # noqa: SLF001 - there is no public call for it

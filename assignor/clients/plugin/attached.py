@@ -5,11 +5,12 @@ It joins a client, which has a clock and a consumer, to a `Membership`, which ha
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from assignor.clients.plugin.leader import Joined
-from assignor.clients.plugin.membership import Answer, Membership, NotAttachedError
+from assignor.clients.plugin.dialect import Joined
+from assignor.clients.plugin.leader import Lags
+from assignor.clients.plugin.membership import Answer, Membership, NotAttachedError, Past
 from assignor.protocol.acks import AnyAck
 from assignor.protocol.kafka.consumer import TopicPartitions
 
@@ -17,6 +18,8 @@ ConsumerT = TypeVar("ConsumerT")
 
 CONTROL_TOPIC = "lagwise.assignments"
 ACKS_TOPIC = "lagwise.acks"
+CATCH_UP_WITHIN_S = 1.0
+"""How long a leader waits for a plan that a member has read before it."""
 
 
 class Attached(Generic[ConsumerT]):
@@ -29,6 +32,7 @@ class Attached(Generic[ConsumerT]):
 
     Attributes:
         acks: What is still to be acknowledged, oldest first.
+        beside: Other entries of the same consumer; they are attached with this one.
     """
 
     def __init__(
@@ -44,15 +48,23 @@ class Attached(Generic[ConsumerT]):
         self._consumer: ConsumerT | None = None
         # Filled where the client joins, emptied where its user polls: for kafka-python those are two threads.
         self.acks: deque[AnyAck] = deque()
+        self.beside: list[Attached[ConsumerT]] = []
 
     @property
     def name(self) -> str:
         """Name on the wire."""
         return self._membership.name
 
+    @property
+    def past(self) -> Past:
+        """What the member had; for the other entries of its list."""
+        return self._membership.past
+
     def attach(self, consumer: ConsumerT) -> None:
         """Tell the assignor its consumer, before that joins its group."""
         self._consumer = consumer
+        for entry in self.beside:
+            entry.attach(consumer)
 
     def rejoin(self) -> None:
         """Make the group rebalance.
@@ -62,11 +74,16 @@ class Attached(Generic[ConsumerT]):
         """
         self._request_rejoin(self._attached())
 
-    def _lead(self, cluster: Any, members: Sequence[Joined]) -> dict[str, Answer]:
-        """What the leader hands out, by member id; `cluster` is the client's metadata."""
+    def _counts(self, cluster: Any, members: Sequence[Joined]) -> dict[str, int]:
+        """Partitions of every subscribed topic; `cluster` is the client's metadata."""
         subscribed = {topic for member in members for topic in member.topics}
-        counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in sorted(subscribed)}
-        return self._membership.lead(counts=counts, members=members, now_ms=now_ms())
+        return {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in sorted(subscribed)}
+
+    def _lead(
+        self, counts: Mapping[str, int], members: Sequence[Joined], lags: Lags | None = None
+    ) -> dict[str, Answer]:
+        """What the leader hands out, by member id."""
+        return self._membership.lead(counts=counts, members=members, now_ms=now_ms(), lags=lags)
 
     def _take_in(self, placed: TopicPartitions, user_data: bytes | None, generation: int) -> None:
         """The leader's answer."""
@@ -85,3 +102,8 @@ class Attached(Generic[ConsumerT]):
 def now_ms() -> int:
     """Time in ms since 1970."""
     return time.time_ns() // 1_000_000
+
+
+def clock_s() -> float:
+    """Seconds of a clock that only goes forward."""
+    return time.monotonic()

@@ -7,13 +7,14 @@ while a cooperative hand-over is half done. Otherwise a strategy of this package
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from assignor.clients.plugin.user_data import SubscriptionData, subscription_data_of
+from assignor.clients.plugin.dialect import OURS, Dialect, Joined
+from assignor.clients.plugin.user_data import SubscriptionData
 from assignor.errors import UnequalSubscriptionsError
 from assignor.model.arrays import Bools, Int8s, Int32s, Int64s
 from assignor.model.assignment import Assignment, Unassigned
@@ -26,19 +27,6 @@ from assignor.protocol.kafka.consumer import TopicPartitions
 from assignor.strategies.handover import next_step
 from assignor.strategies.registry import STRATEGIES, Strategy
 from assignor.strategies.sticky import strategy as sticky
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Joined:
-    """A member as the coordinator shows it to the leader."""
-
-    member_id: str
-    topics: Sequence[str]
-    """Subscribed topics."""
-    user_data: bytes | None
-    """See `user_data`; any bytes at all."""
-    instance_id: str | None = None
-    """group.instance.id, where the client shows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,8 +47,18 @@ class LeaderDecision:
     """Newest generation, or epoch of KIP-315, of any claim; `NO_GENERATION` without claims."""
 
 
+Lags: TypeAlias = Mapping[tuple[str, int], int]
+"""Records of lag by (topic, partition)."""
+
+
 def decide(
-    *, counts: Mapping[str, int], members: Sequence[Joined], strategy: Strategy, plan: ControlRecord | None
+    *,
+    counts: Mapping[str, int],
+    members: Sequence[Joined],
+    strategy: Strategy,
+    plan: ControlRecord | None,
+    dialect: Dialect = OURS,
+    lags: Lags | None = None,
 ) -> LeaderDecision:
     """The plan, if it fits, otherwise the strategy.
 
@@ -68,14 +66,17 @@ def decide(
         counts: Partitions of every subscribed topic that has metadata.
         members: In any order.
         strategy: For when there is no plan or it does not fit. Where it needs equal subscriptions and they
-            differ, `sticky` takes its place: a leader that raised would stop its group.
+            differ, or lag and that of a partition is unknown, `sticky` takes its place: a leader that raised would
+            stop its group.
         plan: From `ControlState.plan`, so neither expired nor withdrawn nor a dry run.
+        dialect: What the members speak.
+        lags: What is known of lag; None for nothing.
 
     Raises:
         InvalidGroupError: A member id is there twice.
     """
     topics = Topics.of(counts)
-    subscription_data = {member.member_id: subscription_data_of(member.user_data) for member in members}
+    subscription_data = {member.member_id: dialect.hear(member) for member in members}
     group = _group(topics, members, subscription_data)
     newest = max((one.claims.generation for one in subscription_data.values()), default=NO_GENERATION)
     problem = "no plan" if plan is None else _misfit(plan, group, newest)
@@ -83,7 +84,7 @@ def decide(
         target, why, epoch = _target(plan, group), "the plan fits", plan.epoch
         joins = plan.strategy in STRATEGIES and STRATEGIES[plan.strategy].joins
     else:
-        target, why = _assign(group, strategy, f"{strategy.name}: {problem}")
+        target, why = _assign(group, strategy, lags, problem or "")
         joins, epoch = strategy.joins, None
     holding = {name: one for name, one in subscription_data.items() if one.held}
     step = next_step(_group(topics, members, holding), target, by_number=joins) if holding else target
@@ -110,11 +111,25 @@ def _member(joined: Joined, data: SubscriptionData | None) -> Member:
     )
 
 
-def _assign(group: Group, strategy: Strategy, why: str) -> tuple[Assignment, str]:
+def _assign(group: Group, strategy: Strategy, lags: Lags | None, why: str) -> tuple[Assignment, str]:
+    if strategy.reads_lag:
+        return _assign_by_lag(group, strategy, lags, why)
     try:
-        return strategy.assign(group, {}), why
+        return strategy.assign(group, {}), f"{strategy.name}: {why}"
     except UnequalSubscriptionsError as error:
         return sticky.assign(group), f"{sticky.NAME}: {error}"
+
+
+def _assign_by_lag(group: Group, strategy: Strategy, lags: Lags | None, why: str) -> tuple[Assignment, str]:
+    if lags is None:
+        return sticky.assign(group), f"{sticky.NAME}: no lag is known"
+    topics = group.topics
+    places = [(topics.names[t], int(n)) for t, n in zip(topics.topic_of, topics.number_of, strict=True)]
+    unknown = sum(place not in lags for place in places)
+    if unknown:
+        return sticky.assign(group), f"{sticky.NAME}: lag of {unknown} partitions is not known"
+    weighed = replace(group, lag=np.array([lags[place] for place in places], np.int64))
+    return strategy.assign(weighed, {}), f"{strategy.name}: {why}"
 
 
 def _misfit(plan: ControlRecord, group: Group, newest: int) -> str | None:

@@ -8,10 +8,12 @@ It belongs to no client library; an adapter passes bytes and generations in and 
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from assignor.clients.control import ControlState
-from assignor.clients.plugin.leader import Joined, LeaderDecision, decide
+from assignor.clients.plugin.dialect import Joined, dialect
+from assignor.clients.plugin.leader import Lags, LeaderDecision, decide
 from assignor.clients.plugin.user_data import (
     NO_EPOCH,
     AssignmentData,
@@ -19,7 +21,6 @@ from assignor.clients.plugin.user_data import (
     SubscriptionData,
     assignment_data_of,
     encode_assignment_data,
-    encode_subscription_data,
 )
 from assignor.errors import AssignorError, UnknownStrategyError
 from assignor.model.by_member import Placed, by_member
@@ -28,6 +29,7 @@ from assignor.protocol.acks import AnyAck, Applied, Refused, Void
 from assignor.protocol.control import ControlRecord
 from assignor.protocol.kafka.consumer import TopicPartitions
 from assignor.protocol.kafka.sticky import Claims
+from assignor.strategies import lag_aware
 from assignor.strategies.registry import STRATEGIES, Strategy, strategy
 from assignor.strategies.sticky import strategy as sticky
 
@@ -40,12 +42,23 @@ GREATEST_EPOCH = 2**31 - 1
 _MOST_REJOINS = 3
 _LONGEST_WHY = 400
 
-Answer: TypeAlias = tuple[Placed, bytes]
-"""Partitions of a member, and the user data of its assignment."""
+Answer: TypeAlias = tuple[Placed, bytes | None]
+"""Partitions of a member, and the user data of its assignment; None for none."""
 
 
 class NotAttachedError(AssignorError):
     """An assignor needs its consumer and has none; call `attach` before the consumer joins its group."""
+
+
+@dataclass(slots=True)
+class Past:
+    """What a member had in its last generation; the entries of one consumer's list share it."""
+
+    owned: TopicPartitions = field(default_factory=dict)
+    generation: int = NO_GENERATION
+    """Of the group."""
+    epoch: int = NO_GENERATION
+    """Of KIP-315, sent in place of the generation where topics are joined."""
 
 
 class Membership:
@@ -56,65 +69,112 @@ class Membership:
     Args:
         strategy: Assigns when there is no plan that fits.
         control: State of the control topic; None where plans are not followed.
+        name: Name on the wire.
+        past: Shared with the other entries of the consumer's list; None makes one.
     """
 
     __slots__ = (
         "_applied",
         "_asked",
-        "_claims",
+        "_awaited",
         "_considered",
         "_control",
+        "_dialect",
+        "_generation",
         "_leads",
         "_led",
         "_strategy",
         "name",
+        "past",
     )
 
-    def __init__(self, strategy: Strategy, control: ControlState | None = None) -> None:
-        self.name = PLAN_ASSIGNOR if control is not None else f"{PLAN_ASSIGNOR}-{strategy.name}"
+    def __init__(
+        self,
+        strategy: Strategy,
+        control: ControlState | None = None,
+        *,
+        name: str,
+        past: Past | None = None,
+    ) -> None:
+        self.name = name
+        self.past = past or Past()
+        self._dialect = dialect(name)
         self._strategy = strategy
         self._control = control
-        self._claims = Claims(owned={}, generation=NO_GENERATION)
+        self._generation = NO_GENERATION
         self._considered = NO_EPOCH
         self._applied = NO_EPOCH
+        self._awaited = NO_EPOCH
         self._led: frozenset[str] = frozenset()
         self._leads: frozenset[str] = frozenset()
         self._asked: tuple[int, list[int]] = (NO_EPOCH, [])
 
     @property
     def generation(self) -> int:
-        """Generation, or epoch of KIP-315, of the last assignment."""
-        return self._claims.generation
+        """Generation of the group that this assignor assigned last."""
+        return self._generation
 
-    def user_data(self, held: TopicPartitions) -> bytes:
-        """User data to join with.
+    def user_data(self, held: TopicPartitions) -> bytes | None:
+        """User data to join with, None for none.
 
         Args:
             held: Partitions that the member goes on reading while it joins, none when eager. A cooperative member
                 that lost its partitions holds nothing, and claims them only as its history.
         """
-        claims = Claims(owned=held, generation=self._claims.generation) if held else self._claims
+        generation = self.past.epoch if self._strategy.joins else self.past.generation
+        claims = Claims(owned=held or self.past.owned, generation=generation)
         epoch = self._control.epoch if self._control is not None else NO_EPOCH
-        return encode_subscription_data(SubscriptionData(claims=claims, plan_epoch=epoch, held=bool(held)))
+        return self._dialect.say(SubscriptionData(claims=claims, plan_epoch=epoch, held=bool(held)))
 
-    def lead(self, *, counts: Mapping[str, int], members: Sequence[Joined], now_ms: int) -> dict[str, Answer]:
+    def awaits(self, members: Sequence[Joined]) -> int | None:
+        """Epoch of a plan that some member has read and the leader has not; None for none.
+
+        Asked of the leader before `lead`, which waits a little for it to arrive, and says it once of each epoch:
+        what did not arrive in time will not hold up the next rebalance.
+        """
+        control = self._control
+        if control is None:
+            return None
+        claimed = max((self._dialect.hear(member).plan_epoch for member in members), default=NO_EPOCH)
+        if claimed <= control.epoch or claimed == self._awaited:
+            return None
+        self._awaited = claimed
+        return claimed
+
+    def lead(
+        self,
+        *,
+        counts: Mapping[str, int],
+        members: Sequence[Joined],
+        now_ms: int,
+        lags: Lags | None = None,
+    ) -> dict[str, Answer]:
         """What every member gets; asked of the leader only.
 
         Args:
             counts: Partitions of every subscribed topic that has metadata.
             members: All members, this one among them.
             now_ms: Time in ms since 1970, for plans that expire.
+            lags: What is known of lag, for a strategy that reads it; None for nothing.
         """
         control = self._control
-        considered = control.epoch if control is not None else NO_EPOCH
-        plan = control.plan(now_ms) if control is not None else None
-        decision = decide(counts=counts, members=members, strategy=self._strategy, plan=plan)
+        considered, plan = (NO_EPOCH, None) if control is None else control.newest(now_ms)
+        decision = decide(
+            counts=counts,
+            members=members,
+            strategy=self._strategy,
+            plan=plan,
+            dialect=self._dialect,
+            lags=lags,
+        )
         log.info("assigned a group", extra={"why": decision.why, "plan_epoch": decision.plan_epoch})
         # KIP-315: one above all received.
         joined = max(decision.generation, NO_EPOCH) + 1
         epoch = joined if self._strategy.joins else considered
         self._led = frozenset(member.member_id for member in members)
         placed = by_member(decision.group, decision.step.member)
+        if not self._dialect.answers:
+            return {member_id: (partitions, None) for member_id, partitions in placed.items()}
         user_data = _user_data(
             decision, placed, epoch, refused=plan is not None and decision.plan_epoch is None
         )
@@ -140,11 +200,11 @@ class Membership:
         """
         answer = assignment_data_of(user_data)
         self._considered = answer.epoch
-        # What a leader or member sends is not trusted to leave room in the field it is sent back in.
-        self._claims = Claims(
-            owned=partitions,
-            generation=min(answer.epoch, GREATEST_EPOCH) if self._strategy.joins else generation,
-        )
+        self._generation = generation
+        self.past.owned, self.past.generation = partitions, generation
+        if self._strategy.joins:
+            # What a leader sends is not trusted to leave room in the field it is sent back in.
+            self.past.epoch = min(answer.epoch, GREATEST_EPOCH)
         self._leads, self._led = self._led, frozenset()
         return self._ack(answer, generation=generation, member=member, at_ms=now_ms)
 
@@ -208,16 +268,26 @@ def _user_data(
 
 def following(control: ControlState) -> Membership:
     """A member that follows the control topic; without a plan that fits, `sticky` assigns."""
-    return Membership(strategy(sticky.NAME), control)
+    return Membership(strategy(sticky.NAME), control, name=PLAN_ASSIGNOR)
 
 
-def under_strategy(name: str) -> Membership:
+def under_strategy(
+    name: str, *, past: Past | None = None, has_old_name: bool = False, knows_lag: bool = False
+) -> Membership:
     """A member of a group under one strategy, without a control topic.
 
+    Args:
+        name: Name of the strategy, and on the wire.
+        past: See `Membership`.
+        has_old_name: On the wire under the name that releases before this one gave it, for a rolling bounce.
+        knows_lag: Will `lead` be told lag. No leader knows the rates that `lag-sticky` weighs besides.
+
     Raises:
-        UnknownStrategyError: There is no such strategy, or it needs lag, which no leader knows: follow plans.
+        UnknownStrategyError: There is no such strategy, or its leader has to know more.
     """
-    available = tuple(known for known in STRATEGIES if not STRATEGIES[known].reads_lag)
+    lagless = {known for known in STRATEGIES if not STRATEGIES[known].reads_lag}
+    available = lagless | {lag_aware.NAME} if knows_lag else lagless
     if name not in available:
-        raise UnknownStrategyError(name, available)
-    return Membership(strategy(name))
+        raise UnknownStrategyError(name, tuple(sorted(available)))
+    on_the_wire = f"{PLAN_ASSIGNOR}-{name}" if has_old_name else name
+    return Membership(strategy(name), name=on_the_wire, past=past)

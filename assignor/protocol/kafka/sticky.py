@@ -76,6 +76,13 @@ def encode_sticky_user_data(claims: Claims) -> bytes:
     return writer.to_bytes()
 
 
+def encode_cooperative_sticky_user_data(generation: int) -> bytes:
+    """User data of "cooperative-sticky", as Java clients write it; what is owned stands in the protocol's field."""
+    writer = Writer()
+    writer.int32(generation)
+    return writer.to_bytes()
+
+
 def _claims_in_user_data(user_data: bytes | None) -> Claims:
     try:
         return decode_sticky_user_data(user_data or b"")

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor.clients.plugin.leader import Joined, decide
+from assignor.clients.plugin.dialect import Dialect, Joined, dialect
+from assignor.clients.plugin.leader import decide
 from assignor.clients.plugin.user_data import (
     UNKNOWN,
     SubscriptionData,
@@ -38,13 +39,20 @@ subscription_data = st.builds(
 user_data = st.none() | st.binary(max_size=40) | subscription_data.map(encode_subscription_data)
 subscriptions = st.lists(st.sampled_from(TOPICS), max_size=3, unique=True)
 assignors = st.sampled_from(sorted(name for name in STRATEGIES if not STRATEGIES[name].reads_lag))
+dialects = st.sampled_from(["lagwise", "sticky", "cooperative-sticky", "range"]).map(dialect)
 
 
 @st.composite
 def groups(draw: st.DrawFn) -> list[Joined]:
     ids = draw(st.permutations(IDS))[: draw(st.integers(1, 3))]
     return [
-        Joined(member_id=i, topics=draw(st.just(["t", "u"]) | subscriptions), user_data=draw(user_data))
+        Joined(
+            member_id=i,
+            topics=draw(st.just(["t", "u"]) | subscriptions),
+            user_data=draw(user_data),
+            owned=draw(st.none() | by_topic),
+            generation=draw(st.integers(-1, 9)),
+        )
         for i in ids
     ]
 
@@ -59,15 +67,15 @@ def dealt(draw: st.DrawFn, ids: Sequence[str]) -> dict[str, dict[str, tuple[int,
     }
 
 
-@given(groups(), assignors, st.data())
+@given(groups(), assignors, dialects, st.data())
 def test_whatever_members_say_the_target_is_valid_and_complete(
-    members: list[Joined], name: str, data: st.DataObject
+    members: list[Joined], name: str, spoken: Dialect, data: st.DataObject
 ) -> None:
     ids = [member.member_id for member in members]
     target = data.draw(dealt(ids) | st.fixed_dictionaries(dict.fromkeys(ids, by_topic)))
     record = plan({i: data.draw(by_topic) for i in ids}, target, generation=data.draw(st.integers(-1, 9)))
 
-    decision = decide(counts=COUNTS, members=members, strategy=strategy(name), plan=record)
+    decision = decide(counts=COUNTS, members=members, strategy=strategy(name), plan=record, dialect=spoken)
 
     validity.check(decision.group, decision.target)
     if decision.plan_epoch is not None:
@@ -76,15 +84,17 @@ def test_whatever_members_say_the_target_is_valid_and_complete(
         assert placed == wanted
 
 
-@given(groups(), assignors)
-def test_what_a_cooperative_member_holds_goes_to_nobody_else(members: list[Joined], name: str) -> None:
-    decision = decide(counts=COUNTS, members=members, strategy=strategy(name), plan=None)
+@given(groups(), assignors, dialects)
+def test_what_a_cooperative_member_holds_goes_to_nobody_else(
+    members: list[Joined], name: str, spoken: Dialect
+) -> None:
+    decision = decide(counts=COUNTS, members=members, strategy=strategy(name), plan=None, dialect=spoken)
 
     given_out = by_member(decision.group, decision.step.member)
     ahead: dict[tuple[str, int], int] = {}
     holders: dict[tuple[str, int], set[str]] = {}
     for member in members:
-        data = subscription_data_of(member.user_data)
+        data = spoken.hear(member)
         for place in {(t, n) for t, numbers in data.claims.owned.items() for n in numbers}:
             if data.held and data.claims.generation >= ahead.get(place, -2):
                 if data.claims.generation > ahead.get(place, -2):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
+from assignor.protocol.kafka.consumer import Subscription, TopicPartitions, encode_subscription
 from assignor.protocol.kafka.group_metadata import GroupMember
 from assignor.protocol.kafka.offsets import encode_group_metadata_key
 from pipeline.arrow_columns import TIMESTAMP
@@ -58,17 +59,31 @@ def test_record_with_many_unreadable_members_is_in_quarantine_once() -> None:
     assert reason.endswith("(and 2 more)")
 
 
+def joining(owned: TopicPartitions | None = None, *, generation: int = -1) -> GroupMember:
+    subscription = Subscription(topics=("t",), owned=owned or {}, generation=generation)
+    return member("m", subscription=encode_subscription(subscription))
+
+
+FIRST, AGAIN, HOLDING = joining(), joining(generation=6), joining({"t": (0,)}, generation=6)
+
+
 @pytest.mark.parametrize(
-    ("assignor", "protocol"),
+    ("assignor", "members", "protocol"),
     [
-        ("range", "eager"),
-        ("cooperative-sticky", "cooperative"),
-        ("constrained-cooperative-sticky", "cooperative"),
-        ("somebody's own", None),
+        ("range", [FIRST], "eager"),
+        ("cooperative-sticky", [HOLDING, FIRST], "cooperative"),
+        # Also lists `range`: Kafka's consumers are eager then, whatever is selected.
+        ("cooperative-sticky", [AGAIN, FIRST], "eager"),
+        ("cooperative-sticky", [FIRST], None),
+        ("constrained-cooperative-sticky", [HOLDING], "cooperative"),
+        ("somebody's own", [HOLDING], "cooperative"),
+        ("somebody's own", [AGAIN], None),
     ],
 )
-def test_rebalance_protocol_follows_the_selected_assignor(assignor: str, protocol: str | None) -> None:
-    (row,) = group_rows(records(member("m", "t"), assignor=assignor), lambda _group: True).good
+def test_rebalance_protocol_is_the_one_that_members_show(
+    assignor: str, members: list[GroupMember], protocol: str | None
+) -> None:
+    (row,) = group_rows(records(*members, assignor=assignor), lambda _group: True).good
 
     assert (row["assignor"], row["rebalance_protocol"]) == (assignor, protocol)
 

@@ -1,18 +1,20 @@
-"""`Following` of aiokafka on fakes of its reader and its writer: what it acknowledges, and that it ends."""
+"""`Following` of aiokafka on fakes of its reader and its writer: what it says, that it goes on, and that it ends."""
 
 import asyncio
+import contextlib
 import inspect
+import logging
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
-from aiokafka.errors import KafkaTimeoutError
+from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
 
-from assignor.clients.aiokafka import Following
-from assignor.clients.aiokafka import assignors as of_aiokafka
+from assignor.clients.aiokafka import Following, background
+from assignor.clients.aiokafka.bounded import within
 from assignor.clients.plugin.user_data import AssignmentData, Outcome, encode_assignment_data
 from assignor.protocol import acks
 from assignor.protocol.acks import AnyAck, Applied
@@ -23,11 +25,28 @@ APPLIED = encode_assignment_data(AssignmentData(epoch=3, outcome=Outcome.APPLIED
 class QuietReader:
     """A control topic without records."""
 
-    swallows: ClassVar[int] = 0
-    """Cancellations that it does not pass on, as a client does that awaits a task it has cancelled itself."""
+    made: ClassVar[int] = 0
+    failing: ClassVar[list[BaseException]] = []
+    """What reading raises, the first time, the second, and so on."""
+    __signature__ = inspect.signature(AIOKafkaConsumer)
 
-    def __init__(self, _topic: str, **_: Any) -> None:
+    def __init__(self, **_: Any) -> None:
         self.stopped = False
+        QuietReader.made += 1
+
+    async def topics(self) -> set[str]:
+        return {"lagwise.assignments"}
+
+    def subscribe(self, _topics: list[str]) -> None: ...
+
+    def assignment(self) -> set[int]:
+        return {0}
+
+    async def end_offsets(self, _partitions: list[int]) -> dict[int, int]:
+        return {0: 5}
+
+    async def position(self, _partition: int) -> int:
+        return 5
 
     async def start(self) -> None: ...
 
@@ -36,12 +55,9 @@ class QuietReader:
 
     async def getmany(self, *, timeout_ms: int) -> dict[str, Any]:
         del timeout_ms
-        try:
-            await asyncio.sleep(0.001)
-        except asyncio.CancelledError:
-            QuietReader.swallows -= 1
-            if QuietReader.swallows < 0:
-                raise
+        if QuietReader.failing:
+            raise QuietReader.failing.pop(0)
+        await asyncio.sleep(0.001)
         return {}
 
 
@@ -68,16 +84,19 @@ class Writer:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
-    monkeypatch.setattr(of_aiokafka, "AIOKafkaConsumer", QuietReader)
-    monkeypatch.setattr(of_aiokafka, "AIOKafkaProducer", Writer)
-    monkeypatch.setattr(QuietReader, "swallows", 0)
+    monkeypatch.setattr(background, "AIOKafkaConsumer", QuietReader)
+    monkeypatch.setattr(background, "AIOKafkaProducer", Writer)
+    monkeypatch.setattr(background, "_LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(background, "_RETRY_AFTER_S", 0.01)
+    monkeypatch.setattr(QuietReader, "made", 0)
+    monkeypatch.setattr(QuietReader, "failing", [])
     monkeypatch.setattr(Writer, "sent", [])
     return Writer.sent
 
 
 async def until(condition: Callable[[], bool]) -> None:
     while not condition():  # noqa: ASYNC110 - what is waited for has no event
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
 
 
 async def applied(**settings: Any) -> None:
@@ -108,37 +127,50 @@ def test_acknowledgement_that_cannot_be_sent_does_not_end_the_following(
 
     asyncio.run(applied(acks_topic="acks"))
 
-    assert (sent, [record.msg for record in caplog.records]) == ([], ["an acknowledgement was not sent"])
+    assert (sent, len(caplog.records)) == ([], 1)
+    assert "an acknowledgement cannot be sent" in caplog.text
 
 
-def test_following_ends_also_when_its_client_swallows_a_cancellation(
-    sent: list[AnyAck], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [KafkaConnectionError(), ZeroDivisionError(), asyncio.CancelledError()])
+def test_reader_that_fails_is_told_once_and_begins_anew(
+    sent: list[AnyAck], caplog: pytest.LogCaptureFixture, error: BaseException
 ) -> None:
-    monkeypatch.setattr(of_aiokafka, "_CANCEL_AGAIN_S", 0.01)
-    monkeypatch.setattr(QuietReader, "swallows", 1)
-
-    asyncio.run(asyncio.wait_for(applied(acks_topic="acks"), timeout=5))
-
-    assert QuietReader.swallows == -1
-    assert sent
-
-
-def test_defect_of_the_following_is_raised_when_it_is_left(
-    sent: list[AnyAck], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def defective(_: QuietReader, *, timeout_ms: int) -> dict[str, Any]:
-        del timeout_ms
-        raise ZeroDivisionError
+    """The client cancels what waits for a connection that breaks."""
+    QuietReader.failing.extend([error] * 3)
 
     async def scenario() -> None:
         async with Following(cluster="local", group_id="g"):
-            await asyncio.sleep(0.01)
+            await until(lambda: "no longer" in caplog.text)
 
-    monkeypatch.setattr(QuietReader, "getmany", defective)
+    with caplog.at_level(logging.INFO, logger="assignor"):
+        asyncio.run(asyncio.wait_for(scenario(), timeout=5))
 
-    with pytest.raises(ZeroDivisionError):
-        asyncio.run(scenario())
+    assert QuietReader.made == 4
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
     assert sent == []
+
+
+def test_following_is_entered_where_no_broker_answers(
+    sent: list[AnyAck], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def unreachable(_: QuietReader) -> None:
+        raise KafkaConnectionError
+
+    async def scenario() -> None:
+        async with Following(cluster="local", group_id="g"):
+            await until(lambda: QuietReader.made > 2)
+
+    monkeypatch.setattr(QuietReader, "start", unreachable)
+
+    asyncio.run(asyncio.wait_for(scenario(), timeout=5))
+
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert sent == []
+
+
+def test_setting_that_no_consumer_has_is_refused() -> None:
+    with pytest.raises(TypeError, match="unheard_of"):
+        Following(cluster="local", group_id="g", unheard_of=1)
 
 
 def test_cancellation_of_the_caller_is_not_swallowed(sent: list[AnyAck]) -> None:
@@ -150,3 +182,46 @@ def test_cancellation_of_the_caller_is_not_swallowed(sent: list[AnyAck]) -> None
         return task.cancelled()
 
     assert asyncio.run(cancelled_while_leaving())
+
+
+def test_work_that_holds_back_its_cancellation_is_left_behind() -> None:
+    async def stubborn() -> None:
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.2)
+                return
+
+    with pytest.raises(TimeoutError, match="no answer within"):
+        asyncio.run(within(0.01, stubborn()))
+
+
+def test_work_that_ends_in_time_gives_what_it_gives() -> None:
+    async def work(*, fails: bool) -> int:
+        await asyncio.sleep(0)
+        if fails:
+            raise KafkaConnectionError
+        return 7
+
+    assert asyncio.run(within(5, work(fails=False))) == 7
+    with pytest.raises(KafkaConnectionError):
+        asyncio.run(within(5, work(fails=True)))
+
+
+def test_reader_whose_broker_falls_silent_begins_anew(
+    sent: list[AnyAck], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def silent(*_: object) -> dict[int, int]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def scenario() -> None:
+        async with Following(cluster="local", group_id="g"):
+            await until(lambda: QuietReader.made > 1)
+
+    monkeypatch.setattr(QuietReader, "end_offsets", silent)
+    monkeypatch.setattr(background, "_ANSWER_WITHIN_S", 0.01)
+
+    asyncio.run(asyncio.wait_for(scenario(), timeout=5))
+
+    assert "TimeoutError" in caplog.records[0].__dict__["problem"]
+    assert sent == []

@@ -1,15 +1,24 @@
 """The private parts of aiokafka that the plug-in leans on: this fails when a release changes them."""
 
 import asyncio
+import inspect
+from collections.abc import Mapping
 from importlib import metadata
 from types import SimpleNamespace
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.cluster import ClusterMetadata
-from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.consumer.group_coordinator import CoordinatorGroupRebalance, GroupCoordinator
 from aiokafka.consumer.subscription_state import SubscriptionState
 
-from assignor.clients.aiokafka.private import generation_of, member_id_of, request_rejoin
+from assignor.clients.aiokafka.private import (
+    before_assigning,
+    generation_of,
+    member_id_of,
+    request_rejoin,
+)
+from assignor.protocol.kafka.consumer import Subscription, encode_subscription
 
 
 async def _coordinated() -> AIOKafkaConsumer:
@@ -67,3 +76,42 @@ def test_member_id_is_the_one_the_client_commits_with() -> None:
         return before, after
 
     assert asyncio.run(scenario()) == ("", "m")
+
+
+def test_leader_waits_before_it_assigns_and_sees_whole_subscriptions() -> None:
+    """Driven from where a response to join makes the consumer the leader, as by the client."""
+    subscription = encode_subscription(Subscription(topics=("t",), owned={"t": (1,)}, generation=4))
+    seen: list[object] = []
+
+    class Assignor:
+        name = "mine"
+
+        def assign(self, _cluster: object, members: dict[str, Any]) -> dict[str, Any]:
+            seen.append(sorted(members))
+            return {}
+
+    async def prepare(selected: str, subscriptions: Mapping[str, bytes]) -> None:
+        await asyncio.sleep(0)
+        seen.append((selected, dict(subscriptions)))
+
+    async def scenario() -> None:
+        consumer = await _coordinated()
+        coordinator = consumer._coordinator
+        coordinator._assignors = [Assignor()]
+        coordinator._client.set_topics = lambda _: None
+        coordinator._client._maybe_wait_metadata = lambda: asyncio.sleep(0)
+        coordinator._get_metadata_snapshot = dict
+        coordinator._subscription.subscribe({"t"})
+        before_assigning(consumer, prepare)
+        response = SimpleNamespace(
+            API_VERSION=5, group_protocol="mine", members=[("m", "instance", subscription)]
+        )
+        await coordinator._perform_assignment(response)
+        await _stop(consumer)
+
+    asyncio.run(scenario())
+
+    assert seen == [("mine", {"m": subscription}), ["m"]]
+    assert "self._coordinator._perform_assignment(response)" in inspect.getsource(
+        CoordinatorGroupRebalance._on_join_leader
+    )

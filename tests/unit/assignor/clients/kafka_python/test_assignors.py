@@ -1,31 +1,32 @@
 """The assignors of kafka-python, driven as the client drives them, without a broker."""
 
+import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaConsumer
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.base import Generation
 from kafka.errors import KafkaConfigurationError, RebalanceInProgressError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.structs import TopicPartition
 
-from assignor.clients.kafka_python import COOPERATIVE, EAGER, Following, MemberAssignor, StrategyAssignor
-from assignor.clients.kafka_python import assignors as kafka_python
-from assignor.clients.plugin.membership import NotAttachedError
-from assignor.clients.plugin.user_data import (
-    AssignmentData,
-    Outcome,
-    encode_assignment_data,
-    subscription_data_of,
+from assignor.clients.kafka_python import (
+    COOPERATIVE,
+    EAGER,
+    LagAwareAssignor,
+    MemberAssignor,
+    StrategyAssignor,
+    default_assignors,
 )
+from assignor.clients.kafka_python import lag_aware as of_kafka_python_lag
+from assignor.clients.plugin.membership import NotAttachedError
+from assignor.clients.plugin.user_data import subscription_data_of
 from assignor.errors import InvalidOptionError
-from assignor.protocol import acks
-from assignor.protocol.acks import AnyAck, Refused
-from assignor.protocol.kafka.consumer import decode_subscription
-from assignor.protocol.kafka.sticky import Claims
+from assignor.protocol.kafka.consumer import Subscription, decode_subscription, encode_subscription
+from assignor.protocol.kafka.sticky import Claims, decode_sticky_user_data
 
 NOWHERE = {"bootstrap_servers": "127.0.0.1:1", "api_version": (2, 5)}
 
@@ -62,43 +63,6 @@ def rebalance(assignors: dict[str, MemberAssignor], *, generation: int) -> dict[
     for member_id, assignor in assignors.items():
         assignor.on_assignment(received[member_id], generation)
     return {i: [partition for _, partition in received[i].partitions()] for i in assignors}
-
-
-def idle() -> Any:
-    """A consumer whose group is at rest."""
-    coordinator = SimpleNamespace(rebalance_in_progress=lambda: False)
-    return SimpleNamespace(_coordinator=coordinator, group_metadata=lambda: SimpleNamespace(member_id="m"))
-
-
-def refused(assignor: MemberAssignor) -> None:
-    """What the leader says where plan 3 does not fit."""
-    word = encode_assignment_data(AssignmentData(epoch=3, outcome=Outcome.REFUSED, why="not mine"))
-    assignor.on_assignment(ConsumerProtocolAssignment(version=0, assigned_partitions=[], user_data=word), 8)
-
-
-class Writer:
-    """A producer that keeps what it is to send."""
-
-    DEFAULT_CONFIG = KafkaProducer.DEFAULT_CONFIG
-    sent: ClassVar[list[AnyAck]] = []
-
-    def __init__(self, **settings: Any) -> None:
-        # The settings are those of a producer, whatever else the reader of the control topic was given.
-        KafkaProducer(**settings).close()
-
-    def send(self, topic: str, *, key: bytes, value: bytes, partition: int) -> Any:
-        assert (topic, partition) == ("acks", 0)
-        self.sent.append(acks.decode(key, value))
-        return SimpleNamespace(add_errback=lambda _: None)
-
-    def close(self, _within_s: float) -> None: ...
-
-
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
-    monkeypatch.setattr(kafka_python, "KafkaProducer", Writer)
-    Writer.sent.clear()
-    return Writer.sent
 
 
 @pytest.fixture
@@ -160,7 +124,7 @@ def test_group_half_eager_half_cooperative_hands_over_only_what_is_free() -> Non
 
 
 def test_cooperative_member_shows_what_it_holds_to_tools_as_well() -> None:
-    a = StrategyAssignor("cooperative-sticky", COOPERATIVE)
+    a = StrategyAssignor("constrained-cooperative-sticky", COOPERATIVE)
     a.attach(holding(2, 0))
     a.on_assignment(
         ConsumerProtocolAssignment(version=0, assigned_partitions=[("t", [0, 2])], user_data=b""), 6
@@ -195,7 +159,7 @@ def test_strategy_of_one_step_is_not_cooperative() -> None:
 def test_client_takes_the_assignor_beside_its_own(beside_range: KafkaConsumer) -> None:
     protocols = beside_range._coordinator.group_protocols()
 
-    assert [name for name, _ in protocols] == ["lagwise-sticky", "range"]
+    assert [name for name, _ in protocols] == ["sticky", "range"]
 
 
 def test_client_refuses_eager_beside_cooperative() -> None:
@@ -225,32 +189,83 @@ def test_watch_frees_a_consumer_whose_join_nobody_finishes() -> None:
     assert asked == ["rejoin"]
 
 
-def test_following_needs_its_consumer_to_keep_up() -> None:
-    with (
-        Following(cluster="local", group_id="g", protocol=EAGER, **NOWHERE) as following,
-        pytest.raises(NotAttachedError, match="attach"),
-    ):
-        following.keep_up()
+def test_list_of_a_rolling_bounce_has_both_names_for_one_member() -> None:
+    new = StrategyAssignor("sticky")
+    old = new.under_old_name()
+    rebalance({"a": old}, generation=3)
+
+    claims = decode_sticky_user_data(new.metadata({"t"}).user_data)
+    assert (new.name, old.name) == ("sticky", "lagwise-sticky")
+    assert claims == Claims(owned={"t": (0, 1, 2, 3)}, generation=3)
 
 
-def test_following_acknowledges_what_became_of_the_plan(sent: list[AnyAck]) -> None:
-    with Following(cluster="local", group_id="g", protocol=EAGER, acks_topic="acks", **NOWHERE) as following:
-        following.attach(idle())
-        refused(following.assignor)
+def test_old_name_has_the_same_consumer() -> None:
+    new = StrategyAssignor("constrained-cooperative-sticky", COOPERATIVE)
+    old = new.under_old_name()
 
-        following.keep_up()
-        following.keep_up()
+    new.attach(holding(0, 2))
 
-    assert [(ack.member, ack.epoch, ack.generation, ack.why) for ack in sent if isinstance(ack, Refused)] == [
-        ("m", 3, 8, "not mine")
-    ]
+    assert decode_subscription(old.metadata({"t"}).encode()).owned == {"t": (0, 2)}
 
 
-def test_following_without_an_acks_topic_says_nothing(sent: list[AnyAck]) -> None:
-    with Following(cluster="local", group_id="g", protocol=EAGER, acks_topic=None, **NOWHERE) as following:
-        following.attach(idle())
-        refused(following.assignor)
+@pytest.mark.parametrize(
+    ("protocol", "names"),
+    [(EAGER, ["cooperative-sticky", "range"]), (COOPERATIVE, ["cooperative-sticky"])],
+)
+def test_default_list_is_that_of_the_kip(protocol: Any, names: list[str]) -> None:
+    assert [entry.name for entry in default_assignors(protocol)] == names
 
-        following.keep_up()
 
-    assert sent == []
+def test_leader_waits_for_a_cooperative_member_of_java() -> None:
+    eager = StrategyAssignor("cooperative-sticky")
+    java = Subscription(
+        topics=("t",), user_data=b"\0\0\0\7", owned={"t": (0, 1, 2, 3)}, generation=7, rack="r"
+    )
+    metadata = ConsumerProtocolSubscription.decode(encode_subscription(java))
+    java_member = SimpleNamespace(member_id="j", metadata=metadata, group_instance_id=None)
+
+    answers = eager.assign(Cluster(), [joined("e", eager), java_member])
+
+    given = {name: [number for _, number in answer.partitions()] for name, answer in answers.items()}
+    assert (given["e"], len(given["j"])) == ([], 2)
+    assert answers["j"].user_data is None
+
+
+class Offsets:
+    """Stands for the clients that are asked for offsets."""
+
+    lags: ClassVar[dict[tuple[str, int], int]] = {("t", 0): 9, ("t", 1): 8, ("t", 2): 7, ("t", 3): 0}
+
+    def told(self, counts: Any) -> dict[tuple[str, int], int]:
+        assert counts == {"t": 4}
+        return self.lags
+
+
+def two(assignor: MemberAssignor) -> dict[str, list[int]]:
+    answers = assignor.assign(Cluster(), [joined("a", assignor), joined("b", assignor)])
+    return {name: [number for _, number in answer.partitions()] for name, answer in answers.items()}
+
+
+def test_lag_aware_leader_places_by_the_lag_it_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assignor = LagAwareAssignor(group_id="g", **NOWHERE)
+    monkeypatch.setattr(assignor, "_asked", Offsets().told)
+
+    assert two(assignor) == {"a": [0, 3], "b": [1, 2]}
+
+
+def test_lag_aware_leader_evens_counts_where_lag_cannot_be_had_in_time(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assignor = LagAwareAssignor(group_id="g", **NOWHERE)
+    monkeypatch.setattr(assignor, "_asked", lambda _: threading.Event().wait(5))
+    monkeypatch.setattr(of_kafka_python_lag, "LAG_WITHIN_S", 0.01)
+
+    placed = two(assignor)
+
+    assert len(placed["a"]) == len(placed["b"]) == 2
+    assert "cannot be asked for" in caplog.text
+
+
+def test_lag_aware_refuses_a_setting_that_no_consumer_has() -> None:
+    with pytest.raises(KafkaConfigurationError, match="unheard_of"):
+        LagAwareAssignor(group_id="g", unheard_of=1)

@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator
 from importlib import metadata
+from uuid import UUID
 
 import pytest
 from kafka import KafkaConsumer
 from kafka.coordinator.base import Generation
+from kafka.protocol.metadata import MetadataResponse
 from kafka.structs import MemberState, TopicPartition
 
-from assignor.clients.kafka_python.private import is_stuck, lost_within_join, request_rejoin
+from assignor.clients.kafka_python.private import is_stuck, lost_within_join, request_rejoin, topic_id_of
+
+ID = UUID(int=7)
 
 
 @pytest.fixture
@@ -78,3 +82,19 @@ def test_client_tells_what_was_lost_where_a_join_begins(joining: KafkaConsumer) 
 
     assert not joining.assignment()
     assert not lost_within_join(joining)
+
+
+def test_topic_id_is_that_of_the_metadata(stable: KafkaConsumer) -> None:
+    before = topic_id_of(stable, "t")
+    topic = MetadataResponse.MetadataResponseTopic(
+        version=12, error_code=0, name="t", topic_id=ID, partitions=[]
+    )
+
+    broker = MetadataResponse.MetadataResponseBroker(
+        version=12, node_id=1, host="127.0.0.1", port=1, rack=None
+    )
+    stable._cluster.update_metadata(
+        MetadataResponse(version=12, brokers=[broker], controller_id=-1, topics=[topic])
+    )
+
+    assert (before, topic_id_of(stable, "t")) == (None, ID)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from assignor.clients.plugin.leader import Joined, LeaderDecision, decide
+from assignor.clients.plugin.dialect import Joined
+from assignor.clients.plugin.leader import LeaderDecision, decide
 from assignor.evaluation import validity
 from assignor.model.assignment import Unassigned
 from assignor.protocol.control import ControlRecord
@@ -23,7 +24,12 @@ def decided(
     counts: dict[str, int] | None = None,
     name: str = "sticky",
 ) -> LeaderDecision:
-    decision = decide(counts=counts or COUNTS, members=members, strategy=strategy(name), plan=record)
+    decision = decide(
+        counts=counts or COUNTS,
+        members=members,
+        strategy=strategy(name),
+        plan=record,
+    )
     validity.check(decision.group, decision.target)
     return decision
 

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from assignor.clients.control import ControlState
-from assignor.clients.plugin.leader import Joined
+from assignor.clients.plugin.dialect import Joined
 from assignor.clients.plugin.membership import GREATEST_EPOCH, Membership, following, under_strategy
 from assignor.clients.plugin.user_data import (
     AssignmentData,
     Outcome,
+    SubscriptionData,
     assignment_data_of,
     encode_assignment_data,
+    encode_subscription_data,
     subscription_data_of,
 )
 from assignor.errors import UnknownStrategyError
@@ -21,6 +23,7 @@ from assignor.protocol import control
 from assignor.protocol.acks import AnyAck, Applied, Refused, Void
 from assignor.protocol.control import ControlRecord
 from assignor.protocol.kafka.consumer import TopicPartitions
+from assignor.protocol.kafka.sticky import Claims, encode_sticky_user_data
 from tests.support.plans import FOREVER_MS, joined, plan
 
 BASE = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}
@@ -61,7 +64,7 @@ def state() -> ControlState:
 
 
 def test_eager_member_claims_what_it_had() -> None:
-    member = under_strategy("sticky")
+    member = under_strategy("constrained-cooperative-sticky")
 
     taken_in(member, {"t": (0, 1)}, None, 5)
 
@@ -70,7 +73,7 @@ def test_eager_member_claims_what_it_had() -> None:
 
 
 def test_cooperative_member_claims_what_it_still_holds() -> None:
-    member = under_strategy("cooperative-sticky")
+    member = under_strategy("constrained-cooperative-sticky")
 
     taken_in(member, {"t": (0, 1)}, None, 5)
 
@@ -216,6 +219,75 @@ def test_strategy_that_weighs_lag_is_refused() -> None:
         under_strategy("lag-sticky")
 
     assert "lag-aware" not in refusal.value.available
+
+
+def test_leader_awaits_the_newest_epoch_that_a_member_has_read_once(state: ControlState) -> None:
+    feed(state, plan(BASE, TARGET, epoch=3))
+    leader = following(state)
+
+    def claiming(*epochs: int) -> list[Joined]:
+        claims = Claims(owned={}, generation=7)
+        return [
+            Joined(
+                member_id=str(number),
+                topics=["t"],
+                user_data=encode_subscription_data(
+                    SubscriptionData(claims=claims, plan_epoch=epoch, held=False)
+                ),
+            )
+            for number, epoch in enumerate(epochs)
+        ]
+
+    awaited = [leader.awaits(claiming(*epochs)) for epochs in [(3, 2), (4, 5), (5, 3), (6,)]]
+
+    assert awaited == [None, 5, None, 6]
+
+
+def test_nothing_is_awaited_without_a_control_topic() -> None:
+    assert under_strategy("sticky").awaits([joined("a", ["t"])]) is None
+
+
+def test_member_keeps_its_partitions_when_its_group_goes_over_to_another_entry(state: ControlState) -> None:
+    member = following(state)
+    other = under_strategy("sticky", past=member.past)
+    taken_in(member, {"t": (0, 1)}, None, 5)
+
+    assert other.user_data({}) == encode_sticky_user_data(Claims(owned={"t": (0, 1)}, generation=5))
+
+
+def test_member_asks_for_no_plan_of_a_generation_under_another_entry(state: ControlState) -> None:
+    member = following(state)
+    taken_in(under_strategy("sticky", past=member.past), BASE["a"], None, 7)
+    feed(state, plan(BASE, TARGET, generation=7))
+
+    assert not member.wants_rejoin(NOW_MS)
+
+
+@pytest.mark.parametrize(
+    ("name", "has_old_name", "on_the_wire"),
+    [
+        ("constrained-cooperative-sticky", False, "constrained-cooperative-sticky"),
+        ("sticky-stream-join", False, "sticky-stream-join"),
+        ("sticky", False, "sticky"),
+        ("sticky", True, "lagwise-sticky"),
+    ],
+)
+def test_name_on_the_wire_is_that_of_the_kip(name: str, has_old_name: bool, on_the_wire: str) -> None:
+    assert under_strategy(name, has_old_name=has_old_name).name == on_the_wire
+
+
+def test_lag_aware_leader_without_lag_falls_back_to_even_counts() -> None:
+    member = under_strategy("lag-aware", knows_lag=True)
+    members = [joined(i, ["t"], BASE[i]) for i in BASE]
+
+    def placed(lags: Mapping[tuple[str, int], int] | None) -> dict[str, TopicPartitions]:
+        answers = member.lead(counts={"t": 4}, members=members, now_ms=NOW_MS, lags=lags)
+        return {i: partitions for i, (partitions, _) in answers.items()}
+
+    lags = {("t", 0): 9, ("t", 1): 8, ("t", 2): 7, ("t", 3): 0}
+    assert placed(None) == BASE
+    assert placed({("t", 0): 9}) == BASE
+    assert placed(lags) == {"a": {"t": (0, 3)}, "b": {"t": (1, 2)}}
 
 
 def said_in(member: Membership, generation: int, *members: str) -> AnyAck | None:

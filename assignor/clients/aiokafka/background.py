@@ -1,0 +1,198 @@
+"""The control and acks topics of one follower, in tasks of their own: they cannot hold up or stop consuming."""
+
+import asyncio
+import contextlib
+import inspect
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+from assignor.clients.aiokafka.bounded import within
+from assignor.clients.control import ControlState
+from assignor.clients.plugin.trouble import ControlTopicError, acknowledging, reading
+from assignor.protocol import acks as wire
+from assignor.protocol.acks import AnyAck
+
+_LOOK_EVERY_S = 0.2
+_PROBE_EVERY_S = 5.0
+_ANSWER_WITHIN_S = 5.0
+_RETRY_AFTER_S = 1.0
+_RETRY_AT_MOST_S = 8.0
+
+_READER: Mapping[str, Any] = {
+    "group_id": None,
+    "auto_offset_reset": "earliest",
+    # The job publishes in transactions: an aborted plan is none.
+    "isolation_level": "read_committed",
+}
+
+
+class Background:
+    """Feeds the state of a control topic and sends acknowledgements, from `start` to `close`.
+
+    Whatever goes wrong is said once; the reader begins anew, later and later, and an acknowledgement is as if lost on
+    the way: the job sees the assignment in the group's metadata all the same.
+
+    Args:
+        state: Is fed.
+        control_topic: Where the plans are.
+        acks_topic: Where acknowledgements go; None to drop them.
+        acks: What is to be acknowledged, oldest first; is emptied.
+        look: Called several times a second, also while the topic cannot be read.
+        connection: Settings of `AIOKafkaConsumer`.
+
+    Raises:
+        TypeError: A setting that `AIOKafkaConsumer` does not have.
+    """
+
+    def __init__(
+        self,
+        state: ControlState,
+        *,
+        control_topic: str,
+        acks_topic: str | None,
+        acks: deque[AnyAck],
+        look: Callable[[], None],
+        connection: Mapping[str, Any],
+    ) -> None:
+        inspect.signature(AIOKafkaConsumer).bind(control_topic, **connection)
+        self._state, self._acks, self._acks_topic, self._look = state, acks, acks_topic, look
+        self._control_topic, self._connection = control_topic, connection
+        self._reading = reading(control_topic, state.group)
+        self._acknowledging = acknowledging(acks_topic or "", state.group)
+        self._is_reading = False
+        self._fed = asyncio.Condition()
+        self._writer: Any = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin."""
+        self._tasks = [asyncio.create_task(run()) for run in (self._read, self._steer, self._send)]
+
+    async def close(self) -> None:
+        """End."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            # Waited for without raising what they raise: a cancellation of the caller must not be taken for theirs.
+            await asyncio.wait(self._tasks)
+        if self._writer is not None:
+            await self._quietly(self._writer.stop())
+
+    async def wait_for(self, epoch: int, within_s: float) -> None:
+        """Return when that epoch was read, after so many seconds, or at once where the topic cannot be read."""
+        async with self._fed:
+            arrived = self._fed.wait_for(lambda: self._state.epoch >= epoch or not self._is_reading)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(arrived, within_s)
+
+    async def _read(self) -> None:
+        retry_after_s = _RETRY_AFTER_S
+        while True:
+            reader = AIOKafkaConsumer(**{**self._connection, **_READER})
+            try:
+                await self._read_with(reader)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the consumer beside it goes on
+                # It has worked until now, so it may work again at once.
+                retry_after_s = _RETRY_AFTER_S if self._is_reading else retry_after_s
+                self._reading.begins(error)
+            finally:
+                await self._is_reading_now(is_reading=False)
+                await self._quietly(reader.stop())
+            await asyncio.sleep(retry_after_s)
+            retry_after_s = min(2 * retry_after_s, _RETRY_AT_MOST_S)
+
+    async def _read_with(self, reader: Any) -> None:
+        """Read the topic from its beginning, until something is wrong.
+
+        The client raises nothing where brokers are silent or a topic is gone, so it is asked for the end of the topic
+        from time to time, which has an answer in time or not.
+        """
+        loop = asyncio.get_running_loop()
+        await within(2 * _ANSWER_WITHIN_S, self._subscribe(reader))
+        probe_s = loop.time()
+        while True:
+            polled = await within(
+                _LOOK_EVERY_S + _ANSWER_WITHIN_S, reader.getmany(timeout_ms=int(_LOOK_EVERY_S * 1000))
+            )
+            for records in polled.values():
+                for record in records:
+                    self._state.feed(record.key, record.value, record.headers)
+            if loop.time() >= probe_s:
+                await within(_ANSWER_WITHIN_S, self._probe(reader))
+                self._reading.ends()
+                probe_s = loop.time() + _PROBE_EVERY_S
+            await self._is_reading_now(is_reading=True)
+
+    async def _subscribe(self, reader: Any) -> None:
+        await reader.start()
+        # Asked for by its name, the broker might make it.
+        if self._control_topic not in await reader.topics():
+            raise ControlTopicError(
+                f"topic {self._control_topic} is not there; the stream makes it when it starts"
+            )
+        reader.subscribe([self._control_topic])
+        while not reader.assignment():  # noqa: ASYNC110 - the client has no event for it
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    async def _probe(self, reader: Any) -> None:
+        ends = await reader.end_offsets(list(reader.assignment()))
+        positions = {partition: await reader.position(partition) for partition in ends}
+        if not ends or any(positions[partition] > ends[partition] for partition in ends):
+            raise ControlTopicError(
+                f"topic {self._control_topic} was made again; it is read from its beginning"
+            )
+
+    async def _is_reading_now(self, *, is_reading: bool) -> None:
+        self._is_reading = is_reading
+        async with self._fed:
+            self._fed.notify_all()
+
+    async def _steer(self) -> None:
+        while True:
+            self._look()
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    async def _send(self) -> None:
+        while True:
+            while self._acks:
+                ack = self._acks.popleft()
+                try:
+                    await within(2 * _ANSWER_WITHIN_S, self._acknowledge(ack))
+                except Exception as error:  # noqa: BLE001 - as above
+                    self._acknowledging.begins(error)
+                    # The next one goes by a new producer: this one may hold on to what it could not send.
+                    writer, self._writer = self._writer, None
+                    if writer is not None:
+                        await self._quietly(writer.stop())
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    async def _acknowledge(self, ack: AnyAck) -> None:
+        if self._acks_topic is None:
+            return
+        if self._writer is None:
+            writer = AIOKafkaProducer(**_writer(self._connection))
+            try:
+                await writer.start()
+            except BaseException:
+                await self._quietly(writer.stop())
+                raise
+            self._writer = writer
+        await self._writer.send_and_wait(
+            self._acks_topic, key=wire.encode_key(ack), value=wire.encode(ack), partition=0
+        )
+        self._acknowledging.ends()
+
+    async def _quietly(self, stopping: Coroutine[Any, Any, None]) -> None:
+        try:
+            await within(_ANSWER_WITHIN_S, stopping)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._reading.begins(error)
+
+
+def _writer(connection: Mapping[str, Any]) -> dict[str, Any]:
+    known = inspect.signature(AIOKafkaProducer).parameters
+    # Short, so that an acknowledgement that cannot be sent is given up before the next.
+    return {**{name: connection[name] for name in connection if name in known}, "request_timeout_ms": 5000}

@@ -1,0 +1,83 @@
+"""KIP-169 with aiokafka: the leader asks for the group's lag and places it evenly."""
+
+import inspect
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+
+from assignor.clients.aiokafka.assignors import MemberAssignor
+from assignor.clients.aiokafka.bounded import within
+from assignor.clients.plugin.lags import LAG_WITHIN_S, lags_of
+from assignor.clients.plugin.leader import Lags
+from assignor.clients.plugin.membership import under_strategy
+from assignor.strategies import lag_aware
+
+log = logging.getLogger(__name__)
+
+
+class LagAwareAssignor(MemberAssignor):
+    """Even counts in every topic, and within them even lag (KIP-169).
+
+    The leader asks for committed and log offsets through clients of its own, for at most two seconds. Where it has no
+    whole answer by then, `sticky` assigns, and the log says so.
+
+    Args:
+        group_id: The consumer's group.
+        auto_offset_reset: That of the consumer: where nothing is committed, `latest` is no lag.
+        connection: Settings of `AIOKafkaConsumer`: servers, security.
+
+    Raises:
+        TypeError: A setting that `AIOKafkaConsumer` does not have.
+    """
+
+    def __init__(self, *, group_id: str, auto_offset_reset: str = "latest", **connection: Any) -> None:
+        inspect.signature(AIOKafkaConsumer).bind(**connection)
+        super().__init__(under_strategy(lag_aware.NAME, knows_lag=True), ask_lag=self._asked)
+        self._group_id, self._from_latest = group_id, auto_offset_reset == "latest"
+        self._connection = connection
+
+    async def _asked(self, topics: frozenset[str]) -> Lags | None:
+        try:
+            return await within(LAG_WITHIN_S, self._ask(topics))
+        except Exception as error:  # noqa: BLE001 - a leader that raised would stop its group
+            log.warning(
+                "the lag of the group cannot be asked for, so partition counts alone are evened",
+                extra={"group": self._group_id, "problem": f"{type(error).__name__}: {error}"},
+            )
+            return None
+
+    async def _ask(self, topics: frozenset[str]) -> Lags:
+        known = inspect.signature(AIOKafkaAdminClient).parameters
+        admin = AIOKafkaAdminClient(**{k: v for k, v in self._connection.items() if k in known})
+        asker = AIOKafkaConsumer(**{**self._connection, "group_id": None})
+        try:
+            await admin.start()
+            await asker.start()
+            committed = await admin.list_consumer_group_offsets(self._group_id)
+            numbers = await admin.describe_topics(sorted(topics))
+            partitions = [
+                TopicPartition(topic["topic"], entry["partition"])
+                for topic in numbers
+                for entry in topic["partitions"]
+            ]
+            starts = await asker.beginning_offsets(partitions)
+            ends = await asker.end_offsets(partitions)
+        finally:
+            await _quietly(admin.close())
+            await _quietly(asker.stop())
+        return lags_of(
+            committed={tuple(p): at.offset for p, at in committed.items() if at.offset >= 0},
+            starts={tuple(p): offset for p, offset in starts.items()},
+            ends={tuple(p): offset for p, offset in ends.items()},
+            from_latest=self._from_latest,
+        )
+
+
+async def _quietly(closing: Coroutine[Any, Any, None]) -> None:
+    try:
+        await closing
+    except Exception as error:  # noqa: BLE001 - what it was asked for is known, or the reason why not
+        log.debug("a client did not close", extra={"problem": str(error)})

@@ -1,0 +1,226 @@
+"""The control and acks topics of one follower, in a thread of their own: they cannot hold up or stop consuming."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from kafka import KafkaConsumer, KafkaProducer
+
+from assignor.clients.control import ControlState
+from assignor.clients.kafka_python.private import topic_id_of
+from assignor.clients.plugin.attached import clock_s
+from assignor.clients.plugin.trouble import ControlTopicError, acknowledging, reading
+from assignor.protocol import acks as wire
+from assignor.protocol.acks import AnyAck
+
+ClientT = TypeVar("ClientT")
+
+_POLL_MS = 200
+_PROBE_EVERY_S = 5.0
+# Metadata takes a moment to come.
+_FIRST_PROBE_AFTER_S = 1.0
+_PROBE_WITHIN_MS = 3000
+_RETRY_AFTER_S = 1.0
+_RETRY_AT_MOST_S = 8.0
+_CLOSE_WITHIN_S = 5.0
+
+_READER: Mapping[str, Any] = {
+    "group_id": None,
+    "auto_offset_reset": "earliest",
+    # The job publishes in transactions: an aborted plan is none.
+    "isolation_level": "read_committed",
+    "allow_auto_create_topics": False,
+    "bootstrap_timeout_ms": 5000,
+    "metadata_max_age_ms": 30_000,
+}
+
+_WRITER: Mapping[str, Any] = {
+    "bootstrap_timeout_ms": 5000,
+    "max_block_ms": 1000,
+    "request_timeout_ms": 4000,
+    "delivery_timeout_ms": 5000,
+    "allow_auto_create_topics": False,
+    # The same acknowledgement twice is one; a producer that promises more is stuck after a broken connection.
+    "enable_idempotence": False,
+}
+
+
+class Background:
+    """Feeds the state of a control topic and sends acknowledgements, from `start` to `close`.
+
+    Whatever goes wrong is said once; the reader begins anew, later and later, and an acknowledgement is as if lost on
+    the way: the job sees the assignment in the group's metadata all the same.
+
+    Args:
+        state: Is fed.
+        control_topic: Where the plans are.
+        acks_topic: Where acknowledgements go; None to drop them.
+        acks: What is to be acknowledged, oldest first; is emptied.
+        connection: Settings of `KafkaConsumer`.
+    """
+
+    def __init__(
+        self,
+        state: ControlState,
+        *,
+        control_topic: str,
+        acks_topic: str | None,
+        acks: deque[AnyAck],
+        connection: Mapping[str, Any],
+    ) -> None:
+        self._state, self._acks, self._acks_topic = state, acks, acks_topic
+        self._control_topic, self._connection = control_topic, connection
+        self._reading = reading(control_topic, state.group)
+        self._acknowledging = acknowledging(acks_topic or "", state.group)
+        self._reader: _Reader | None = None
+        self._writer: KafkaProducer | None = None
+        self._has_failed = False
+        self._retry_s, self._retry_after_s = 0.0, _RETRY_AFTER_S
+        self._closing = threading.Event()
+        self._fed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="lagwise-follow", daemon=True)
+
+    def start(self) -> None:
+        """Begin, unless it has begun."""
+        if not self._thread.is_alive() and not self._closing.is_set():
+            self._thread.start()
+
+    def close(self) -> None:
+        """End; waits for the thread a few seconds at most."""
+        self._closing.set()
+        if self._thread.is_alive():
+            self._thread.join(_CLOSE_WITHIN_S)
+
+    def wait_for(self, epoch: int, within_s: float) -> None:
+        """Return when that epoch was read, after so many seconds, or at once where the topic cannot be read."""
+        with self._fed:
+            self._fed.wait_for(lambda: self._state.epoch >= epoch or self._reader is None, within_s)
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            self._read()
+            self._send()
+        self._close_reader()
+        if self._writer is not None:
+            self._writer.close(_CLOSE_WITHIN_S)
+
+    def _read(self) -> None:
+        if self._reader is None and clock_s() < self._retry_s:
+            self._closing.wait(_POLL_MS / 1000)
+            return
+        try:
+            if self._reader is None:
+                self._reader = _Reader(self._control_topic, self._connection)
+            self._reader.read(self._state)
+            if self._reader.is_sound:
+                self._reading.ends()
+                self._retry_after_s = _RETRY_AFTER_S
+        except Exception as error:  # noqa: BLE001 - whatever it is, the consumer beside it goes on
+            self._reading.begins(error)
+            self._close_reader()
+            self._retry_s = clock_s() + self._retry_after_s
+            self._retry_after_s = min(2 * self._retry_after_s, _RETRY_AT_MOST_S)
+        with self._fed:
+            self._fed.notify_all()
+
+    def _close_reader(self) -> None:
+        reader, self._reader = self._reader, None
+        try:
+            if reader is not None:
+                reader.close()
+        except Exception as error:  # noqa: BLE001 - as above
+            self._reading.begins(error)
+
+    def _send(self) -> None:
+        while self._acks and not self._closing.is_set():
+            ack = self._acks.popleft()
+            if self._acks_topic is None:
+                continue
+            try:
+                if self._writer is not None and self._has_failed:
+                    self._writer.close(0)
+                    self._writer = None
+                if self._writer is None:
+                    self._has_failed = False
+                    # Not before there is something to say: it has a thread and connections of its own.
+                    self._writer = made(KafkaProducer, **_writer(self._connection))
+                sent = self._writer.send(
+                    self._acks_topic, key=wire.encode_key(ack), value=wire.encode(ack), partition=0
+                )
+                sent.add_errback(self._failed)
+                sent.add_callback(lambda _: self._acknowledging.ends())
+            except Exception as error:  # noqa: BLE001 - as above
+                self._failed(error)
+
+    def _failed(self, error: BaseException) -> None:
+        # The next acknowledgement goes by a new producer: this one may hold on to what it could not send.
+        self._has_failed = True
+        self._acknowledging.begins(error)
+
+
+class _Reader:
+    """One reading of the control topic from its beginning, until something is wrong.
+
+    The client raises nothing where brokers are silent or a topic is gone, so it is asked for the end of the topic from
+    time to time, which has an answer in time or not.
+    """
+
+    def __init__(self, topic: str, connection: Mapping[str, Any]) -> None:
+        self._topic = topic
+        self._consumer = made(KafkaConsumer, topic, **{**connection, **_READER})
+        self._topic_id: Any = None
+        self._probe_s = clock_s() + _FIRST_PROBE_AFTER_S
+        self.is_sound = False
+
+    def read(self, state: ControlState) -> None:
+        """Wait a moment for records and take them in.
+
+        Raises:
+            ControlTopicError: The topic is not there, or was made again.
+            KafkaError: Whatever the client says.
+        """
+        for records in self._consumer.poll(timeout_ms=_POLL_MS).values():
+            for record in records:
+                state.feed(record.key, record.value, record.headers)
+        if clock_s() >= self._probe_s:
+            self._probe()
+            self._probe_s = clock_s() + _PROBE_EVERY_S
+            self.is_sound = True
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._consumer.close(timeout_ms=int(_CLOSE_WITHIN_S * 1000))
+
+    def _probe(self) -> None:
+        partitions = self._consumer.assignment()
+        if not partitions:
+            raise ControlTopicError(f"topic {self._topic} is not there; the stream makes it when it starts")
+        topic_id = topic_id_of(self._consumer, self._topic)
+        self._topic_id = self._topic_id or topic_id
+        ends = self._consumer.end_offsets(list(partitions), timeout_ms=_PROBE_WITHIN_MS)
+        known = {p: self._consumer.position(p, timeout_ms=_PROBE_WITHIN_MS) for p in partitions}
+        if topic_id != self._topic_id or any((known[p] or 0) > ends[p] for p in partitions):
+            raise ControlTopicError(f"topic {self._topic} was made again; it is read from its beginning")
+
+
+def made(client: Callable[..., ClientT], *topics: str, **settings: Any) -> ClientT:
+    """A client of kafka-python; where it cannot be made, the thread that it has begun is ended."""
+    make = settings.pop("kafka_client", KafkaConsumer.DEFAULT_CONFIG["kafka_client"])
+    begun: list[Any] = []
+
+    def remembered(**config: Any) -> Any:
+        begun.append(make(**config))
+        return begun[-1]
+
+    try:
+        return client(*topics, kafka_client=remembered, **settings)
+    except BaseException:
+        for one in begun:
+            one.close()
+        raise
+
+
+def _writer(connection: Mapping[str, Any]) -> dict[str, Any]:
+    known = {name: value for name, value in connection.items() if name in KafkaProducer.DEFAULT_CONFIG}
+    return {**known, **_WRITER}

@@ -1,0 +1,70 @@
+"""KIP-169 with kafka-python: the leader asks for the group's lag and places it evenly."""
+
+import logging
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.errors import KafkaConfigurationError
+
+from assignor.clients.kafka_python.assignors import EAGER, MemberAssignor
+from assignor.clients.kafka_python.background import made
+from assignor.clients.plugin.lags import LAG_WITHIN_S, lags_of, within
+from assignor.clients.plugin.leader import Lags
+from assignor.clients.plugin.membership import under_strategy
+from assignor.strategies import lag_aware
+
+log = logging.getLogger(__name__)
+
+
+class LagAwareAssignor(MemberAssignor):
+    """Even counts in every topic, and within them even lag (KIP-169); eager only, as lag is another in each step.
+
+    The leader asks for committed and log offsets through clients of its own, for at most two seconds. Where it has no
+    whole answer by then, `sticky` assigns, and the log says so.
+
+    Args:
+        group_id: The consumer's group.
+        auto_offset_reset: That of the consumer: where nothing is committed, `latest` is no lag.
+        connection: Settings of `KafkaConsumer`: servers, security, client id.
+
+    Raises:
+        KafkaConfigurationError: A setting that `KafkaConsumer` does not have.
+    """
+
+    def __init__(self, *, group_id: str, auto_offset_reset: str = "latest", **connection: Any) -> None:
+        unknown = sorted(set(connection) - set(KafkaConsumer.DEFAULT_CONFIG))
+        if unknown:
+            raise KafkaConfigurationError(f"KafkaConsumer has no setting {', '.join(unknown)}")
+        super().__init__(under_strategy(lag_aware.NAME, knows_lag=True), EAGER, ask_lag=self._lags)
+        self._group_id, self._from_latest = group_id, auto_offset_reset == "latest"
+        self._connection = connection
+
+    def _lags(self, counts: Mapping[str, int]) -> Lags | None:
+        try:
+            return within(LAG_WITHIN_S, lambda: self._asked(counts))
+        except Exception as error:  # noqa: BLE001 - a leader that raised would stop its group
+            log.warning(
+                "the lag of the group cannot be asked for, so partition counts alone are evened",
+                extra={"group": self._group_id, "problem": f"{type(error).__name__}: {error}"},
+            )
+            return None
+
+    def _asked(self, counts: Mapping[str, int]) -> Lags:
+        partitions = [TopicPartition(topic, n) for topic in counts for n in range(counts[topic])]
+        within_ms = int(LAG_WITHIN_S * 1000)
+        of_admin = {k: v for k, v in self._connection.items() if k in KafkaAdminClient.DEFAULT_CONFIG}
+        bounds = {"bootstrap_timeout_ms": within_ms, "request_timeout_ms": within_ms}
+        with closing(made(KafkaAdminClient, **{**of_admin, **bounds})) as admin:
+            committed = admin.list_group_offsets({self._group_id: partitions})[self._group_id]
+        alone = {**self._connection, "group_id": None, "bootstrap_timeout_ms": within_ms}
+        with closing(made(KafkaConsumer, **alone)) as asker:
+            starts = asker.beginning_offsets(partitions, timeout_ms=within_ms)
+            ends = asker.end_offsets(partitions, timeout_ms=within_ms)
+        return lags_of(
+            committed={tuple(p): at.offset for p, at in committed.items() if at.offset >= 0},
+            starts={tuple(p): offset for p, offset in starts.items()},
+            ends={tuple(p): offset for p, offset in ends.items()},
+            from_latest=self._from_latest,
+        )

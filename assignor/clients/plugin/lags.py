@@ -1,0 +1,53 @@
+"""Lag of a group as KIP-169 computes it, from offsets that a client was asked for."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from threading import Thread
+from typing import TypeAlias
+
+from assignor.clients.plugin.leader import Lags
+
+Offsets: TypeAlias = Mapping[tuple[str, int], int]
+"""Offsets by (topic, partition)."""
+
+LAG_WITHIN_S = 2.0
+"""How long a leader waits for lag; the whole group stands still meanwhile."""
+
+
+def lags_of(*, committed: Offsets, starts: Offsets, ends: Offsets, from_latest: bool) -> Lags:
+    """Records of lag of each partition whose log start and end are known; others are left out.
+
+    Without a commit it is 0 where a member begins at the end, else all that is in the partition. What lies below the
+    log start is deleted, so it is no lag.
+
+    Args:
+        committed: Where there is a commit.
+        starts: Log start offsets.
+        ends: Log end offsets.
+        from_latest: Whether auto.offset.reset is `latest`.
+    """
+    lags = {}
+    for place in starts.keys() & ends.keys():
+        without_commit = ends[place] if from_latest else starts[place]
+        position = max(committed.get(place, without_commit), starts[place])
+        lags[place] = max(ends[place] - position, 0)
+    return lags
+
+
+def within(seconds: float, ask: Callable[[], Lags]) -> Lags:
+    """The answer, asked for in a thread of its own.
+
+    Raises:
+        TimeoutError: There was none in time; the thread is left to itself.
+        Exception: Whatever asking raises.
+    """
+    answer: Future[Lags] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(ask())
+        except BaseException as error:  # noqa: BLE001 - raised where the answer is waited for
+            answer.set_exception(error)
+
+    Thread(target=run, name="lagwise-lag", daemon=True).start()
+    return answer.result(seconds)

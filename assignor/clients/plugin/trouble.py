@@ -1,0 +1,52 @@
+"""What a follower says when a topic it follows by cannot be used: once, and once when it can be used again."""
+
+import logging
+
+log = logging.getLogger(__name__)
+
+
+class Trouble:
+    """One topic's trouble; meanwhile the group goes on as it is, and where it rebalances `sticky` assigns.
+
+    Args:
+        topic: Name of the topic.
+        group: Group id.
+        task: What cannot be done, for people.
+    """
+
+    def __init__(self, *, topic: str, group: str, task: str) -> None:
+        self._task = task
+        self._about = {"topic": topic, "group": group}
+        self._lasts = False
+
+    def begins(self, problem: BaseException | str) -> None:
+        """Something went wrong; said unless it was before."""
+        if not self._lasts:
+            self._lasts = True
+            text = problem if isinstance(problem, str) else f"{type(problem).__name__}: {problem}"
+            log.warning(
+                "%s; consuming goes on, and this is tried again until it works",
+                self._task,
+                extra={**self._about, "problem": text},
+            )
+            log.debug("where it was met", exc_info=problem if isinstance(problem, BaseException) else None)
+
+    def ends(self) -> None:
+        """It works; said if it did not before."""
+        if self._lasts:
+            self._lasts = False
+            log.info("no longer: %s", self._task, extra=self._about)
+
+
+def reading(topic: str, group: str) -> Trouble:
+    """Of a control topic."""
+    return Trouble(topic=topic, group=group, task="the control topic cannot be read")
+
+
+def acknowledging(topic: str, group: str) -> Trouble:
+    """Of an acks topic."""
+    return Trouble(topic=topic, group=group, task="an acknowledgement cannot be sent")
+
+
+class ControlTopicError(Exception):
+    """The control topic is not there, or is another than a moment ago; it is read anew from its beginning."""
