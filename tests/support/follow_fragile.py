@@ -4,8 +4,10 @@ import os
 import signal
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from assignor.clients.confluent import Follower
+from assignor.clients.confluent.steering import Steering
 from assignor.clients.follower.state import (
     Action,
     Assign,
@@ -29,7 +31,7 @@ SESSION_S = 3.0
 _PHASES = {"following": Phase.FOLLOW, "out-pending": Phase.OUT_PENDING}
 
 
-class Fragile(Follower):
+class FragileSteering(Steering):
     """Hurts itself at chosen points, one after the other: "stopped:KILL", or "offered:STOP,out-pending:KILL".
 
     A point is just before an action, just behind a release, or the entry into a phase. It may be chosen later, too,
@@ -38,10 +40,6 @@ class Fragile(Follower):
     """
 
     _is_zombie = False
-
-    def arm(self, hurt: str) -> None:
-        """Hurt itself at the next such point."""
-        OPTIONS["hurt"] = hurt
 
     def _carry_out_next(self) -> None:
         action = self._todo[0]
@@ -70,6 +68,21 @@ class Fragile(Follower):
         stopped_s = time.monotonic()
         os.kill(os.getpid(), getattr(signal, f"SIG{number}"))
         self._is_zombie = time.monotonic() - stopped_s > SESSION_S
+
+
+class Fragile(Follower):
+    """A follower with such a machine inside."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._steering.__class__ = FragileSteering
+
+    def arm(self, hurt: str) -> None:
+        """Hurt itself at the next such point."""
+        OPTIONS["hurt"] = hurt
+
+    def _subscribe(self) -> None:
+        self._steering.subscribe()
 
 
 def _next_point() -> str:

@@ -95,7 +95,7 @@ def test_no_hand_over_is_committed_between_two_generations(seed: int) -> None:
     for _ in range(CALLS):
         hear(follower, random)
         consumer.call_back(random)
-        follower._looked_s = 0.0
+        follower._steering._looked_s = 0.0
         follower.poll(0)
 
     assert consumer.late == []

@@ -49,7 +49,7 @@ class Setup:
         self.on_revoked()
 
     def poll(self) -> Any:
-        self.follower._looked_s = 0.0
+        self.follower._steering._looked_s = 0.0
         return self.follower.poll(0)
 
     def calls(self) -> list[tuple[str, Any]]:
@@ -221,7 +221,7 @@ def test_release_that_nobody_takes_makes_the_member_join_again(following: Setup)
     following.topics.incoming = [Accepted(**HEAD)]
     following.poll()
     for _ in range(3):
-        following.follower._state = sent_long_ago(following.follower.state)
+        following.follower._steering.state = sent_long_ago(following.follower.state)
         following.poll()
 
     calls = [name for name, _ in following.calls()]
@@ -232,7 +232,7 @@ def test_release_that_nobody_takes_makes_the_member_join_again(following: Setup)
 
 
 def sent_long_ago(state: Any) -> Any:
-    tokens = {place: replace(token, sent_s=token.sent_s - 60) for place, token in state.tokens.items()}
+    tokens = {place: replace(token, sent_s=token.sent_s - 200) for place, token in state.tokens.items()}
     return replace(state, tokens=tokens)
 
 
