@@ -25,10 +25,11 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from confluent_kafka.admin import ClusterMetadata
 
 from assignor.clients.confluent import config as confluent_config
+from assignor.clients.confluent.commits import as_partitions
 from assignor.clients.confluent.config import Config
 from assignor.clients.confluent.errors import NotOwnedError, TransactionsUnsupportedError
 from assignor.clients.confluent.group import generation_of
-from assignor.clients.confluent.reading import Reading, as_partitions, key_of
+from assignor.clients.confluent.reading import Reading, key_of
 from assignor.clients.confluent.steering import Listener, Steering
 from assignor.clients.confluent.topics import FollowTopics
 from assignor.clients.follower.state import Change, FollowerState, Settings
@@ -36,6 +37,8 @@ from assignor.clients.follower.state import Change, FollowerState, Settings
 log = logging.getLogger(__name__)
 
 _LOOK_EVERY_S = 0.05
+# The client hands out the answer to a commit only when it is asked for messages.
+_ANSWER_SOON_S = 0.005
 _FOREVER_S = -1.0
 
 
@@ -133,8 +136,9 @@ class Follower:
         deadline = time.monotonic() + timeout if timeout >= 0 else None
         while True:
             self._steering.step()
-            left_s = _LOOK_EVERY_S if deadline is None else deadline - time.monotonic()
-            messages = self._consumer.consume(num_messages, max(0.0, min(left_s, _LOOK_EVERY_S)))
+            at_most_s = _ANSWER_SOON_S if self._steering.is_waiting else _LOOK_EVERY_S
+            left_s = at_most_s if deadline is None else deadline - time.monotonic()
+            messages = self._consumer.consume(num_messages, max(0.0, min(left_s, at_most_s)))
             # What a callback of the client has asked for must not wait for the user's next call.
             self._steering.drain()
             delivered = [message for message in messages if self._reading.is_read(message)]
@@ -256,6 +260,5 @@ class Follower:
         self._side.close()
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
-        self._reading.answered(error, partitions)
-        if self._on_commit is not None:
+        if self._reading.commits.answered(error, partitions) and self._on_commit is not None:
             self._on_commit(error, partitions)

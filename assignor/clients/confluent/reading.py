@@ -20,12 +20,14 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from assignor.clients.confluent.commits import Commits, as_partitions, offsets_of
 from assignor.clients.confluent.errors import NotOwnedError
 from assignor.clients.confluent.offsets import bound_offsets, start_offsets
 from assignor.clients.follower.state import PartitionKey
 
 log = logging.getLogger(__name__)
 
+_FAILED = KafkaError._FAIL  # noqa: SLF001  # librdkafka marks codes of its own with an underscore
 _SEEK_WITHIN_S = 10.0
 _FIRST_ANSWER_S, _SLOWEST_ANSWER_S = 1.0, 10.0
 
@@ -35,17 +37,17 @@ class Reading:
 
     Attributes:
         consumer: The user's.
+        commits: Of what is read.
         positions: Next offset to be delivered, by partition.
     """
 
     def __init__(self, consumer: Consumer, *, starts_earliest: bool) -> None:
         self.consumer = consumer
+        self.commits = Commits(consumer)
         self.positions: dict[PartitionKey, int] = {}
         self._starts_earliest = starts_earliest
-        self._finished: dict[PartitionKey, int] = {}
         self._starting: frozenset[PartitionKey] = frozenset()
         self._paused: set[PartitionKey] = set()
-        self._sent: list[dict[PartitionKey, int]] = []
         self._answer_s, self._ask_again_s = _FIRST_ANSWER_S, 0.0
 
     @property
@@ -60,7 +62,7 @@ class Reading:
         """
         new = places - self.positions.keys()
         known = {key: offset for key, offset in offsets.items() if key in new}
-        self._finished.update(known)
+        self.commits.start(known)
         self.positions = {key: offset for key, offset in self.positions.items() if key in places} | known
         self._starting = frozenset(new - known.keys())
         self._paused &= places - new
@@ -77,9 +79,8 @@ class Reading:
     def unassign(self) -> None:
         """Read nothing."""
         self.consumer.unassign()
-        self.positions, self._finished, self._starting = {}, {}, frozenset()
-        # Their answers say nothing about a later stay of the same partition.
-        self._paused, self._sent = set(), []
+        self.positions, self._starting, self._paused = {}, frozenset(), set()
+        self.commits.forget()
 
     def is_read(self, message: Message) -> bool:
         """Whether it is for the user: an error, or a record of a partition that is read."""
@@ -89,8 +90,6 @@ class Reading:
         """The user is given this message."""
         if message.error() is None:
             self.positions[key_of(message)] = int(message.offset() or 0) + 1
-
-    # Commits.
 
     def commit(
         self, wanted: Collection[TopicPartition], *, asynchronous: bool
@@ -103,50 +102,11 @@ class Reading:
         """
         mine, foreign = self._split(wanted)
         answer: list[TopicPartition] | None = None if asynchronous else []
-        if mine and asynchronous:
-            self.consumer.commit(offsets=mine, asynchronous=True)
-            self._sent.append(_offsets_of(mine))
-        elif mine:
-            answer = self.consumer.commit(offsets=mine, asynchronous=False)
-            self._finish(answer or ())
+        if mine:
+            answer = self.commits.commit(mine, asynchronous=asynchronous)
         if foreign:
             raise NotOwnedError(foreign)
         return answer
-
-    def answered(self, error: KafkaError | None, partitions: Iterable[TopicPartition]) -> None:
-        """An asynchronous commit was answered: only what Kafka has is finished."""
-        answer = list(partitions)
-        offsets = _offsets_of(answer)
-        if offsets not in self._sent:
-            return
-        self._sent.remove(offsets)
-        if error is None:
-            self._finish(answer)
-
-    def _finish(self, answer: Iterable[TopicPartition]) -> None:
-        self._finished.update(_offsets_of(done for done in answer if done.error is None and done.offset >= 0))
-
-    def is_committing(self, places: Iterable[PartitionKey]) -> bool:
-        """Whether an asynchronous commit of one of them is not answered yet."""
-        asked = set(places)
-        return any(asked & sent.keys() for sent in self._sent)
-
-    def commit_handover(
-        self, wanted: Mapping[PartitionKey, int | None]
-    ) -> tuple[dict[PartitionKey, int], bool]:
-        """Commit synchronously; None stands for what the user has finished. Offsets, and whether Kafka took them."""
-        offsets = {
-            key: self._finished.get(key, -1) if offset is None else offset for key, offset in wanted.items()
-        }
-        if min(offsets.values(), default=0) < 0:
-            # Nobody knows where it would go on.
-            return offsets, False
-        try:
-            answer = self.consumer.commit(offsets=as_partitions(offsets), asynchronous=False)
-        except KafkaException as error:
-            log.info("the commit of a hand-over was refused", extra={"problem": str(error)})
-            return offsets, False
-        return offsets, all(partition.error is None for partition in answer or ())
 
     # What users of a consumer do with its partitions.
 
@@ -180,8 +140,8 @@ class Reading:
             NotOwnedError: The rest, after the others were paused.
         """
         mine, foreign = self._split(partitions)
-        self._paused |= _offsets_of(mine).keys()
-        self._pause(_offsets_of(mine).keys())
+        self._paused |= offsets_of(mine).keys()
+        self._pause(offsets_of(mine).keys())
         if foreign:
             raise NotOwnedError(foreign)
 
@@ -192,10 +152,8 @@ class Reading:
             NotOwnedError: The rest, after the others were resumed.
         """
         mine, foreign = self._split(partitions)
-        self._paused -= _offsets_of(mine).keys()
-        self.consumer.resume(
-            as_partitions(dict.fromkeys(_offsets_of(mine).keys() & self.positions.keys(), 0))
-        )
+        self._paused -= offsets_of(mine).keys()
+        self.consumer.resume(as_partitions(dict.fromkeys(offsets_of(mine).keys() & self.positions.keys(), 0)))
         if foreign:
             raise NotOwnedError(foreign)
 
@@ -221,7 +179,7 @@ class Reading:
             self._answer_s = min(2 * self._answer_s, _SLOWEST_ANSWER_S)
             self._ask_again_s = time.monotonic() + self._answer_s / 2
         self._starting -= found.keys()
-        self._finished.update(found)
+        self.commits.start(found)
         self.positions.update(found)
         if found:
             self._reassign()
@@ -248,7 +206,7 @@ class Reading:
         else:
             found, problem = {}, f"{logical} is no offset"
         if key not in found:
-            raise KafkaException(KafkaError(KafkaError._FAIL, f"cannot seek in {key[0]}-{key[1]}: {problem}"))  # noqa: SLF001  # librdkafka's own codes have this form
+            raise KafkaException(KafkaError(_FAILED, f"cannot seek in {key[0]}-{key[1]}: {problem}"))
         return found[key]
 
     def _split(
@@ -263,12 +221,3 @@ class Reading:
 def key_of(message: Message) -> PartitionKey:
     """Topic and partition."""
     return str(message.topic()), int(message.partition() or 0)
-
-
-def as_partitions(offsets: Mapping[PartitionKey, int]) -> list[TopicPartition]:
-    """As the client wants them, sorted."""
-    return [TopicPartition(*key, offsets[key]) for key in sorted(offsets)]
-
-
-def _offsets_of(partitions: Iterable[TopicPartition]) -> dict[PartitionKey, int]:
-    return {(partition.topic, partition.partition): partition.offset for partition in partitions}

@@ -1,6 +1,5 @@
 """Drives the follower's state machine: what the client and the topics say goes in, what is to be done comes out."""
 
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -36,8 +35,6 @@ from assignor.clients.follower.state import (
     Write,
 )
 
-log = logging.getLogger(__name__)
-
 Listener = Callable[[list[TopicPartition]], object]
 Listeners = Mapping[Change, Listener | None]
 
@@ -45,7 +42,6 @@ Listeners = Mapping[Change, Listener | None]
 _LOOK_AT_MOST_EVERY_S = 0.01
 _POLL_S = 0.05
 _REVOKED_WITHIN_S = 5.0
-_ANSWERED_WITHIN_S = 10.0
 
 
 class Steering:
@@ -71,7 +67,7 @@ class Steering:
         self._todo: deque[Action] = deque()
         self._looked_s = 0.0
         self._outages = 0
-        self._waits_since_s: float | None = None
+        self._is_committing = False
 
     def subscribe(self) -> None:
         """Join the group, as far as the user's polls let it."""
@@ -89,19 +85,30 @@ class Steering:
         self._reading.start_waiting()
         self._side.look()
         for news in (self._heard, self._undelivered, self._outage, self._plan, Tick):
-            # An event comes in when the last one is carried out: a commit may wait for those of the user.
-            event = None if self._todo else news()
+            # An event comes in when what came of the last one is carried out, commits answered.
+            event = None if self.is_waiting else news()
             if event is not None:
                 self._advance(event)
                 self.drain()
 
     def drain(self) -> None:
         """Carry out what is to be done, up to a commit that has to wait."""
-        while self._todo:
-            if self._has_to_wait(self._todo[0]):
+        while self._todo or self._is_committing:
+            if self._is_committing:
+                answer = self._reading.commits.handover_answer()
+                if answer is None:
+                    return
+                self._is_committing = False
+                self._advance(Committed(offsets=answer[0], accepted=answer[1]))
+            elif self._has_to_wait(self._todo[0]):
                 return
-            if self._todo:
+            else:
                 self._carry_out_next()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the answer to a commit is needed to go on with a hand-over."""
+        return self._is_committing or bool(self._todo)
 
     def leave(self) -> None:
         """Give up everything, as if Kafka had revoked it."""
@@ -152,8 +159,14 @@ class Steering:
     def _refuse_waiting_commit(self) -> None:
         """One call of the client may run several callbacks: a commit that an earlier one left is of a generation past.
 
-        Sent after this callback it would wait for the next generation, be accepted there, and prove nothing.
+        Sent after this callback it would wait for the next generation, be accepted there, and prove nothing. An answer
+        that is still to come proves nothing either.
         """
+        if self._is_committing:
+            self._is_committing = False
+            self._reading.commits.give_up_handover()
+            self._advance(Committed(accepted=False, offsets={}))
+            return
         for action in self._todo:
             if isinstance(action, Commit):
                 self._todo.remove(action)
@@ -168,27 +181,7 @@ class Steering:
     # Actions out.
 
     def _has_to_wait(self, action: Action) -> bool:
-        """Whether it is a commit while the user's own of the same partitions are under way.
-
-        One that arrived after it, or after the new owner's first, would set the group back. The user's others are
-        read meanwhile; if no answer comes, the commit counts as refused.
-        """
-        if not isinstance(action, Commit) or not self._reading.is_committing(action.offsets):
-            self._waits_since_s = None
-            return False
-        now_s = time.monotonic()
-        if self._waits_since_s is None:
-            self._waits_since_s = now_s
-        if now_s - self._waits_since_s >= _ANSWERED_WITHIN_S:
-            log.warning(
-                "the commits before a hand-over were not answered within %.0f s, so nothing is handed over; this "
-                "member rejoins its group, unless Kafka takes its partitions first",
-                _ANSWERED_WITHIN_S,
-            )
-            self._waits_since_s = None
-            self._refuse_waiting_commit()
-            return False
-        return True
+        return isinstance(action, Commit) and self._reading.commits.must_wait(action.offsets)
 
     def _carry_out_next(self) -> None:
         action = self._todo.popleft()
@@ -198,8 +191,8 @@ class Steering:
             case Unassign():
                 self._reading.unassign()
             case Commit():
-                offsets, accepted = self._reading.commit_handover(action.offsets)
-                self._advance(Committed(accepted=accepted, offsets=offsets))
+                self._reading.commits.begin_handover(action.offsets)
+                self._is_committing = True
             case Write():
                 self._side.write(action.ack)
             case Tell():
