@@ -47,7 +47,7 @@ class FragileSteering(Steering):
         super()._carry_out_next()
         if isinstance(action, Write) and isinstance(action.ack, Release) and _next_point() == "released":
             # Or it would be as if killed before it had said so.
-            self._side._writer.flush(5)
+            self._side._writer.flush()
             self._hurt_at({"released"})
         self._is_zombie = False
 

@@ -6,14 +6,18 @@ busy with a record while that file is there; `plain` for no follower at all, `ne
 consumer; `follower` for its follower; `control` for a control topic of its own.
 """
 
+import logging
+
 from assignor.clients.follower import rules as follower_state_rules
 from tests.support.follow_fragile import Fragile, forget
-from tests.support.follow_log import OPTIONS
+from tests.support.follow_log import OPTIONS, Noting
 from tests.support.follow_plain import New, Plain
 from tests.support.follow_user import BusyUser, PoolUser, User
 
 if "forget" in OPTIONS:
     follower_state_rules.restored_tokens = forget
+logging.getLogger("assignor").addHandler(Noting())
+logging.getLogger("assignor").setLevel(logging.INFO)
 user: User
 if "pool" in OPTIONS:
     user = PoolUser()

@@ -383,15 +383,13 @@ def _disturb(world: World, random: Random) -> None:
             world.start()
     elif what == "kill":
         world.kill(node)
-    elif what == "stop":
-        node.stopped = True
-    elif what == "go on":
-        node.stopped = False
-    elif what == "topics":
-        (world.find_topics if node.is_deaf else world.lose_topics)(node)
+    elif what in ("stop", "go on"):
+        node.stopped = what == "stop"
     elif what == "evict":
         silent = [name for name, member in sorted(world.members.items()) if member.dead or member.stopped]
         if silent:
             world.evict(random.choice(silent))
+    elif what == "topics":
+        (world.find_topics if node.is_deaf else world.lose_topics)(node)
     elif not node.stopped:
         world.assign_again(node)

@@ -1,23 +1,16 @@
 """The control topic and the acks topic, as a follower reads and writes them: without waiting, and without failing."""
 
-import logging
 import threading
 import time
 import weakref
-from collections import deque
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
-
-from assignor.clients.confluent.config import Config, writer_config
+from assignor.clients.confluent.config import Config
 from assignor.clients.confluent.heard import Heard
 from assignor.clients.confluent.reader import Names, TopicsReader
-from assignor.protocol import acks
+from assignor.clients.confluent.writer import AckWriter
 from assignor.protocol.acks import AnyAck
 from assignor.protocol.control import ControlRecord
 
-log = logging.getLogger(__name__)
-
-_FLUSH_S = 5.0
 _JOIN_S = 2.0
 
 
@@ -30,11 +23,8 @@ class FollowTopics:
         Raises:
             KafkaException: The client refuses a property.
         """
-        self._acks_topic = acks_topic
-        self._writer = Producer(writer_config(config))
+        self._writer = AckWriter(config, acks_topic)
         self._heard = Heard()
-        self._undelivered: deque[AnyAck] = deque()
-        self._is_mute = False
         names = Names(control=control_topic, acks=acks_topic, cluster=cluster, group=str(config["group.id"]))
         reader = TopicsReader(config, names, self._heard)
         self._thread: threading.Thread = reader.start()
@@ -58,7 +48,9 @@ class FollowTopics:
 
     def look(self) -> None:
         """Find out what has become of what was written."""
-        self._writer.poll(0)
+        self._writer.look()
+        if not self.is_up:
+            self._writer.stop()
 
     def take_acks(self) -> tuple[AnyAck, ...]:
         """What has arrived of the group's acknowledgements."""
@@ -66,7 +58,8 @@ class FollowTopics:
 
     def take_undelivered(self) -> AnyAck | None:
         """One that was written and has not arrived, or of which nobody knows."""
-        return self._undelivered.popleft() if self._undelivered else None
+        undelivered = self._writer.undelivered
+        return undelivered.popleft() if undelivered else None
 
     def plan(self) -> ControlRecord | None:
         """The plan that is valid now."""
@@ -74,41 +67,13 @@ class FollowTopics:
 
     def write(self, ack: AnyAck) -> None:
         """Send an acknowledgement, without waiting for it to arrive."""
-
-        def done(error: KafkaError | None, _message: Message) -> None:
-            if error is None:
-                self._is_mute = False
-            else:
-                self._note(ack, error.str())
-
-        if not self.is_up:
-            # A producer that writes to a topic that is not there makes the broker create it, without its settings.
-            self._undelivered.append(ack)
-            return
-        try:
-            self._writer.produce(
-                self._acks_topic,
-                key=acks.encode_key(ack),
-                value=acks.encode(ack),
-                partition=0,
-                on_delivery=done,
-            )
-        except (BufferError, KafkaException) as error:
-            self._note(ack, str(error))
+        if self.is_up:
+            self._writer.write(ack)
+        else:
+            self._writer.undelivered.append(ack)
 
     def close(self) -> None:
         """Send what is left, and disconnect."""
-        self._writer.flush(_FLUSH_S)
+        self._writer.flush()
         self._end()
         self._thread.join(_JOIN_S)
-
-    def _note(self, ack: AnyAck, problem: str) -> None:
-        self._undelivered.append(ack)
-        if not self._is_mute:
-            log.warning(
-                "an acknowledgement did not arrive: topic %s cannot be written (%s); allow WRITE on it, or see to its "
-                "brokers; until then nothing is handed over, and what Kafka assigns is read",
-                self._acks_topic,
-                problem,
-            )
-        self._is_mute = True
