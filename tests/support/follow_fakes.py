@@ -85,6 +85,7 @@ class FakeConsumer:
 
     def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
         refusal = KafkaError(KafkaError.UNKNOWN_MEMBER_ID) if self.refuse_commits else None
+        refusal = KafkaError(KafkaError._TRANSPORT) if self.silent else refusal
         if asynchronous:
             self._unanswered.append((refusal, offsets))
         elif refusal:

@@ -34,7 +34,7 @@ Actions, by `type`; they are carried out in this order:
     rejoin                                         leave the group and join it again
     tell          change, partitions               tell the user: `gained`, `revoked` (he may still commit) or `lost`
 
-The answer to a `commit` is the next event. If Kafka revokes before it has come, or the membership is lost, the commit is
+The answer to a `commit` is the next event. If Kafka revokes before it has come, or the membership is lost, it is
 given up: `committed` with `"accepted":false` is the next event then, before `revoked` or `lost`.
 
 An <ack> is {"key":{…},"value":{…}}, `partitions` is {"<topic>":[0,1]}, `offsets` is {"<topic>":{"0":70}}. Keys and

@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock
@@ -6,81 +5,11 @@ from unittest.mock import Mock
 import pytest
 from confluent_kafka import KafkaException, Producer, TopicPartition
 
-from assignor.clients.confluent import Follower, NotOwnedError, TransactionsUnsupportedError
-from assignor.clients.confluent import follower as confluent
+from assignor.clients.confluent import NotOwnedError, TransactionsUnsupportedError
 from assignor.clients.follower.state import Phase
 from assignor.protocol.acks import Accepted, Release, Taken, Void
-from tests.support.follow_fakes import FakeConsumer, FakeMessage, FakeTopics
-from tests.support.follow_plans import CLUSTER, GROUP, plan
-
-BASE = {"a": [0, 1], "b": [2]}
-GIVES_1 = plan(BASE, {"a": [0], "b": [1, 2]}, epoch=5, generation=1)
-HEAD: dict[str, Any] = {
-    "cluster": CLUSTER,
-    "group": GROUP,
-    "generation": 1,
-    "epoch": 5,
-    "member": "b",
-    "at_ms": 0,
-}
-
-
-class Setup:
-    """A follower of stand-ins, and what its user was told."""
-
-    def __init__(self, **config: Any) -> None:
-        self.told: list[tuple[str, list[int]]] = []
-        self.on_revoked: Callable[[], object] = lambda: None
-        self.follower = Follower(
-            {"group.id": GROUP, "enable.auto.commit": False, **config},
-            ["t"],
-            on_gained=lambda partitions: self.note("gained", partitions),
-            on_revoked=self.revoked,
-            on_lost=lambda partitions: self.note("lost", partitions),
-        )
-        self.consumer: Any = self.follower._consumer
-        self.topics: Any = self.follower._side
-
-    def note(self, what: str, partitions: list[TopicPartition]) -> None:
-        self.told.append((what, [partition.partition for partition in partitions]))
-
-    def revoked(self, partitions: list[TopicPartition]) -> None:
-        self.note("revoked", partitions)
-        self.on_revoked()
-
-    def poll(self) -> Any:
-        self.follower._steering._looked_s = 0.0
-        return self.follower.poll(0)
-
-    def calls(self) -> list[tuple[str, Any]]:
-        made, self.consumer.calls[:] = list(self.consumer.calls), []
-        return made
-
-
-@pytest.fixture(autouse=True)
-def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confluent, "Consumer", FakeConsumer)
-    monkeypatch.setattr(confluent, "FollowTopics", FakeTopics)
-
-
-@pytest.fixture
-def setup() -> Setup:
-    """Member a in generation 1, with partitions 0 and 1 committed at 40."""
-    setup = Setup()
-    setup.consumer.stored = {0: 40, 1: 40}
-    setup.consumer.will("on_assign", [0, 1])
-    setup.poll()
-    return setup
-
-
-@pytest.fixture
-def following(setup: Setup) -> Setup:
-    """It has also read its own acceptance."""
-    setup.topics.offered = GIVES_1
-    setup.poll()
-    setup.poll()
-    setup.calls()
-    return setup
+from tests.support.follow_fakes import FakeMessage
+from tests.support.follow_setup import HEAD, Setup
 
 
 @pytest.mark.parametrize(("reset", "start"), [("earliest", 5), ("latest", 95)])
