@@ -23,7 +23,8 @@ from assignor.protocol.acks import Accepted, Release, Void
 
 def topics_away(state: FollowerState, event: TopicsAway, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
     """Follow no plan; leave the generation if something may be released to or from this member unheard."""
-    state = replace(state, offered=None)
+    # Acceptances may be read once more, and are to be taken in their order then.
+    state = replace(state, offered=None, accepted={})
     if not state.settled:
         return state, ()
     if _is_in_the_midst(state):
