@@ -195,6 +195,7 @@ def happenings(name: str) -> Mapping[str, Sequence[Event]]:
         "the topics are away, and are back": [TopicsAway(), PlanSeen(plan=MOVE_1)],
         "the own acceptance did not arrive": [Undelivered(ack=Accepted(**head(me)))],
         "the own release did not arrive": [Undelivered(ack=release(me, other, partition=1))],
+        "a release of another hop did not arrive": [Undelivered(ack=release(me, other, partition=1, hop=2))],
         "an acknowledgement of an earlier generation did not arrive": [
             Undelivered(ack=replace(release(me, other, partition=1), generation=2))
         ],

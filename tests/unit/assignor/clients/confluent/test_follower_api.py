@@ -146,11 +146,16 @@ def test_answer_that_comes_after_a_revocation_proves_nothing(following: Setup) -
     following.consumer.will("on_revoke")
     following.poll()
 
+    assert [ack.why for ack in following.topics.written if isinstance(ack, Void)] == ["commit refused"]
+    assert following.follower.state.phase is Phase.OUT
     following.consumer.answers_commits = True
+    following.consumer.generation = 2
+    following.consumer.will("on_assign", [0, 1])
+    following.poll()
     following.poll()
 
     assert release_of(following) == []
-    assert following.follower.state.phase is Phase.OUT
+    assert len(following.follower.assignment()) == 2
 
 
 # Seeking.
