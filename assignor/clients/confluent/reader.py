@@ -81,7 +81,7 @@ class TopicsReader:
                 with self._connected() as reader:
                     retry_s = _RETRY_AFTER_S
                     self._read_on(reader)
-            except (TopicsAwayError, KafkaException) as error:
+            except Exception as error:  # noqa: BLE001  # the main of a thread without which following ends for good
                 self._say_away(_in_words(error))
                 self.end.wait(retry_s)
                 retry_s = min(2 * retry_s, _RETRY_AT_MOST_AFTER_S)
@@ -223,8 +223,10 @@ def _away(topic: str, problem: str) -> str:
 
 
 def _in_words(error: Exception) -> str:
-    if not isinstance(error, KafkaException):
+    if isinstance(error, TopicsAwayError):
         return str(error)
+    if not isinstance(error, KafkaException):
+        return f"{error!r}, which nobody expected; report it"
     cause = error.args[0]
     text = cause.str() if isinstance(cause, KafkaError) else str(cause)
     return f"the brokers of lagwise's topics do not answer ({text}); see to them, or to this member's way to them"

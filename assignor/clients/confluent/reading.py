@@ -172,7 +172,7 @@ class Reading:
         if problem:
             if self._answer_s == _FIRST_ANSWER_S:
                 log.warning(
-                    "not known yet where %d partitions start, they wait until Kafka says: %s",
+                    "Kafka does not say where to start reading %d partitions (%s); they wait, and it is asked again",
                     len(self._starting - found.keys()),
                     problem,
                 )

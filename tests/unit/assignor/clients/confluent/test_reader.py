@@ -209,6 +209,22 @@ def test_error_of_a_broker_makes_the_reader_ask_whether_the_topics_are_there(
             reader._read_on(consumer)
 
 
+def test_error_that_nobody_expected_does_not_end_the_thread(
+    broker: Broker, reader: TopicsReader, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(broker, "list_topics", None)
+    monkeypatch.setattr(
+        reader.end, "wait", lambda seconds: waits.append(seconds) or len(waits) < 3 or reader.end.set()
+    )
+
+    reader._run()
+
+    assert waits == [1.0, 2.0, 4.0]
+    assert len(caplog.records) == 1
+    assert "report it" in caplog.text
+
+
 def test_each_outage_is_logged_once_with_what_to_do(
     broker: Broker,
     heard: Heard,
