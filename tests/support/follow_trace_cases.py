@@ -188,8 +188,14 @@ def happenings(name: str) -> Mapping[str, Sequence[Event]]:
             hear(replace(release(other, me, partition=1, hop=2), generation=2))
         ],
         "partition 1 is taken": [hear(taken(other, partition=1))],
-        "partition 1 is taken at an earlier hop": [
-            hear(taken(other, partition=1, hop=1), Applied(**head(other)))
+        "partition 1 is taken in another generation": [
+            hear(replace(taken(other, partition=1), generation=2))
+        ],
+        "Kafka revokes, and a release in the next generation is read before that is assigned": [
+            Revoked(),
+            hear(replace(release(other, me, partition=3), generation=4)),
+            assigned(me, generation=4),
+            Committed(accepted=True, offsets={("t", 3): 70}),
         ],
         "the topics are away": [TopicsAway()],
         "the topics are away, and are back": [TopicsAway(), PlanSeen(plan=MOVE_1)],
