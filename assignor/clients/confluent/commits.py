@@ -134,11 +134,9 @@ class Commits:
         self.give_up_handover()
         return answer
 
-    def give_up_handover(self) -> bool:
-        """Expect no answer any more; whether one was expected."""
-        was_expected = self._handover is not None
+    def give_up_handover(self) -> None:
+        """Expect no answer any more."""
         self._handover, self._accepted, self._again_s, self._since_s = None, None, None, None
-        return was_expected
 
     def _send_handover(self) -> None:
         self._again_s = None

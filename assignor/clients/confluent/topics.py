@@ -41,11 +41,6 @@ class FollowTopics:
         """Whether both topics can be read."""
         return self._heard.is_up
 
-    @property
-    def damaged_acks(self) -> int:
-        """Number of acknowledgements that could not be read."""
-        return self._heard.damaged_acks
-
     def look(self) -> None:
         """Find out what has become of what was written."""
         self._writer.look()
