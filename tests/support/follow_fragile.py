@@ -49,11 +49,14 @@ class FragileSteering(Steering):
             # Or it would be as if killed before it had said so.
             self._side._writer.flush()
             self._hurt_at({"released"})
-        self._is_zombie = False
+        if not isinstance(action, Commit):
+            # The answer to a commit comes later.
+            self._is_zombie = False
 
     def _advance(self, event: Event) -> None:
         if self._is_zombie and isinstance(event, Committed):
             note("zombie", accepted=event.accepted, generation=self.state.generation)
+            self._is_zombie = False
         super()._advance(event)
         if self.state.phase is _PHASES.get(_next_point()):
             self._hurt_at({_next_point()})

@@ -12,7 +12,7 @@ AWAY, BACK = "follows no plan for now", "can be read again"
 def start(processes: Processes) -> None:
     """Two members that have applied a plan."""
     for who in "ab":
-        processes.start(who)
+        processes.start(who, patient="yes")
     apply_a_plan(processes)
 
 

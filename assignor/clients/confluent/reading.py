@@ -48,6 +48,8 @@ class Reading:
         self._starts_earliest = starts_earliest
         self._starting: frozenset[PartitionKey] = frozenset()
         self._paused: set[PartitionKey] = set()
+        # librdkafka goes on pausing a partition that was given up and has come back.
+        self._paused_in_client: set[PartitionKey] = set()
         self._answer_s, self._ask_again_s = _FIRST_ANSWER_S, 0.0
 
     @property
@@ -153,7 +155,7 @@ class Reading:
         """
         mine, foreign = self._split(partitions)
         self._paused -= offsets_of(mine).keys()
-        self.consumer.resume(as_partitions(dict.fromkeys(offsets_of(mine).keys() & self.positions.keys(), 0)))
+        self._resume(offsets_of(mine).keys())
         if foreign:
             raise NotOwnedError(foreign)
 
@@ -188,10 +190,18 @@ class Reading:
     def _reassign(self) -> None:
         # An assign() without offsets would rewind what stays to its last commit.
         self.consumer.assign(as_partitions(self.positions))
+        self._resume(self._paused_in_client - self._paused)
         self._pause(self._paused)
+
+    def _resume(self, places: AbstractSet[PartitionKey]) -> None:
+        fetched = places & self.positions.keys()
+        self._paused_in_client -= fetched
+        if fetched:
+            self.consumer.resume(as_partitions(dict.fromkeys(fetched, 0)))
 
     def _pause(self, places: AbstractSet[PartitionKey]) -> None:
         fetched = places & self.positions.keys()
+        self._paused_in_client |= fetched
         if fetched:
             self.consumer.pause(as_partitions(dict.fromkeys(fetched, 0)))
 

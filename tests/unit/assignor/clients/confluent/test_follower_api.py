@@ -275,7 +275,7 @@ def test_paused_partition_is_handed_over_and_is_not_paused_when_it_comes_back(fo
     following.topics.incoming = [Release(**HEAD, to="a", topic="t", partition=1, hop=2, offset=70)]
     following.poll()
 
-    assert following.calls() == [("commit_async", {1: 70}), ("assign", {0: 40, 1: 70})]
+    assert following.calls() == [("commit_async", {1: 70}), ("assign", {0: 40, 1: 70}), ("resume", [1])]
 
 
 def test_pause_ends_with_the_generation(setup: Setup) -> None:
@@ -287,7 +287,7 @@ def test_pause_ends_with_the_generation(setup: Setup) -> None:
 
     setup.poll()
 
-    assert setup.calls() == [("unassign", None), ("assign", {0: 40})]
+    assert setup.calls() == [("unassign", None), ("assign", {0: 40}), ("resume", [0])]
 
 
 # A coordinator that does not answer.
