@@ -1,7 +1,7 @@
 """What a reader of the control topic knows of one group: the newest plan, and whether to follow it.
 
 It is fed raw records, from the beginning of the topic, in whatever order and however often they come, and asks
-no clock: the time is passed in. It belongs to no client library.
+no clock: the time is passed in. It belongs to no client library. One thread feeds it; others may ask meanwhile.
 
     newest = the record of the largest epoch seen; an epoch that is not larger changes nothing
     plan   = newest, unless it was withdrawn, is a dry run, or its time is over
@@ -38,24 +38,30 @@ class ControlState:
     Attributes:
         cluster: Name of the cluster in the records, by default of the job Kafka's id of the cluster.
         group: Group id.
-        epoch: Largest epoch seen, withdrawals and dry runs included; 0 before the first.
-        damaged: Number of records that could not be read.
+        damaged: Number of records of the group that could not be read.
     """
 
-    __slots__ = ("_newest", "cluster", "damaged", "epoch", "group")
+    __slots__ = ("_key", "_seen", "cluster", "damaged", "group")
 
     def __init__(self, *, cluster: str, group: str) -> None:
         self.cluster = cluster
         self.group = group
-        self.epoch = 0
         self.damaged = 0
-        self._newest: ControlRecord | None = None
+        self._key = control.encode_key(cluster, group)
+        # One value, so that a thread that asks never meets an epoch with the plan of another.
+        self._seen: tuple[int, ControlRecord | None] = (0, None)
+
+    @property
+    def epoch(self) -> int:
+        """Largest epoch seen, withdrawals and dry runs included; 0 before the first."""
+        return self._seen[0]
 
     def feed(self, key: bytes | None, value: bytes | None, headers: Headers = None) -> Fed:
         """Take in one record, and say what it did. Never raises, whatever the bytes."""
+        # Compared as compaction compares: the records of other groups, which are nearly all, are not decoded.
+        if key != self._key:
+            return Fed.OTHER
         try:
-            if control.decode_key(key or b"") != (self.cluster, self.group):
-                return Fed.OTHER
             if value is None:
                 return self._withdraw(_epoch_of(headers))
             return self._take(control.decode(value))
@@ -65,31 +71,36 @@ class ControlState:
 
     def plan(self, now_ms: int) -> ControlRecord | None:
         """The plan to follow at that time, in ms since 1970; None for none."""
-        newest = self._newest
+        return self.newest(now_ms)[1]
+
+    def newest(self, now_ms: int) -> tuple[int, ControlRecord | None]:
+        """Largest epoch seen, and the plan to follow at that time, in ms since 1970; None for none."""
+        epoch, newest = self._seen
         if newest is None or newest.dry_run or now_ms >= newest.valid_until_ms:
-            return None
-        return newest
+            return epoch, None
+        return epoch, newest
 
     def _take(self, record: ControlRecord) -> Fed:
         if (record.cluster, record.group) != (self.cluster, self.group):
             raise DecodeError("the key names another group than the value", position=0)
         if record.epoch <= self.epoch:
             return Fed.OLD
-        self.epoch, self._newest = record.epoch, record
+        self._seen = (record.epoch, record)
         return Fed.NEWER
 
     def _withdraw(self, epoch: int | None) -> Fed:
         # Somebody's hand-made null has no epoch. To stop following is always safe, so it counts.
         if epoch is not None and epoch < self.epoch:
             return Fed.OLD
-        self.epoch, self._newest = max(self.epoch, epoch or 0), None
+        self._seen = (max(self.epoch, epoch or 0), None)
         return Fed.WITHDRAWN
 
     def _note_damage(self, error: DecodeError) -> None:
         self.damaged += 1
         if self.damaged == 1:
             log.warning(
-                "a record of the control topic is damaged; it and all like it are ignored",
+                "a record of the control topic for this group is damaged; it and all like it are ignored, and the "
+                "plan before it stays; withdraw it or publish another",
                 extra={"group": self.group, "problem": str(error)},
             )
 

@@ -96,12 +96,27 @@ def test_damaged_records_are_counted_and_logged_once(
     informed: ControlState, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG):
-        fed = [informed.feed(KEY, b"{}"), informed.feed(b"\xff", b""), informed.feed(None, None)]
+        fed = [informed.feed(KEY, value) for value in (b"{}", b"", b"\xff")]
 
     assert fed == [Fed.DAMAGED] * 3
     assert informed.damaged == 3
     assert informed.plan(0) == PLAN
     assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("key", [None, b"\xff", KEY.replace(b",", b", "), key_of(replace(PLAN, group="g2"))])
+def test_record_under_any_other_key_is_not_decoded(
+    informed: ControlState, monkeypatch: pytest.MonkeyPatch, key: bytes | None
+) -> None:
+    monkeypatch.delattr(control, "decode")
+
+    assert informed.feed(key, b"{}") is Fed.OTHER
+    assert (informed.damaged, informed.plan(0)) == (0, PLAN)
+
+
+def test_epoch_and_plan_are_asked_for_together(informed: ControlState) -> None:
+    assert informed.newest(999) == (5, PLAN)
+    assert informed.newest(1000) == (5, None)
 
 
 OWNED = {("t", 0), ("t", 1)}
