@@ -114,6 +114,11 @@ def encode_key(ack: AnyAck) -> bytes:
     return _dump({"cluster": ack.cluster, "group": ack.group, "kind": kind_of(ack), "id": _id_of(ack)})
 
 
+def key_head(cluster: str, group: str) -> bytes:
+    """What the keys of all acknowledgements of a group begin with, and no others."""
+    return _dump({"cluster": cluster, "group": group})[:-1] + b","
+
+
 def decode_key(key: bytes) -> AckKey:
     """What the key says; it is checked against the value by `decode` only.
 

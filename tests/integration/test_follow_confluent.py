@@ -9,7 +9,6 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from assignor.clients.confluent import Follower, NotOwnedError, TransactionsUnsupportedError
-from assignor.clients.confluent.config import FollowerConfigError
 from assignor.clients.confluent.group import generation_of
 from assignor.protocol.acks import Accepted, Applied, Refused, Release, Taken, Void
 from assignor.protocol.kafka.group_metadata import decode_group_metadata
@@ -242,10 +241,3 @@ def test_generation_of_a_member_is_the_one_that_the_broker_has_stored(broker: Em
         wait_until(lambda: stored_generation(bootstrap, group) == generation, what=f"{generation} stored")
     finally:
         consumer.close()
-
-
-def test_missing_control_topic_is_named(broker: EmbeddedBroker) -> None:
-    config = {"bootstrap.servers": broker.bootstrap_servers, "group.id": "g", "enable.auto.commit": False}
-
-    with pytest.raises(FollowerConfigError, match="no-such-topic"):
-        Follower(config, ["t"], control_topic="no-such-topic")

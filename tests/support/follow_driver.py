@@ -30,7 +30,9 @@ class Driver:
     """One follower; `do` is one event, and `commit` its answer to a commit."""
 
     def __init__(self, *, static: bool = False, despite_migration: bool = False) -> None:
-        settings = Settings(cluster=CLUSTER, group=GROUP, static=static, despite_migration=despite_migration)
+        settings = Settings(
+            group=GROUP, static=static, take_timeout_s=10.0, despite_migration=despite_migration
+        )
         self.state = FollowerState(settings=settings)
         self.now_s = 0.0
         self.actions: tuple[Action, ...] = ()

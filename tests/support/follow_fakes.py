@@ -8,7 +8,6 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from assignor.protocol.acks import AnyAck
 from assignor.protocol.control import ControlRecord
-from tests.support.follow_plans import CLUSTER
 
 
 class FakeMessage:
@@ -31,12 +30,19 @@ class FakeMessage:
 class FakeConsumer:
     """Calls back as Kafka would, and keeps what it was told."""
 
-    def __init__(self, _config: Any) -> None:
+    def __init__(self, config: Any) -> None:
+        self._on_commit = config["on_commit"]
+        self._unanswered: list[tuple[KafkaError | None, list[TopicPartition]]] = []
+        self.answers_commits = True
+        """Asynchronous ones, at the next poll."""
+        self.silent = False
+        """Whether the coordinator does not answer."""
         self.calls: list[tuple[str, Any]] = []
         self.stored: dict[int, int] = {}
         """Commits of the group."""
         self.fetched: list[FakeMessage] = []
         self.refuse_commits = False
+        self.refuse_seeks = False
         self.generation = 1
         self._listeners: dict[str, Callable[..., None]] = {}
         self._next: list[tuple[str, Sequence[int]]] = []
@@ -53,6 +59,8 @@ class FakeConsumer:
         while self._next:
             what, partitions = self._next.pop(0)
             self._listeners[what](self, [TopicPartition("t", p) for p in partitions])
+        while self._unanswered and self.answers_commits:
+            self._on_commit(*self._unanswered.pop(0))
         fetched, self.fetched = self.fetched, []
         return fetched
 
@@ -76,19 +84,36 @@ class FakeConsumer:
         self.will("on_revoke")
 
     def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
-        if self.refuse_commits:
-            raise KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))
+        refusal = KafkaError(KafkaError.UNKNOWN_MEMBER_ID) if self.refuse_commits else None
+        refusal = KafkaError(KafkaError._TRANSPORT) if self.silent else refusal
+        if asynchronous:
+            self._unanswered.append((refusal, offsets))
+        elif refusal:
+            raise KafkaException(refusal)
         kind = "commit_async" if asynchronous else "commit"
         self.calls.append((kind, {p.partition: p.offset for p in offsets}))
         return offsets
 
     def committed(self, partitions: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         assert timeout > 0
+        if self.silent:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         return [TopicPartition("t", p.partition, self.stored.get(p.partition, -1001)) for p in partitions]
 
     def offsets_for_times(self, partitions: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         assert timeout > 0
         return [TopicPartition("t", p.partition, {-2: 5, -1: 95}[p.offset]) for p in partitions]
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        self.calls.append(("pause", sorted(p.partition for p in partitions)))
+
+    def resume(self, partitions: list[TopicPartition]) -> None:
+        self.calls.append(("resume", sorted(p.partition for p in partitions)))
+
+    def seek(self, partition: TopicPartition) -> None:
+        if self.refuse_seeks:
+            raise KafkaException(KafkaError(KafkaError._STATE))
+        self.calls.append(("seek", {partition.partition: partition.offset}))
 
     def close(self) -> None:
         self.calls.append(("close", None))
@@ -96,13 +121,20 @@ class FakeConsumer:
 
 class FakeTopics:
     def __init__(self, _config: Any, **_topics: Any) -> None:
-        self.cluster = CLUSTER
+        self.outages = 0
+        self.undelivered: list[AnyAck] = []
         self.incoming: list[AnyAck] = []
         self.offered: ControlRecord | None = None
         self.written: list[AnyAck] = []
         self.closed = 0
 
-    def read(self) -> tuple[AnyAck, ...]:
+    def look(self) -> None:
+        pass
+
+    def take_undelivered(self) -> AnyAck | None:
+        return self.undelivered.pop(0) if self.undelivered else None
+
+    def take_acks(self) -> tuple[AnyAck, ...]:
         incoming, self.incoming = tuple(self.incoming), []
         return incoming
 

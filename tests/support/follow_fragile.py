@@ -4,8 +4,10 @@ import os
 import signal
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from assignor.clients.confluent import Follower
+from assignor.clients.confluent.steering import Steering
 from assignor.clients.follower.state import (
     Action,
     Assign,
@@ -29,7 +31,7 @@ SESSION_S = 3.0
 _PHASES = {"following": Phase.FOLLOW, "out-pending": Phase.OUT_PENDING}
 
 
-class Fragile(Follower):
+class FragileSteering(Steering):
     """Hurts itself at chosen points, one after the other: "stopped:KILL", or "offered:STOP,out-pending:KILL".
 
     A point is just before an action, just behind a release, or the entry into a phase. It may be chosen later, too,
@@ -39,23 +41,22 @@ class Fragile(Follower):
 
     _is_zombie = False
 
-    def arm(self, hurt: str) -> None:
-        """Hurt itself at the next such point."""
-        OPTIONS["hurt"] = hurt
-
     def _carry_out_next(self) -> None:
         action = self._todo[0]
         self._hurt_at(_points_before(action, self.state))
         super()._carry_out_next()
         if isinstance(action, Write) and isinstance(action.ack, Release) and _next_point() == "released":
             # Or it would be as if killed before it had said so.
-            self._side._writer.flush(5)
+            self._side._writer.flush()
             self._hurt_at({"released"})
-        self._is_zombie = False
+        if not isinstance(action, Commit):
+            # The answer to a commit comes later.
+            self._is_zombie = False
 
     def _advance(self, event: Event) -> None:
         if self._is_zombie and isinstance(event, Committed):
             note("zombie", accepted=event.accepted, generation=self.state.generation)
+            self._is_zombie = False
         super()._advance(event)
         if self.state.phase is _PHASES.get(_next_point()):
             self._hurt_at({_next_point()})
@@ -70,6 +71,21 @@ class Fragile(Follower):
         stopped_s = time.monotonic()
         os.kill(os.getpid(), getattr(signal, f"SIG{number}"))
         self._is_zombie = time.monotonic() - stopped_s > SESSION_S
+
+
+class Fragile(Follower):
+    """A follower with such a machine inside."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._steering.__class__ = FragileSteering
+
+    def arm(self, hurt: str) -> None:
+        """Hurt itself at the next such point."""
+        OPTIONS["hurt"] = hurt
+
+    def _subscribe(self) -> None:
+        self._steering.subscribe()
 
 
 def _next_point() -> str:

@@ -1,6 +1,7 @@
 """Options of one of the consumer `Processes`, and the lines that it writes for the judge."""
 
 import json
+import logging
 import os
 import sys
 import time
@@ -21,3 +22,10 @@ def note(what: str, **more: Any) -> None:
 def numbers(partitions: list[TopicPartition]) -> list[int]:
     """Partition numbers; a process reads one topic."""
     return [partition.partition for partition in partitions]
+
+
+class Noting(logging.Handler):
+    """Writes what the follower logs into the lines for the judge."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note("log", level=record.levelname, text=record.getMessage())

@@ -5,6 +5,7 @@ Each process appends lines of JSON to one file, with the machine's monotonic clo
     {"at":…,"who":"a","what":"gained|joined","places":[…],"generation":…}
     {"at":…,"who":"a","what":"revoked|lost","places":[…]}
     {"at":…,"who":"a","what":"record","place":3,"offset":17}
+    {"at":…,"who":"a","what":"log","level":"WARNING","text":"…"}
 """
 
 import json
@@ -13,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -50,13 +51,14 @@ class Processes:
         *,
         partitions: int = 6,
         module: str = "tests.support.follow_member",
-        config: Mapping[str, str] | None = None,
+        config: Mapping[str, Any] | None = None,
+        make_topics: Callable[[str, Mapping[str, int]], None] = create_topics,
     ) -> None:
         self.bootstrap, self._module, self._config = bootstrap, module, dict(config or {})
         self.group, self.topic = f"{name}-group", f"{name}-topic"
         self.control, self.acks = f"{name}-control", f"{name}-acks"
         self.partitions = partitions
-        create_topics(bootstrap, {self.topic: partitions, self.control: 1, self.acks: 1})
+        make_topics(bootstrap, {self.topic: partitions, self.control: 1, self.acks: 1})
         self.cluster = str(admin_client(bootstrap).list_topics(timeout=10).cluster_id)
         self._log = folder / f"{name}.jsonl"
         self._log.touch()
@@ -130,6 +132,10 @@ class Processes:
     def count(self, what: str, *, who: str | None = None) -> int:
         """Lines that say so, of all processes or of one."""
         return sum(line["what"] == what and who in (None, line["who"]) for line in self.lines())
+
+    def logged(self, part: str) -> list[str]:
+        """Who has logged a text with that part, as often as it has."""
+        return sorted(line["who"] for line in self.lines() if line["what"] == "log" and part in line["text"])
 
     def base(self, members: int, *, after: int = -1) -> Base:
         """The group, once that many members are in one generation after the given one."""
@@ -215,7 +221,7 @@ class Processes:
         """The acks topic, from its beginning."""
         return read_acks(self.bootstrap, self.acks)
 
-    def wait_for_acks(self, kind: type[AnyAck], epoch: int, members: int) -> None:
+    def wait_for_acks(self, kind: type[AnyAck], epoch: int, members: int, *, within_s: float = 30.0) -> None:
         """Return when that many members have said it of the plan."""
 
         def said() -> bool:
@@ -223,7 +229,7 @@ class Processes:
                 {ack.member for ack in self.all_acks() if isinstance(ack, kind) and ack.epoch == epoch}
             )
 
-        wait_until(said, what=f"{members} x {kind.__name__} of epoch {epoch}")
+        wait_until(said, what=f"{members} x {kind.__name__} of epoch {epoch}", within_s=within_s)
 
     def finish(self) -> None:
         """End the flow, and return when every record was processed and every process has left."""
@@ -233,6 +239,10 @@ class Processes:
                 process.send_signal(signal.SIGTERM)
         for process in self._processes.values():
             process.wait(30)
+
+    def failed(self) -> list[str]:
+        """Processes that an exception has ended."""
+        return [who for who, process in self._processes.items() if process.poll() not in (None, 0)]
 
     def drain(self) -> None:
         """End the flow, and return when every record was processed."""

@@ -75,7 +75,7 @@ class User:
     def revoked(self, partitions: list[TopicPartition]) -> None:
         # `poll` was called again, so all that it returned is finished.
         with contextlib.suppress(KafkaException):
-            self.follower.commit(asynchronous=False)
+            self.follower.commit(asynchronous="patient" in OPTIONS)
         note("revoked", places=numbers(partitions))
 
     def lost(self, partitions: list[TopicPartition]) -> None:

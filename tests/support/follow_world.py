@@ -31,15 +31,17 @@ from assignor.clients.follower.state import (
     Revoked,
     Settings,
     Tick,
+    TopicsAway,
     Unassign,
+    Undelivered,
     Write,
 )
 from assignor.protocol.acks import Accepted, AnyAck, Applied, Release
 from assignor.protocol.control import ControlRecord
-from tests.support.follow_plans import CLUSTER, GROUP, plan
+from tests.support.follow_plans import GROUP, plan
 
 TOPIC = "t"
-SETTINGS = Settings(cluster=CLUSTER, group=GROUP, take_timeout_s=9.0)
+SETTINGS = Settings(group=GROUP, take_timeout_s=9.0, doubt_timeout_s=9.0)
 # Longer than any follower waits: who did nothing for so long has nothing left to do.
 _STILL_S = 3 * SETTINGS.take_timeout_s
 
@@ -64,6 +66,10 @@ class Node:
     member: str = ""
     assigned: Assigned | None = None
     """Waits for its next poll."""
+    undelivered: deque[AnyAck] = field(default_factory=deque)
+    """What its client will say did not arrive."""
+    is_deaf: bool = False
+    """The topics are away for it."""
     stopped: bool = False
     dead: bool = False
 
@@ -73,6 +79,10 @@ class World:
 
     withdraws = 0.02
     """How often a member finds its plan withdrawn when it looks, as if its clock were ahead."""
+    undelivered = 0.01
+    """How often an acknowledgement is said not to have arrived; half of those have."""
+    loses_topics = True
+    """Lagwise's topics may be away for a member."""
 
     def __init__(self, random: Random, *, nodes: int = 3, partitions: int = 4) -> None:
         self.random = random
@@ -174,14 +184,31 @@ class World:
                 if self._is_current(node):
                     self.committed[place] = node.marks[place]
 
+    def lose_topics(self, node: Node) -> None:
+        """It hears nothing until `find_topics`; while the topics are made anew, what others write is lost on it."""
+        if self.loses_topics and node.state.settled and not node.todo:
+            node.is_deaf = True
+            self._feed(node, TopicsAway())
+
+    def find_topics(self, node: Node) -> None:
+        """It hears again, from now on or from where it was."""
+        if node.is_deaf:
+            node.is_deaf = False
+            node.received = self.random.choice([node.received, len(self.acks)])
+
     def _read_topics(self, node: Node, *, late: bool) -> None:
         """As the driver does: a tick each time, and news only where there are any."""
+        if node.is_deaf:
+            self._feed(node, Tick())
+            return
         start = (
             self.random.randint(0, node.received) if late and self.random.random() < 0.1 else node.received
         )
         node.received = self.random.randint(node.received, len(self.acks)) if late else len(self.acks)
         if start < node.received:
             self._feed(node, AcksSeen(acks=tuple(self.acks[start : node.received])))
+        if not node.todo and node.undelivered:
+            self._feed(node, Undelivered(ack=node.undelivered.popleft()))
         if not node.todo:
             withdrawn = late and self.random.random() < self.withdraws
             offered = None if withdrawn else self.plan
@@ -213,7 +240,7 @@ class World:
                 self._commit(node, action)
             case Write():
                 self._check_begun(action.ack)
-                self.acks.append(action.ack)
+                self._write(node, action.ack)
             case Rejoin():
                 self._rejoin(node)
 
@@ -236,6 +263,13 @@ class World:
         if accepted:
             self.committed.update(offsets)
         self._feed(node, Committed(accepted=accepted, offsets=offsets))
+
+    def _write(self, node: Node, ack: AnyAck) -> None:
+        is_lost = node.is_deaf or self.random.random() < self.undelivered
+        if is_lost:
+            node.undelivered.append(ack)
+        if not is_lost or self.random.random() < 0.5:
+            self.acks.append(ack)
 
     def _rejoin(self, node: Node) -> None:
         self._in_callback(node, Revoked())
@@ -293,8 +327,10 @@ class World:
 
     def become_quiet(self, *, rounds: int = 120) -> None:
         """Nothing happens any more, all records arrive: every partition must be read again."""
+        self.undelivered, self.acted_at_s = 0.0, self.now_s
         for node in self.nodes:
             node.stopped = False
+            self.find_topics(node)
         for member in [member for member, node in self.members.items() if node.dead]:
             self.evict(member)
         if not self.nodes:
@@ -339,20 +375,21 @@ def walk(seed: int, *, steps: int = 500, world_type: type[World] = World) -> Wor
 
 
 def _disturb(world: World, random: Random) -> None:
-    what = random.choice(["kill", "stop", "go on", "evict", "start", "assign again", "assign again"])
+    kinds = ["kill", "stop", "go on", "evict", "start", "assign again", "assign again", "topics", "topics"]
+    what = random.choice(kinds)
     node = random.choice(world.nodes) if world.nodes else None
     if what == "start" or node is None:
         if len(world.nodes) < 5:
             world.start()
     elif what == "kill":
         world.kill(node)
-    elif what == "stop":
-        node.stopped = True
-    elif what == "go on":
-        node.stopped = False
+    elif what in ("stop", "go on"):
+        node.stopped = what == "stop"
     elif what == "evict":
         silent = [name for name, member in sorted(world.members.items()) if member.dead or member.stopped]
         if silent:
             world.evict(random.choice(silent))
+    elif what == "topics":
+        (world.find_topics if node.is_deaf else world.lose_topics)(node)
     elif not node.stopped:
         world.assign_again(node)

@@ -1,10 +1,12 @@
 """A consumer of confluent-kafka whose group takes over the plans of the control topic.
 
-Imports `clients.follower` and confluent-kafka. Start with `follower`; `topics` reads plans and acknowledgements,
+Imports `clients.follower` and confluent-kafka. Start with `follower`, the user's face; `steering` drives the state
+machine, `reading` knows what is read and how far, `topics` writes acknowledgements and `reader` reads them and plans,
 `config` says what the consumer must be set to.
 """
 
 from assignor.clients.confluent.config import FollowerConfigError
-from assignor.clients.confluent.follower import Follower, NotOwnedError, TransactionsUnsupportedError
+from assignor.clients.confluent.errors import NotOwnedError, TransactionsUnsupportedError
+from assignor.clients.confluent.follower import Follower
 
 __all__ = ["Follower", "FollowerConfigError", "NotOwnedError", "TransactionsUnsupportedError"]

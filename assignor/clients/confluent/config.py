@@ -11,6 +11,8 @@ Config: TypeAlias = Mapping[str, Any]
 _EAGER = frozenset({"range", "roundrobin"})
 _RESETS = frozenset({"smallest", "earliest", "beginning", "largest", "latest", "end"})
 _EARLIEST = frozenset({"smallest", "earliest", "beginning"})
+_MAX_POLL_INTERVAL_MS = 300_000  # of librdkafka
+_TAKE_S = 10.0
 # What it takes to reach and trust the cluster; everything else is about the user's own consumer.
 _SHARED = (
     "bootstrap.",
@@ -89,6 +91,11 @@ def starts_earliest(config: Config) -> bool:
     return _text(config, "auto.offset.reset", "largest") in _EARLIEST
 
 
+def take_timeout_s(config: Config) -> float:
+    """How long to wait for a new owner that may be busy: as long as Kafka lets it be, and for what it does then."""
+    return float(config.get("max.poll.interval.ms", _MAX_POLL_INTERVAL_MS)) / 1000 + _TAKE_S
+
+
 def reader_config(config: Config) -> dict[str, Any]:
     """Of the consumer of the control and acks topics; it joins no group and commits nothing."""
     return {
@@ -96,8 +103,10 @@ def reader_config(config: Config) -> dict[str, Any]:
         "group.id": config["group.id"],
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
-        # Never used: where to start is said, and an offset out of range means the topic was made again.
-        "auto.offset.reset": "earliest",
+        # Where to start is said, and an offset out of range means that the topic was made again.
+        "auto.offset.reset": "error",
+        # Says that a topic can be read where there is nothing to read.
+        "enable.partition.eof": True,
         "isolation.level": "read_committed",
         "fetch.wait.max.ms": 100,
     }

@@ -1,45 +1,55 @@
 """Where a follower starts to read: always a number, since a later assign() has to repeat it."""
 
-import contextlib
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException, TopicPartition
 
 from assignor.clients.follower.state import PartitionKey
 
-_TIMEOUT_S = 10.0
-_ATTEMPTS = 3
-# The times that Kafka's ListOffsets takes for "the first record" and "after the last one".
-_FIRST, _AFTER_LAST = -2, -1
-
 
 def start_offsets(
-    consumer: Consumer, places: AbstractSet[PartitionKey], *, earliest: bool
-) -> dict[PartitionKey, int]:
+    consumer: Consumer, places: AbstractSet[PartitionKey], *, earliest: bool, timeout_s: float
+) -> tuple[dict[PartitionKey, int], str]:
     """Committed offset of each partition; without one, the beginning or the end of its log.
 
-    Raises:
-        KafkaException: The coordinator, or the leader of a partition without a commit, does not answer.
+    Returns:
+        What could be found out, and the last problem in words, empty if there was none. A coordinator or a leader
+        that does not answer leaves its partitions out.
     """
-    asked = [TopicPartition(*key) for key in sorted(places)]
-    committed = _answered(lambda: consumer.committed(asked, timeout=_TIMEOUT_S)) if asked else {}
-    time = _FIRST if earliest else _AFTER_LAST
-    never = [TopicPartition(*key, time) for key, offset in committed.items() if offset < 0]
-    bounds = _answered(lambda: consumer.offsets_for_times(never, timeout=_TIMEOUT_S)) if never else {}
-    return {**committed, **bounds}
+    committed, problem = _asked(lambda asked: consumer.committed(asked, timeout=timeout_s), _at(places, 0))
+    never = [key for key, offset in committed.items() if offset < 0]
+    bounds, problem_of_bounds = bound_offsets(consumer, never, earliest=earliest, timeout_s=timeout_s)
+    known = {key: offset for key, offset in committed.items() if offset >= 0}
+    return {**known, **bounds}, problem_of_bounds or problem
 
 
-def _answered(ask: Callable[[], list[TopicPartition]]) -> dict[PartitionKey, int]:
-    for _ in range(_ATTEMPTS - 1):
-        # A broker that has just become coordinator or leader refuses until it has caught up.
-        with contextlib.suppress(KafkaException):
-            return _offsets(ask())
-    return _offsets(ask())
+def bound_offsets(
+    consumer: Consumer,
+    places: AbstractSet[PartitionKey] | list[PartitionKey],
+    *,
+    earliest: bool,
+    timeout_s: float,
+) -> tuple[dict[PartitionKey, int], str]:
+    """First offset of each log, or the one behind its last record; and the last problem in words."""
+    # The names of both for a reader are also the times that Kafka's ListOffsets takes for them.
+    asked = _at(places, OFFSET_BEGINNING if earliest else OFFSET_END)
+    return _asked(lambda asked: consumer.offsets_for_times(asked, timeout=timeout_s), asked)
 
 
-def _offsets(answer: list[TopicPartition]) -> dict[PartitionKey, int]:
-    errors = [partition.error for partition in answer if partition.error is not None]
-    if errors:
-        raise KafkaException(errors[0])
-    return {(found.topic, found.partition): found.offset for found in answer}
+def _at(places: AbstractSet[PartitionKey] | list[PartitionKey], offset: int) -> list[TopicPartition]:
+    return [TopicPartition(*key, offset) for key in sorted(places)]
+
+
+def _asked(
+    ask: Callable[[list[TopicPartition]], list[TopicPartition]], asked: list[TopicPartition]
+) -> tuple[dict[PartitionKey, int], str]:
+    if not asked:
+        return {}, ""
+    try:
+        answer = ask(asked)
+    except KafkaException as error:
+        return {}, str(error.args[0])
+    problems = [str(found.error) for found in answer if found.error is not None]
+    known = {(found.topic, found.partition): found.offset for found in answer if found.error is None}
+    return known, problems[-1] if problems else ""

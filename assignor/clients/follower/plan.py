@@ -117,7 +117,7 @@ def _stopping(state: FollowerState, plan: ControlRecord, key: PartitionKey, to: 
 
 def _head(state: FollowerState, plan: ControlRecord, now: Instant) -> Mapping[str, Any]:
     return {
-        "cluster": state.settings.cluster,
+        "cluster": plan.cluster,
         "group": state.settings.group,
         "generation": state.generation,
         "epoch": plan.epoch,

@@ -30,12 +30,14 @@ from assignor.clients.follower.state import (
     Tell,
     Tick,
     Token,
+    TopicsAway,
     Transition,
     Unassign,
+    Undelivered,
     Write,
 )
 from assignor.clients.follower.tokens import read_acks, released, taken
-from assignor.protocol.acks import Void
+from assignor.clients.follower.trouble import topics_away, undelivered, void
 
 RESENDS = 3
 """A release is written this often, evenly over the take timeout, before the follower gives up."""
@@ -99,41 +101,26 @@ def _revoked(state: FollowerState, event: Revoked, now: Instant) -> Step:  # noq
         return state, ()
     # The user may still commit: the old generation is valid until this member joins the next one.
     told = Tell(change=Change.REVOKED, places=state.held)
-    return _out(state), (told, Unassign(), *_void(state, "revoked", now))
+    return _out(state), (told, Unassign(), *void(state, "revoked", now))
 
 
 def _lost(state: FollowerState, event: Lost, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
     if state.phase is Phase.OUT:
         return state, ()
     told = Tell(change=Change.LOST, places=state.held)
-    return replace(_out(state), generation=-1), (Unassign(), *_void(state, "lost", now), told)
+    return replace(_out(state), generation=-1), (Unassign(), *void(state, "lost", now), told)
 
 
 def _out(state: FollowerState) -> FollowerState:
     return replace(state, phase=Phase.OUT, plan=None, targets={})
 
 
-def _void(state: FollowerState, why: str, now: Instant) -> tuple[Action, ...]:
-    if state.plan is None:
-        return ()
-    ack = Void(
-        cluster=state.settings.cluster,
-        group=state.settings.group,
-        generation=state.generation,
-        epoch=state.plan.epoch,
-        member=state.member,
-        at_ms=now.wall_ms,
-        why=why,
-    )
-    return (Write(ack=ack),)
-
-
 def _plan_seen(state: FollowerState, event: PlanSeen, now: Instant) -> Step:
     state = replace(state, offered=event.plan)
     if event.plan is not None or state.phase is not Phase.FOLLOW:
         return state, ()
-    void = () if state.applied else _void(state, "the plan is withdrawn or over", now)
-    return replace(state, phase=Phase.BASE, plan=state.plan if state.applied else None), void
+    voided = () if state.applied else void(state, "the plan is withdrawn or over", now)
+    return replace(state, phase=Phase.BASE, plan=state.plan if state.applied else None), voided
 
 
 def _acks_seen(state: FollowerState, event: AcksSeen, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
@@ -146,23 +133,24 @@ def _committed(state: FollowerState, event: Committed, now: Instant) -> Step:
     if event.accepted:
         return released(state, event.offsets, now) if state.marked(Mark.STOPPING) else taken(state, now)
     pending = replace(state, phase=Phase.OUT_PENDING, plan=None, pending_since_s=now.monotonic_s)
-    return pending, _void(state, "commit refused", now)
+    return pending, void(state, "commit refused", now)
 
 
 def _tick(state: FollowerState, event: Tick, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
-    timeout_s = state.settings.take_timeout_s
-    if state.phase is Phase.OUT_PENDING and now.monotonic_s - state.pending_since_s >= timeout_s:
+    in_doubt_s = now.monotonic_s - state.pending_since_s
+    if state.phase is Phase.OUT_PENDING and in_doubt_s >= state.settings.doubt_timeout_s:
         return replace(state, phase=Phase.REJOIN), (Rejoin(),)
     if not state.settled:
         return state, ()
     silent = {
         key: token
         for key, token in state.tokens.items()
-        if token.mark is Mark.RELEASED and now.monotonic_s - token.sent_s >= timeout_s / RESENDS
+        if token.mark is Mark.RELEASED
+        and now.monotonic_s - token.sent_s >= state.settings.take_timeout_s / RESENDS
     }
     if any(token.sends >= RESENDS for token in silent.values()):
-        void = _void(state, "a release was not taken", now)
-        return replace(state, phase=Phase.REJOIN, plan=None), (*void, Rejoin())
+        voided = void(state, "a release was not taken", now)
+        return replace(state, phase=Phase.REJOIN, plan=None), (*voided, Rejoin())
     return _written_again(state, silent, now)
 
 
@@ -181,5 +169,7 @@ _HANDLERS: Mapping[type[Any], Callable[[FollowerState, Any, Instant], Step]] = {
     PlanSeen: _plan_seen,
     AcksSeen: _acks_seen,
     Committed: _committed,
+    TopicsAway: topics_away,
+    Undelivered: undelivered,
     Tick: _tick,
 }

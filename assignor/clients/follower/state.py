@@ -5,7 +5,8 @@
      │ revoked, lost      │
      ├────────────────────┴── commit refused ──► OUT_PENDING ── revoked, lost ──► OUT
      └── revoked ── REJOIN ◄── nobody took what was released; no reason came for a refused commit;
-                               migration has become possible, and partitions are not where Kafka put them
+                               migration has become possible, and partitions are not where Kafka put them;
+                               lagwise's topics are away in the midst of a plan; a release did not arrive
 
     HELD ─ all accepted ─► STOPPING ─ commit ok ─► RELEASED ─ taken ─► GONE
       ▲                                                │                │
@@ -79,12 +80,16 @@ class Instant:
 class Settings:
     """What does not change as long as the member lives."""
 
-    cluster: str
     group: str
     static: bool = False
     """It has a group instance id: a restart within the generation would forget its tokens, so it stays on its base."""
-    take_timeout_s: float = 10.0
-    """A release that is not taken by then makes the group rebalance. Longer than a commit and a delivery take."""
+    take_timeout_s: float = 310.0
+    """A release that is not taken by then makes the group rebalance.
+
+    Longer than a member may be busy without a poll: the rebalance would wait for the busy member, with everybody.
+    """
+    doubt_timeout_s: float = 10.0
+    """A refused commit that Kafka does not explain by then makes the member rejoin."""
     despite_migration: bool = False
     """Follow also where a KIP-848 member may migrate the group, or nobody knows."""
 
@@ -196,11 +201,25 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicsAway:
+    """Event: what others wrote, or write now, may not be heard. `PlanSeen` says that the topics are back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undelivered:
+    """Event: nobody may ever read this acknowledgement of this member; perhaps somebody has."""
+
+    ack: AnyAck
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Event: time has passed. Acknowledgements that have arrived must be fed before."""
 
 
-Event: TypeAlias = Assigned | Revoked | Lost | PlanSeen | AcksSeen | Committed | Tick
+Event: TypeAlias = (
+    Assigned | Revoked | Lost | PlanSeen | AcksSeen | Committed | TopicsAway | Undelivered | Tick
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +250,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """Action: write an acknowledgement. Whether it arrives is not asked."""
+    """Action: write an acknowledgement. It is not waited for; `Undelivered` says if it did not arrive."""
 
     ack: AnyAck
 

@@ -126,7 +126,7 @@ def _with_token(state: FollowerState, key: PartitionKey, token: Token) -> Follow
 
 def _taken(state: FollowerState, release: Release, now: Instant) -> Write:
     taken = Taken(
-        cluster=state.settings.cluster,
+        cluster=release.cluster,
         group=state.settings.group,
         generation=state.generation,
         epoch=release.epoch,

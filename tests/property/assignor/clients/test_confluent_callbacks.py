@@ -23,16 +23,19 @@ class Coordinated(FakeConsumer):
 
     Attributes:
         late: Commits that were sent between two generations: they wait for the next, and are accepted there.
+        sent: Partition, offset and generation of all others.
     """
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
         self.joined = False
         self.late: list[dict[int, int]] = []
+        self.sent: set[tuple[int, int, int]] = set()
 
     def call_back(self, random: Random) -> None:
         """Choose what the next call runs."""
         joined = self.joined
+        self.answers_commits = random.random() < 0.7
         for _ in range(random.randrange(4)):
             what = random.choice(["on_revoke", "on_lost"]) if joined else "on_assign"
             self.will(what, sorted(random.sample(range(PARTITIONS), 2)) if what == "on_assign" else [])
@@ -50,6 +53,7 @@ class Coordinated(FakeConsumer):
     def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
         if not self.joined:
             self.late.append({p.partition: p.offset for p in offsets})
+        self.sent |= {(p.partition, p.offset, self.generation) for p in offsets if self.joined}
         return super().commit(offsets=offsets, asynchronous=asynchronous)
 
     def _drained(self) -> list[tuple[str, Any]]:
@@ -95,7 +99,11 @@ def test_no_hand_over_is_committed_between_two_generations(seed: int) -> None:
     for _ in range(CALLS):
         hear(follower, random)
         consumer.call_back(random)
-        follower._looked_s = 0.0
+        follower._steering._looked_s = 0.0
         follower.poll(0)
 
+    topics: Any = follower._side
     assert consumer.late == []
+    for ack in topics.written:
+        if isinstance(ack, Release):
+            assert (ack.partition, ack.offset, ack.generation) in consumer.sent

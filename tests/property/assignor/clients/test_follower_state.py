@@ -23,7 +23,9 @@ from assignor.clients.follower.state import (
     Revoked,
     Settings,
     Tick,
+    TopicsAway,
     Unassign,
+    Undelivered,
     Write,
 )
 from assignor.protocol.acks import Accepted, Applied, Refused, Release, Taken, Void
@@ -60,6 +62,8 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(Lost),
     st.builds(PlanSeen, plan=st.none() | plans),
     st.builds(AcksSeen, acks=st.lists(any_ack, max_size=4).map(tuple)),
+    st.builds(TopicsAway),
+    st.builds(Undelivered, ack=any_ack),
     st.builds(Tick),
 )
 
@@ -68,7 +72,7 @@ events: st.SearchStrategy[Event] = st.one_of(
 def test_follower_keeps_its_promises_whatever_it_hears(
     history: Sequence[tuple[Event, bool, float]],
 ) -> None:
-    state = FollowerState(settings=Settings(cluster=CLUSTER, group=GROUP))
+    state = FollowerState(settings=Settings(group=GROUP))
     now_s, reading = 0.0, frozenset[tuple[str, int]]()
 
     for event, accepted, pause_s in history:
@@ -115,7 +119,7 @@ def test_old_owner_begins_at_the_record_by_which_all_follow_wherever_its_batches
     batches: Sequence[Sequence[tuple[type[Accepted | Refused | Void], str, int]]],
 ) -> None:
     now = Instant(monotonic_s=0.0, wall_ms=0)
-    state = FollowerState(settings=Settings(cluster=CLUSTER, group=GROUP))
+    state = FollowerState(settings=Settings(group=GROUP))
     state, _ = advance(state, Assigned(member="a", generation=1, places=frozenset({("t", 0)})), now)
     state, _ = advance(state, PlanSeen(plan=CHAIN), now)
     follows = dict.fromkeys(NAMES, 0)

@@ -41,6 +41,14 @@ values = some_acks.map(acks.encode)
 keys = some_acks.map(acks.encode_key)
 
 
+@given(some_acks, some_acks)
+def test_keys_of_a_group_begin_alike_and_no_others_do(ack: AnyAck, other: AnyAck) -> None:
+    of_one_group = (ack.cluster, ack.group) == (other.cluster, other.group)
+
+    assert acks.encode_key(other).startswith(acks.key_head(ack.cluster, ack.group)) == of_one_group
+    assert acks.encode_key(ack).startswith(acks.key_head(ack.cluster, ack.group))
+
+
 @given(st.binary(max_size=60) | keys | damaged(keys), st.binary(max_size=60) | values | damaged(values))
 def test_bytes_are_decoded_or_refused(key: bytes, value: bytes) -> None:
     with contextlib.suppress(DecodeError):

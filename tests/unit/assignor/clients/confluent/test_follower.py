@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock
@@ -6,81 +5,11 @@ from unittest.mock import Mock
 import pytest
 from confluent_kafka import KafkaException, Producer, TopicPartition
 
-from assignor.clients.confluent import Follower, NotOwnedError, TransactionsUnsupportedError
-from assignor.clients.confluent import follower as confluent
+from assignor.clients.confluent import NotOwnedError, TransactionsUnsupportedError
 from assignor.clients.follower.state import Phase
 from assignor.protocol.acks import Accepted, Release, Taken, Void
-from tests.support.follow_fakes import FakeConsumer, FakeMessage, FakeTopics
-from tests.support.follow_plans import CLUSTER, GROUP, plan
-
-BASE = {"a": [0, 1], "b": [2]}
-GIVES_1 = plan(BASE, {"a": [0], "b": [1, 2]}, epoch=5, generation=1)
-HEAD: dict[str, Any] = {
-    "cluster": CLUSTER,
-    "group": GROUP,
-    "generation": 1,
-    "epoch": 5,
-    "member": "b",
-    "at_ms": 0,
-}
-
-
-class Setup:
-    """A follower of stand-ins, and what its user was told."""
-
-    def __init__(self, **config: Any) -> None:
-        self.told: list[tuple[str, list[int]]] = []
-        self.on_revoked: Callable[[], object] = lambda: None
-        self.follower = Follower(
-            {"group.id": GROUP, "enable.auto.commit": False, **config},
-            ["t"],
-            on_gained=lambda partitions: self.note("gained", partitions),
-            on_revoked=self.revoked,
-            on_lost=lambda partitions: self.note("lost", partitions),
-        )
-        self.consumer: Any = self.follower._consumer
-        self.topics: Any = self.follower._side
-
-    def note(self, what: str, partitions: list[TopicPartition]) -> None:
-        self.told.append((what, [partition.partition for partition in partitions]))
-
-    def revoked(self, partitions: list[TopicPartition]) -> None:
-        self.note("revoked", partitions)
-        self.on_revoked()
-
-    def poll(self) -> Any:
-        self.follower._looked_s = 0.0
-        return self.follower.poll(0)
-
-    def calls(self) -> list[tuple[str, Any]]:
-        made, self.consumer.calls[:] = list(self.consumer.calls), []
-        return made
-
-
-@pytest.fixture(autouse=True)
-def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confluent, "Consumer", FakeConsumer)
-    monkeypatch.setattr(confluent, "FollowTopics", FakeTopics)
-
-
-@pytest.fixture
-def setup() -> Setup:
-    """Member a in generation 1, with partitions 0 and 1 committed at 40."""
-    setup = Setup()
-    setup.consumer.stored = {0: 40, 1: 40}
-    setup.consumer.will("on_assign", [0, 1])
-    setup.poll()
-    return setup
-
-
-@pytest.fixture
-def following(setup: Setup) -> Setup:
-    """It has also read its own acceptance."""
-    setup.topics.offered = GIVES_1
-    setup.poll()
-    setup.poll()
-    setup.calls()
-    return setup
+from tests.support.follow_fakes import FakeMessage
+from tests.support.follow_setup import HEAD, Setup
 
 
 @pytest.mark.parametrize(("reset", "start"), [("earliest", 5), ("latest", 95)])
@@ -110,7 +39,7 @@ def test_hand_over_keeps_the_rest_where_it_is_and_commits_what_the_user_has_fini
     following.poll()
 
     assert following.told[-1] == ("revoked", [1])
-    assert following.calls() == [("assign", {0: 41}), ("commit", {1: 41})]
+    assert following.calls() == [("assign", {0: 41}), ("commit_async", {1: 41})]
     assert [ack.offset for ack in following.topics.written if isinstance(ack, Release)] == [41]
 
 
@@ -122,7 +51,7 @@ def test_listener_may_commit_what_is_about_to_go(following: Setup) -> None:
     following.topics.incoming = [Accepted(**HEAD)]
     following.poll()
 
-    assert following.calls() == [("commit", {0: 40, 1: 41}), ("assign", {0: 40}), ("commit", {1: 41})]
+    assert following.calls() == [("commit", {0: 40, 1: 41}), ("assign", {0: 40}), ("commit_async", {1: 41})]
 
 
 def test_error_of_a_listener_reaches_the_user_and_the_hand_over_goes_on(following: Setup) -> None:
@@ -136,7 +65,7 @@ def test_error_of_a_listener_reaches_the_user_and_the_hand_over_goes_on(followin
         following.poll()
     following.poll()
 
-    assert following.calls() == [("assign", {0: 40}), ("commit", {1: 40})]
+    assert following.calls() == [("assign", {0: 40}), ("commit_async", {1: 40})]
 
 
 def test_refused_commit_gives_nothing_away(following: Setup) -> None:
@@ -155,7 +84,7 @@ def test_released_partition_is_committed_and_read_from_the_offset_of_its_release
 
     setup.poll()
 
-    assert setup.calls() == [("commit", {2: 70}), ("assign", {0: 40, 1: 40, 2: 70})]
+    assert setup.calls() == [("commit_async", {2: 70}), ("assign", {0: 40, 1: 40, 2: 70})]
     assert setup.told[-1] == ("gained", [2])
     assert [type(ack) for ack in setup.topics.written] == [Taken]
 
@@ -221,7 +150,7 @@ def test_release_that_nobody_takes_makes_the_member_join_again(following: Setup)
     following.topics.incoming = [Accepted(**HEAD)]
     following.poll()
     for _ in range(3):
-        following.follower._state = sent_long_ago(following.follower.state)
+        following.follower._steering.state = sent_long_ago(following.follower.state)
         following.poll()
 
     calls = [name for name, _ in following.calls()]
@@ -232,7 +161,7 @@ def test_release_that_nobody_takes_makes_the_member_join_again(following: Setup)
 
 
 def sent_long_ago(state: Any) -> Any:
-    tokens = {place: replace(token, sent_s=token.sent_s - 60) for place, token in state.tokens.items()}
+    tokens = {place: replace(token, sent_s=token.sent_s - 200) for place, token in state.tokens.items()}
     return replace(state, tokens=tokens)
 
 
@@ -282,7 +211,7 @@ def test_work_that_is_done_later_is_committed_by_its_offsets_as_long_as_the_part
     following.topics.incoming = [Accepted(**HEAD)]
     following.poll()
 
-    assert following.calls() == [("commit", {1: 42}), ("assign", {0: 40}), ("commit", {1: 42})]
+    assert following.calls() == [("commit", {1: 42}), ("assign", {0: 40}), ("commit_async", {1: 42})]
     with pytest.raises(NotOwnedError):
         following.follower.commit(offsets=[TopicPartition("t", 1, 43)])
 

@@ -1,0 +1,169 @@
+"""How far the user is done with each partition, as Kafka has it, and the commit that hands one over.
+
+All commits are asynchronous but those that the user wants otherwise: a coordinator that does not answer must not keep
+the user from the partitions that the member goes on reading.
+"""
+
+import logging
+import time
+from collections.abc import Collection, Iterable, Mapping
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+from assignor.clients.follower.state import PartitionKey
+
+log = logging.getLogger(__name__)
+
+Offsets = dict[PartitionKey, int]
+
+_AGAIN_AFTER_S = 0.5
+# Longer than any request of librdkafka by default; it answers all of them.
+_ANSWERED_WITHIN_S = 120.0
+# The coordinator was not reached, so it has not refused. librdkafka marks codes of its own with an underscore.
+_UNREACHED = frozenset(
+    {
+        KafkaError._TRANSPORT,  # noqa: SLF001
+        KafkaError._TIMED_OUT,  # noqa: SLF001
+        KafkaError._WAIT_COORD,  # noqa: SLF001
+        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+    }
+)
+
+
+class Commits:
+    """The commits of one stay in the group.
+
+    Attributes:
+        finished: Where each partition goes on if it is handed over now: last commit of the user, or the start.
+    """
+
+    def __init__(self, consumer: Consumer) -> None:
+        self.finished: Offsets = {}
+        self._consumer = consumer
+        self._sent: list[tuple[int, Offsets]] = []
+        self._number = 0
+        self._finished_by: dict[PartitionKey, int] = {}
+        self._handover: Offsets | None = None
+        self._accepted: bool | None = None
+        self._again_s: float | None = None
+        self._since_s: float | None = None
+
+    def forget(self) -> None:
+        """The stay is over: answers say nothing about a later one."""
+        self.finished, self._sent, self._finished_by = {}, [], {}
+        self.give_up_handover()
+
+    def start(self, offsets: Mapping[PartitionKey, int]) -> None:
+        """These are read from there on."""
+        self._number += 1
+        self._finish(offsets, self._number)
+
+    def commit(self, partitions: list[TopicPartition], *, asynchronous: bool) -> list[TopicPartition] | None:
+        """Commit for the user.
+
+        Raises:
+            KafkaException: The commit failed.
+        """
+        self._number += 1
+        if asynchronous:
+            self._consumer.commit(offsets=partitions, asynchronous=True)
+            self._sent.append((self._number, offsets_of(partitions)))
+            return None
+        answer = self._consumer.commit(offsets=partitions, asynchronous=False)
+        self._finish(_accepted(answer or ()), self._number)
+        return answer
+
+    def answered(self, error: KafkaError | None, partitions: Iterable[TopicPartition]) -> bool:
+        """Take the answer to an asynchronous commit, and say whether that was the user's."""
+        answer = list(partitions)
+        offsets = offsets_of(answer)
+        number = next((number for number, sent in self._sent if sent == offsets), None)
+        if number is not None:
+            self._sent.remove((number, offsets))
+            if error is None:
+                self._finish(_accepted(answer), number)
+            return True
+        if offsets != self._handover:
+            return False
+        problems = [problem for problem in (error, *(done.error for done in answer)) if problem is not None]
+        if not problems:
+            self._accepted = True
+        elif all(problem.code() in _UNREACHED for problem in problems):
+            self._again_s = time.monotonic() + _AGAIN_AFTER_S
+        else:
+            log.info("the commit of a hand-over was refused: %s", problems[0].str())
+            self._accepted = False
+        return False
+
+    def must_wait(self, places: Collection[PartitionKey]) -> bool:
+        """Whether a commit of the user is under way for one of them: one that comes late would set the group back."""
+        asked = set(places)
+        is_under_way = any(asked & sent.keys() for _, sent in self._sent)
+        if not is_under_way:
+            self._since_s = None
+        return is_under_way and self._is_patient()
+
+    def begin_handover(self, wanted: Mapping[PartitionKey, int | None]) -> None:
+        """Commit these; None stands for what the user has finished."""
+        offsets = {
+            key: self.finished.get(key, -1) if offset is None else offset for key, offset in wanted.items()
+        }
+        self._handover, self._accepted, self._since_s = offsets, None, None
+        if min(offsets.values(), default=0) < 0:
+            # Nobody knows where it would go on.
+            self._accepted = False
+        else:
+            self._send_handover()
+
+    def handover_answer(self) -> tuple[Offsets, bool] | None:
+        """What was committed, and whether Kafka took it; None as long as there is no answer."""
+        if self._handover is None:
+            return None
+        if self._accepted is None and not self._is_patient():
+            self._accepted = False
+        if self._accepted is None:
+            if self._again_s is not None and time.monotonic() >= self._again_s:
+                self._send_handover()
+            return None
+        answer = (self._handover, self._accepted)
+        self.give_up_handover()
+        return answer
+
+    def give_up_handover(self) -> None:
+        """Expect no answer any more."""
+        self._handover, self._accepted, self._again_s, self._since_s = None, None, None, None
+
+    def _send_handover(self) -> None:
+        self._again_s = None
+        self._consumer.commit(offsets=as_partitions(self._handover or {}), asynchronous=True)
+
+    def _is_patient(self) -> bool:
+        now_s = time.monotonic()
+        if self._since_s is None:
+            self._since_s = now_s
+        return now_s - self._since_s < _ANSWERED_WITHIN_S
+
+    def _finish(self, offsets: Mapping[PartitionKey, int], number: int) -> None:
+        for key, offset in offsets.items():
+            # The answer to an asynchronous commit comes after that to a synchronous one that was sent later.
+            if number >= self._finished_by.get(key, 0):
+                self.finished[key], self._finished_by[key] = offset, number
+
+
+def as_partitions(offsets: Mapping[PartitionKey, int]) -> list[TopicPartition]:
+    """As the client wants them, sorted."""
+    return [TopicPartition(*key, offsets[key]) for key in sorted(offsets)]
+
+
+def offsets_of(partitions: Iterable[TopicPartition]) -> Offsets:
+    """By partition."""
+    return {(partition.topic, partition.partition): partition.offset for partition in partitions}
+
+
+def _accepted(answer: Iterable[TopicPartition]) -> Offsets:
+    return offsets_of(done for done in answer if done.error is None and done.offset >= 0)

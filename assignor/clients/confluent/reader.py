@@ -1,0 +1,236 @@
+"""Reads lagwise's topics in a thread of its own, and tells apart when they cannot be read.
+
+A member must not wait for these topics, nor fail with them: whatever happens here ends in `Heard`, which the member
+looks at whenever it likes.
+
+    connecting ── both topics read to their end ──► up ── an error, or no answer ──► away ──► connecting
+
+Acknowledgements are read from a little before the follower was made, or from before the topics were last known to be
+there: older ones cannot name this member, or have been heard. One that is heard twice changes nothing.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import cast
+
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from assignor.clients.confluent.config import Config, reader_config
+from assignor.clients.confluent.heard import Heard
+from assignor.errors import AssignorError
+
+log = logging.getLogger(__name__)
+
+_ANSWER_WITHIN_S = 5.0
+_CURRENT_WITHIN_S = 15.0
+_ASK_EVERY_S = 5.0
+_RETRY_AFTER_S, _RETRY_AT_MOST_AFTER_S = 1.0, 8.0
+_WAIT_S = 0.5
+_AT_ONCE = 500
+# Clocks differ, and who is late is heard twice.
+_SLACK_MS = 60_000
+# librdkafka marks codes of its own with an underscore.
+_UNKNOWN = (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
+_END_SEEN = KafkaError._PARTITION_EOF  # noqa: SLF001
+_GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, *_UNKNOWN})
+_FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED})
+
+
+class TopicsAwayError(AssignorError):
+    """A topic cannot be read; the text says which, why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """What to read."""
+
+    control: str
+    acks: str
+    cluster: str | None
+    group: str
+
+
+class TopicsReader:
+    """Goes on for ever, unless told to end.
+
+    Attributes:
+        end: Set it, and the thread ends.
+    """
+
+    def __init__(self, config: Config, names: Names, heard: Heard) -> None:
+        self.end = threading.Event()
+        self._config, self._names, self._heard = reader_config(config), names, heard
+        self._since_ms = _now_ms() - _SLACK_MS
+        self._positions: dict[tuple[str, int], int] = {}
+        self._last_said = ""
+
+    def start(self) -> threading.Thread:
+        """In a thread that ends with the process."""
+        thread = threading.Thread(target=self._run, name="lagwise-topics", daemon=True)
+        thread.start()
+        return thread
+
+    def _run(self) -> None:
+        retry_s = _RETRY_AFTER_S
+        while not self.end.is_set():
+            try:
+                with self._connected() as reader:
+                    retry_s = _RETRY_AFTER_S
+                    self._read_on(reader)
+            except Exception as error:  # noqa: BLE001  # the main of a thread without which following ends for good
+                self._say_away(_in_words(error))
+                self.end.wait(retry_s)
+                retry_s = min(2 * retry_s, _RETRY_AT_MOST_AFTER_S)
+
+    @contextmanager
+    def _connected(self) -> Iterator[Consumer]:
+        """A consumer that has read both topics to their end."""
+        with closing(Consumer(self._config)) as reader:
+            places = self._places(reader)
+            ends = self._ends(reader, places)
+            starts = dict.fromkeys(places, 0) | self._starts_of_acks(reader, ends)
+            self._positions = dict(starts)
+            reader.assign([TopicPartition(*place, start) for place, start in sorted(starts.items())])
+            self._read_to(reader, ends)
+            self._heard.set_up(is_up=True)
+            if self._last_said:
+                log.info("lagwise's topics can be read again: group %s follows plans", self._names.group)
+            self._last_said = ""
+            try:
+                yield reader
+            finally:
+                self._heard.set_up(is_up=False)
+
+    def _places(self, reader: Consumer) -> list[tuple[str, int]]:
+        """All partitions of the control topic, and the one of the acks topic that has all of a group."""
+        places = []
+        for topic in (self._names.control, self._names.acks):
+            found = reader.list_topics(topic, timeout=_ANSWER_WITHIN_S)
+            _check(topic, found.topics[topic].error)
+            numbers = sorted(found.topics[topic].partitions) if topic == self._names.control else [0]
+            places += [(topic, number) for number in numbers]
+            self._heard.name_cluster(self._names.cluster or str(found.cluster_id), self._names.group)
+        return places
+
+    def _starts_of_acks(
+        self, reader: Consumer, ends: dict[tuple[str, int], int]
+    ) -> dict[tuple[str, int], int]:
+        place = (self._names.acks, 0)
+        (found,) = _answers(reader, [TopicPartition(*place, self._since_ms)])
+        return {place: found.offset if found.offset >= 0 else ends[place]}
+
+    def _read_to(self, reader: Consumer, ends: dict[tuple[str, int], int]) -> None:
+        deadline = time.monotonic() + _CURRENT_WITHIN_S
+        left, starts = set(ends), dict(self._positions)
+        while left and not self.end.is_set():
+            left -= self._take(reader)
+            # Where nothing was read, only the end that a fetch has seen proves that it may be.
+            read = {place for place in left if self._positions[place] > starts[place]}
+            left -= {place for place in read if self._positions[place] >= ends[place]}
+            if left and time.monotonic() > deadline:
+                raise TopicsAwayError(
+                    _away(min(left)[0], f"not read to its end within {_CURRENT_WITHIN_S:.0f} s")
+                )
+
+    def _read_on(self, reader: Consumer) -> None:
+        asked_s = time.monotonic()
+        while not self.end.is_set():
+            self._take(reader)
+            if time.monotonic() - asked_s >= _ASK_EVERY_S:
+                self._ask(reader)
+                asked_s = time.monotonic()
+
+    def _ask(self, reader: Consumer) -> None:
+        """Whether both topics are there, and are the ones that are read."""
+        ends = self._ends(reader, list(self._positions))
+        for place, position in self._positions.items():
+            if position > ends[place]:
+                raise TopicsAwayError(_away(place[0], "made anew, or cut"))
+        self._since_ms = _now_ms() - _SLACK_MS
+
+    def _ends(self, reader: Consumer, places: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        answers = _answers(reader, [TopicPartition(*place, OFFSET_END) for place in places])
+        return {(found.topic, found.partition): found.offset for found in answers}
+
+    def _take(self, reader: Consumer) -> set[tuple[str, int]]:
+        """Hear what has arrived; where the end of a partition was seen."""
+        first = reader.poll(_WAIT_S)
+        if first is None:
+            return set()
+        ended = set()
+        for message in [first, *reader.consume(_AT_ONCE, 0)]:
+            place = (str(message.topic()), int(message.partition() or 0))
+            error = message.error()
+            if error is None:
+                self._hear(place, message)
+            elif error.code() == _END_SEEN:
+                ended.add(place)
+            elif message.topic() is None:
+                # Of a broker; what it means for the topics is asked.
+                self._ask(reader)
+            else:
+                _check(str(message.topic()), error)
+        return ended
+
+    def _hear(self, place: tuple[str, int], message: Message) -> None:
+        self._positions[place] = int(message.offset() or 0) + 1
+        if place[0] == self._names.acks:
+            self._heard.feed_ack(message.key(), message.value())
+        else:
+            # What is read has a list; the type knows the dict that a producer may give as well.
+            headers = cast("list[tuple[str, str | bytes | None]]", message.headers() or [])
+            self._heard.feed_plan(message.key(), message.value(), headers)
+
+    def _say_away(self, problem: str) -> None:
+        if problem == self._last_said or self.end.is_set():
+            return
+        self._last_said = problem
+        log.warning(
+            "group %s follows no plan for now, and reads what Kafka assigns: %s; it follows again by itself",
+            self._names.group,
+            problem,
+        )
+
+
+def _answers(reader: Consumer, asked: list[TopicPartition]) -> list[TopicPartition]:
+    """Offsets for times, of all of them."""
+    found = reader.offsets_for_times(asked, timeout=_ANSWER_WITHIN_S)
+    for answer in found:
+        _check(answer.topic, answer.error)
+    return found
+
+
+def _check(topic: str, error: KafkaError | None) -> None:
+    if error is None:
+        return
+    if error.code() in _GONE:
+        remedy = "is not there; start the lagwise stream, which makes it, or correct its name"
+        raise TopicsAwayError(f"topic {topic} {remedy}")
+    if error.code() in _FORBIDDEN:
+        remedy = (
+            "may not be read by this user; allow READ on the control and the acks topic, and WRITE on acks"
+        )
+        raise TopicsAwayError(f"topic {topic} {remedy}")
+    raise TopicsAwayError(_away(topic, error.str()))
+
+
+def _away(topic: str, problem: str) -> str:
+    return f"topic {topic} cannot be read ({problem}); see to its brokers"
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, TopicsAwayError):
+        return str(error)
+    if not isinstance(error, KafkaException):
+        return f"{error!r}, which nobody expected; report it"
+    cause = error.args[0]
+    text = cause.str() if isinstance(cause, KafkaError) else str(cause)
+    return f"the brokers of lagwise's topics do not answer ({text}); see to them, or to this member's way to them"
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,233 @@
+"""What a member reads: from where, how far its user is done with it, and what is paused.
+
+librdkafka's own record of that ends with each assign(), and a plan makes one each time, so it is kept here.
+"""
+
+import logging
+import time
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    OFFSET_INVALID,
+    OFFSET_STORED,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from assignor.clients.confluent.commits import Commits, as_partitions, offsets_of
+from assignor.clients.confluent.errors import NotOwnedError
+from assignor.clients.confluent.offsets import bound_offsets, start_offsets
+from assignor.clients.follower.state import PartitionKey
+
+log = logging.getLogger(__name__)
+
+_FAILED = KafkaError._FAIL  # noqa: SLF001  # librdkafka marks codes of its own with an underscore
+_SEEK_WITHIN_S = 10.0
+_FIRST_ANSWER_S, _SLOWEST_ANSWER_S = 1.0, 10.0
+
+
+class Reading:
+    """The partitions that a member reads, or will as soon as it is known where they start.
+
+    Attributes:
+        consumer: The user's.
+        commits: Of what is read.
+        positions: Next offset to be delivered, by partition.
+    """
+
+    def __init__(self, consumer: Consumer, *, starts_earliest: bool) -> None:
+        self.consumer = consumer
+        self.commits = Commits(consumer)
+        self.positions: dict[PartitionKey, int] = {}
+        self._starts_earliest = starts_earliest
+        self._starting: frozenset[PartitionKey] = frozenset()
+        self._paused: set[PartitionKey] = set()
+        # librdkafka goes on pausing a partition that was given up and has come back.
+        self._paused_in_client: set[PartitionKey] = set()
+        self._answer_s, self._ask_again_s = _FIRST_ANSWER_S, 0.0
+
+    @property
+    def places(self) -> frozenset[PartitionKey]:
+        """What the member reads, and what it is to read."""
+        return self._starting | self.positions.keys()
+
+    def assign(self, places: AbstractSet[PartitionKey], offsets: Mapping[PartitionKey, int]) -> None:
+        """Read exactly these: those read already from where they are, others from that offset or from their commit.
+
+        Where the coordinator does not say which commit that is, the partition waits, and the others are read.
+        """
+        new = places - self.positions.keys()
+        known = {key: offset for key, offset in offsets.items() if key in new}
+        self.commits.start(known)
+        self.positions = {key: offset for key, offset in self.positions.items() if key in places} | known
+        self._starting = frozenset(new - known.keys())
+        self._paused &= places - new
+        self._answer_s = _FIRST_ANSWER_S
+        # Nothing is assigned twice: what has been fetched is lost each time.
+        if not self._ask_where_to_start():
+            self._reassign()
+
+    def start_waiting(self) -> None:
+        """Ask again where those start that wait for it, if it is time to."""
+        if self._starting and time.monotonic() >= self._ask_again_s:
+            self._ask_where_to_start()
+
+    def unassign(self) -> None:
+        """Read nothing."""
+        self.consumer.unassign()
+        self.positions, self._starting, self._paused = {}, frozenset(), set()
+        self.commits.forget()
+
+    def is_read(self, message: Message) -> bool:
+        """Whether it is for the user: an error, or a record of a partition that is read."""
+        return message.error() is not None or key_of(message) in self.positions
+
+    def advance(self, message: Message) -> None:
+        """The user is given this message."""
+        if message.error() is None:
+            self.positions[key_of(message)] = int(message.offset() or 0) + 1
+
+    def commit(
+        self, wanted: Collection[TopicPartition], *, asynchronous: bool
+    ) -> list[TopicPartition] | None:
+        """Commit those of them that are read.
+
+        Raises:
+            NotOwnedError: The rest, after the others were committed.
+            KafkaException: The commit failed.
+        """
+        mine, foreign = self._split(wanted)
+        answer: list[TopicPartition] | None = None if asynchronous else []
+        if mine:
+            answer = self.commits.commit(mine, asynchronous=asynchronous)
+        if foreign:
+            raise NotOwnedError(foreign)
+        return answer
+
+    # What users of a consumer do with its partitions.
+
+    def seek(self, partition: TopicPartition) -> None:
+        """Go on at that offset, which may be a logical one.
+
+        Raises:
+            NotOwnedError: It is not read.
+            KafkaException: Nobody says where the logical offset is.
+        """
+        key = (partition.topic, partition.partition)
+        if key not in self.places:
+            raise NotOwnedError([key])
+        offset = partition.offset if partition.offset >= 0 else self._resolved(key, partition.offset)
+        is_waiting = key in self._starting
+        self.positions[key] = offset
+        self._starting -= {key}
+        try:
+            if not is_waiting:
+                self.consumer.seek(TopicPartition(*key, offset))
+                return
+        except KafkaException as error:
+            # librdkafka refuses as long as it has not begun to fetch.
+            log.debug("assigned again in order to seek", extra={"problem": str(error)})
+        self._reassign()
+
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        """Fetch nothing of those that are read.
+
+        Raises:
+            NotOwnedError: The rest, after the others were paused.
+        """
+        mine, foreign = self._split(partitions)
+        self._paused |= offsets_of(mine).keys()
+        self._pause(offsets_of(mine).keys())
+        if foreign:
+            raise NotOwnedError(foreign)
+
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        """Fetch those that are read again.
+
+        Raises:
+            NotOwnedError: The rest, after the others were resumed.
+        """
+        mine, foreign = self._split(partitions)
+        self._paused -= offsets_of(mine).keys()
+        self._resume(offsets_of(mine).keys())
+        if foreign:
+            raise NotOwnedError(foreign)
+
+    def position(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Next offset of each; `OFFSET_INVALID` for one that is not read."""
+        keys = [(partition.topic, partition.partition) for partition in partitions]
+        return [TopicPartition(*key, self.positions.get(key, OFFSET_INVALID)) for key in keys]
+
+    def _ask_where_to_start(self) -> bool:
+        """Whether something more can be read now."""
+        if not self._starting:
+            return False
+        found, problem = start_offsets(
+            self.consumer, self._starting, earliest=self._starts_earliest, timeout_s=self._answer_s
+        )
+        if problem:
+            if self._answer_s == _FIRST_ANSWER_S:
+                log.warning(
+                    "Kafka does not say where to start reading %d partitions (%s); they wait, and it is asked again",
+                    len(self._starting - found.keys()),
+                    problem,
+                )
+            self._answer_s = min(2 * self._answer_s, _SLOWEST_ANSWER_S)
+            self._ask_again_s = time.monotonic() + self._answer_s / 2
+        self._starting -= found.keys()
+        self.commits.start(found)
+        self.positions.update(found)
+        if found:
+            self._reassign()
+        return bool(found)
+
+    def _reassign(self) -> None:
+        # An assign() without offsets would rewind what stays to its last commit.
+        self.consumer.assign(as_partitions(self.positions))
+        self._resume(self._paused_in_client - self._paused)
+        self._pause(self._paused)
+
+    def _resume(self, places: AbstractSet[PartitionKey]) -> None:
+        fetched = places & self.positions.keys()
+        self._paused_in_client -= fetched
+        if fetched:
+            self.consumer.resume(as_partitions(dict.fromkeys(fetched, 0)))
+
+    def _pause(self, places: AbstractSet[PartitionKey]) -> None:
+        fetched = places & self.positions.keys()
+        self._paused_in_client |= fetched
+        if fetched:
+            self.consumer.pause(as_partitions(dict.fromkeys(fetched, 0)))
+
+    def _resolved(self, key: PartitionKey, logical: int) -> int:
+        if logical == OFFSET_STORED:
+            found, problem = start_offsets(
+                self.consumer, {key}, earliest=self._starts_earliest, timeout_s=_SEEK_WITHIN_S
+            )
+        elif logical in (OFFSET_BEGINNING, OFFSET_END):
+            is_first = logical == OFFSET_BEGINNING
+            found, problem = bound_offsets(self.consumer, {key}, earliest=is_first, timeout_s=_SEEK_WITHIN_S)
+        else:
+            found, problem = {}, f"{logical} is no offset"
+        if key not in found:
+            raise KafkaException(KafkaError(_FAILED, f"cannot seek in {key[0]}-{key[1]}: {problem}"))
+        return found[key]
+
+    def _split(
+        self, partitions: Iterable[TopicPartition]
+    ) -> tuple[list[TopicPartition], frozenset[PartitionKey]]:
+        """Those that are read, and the rest."""
+        asked = {(partition.topic, partition.partition): partition for partition in partitions}
+        places = self.places
+        return [asked[key] for key in sorted(asked) if key in places], frozenset(asked.keys() - places)
+
+
+def key_of(message: Message) -> PartitionKey:
+    """Topic and partition."""
+    return str(message.topic()), int(message.partition() or 0)

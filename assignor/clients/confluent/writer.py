@@ -1,0 +1,83 @@
+"""Writes acknowledgements without waiting, and keeps account of those that nobody may ever read."""
+
+import logging
+from collections import deque
+from functools import partial
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from assignor.clients.confluent.config import Config, writer_config
+from assignor.protocol import acks
+from assignor.protocol.acks import AnyAck
+
+log = logging.getLogger(__name__)
+
+_FLUSH_S = 5.0
+
+
+class AckWriter:
+    """A producer, made anew after a failure: rights that were missing for once may be fatal to one.
+
+    Attributes:
+        undelivered: Acknowledgements that have not arrived, or of which nobody knows, oldest first.
+    """
+
+    def __init__(self, config: Config, topic: str) -> None:
+        self.undelivered: deque[AnyAck] = deque()
+        self._config, self._topic = writer_config(config), topic
+        self._producer: Producer | None = Producer(self._config)
+        self._is_broken = self._is_mute = False
+
+    def write(self, ack: AnyAck) -> None:
+        """Send it."""
+        try:
+            if self._producer is None:
+                self._producer = Producer(self._config)
+            self._producer.produce(
+                self._topic,
+                key=acks.encode_key(ack),
+                value=acks.encode(ack),
+                partition=0,
+                on_delivery=partial(self._delivered, ack),
+            )
+        except (BufferError, KafkaException) as error:
+            self._fail(ack, str(error))
+
+    def look(self) -> None:
+        """Find out what has become of what was written."""
+        if self._producer is not None:
+            self._producer.poll(0)
+        if self._is_broken:
+            self.stop()
+
+    def stop(self) -> None:
+        """Send nothing more until the next one is written; a producer asks for its topic, and so would make it anew."""
+        self._is_broken = False
+        if self._producer is not None:
+            self._producer.purge()
+            self._producer.poll(0)
+            self._producer = None
+        self._is_broken = False
+
+    def flush(self) -> None:
+        """Wait a little until all has arrived."""
+        if self._producer is not None:
+            self._producer.flush(_FLUSH_S)
+
+    def _delivered(self, ack: AnyAck, error: KafkaError | None, _message: Message) -> None:
+        if error is None:
+            self._is_mute = False
+        else:
+            self._fail(ack, error.str())
+
+    def _fail(self, ack: AnyAck, problem: str) -> None:
+        self.undelivered.append(ack)
+        self._is_broken = True
+        if not self._is_mute:
+            log.warning(
+                "an acknowledgement did not arrive, so the plan is not followed: topic %s cannot be written (%s); "
+                "allow WRITE on it, or see to its brokers; what Kafka assigns is read meanwhile",
+                self._topic,
+                problem,
+            )
+        self._is_mute = True

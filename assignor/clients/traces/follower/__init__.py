@@ -1,0 +1,43 @@
+"""Traces of the follower's state machine, one file for each state, and `story-*.json` for whole lives.
+
+    {"about":"…",
+     "settings":{"group":"billing","static":false,"take_timeout_s":9.0,"doubt_timeout_s":6.0,"despite_migration":false},
+     "begin":[<step>, …],
+     "then":[{"about":"…","steps":[<step>, …]}, …]}
+
+    step   {"at_s":0.0,"event":{…},"actions":[{…}, …],"state":{"phase":"BASE","generation":3,"tokens":{"t-0":"HELD"}}}
+
+To replay a file: for each entry of `then` make a new state machine with the settings, feed it the events of `begin`
+and then those of the entry, with `at_s` as the time of a clock that only goes forward, and compare what it does with
+`actions`, in their order. `state` is what ours says of itself behind the step, for who looks for a mistake: phase,
+generation, and the mark of each partition that it has a token for. It need not be compared.
+
+Events, by `type`:
+
+    assigned      member, generation, partitions   Kafka assigned these, and no others
+    revoked                                        Kafka takes everything back, and waits for it
+    lost                                           the membership is over
+    plan          plan                             value of the control record that is valid now; null: none is
+    acks          acks                             records of the acks topic as they were read: [<ack>, …]
+    committed     accepted, offsets                answer to the `commit` before it
+    topics_away                                    lagwise's topics cannot be read any more
+    undelivered   ack                              an acknowledgement of this member that nobody may ever read
+    tick                                           time has passed
+
+Actions, by `type`; they are carried out in this order:
+
+    assign        partitions, offsets              read exactly these: what is read already from where it is, the rest
+                                                   from the offset, or where there is none from the group's commit
+    unassign                                       read nothing
+    commit        offsets                          commit these; null is what the user has finished
+    write         ack                              write the acknowledgement
+    rejoin                                         leave the group and join it again
+    tell          change, partitions               tell the user: `gained`, `revoked` (he may still commit) or `lost`
+
+The answer to a `commit` is the next event. If Kafka revokes before it has come, or the membership is lost, it is
+given up: `committed` with `"accepted":false` is the next event then, before `revoked` or `lost`.
+
+An <ack> is {"key":{…},"value":{…}}, `partitions` is {"<topic>":[0,1]}, `offsets` is {"<topic>":{"0":70}}. Keys and
+values of acknowledgements, and plans, are those of deploy/docs/records.md. In what is written compare neither `at` nor
+`why`, which are for people, unless the `why` begins with `migration is`. Times are exact in binary: compare them so.
+"""

@@ -1,0 +1,52 @@
+"""A confluent-kafka follower of stand-ins: member a of generation 1, and a plan that gives partition 1 to member b."""
+
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import TopicPartition
+
+from assignor.clients.confluent import Follower
+from tests.support.follow_plans import CLUSTER, GROUP, plan
+
+BASE = {"a": [0, 1], "b": [2]}
+GIVES_1 = plan(BASE, {"a": [0], "b": [1, 2]}, epoch=5, generation=1)
+HEAD: dict[str, Any] = {
+    "cluster": CLUSTER,
+    "group": GROUP,
+    "generation": 1,
+    "epoch": 5,
+    "member": "b",
+    "at_ms": 0,
+}
+
+
+class Setup:
+    """A follower of stand-ins, and what its user was told."""
+
+    def __init__(self, **config: Any) -> None:
+        self.told: list[tuple[str, list[int]]] = []
+        self.on_revoked: Callable[[], object] = lambda: None
+        self.follower = Follower(
+            {"group.id": GROUP, "enable.auto.commit": False, **config},
+            ["t"],
+            on_gained=lambda partitions: self.note("gained", partitions),
+            on_revoked=self.revoked,
+            on_lost=lambda partitions: self.note("lost", partitions),
+        )
+        self.consumer: Any = self.follower._consumer
+        self.topics: Any = self.follower._side
+
+    def note(self, what: str, partitions: list[TopicPartition]) -> None:
+        self.told.append((what, [partition.partition for partition in partitions]))
+
+    def revoked(self, partitions: list[TopicPartition]) -> None:
+        self.note("revoked", partitions)
+        self.on_revoked()
+
+    def poll(self) -> Any:
+        self.follower._steering._looked_s = 0.0
+        return self.follower.poll(0)
+
+    def calls(self) -> list[tuple[str, Any]]:
+        made, self.consumer.calls[:] = list(self.consumer.calls), []
+        return made
