@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check check-operate shape fault bench soak clean
+.PHONY: help setup run test java check check-operate shape fault bench soak clean
 
 help: ## show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test: setup ## unit, property, oracle (Kafka's own code, all assignments tried),
 	@# Tests of one file share a job or a broker and tell its story in order.
 	@$(BIN)/python -m pytest tests/oracle tests/spark tests/integration -q -n 2 --dist loadfile --no-loadscope-reorder \
 	  -p no:randomly --durations=10
+
+java: setup ## build/lagwise-follow.jar for consumers in Java, with javac and jar (takes a JDK 17)
+	@PYTHONPATH=. $(BIN)/python deploy/java/build.py
 
 check: setup ## formatting, lint, types, import contracts
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }

@@ -1,0 +1,131 @@
+package lagwise.follow;
+
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The thread that reads plans and writes acknowledgements, beside the one that polls the consumer. Nothing that happens
+ * to it reaches the consumer: it logs trouble once, tries again for ever, and is a daemon.
+ */
+final class ControlLink implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(ControlLink.class);
+    private static final long FIRST_PAUSE_MS = 500;
+    private static final long LONGEST_PAUSE_MS = 15_000;
+    private static final long CLOSE_WITHIN_MS = 3000;
+    private static final int MOST_ACKS = 100;
+
+    private final FollowConfig config;
+    private final ControlState state;
+    private final BlockingQueue<Ack> acks = new LinkedBlockingQueue<>(MOST_ACKS);
+    private volatile boolean isClosed;
+    private Thread thread;
+
+    ControlLink(FollowConfig config, ControlState state) {
+        this.config = config;
+        this.state = state;
+    }
+
+    /** Starts the thread unless it runs; also one that an Error has ended. */
+    synchronized void start() {
+        if (!isClosed && (thread == null || !thread.isAlive())) {
+            thread = new Thread(this::run, "lagwise-follow-" + config.group());
+            thread.setDaemon(true);
+            thread.start();
+        }
+    }
+
+    /** Waits until a plan of that epoch was read, or the time is over. */
+    void awaitEpoch(long epoch, long atMostMs) {
+        try {
+            state.awaitEpoch(epoch, atMostMs);
+        } catch (InterruptedException error) {
+            // The client looks at it, and tells its user.
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Sends it soon. Lost if nothing can be sent for long: the job sees the group's metadata all the same. */
+    void acknowledge(Ack ack) {
+        if (!config.acksTopic().isEmpty()) {
+            acks.offer(ack);
+        }
+    }
+
+    /** Ends the thread soon. */
+    synchronized void stop() {
+        isClosed = true;
+    }
+
+    private synchronized Thread running() {
+        return thread;
+    }
+
+    /** Sends what is to be acknowledged, and ends the thread. */
+    @Override
+    public void close() {
+        stop();
+        Thread running = running();
+        try {
+            if (running != null) {
+                running.join(CLOSE_WITHIN_MS);
+            }
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void run() {
+        long pauseMs = FIRST_PAUSE_MS;
+        boolean isAway = false;
+        try (AckWriter writer = new AckWriter(config)) {
+            while (!isClosed) {
+                try (ControlReader reader = new ControlReader(config, state)) {
+                    reader.open();
+                    if (isAway) {
+                        LOG.info("Control topic {} is there again: group {} follows", config.controlTopic(), config.group());
+                    }
+                    isAway = false;
+                    pauseMs = FIRST_PAUSE_MS;
+                    read(reader, writer);
+                } catch (RuntimeException error) {
+                    if (!isAway) {
+                        LOG.warn("Control topic {} cannot be read ({}): group {} is assigned by Kafka's sticky once its "
+                            + "plan is over, and consuming goes on; it is tried again until it can",
+                            config.controlTopic(), error.toString(), config.group());
+                    }
+                    isAway = true;
+                    pause(writer, pauseMs);
+                    pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+                }
+            }
+        } catch (InterruptedException error) {
+            LOG.info("Following of group {} was interrupted; it goes on with the next rebalance", config.group());
+        }
+    }
+
+    private void read(ControlReader reader, AckWriter writer) {
+        while (!isClosed) {
+            reader.poll();
+            send(writer);
+        }
+        send(writer);
+    }
+
+    /** Sends acknowledgements while nothing can be read. */
+    private void pause(AckWriter writer, long pauseMs) throws InterruptedException {
+        long deadline = System.nanoTime() + pauseMs * 1_000_000;
+        do {
+            send(writer);
+            Thread.sleep(ControlReader.POLL_MS);
+        } while (!isClosed && System.nanoTime() < deadline);
+    }
+
+    private void send(AckWriter writer) {
+        for (Ack ack = acks.poll(); ack != null; ack = acks.poll()) {
+            writer.send(ack);
+        }
+    }
+}

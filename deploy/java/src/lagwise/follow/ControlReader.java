@@ -1,0 +1,85 @@
+package lagwise.follow;
+
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.ClusterResource;
+import org.apache.kafka.common.ClusterResourceListener;
+import org.apache.kafka.common.PartitionInfo;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/** Reads all of the control topic, from its beginning. It raises what Kafka raises; then open another. */
+final class ControlReader implements AutoCloseable {
+    static final long POLL_MS = 100;
+    private static final long LOOK_EVERY_NS = 5_000_000_000L;
+    private static final Duration CLOSE_WITHIN = Duration.ofSeconds(1);
+
+    private final ControlState state;
+    private final String topic;
+    private final KafkaConsumer<byte[], byte[]> consumer;
+    private final Set<TopicPartition> reading = new HashSet<>();
+    private long lookedAtNs;
+
+    ControlReader(FollowConfig config, ControlState state) {
+        this.state = state;
+        this.topic = config.controlTopic();
+        this.consumer = new KafkaConsumer<>(config.reader(), new ClusterNamer(state), new ByteArrayDeserializer());
+    }
+
+    /** Finds the topic's partitions, and with them the id of the cluster. */
+    void open() {
+        look();
+    }
+
+    /** Feeds what has come to the state; waits a little for it. */
+    void poll() {
+        consumer.poll(Duration.ofMillis(POLL_MS))
+            .forEach(record -> state.feed(record.key(), record.value(), record.headers()));
+        if (System.nanoTime() - lookedAtNs > LOOK_EVERY_NS) {
+            look();
+        }
+    }
+
+    /** Notices a topic that is gone, which a consumer would wait for in silence, and partitions that are new. */
+    private void look() {
+        List<PartitionInfo> found = consumer.partitionsFor(topic);
+        if (found == null || found.isEmpty()) {
+            throw new UnknownTopicOrPartitionException("no topic " + topic);
+        }
+        Set<TopicPartition> added = new HashSet<>();
+        found.forEach(partition -> added.add(new TopicPartition(topic, partition.partition())));
+        added.removeAll(reading);
+        if (!added.isEmpty()) {
+            reading.addAll(added);
+            consumer.assign(reading);
+            consumer.seekToBeginning(added);
+        }
+        lookedAtNs = System.nanoTime();
+    }
+
+    @Override
+    public void close() {
+        consumer.close(CLOSE_WITHIN);
+    }
+
+    /** The client tells its deserializers the id of the cluster. */
+    private static final class ClusterNamer extends ByteArrayDeserializer implements ClusterResourceListener {
+        private final ControlState state;
+
+        ClusterNamer(ControlState state) {
+            this.state = state;
+        }
+
+        @Override
+        public void onUpdate(ClusterResource cluster) {
+            if (cluster.clusterId() != null) {
+                state.nameCluster(cluster.clusterId());
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+package lagwise.follow;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.Headers;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What a reader of the control topic knows of one group: the record of the largest epoch seen, in whatever order and
+ * however often records come. One thread feeds it, others ask.
+ */
+final class ControlState {
+    private static final Logger LOG = LoggerFactory.getLogger(ControlState.class);
+    private static final int MOST_DIGITS = 19;
+
+    /** What a record did. */
+    enum Fed { NEWER, WITHDRAWN, OLD, OTHER, DAMAGED }
+
+    private final String group;
+    private String cluster;
+    private long epoch;
+    private ControlRecord newest;
+    private boolean hasSaidDamaged;
+
+    /** @param cluster name of the cluster in the records, null until {@link #nameCluster} is called */
+    ControlState(String cluster, String group) {
+        this.cluster = cluster;
+        this.group = group;
+    }
+
+    /** Kafka's id of the cluster, which counts where the user gave no name. */
+    synchronized void nameCluster(String id) {
+        cluster = cluster == null ? id : cluster;
+    }
+
+    synchronized String cluster() {
+        return cluster;
+    }
+
+    String group() {
+        return group;
+    }
+
+    /** Largest epoch seen, withdrawals and dry runs included; 0 before the first. */
+    synchronized long epoch() {
+        return epoch;
+    }
+
+    /** The plan to follow at that time, in ms since 1970. */
+    synchronized Optional<ControlRecord> plan(long nowMs) {
+        boolean isOver = newest == null || newest.dryRun() || nowMs >= newest.validUntilMs();
+        return isOver ? Optional.empty() : Optional.of(newest);
+    }
+
+    /** Waits until a record of that epoch was seen, or the time is over. */
+    synchronized void awaitEpoch(long wanted, long atMostMs) throws InterruptedException {
+        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(atMostMs);
+        while (epoch < wanted) {
+            long leftMs = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
+            if (leftMs <= 0) {
+                return;
+            }
+            wait(leftMs);
+        }
+    }
+
+    /** Takes in one record, whatever its bytes. */
+    synchronized Fed feed(byte[] key, byte[] value, Headers headers) {
+        try {
+            if (!ControlRecord.decodeKey(key == null ? new byte[0] : key)
+                .equals(new ControlRecord.Key(cluster, group))) {
+                return Fed.OTHER;
+            }
+            Fed fed = value == null ? withdraw(epochOf(headers)) : take(ControlRecord.decode(value));
+            notifyAll();
+            return fed;
+        } catch (DamagedException error) {
+            if (!hasSaidDamaged) {
+                hasSaidDamaged = true;
+                LOG.warn("A record of the control topic is damaged and ignored, as are all like it (group {}): {}",
+                    group, error.getMessage());
+            }
+            return Fed.DAMAGED;
+        }
+    }
+
+    private Fed take(ControlRecord plan) throws DamagedException {
+        if (!plan.cluster().equals(cluster) || !plan.group().equals(group)) {
+            throw new DamagedException("the key names another group than the value");
+        }
+        if (plan.epoch() <= epoch) {
+            return Fed.OLD;
+        }
+        epoch = plan.epoch();
+        newest = plan;
+        return Fed.NEWER;
+    }
+
+    /** @param withdrawn the epoch in the header; a hand-made null has none, and to stop following is always safe */
+    private Fed withdraw(Optional<Long> withdrawn) {
+        if (withdrawn.isPresent() && withdrawn.get() < epoch) {
+            return Fed.OLD;
+        }
+        epoch = Math.max(epoch, withdrawn.orElse(0L));
+        newest = null;
+        return Fed.WITHDRAWN;
+    }
+
+    private static Optional<Long> epochOf(Headers headers) {
+        for (Header header : headers) {
+            if (header.key().equals("epoch")) {
+                String text = header.value() == null ? "" : new String(header.value(), StandardCharsets.UTF_8);
+                return text.matches("[0-9]{1," + MOST_DIGITS + "}") ? Optional.of(number(text)) : Optional.empty();
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static long number(String digits) {
+        try {
+            return Long.parseLong(digits);
+        } catch (NumberFormatException error) {
+            return Long.MAX_VALUE;
+        }
+    }
+}

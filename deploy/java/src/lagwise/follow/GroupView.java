@@ -1,0 +1,73 @@
+package lagwise.follow;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+
+import org.apache.kafka.common.TopicPartition;
+
+/**
+ * The group as its members describe it to the leader.
+ *
+ * @param members by member id, in the order that breaks ties
+ * @param counts partitions of every subscribed topic that has metadata, by topic
+ */
+record GroupView(Map<String, Joined> members, Map<String, Integer> counts) {
+
+    static GroupView of(Collection<Joined> joined, Map<String, Integer> counts) {
+        Map<String, Joined> members = new LinkedHashMap<>();
+        new TreeSet<>(joined).forEach(member -> members.put(member.memberId(), member));
+        return new GroupView(members, new TreeMap<>(counts));
+    }
+
+    /** Every partition, by topic and number. */
+    List<TopicPartition> partitions() {
+        List<TopicPartition> partitions = new ArrayList<>();
+        counts.forEach((topic, count) -> {
+            for (int number = 0; number < count; number++) {
+                partitions.add(new TopicPartition(topic, number));
+            }
+        });
+        return partitions;
+    }
+
+    boolean has(TopicPartition partition) {
+        return partition.partition() >= 0 && partition.partition() < counts.getOrDefault(partition.topic(), 0);
+    }
+
+    boolean reads(String memberId, TopicPartition partition) {
+        return members.get(memberId).topics().contains(partition.topic());
+    }
+
+    /** The topics that anybody reads. */
+    Set<String> readTopics() {
+        return members.values().stream().flatMap(member -> member.topics().stream()).collect(Collectors.toSet());
+    }
+
+    /** Who claims a partition, from a generation that may be past. */
+    Ownership claims() {
+        return Ownership.of(members.values(), member -> member.data().claims(), member -> member.data().generation());
+    }
+
+    /** Who still reads a partition. */
+    Ownership holding() {
+        return Ownership.of(members.values(), Joined::held, Joined::heldGeneration);
+    }
+
+    /** Newest generation of any claim, -1 without one. */
+    int newestGeneration() {
+        return members.values().stream().mapToInt(member -> member.data().generation()).max()
+            .orElse(SubscriptionData.NO_GENERATION);
+    }
+
+    /** Newest epoch of a plan that any member has read, 0 for none. */
+    long newestEpoch() {
+        return members.values().stream().mapToLong(member -> member.data().planEpoch()).max().orElse(0);
+    }
+}

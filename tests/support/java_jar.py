@@ -1,0 +1,66 @@
+"""`lagwise-follow.jar` and the programs in tests/support/java, made once for a run of the tests."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import MissingDependencyError
+from pipeline.local.jars import resolve
+from pipeline.local.java import find_java
+
+ROOT = Path(__file__).parents[2]
+SOURCES = Path(__file__).with_name("java")
+VERSIONS = ("3.9.1", "4.0.1", "4.2.0")
+NEWEST = VERSIONS[-1]
+
+
+class JavaJar:
+    """The jar, and the programs that use it.
+
+    Attributes:
+        file: The jar.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Make all of it.
+
+        Raises:
+            MissingDependencyError: No JDK.
+        """
+        self.file = folder / "lagwise-follow.jar"
+        self._classes = folder / "classes"
+        self._made(sys.executable, str(ROOT / "deploy/java/build.py"), str(self.file))
+        javac = find_java().resolve().with_name("javac")
+        sources = sorted(map(str, SOURCES.rglob("*.java")))
+        # A program is compiled once, too: what it calls is the same in all versions.
+        self._made(
+            str(javac), "--release", "17", "-cp", self.class_path(VERSIONS[0]), "-d", str(self._classes), *sources
+        )
+
+    def class_path(self, version: str = NEWEST) -> str:
+        """Of a program, with kafka-clients of that version."""
+        jars = resolve((f"org.apache.kafka:kafka-clients:{version}",))
+        return os.pathsep.join(map(str, (self.file, self._classes, *jars)))
+
+    def command(self, program: str, *arguments: str, version: str = NEWEST) -> list[str]:
+        """What runs a program."""
+        return [str(find_java()), "-Xmx256m", "-cp", self.class_path(version), program, *arguments]
+
+    def _made(self, *command: str) -> None:
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        )
+        if done.returncode and "without javac" in done.stderr:
+            raise MissingDependencyError(done.stderr.strip())
+        assert done.returncode == 0, done.stderr
+
+
+def java_jar(folder: Path) -> JavaJar:
+    """The jar, or a skipped test where there is no JDK to make it with."""
+    try:
+        return JavaJar(folder)
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
