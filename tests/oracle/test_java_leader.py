@@ -50,7 +50,9 @@ def holders(event: Document) -> dict[tuple[str, int], set[str]]:
 def check_fallback(event: Document, answer: Document, expected: Document) -> None:
     """Each partition that is read has one reader, or waits for somebody to give it up."""
     topics = {name: set(member["topics"]) for name, member in event["members"].items()}
-    placed = [(t, n, name) for name, by in answer["placed"].items() for t, numbers in by.items() for n in numbers]
+    placed = [
+        (t, n, name) for name, by in answer["placed"].items() for t, numbers in by.items() for n in numbers
+    ]
     places = Counter((topic, number) for topic, number, _ in placed)
     counts = {topic: int(ranges[-1]) + 1 for topic, ranges in event["counts"].items()}
     read = {(t, n) for t in set().union(*topics.values()) for n in range(counts.get(t, 0))}

@@ -13,6 +13,8 @@ from pipeline.local.java import find_java
 
 ROOT = Path(__file__).parents[2]
 SOURCES = Path(__file__).with_name("java")
+LOGGER = "org.slf4j:slf4j-simple:1.7.36"
+"""Of the slf4j that kafka-clients asks for."""
 VERSIONS = ("3.9.1", "4.0.1", "4.2.0")
 NEWEST = VERSIONS[-1]
 
@@ -37,17 +39,26 @@ class JavaJar:
         sources = sorted(map(str, SOURCES.rglob("*.java")))
         # A program is compiled once, too: what it calls is the same in all versions.
         self._made(
-            str(javac), "--release", "17", "-cp", self.class_path(VERSIONS[0]), "-d", str(self._classes), *sources
+            str(javac),
+            "--release",
+            "17",
+            "-cp",
+            self.class_path(VERSIONS[0]),
+            "-d",
+            str(self._classes),
+            *sources,
         )
 
     def class_path(self, version: str = NEWEST) -> str:
         """Of a program, with kafka-clients of that version."""
-        jars = resolve((f"org.apache.kafka:kafka-clients:{version}",))
+        jars = resolve((f"org.apache.kafka:kafka-clients:{version}", LOGGER))
         return os.pathsep.join(map(str, (self.file, self._classes, *jars)))
 
     def command(self, program: str, *arguments: str, version: str = NEWEST) -> list[str]:
         """What runs a program."""
-        return [str(find_java()), "-Xmx256m", "-cp", self.class_path(version), program, *arguments]
+        logger = "-Dorg.slf4j.simpleLogger."
+        levels = (f"{logger}defaultLogLevel=error", f"{logger}log.lagwise=info")
+        return [str(find_java()), "-Xmx256m", *levels, "-cp", self.class_path(version), program, *arguments]
 
     def _made(self, *command: str) -> None:
         done = subprocess.run(

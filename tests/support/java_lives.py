@@ -132,7 +132,19 @@ def _damaged(random: Random, data: bytes) -> bytes:
     """The bytes with one part taken out, repeated, or replaced by something that JSON or the record has elsewhere."""
     start = random.randrange(len(data))
     end = min(len(data), start + random.choice([1, 1, 2, 9]))
-    parts = [b"", data[start:end] * 2, b"0", b"-1", b"null", b"1.0", b"true", b" ", b"\n", b"\\u00e9", b"\\ud800"]
+    parts = [
+        b"",
+        data[start:end] * 2,
+        b"0",
+        b"-1",
+        b"null",
+        b"1.0",
+        b"true",
+        b" ",
+        b"\n",
+        b"\\u00e9",
+        b"\\ud800",
+    ]
     parts += [b"1e9", b"0-1", b"99999999999999999999", b"\xff", b"\xc3\xa4", b"{}", b"[]", b'"', b",", b"NaN"]
     return data[:start] + random.choice(parts) + data[end:]
 
@@ -191,7 +203,9 @@ def _assigned(random: Random, epoch: int, generation: int) -> Document:
 
 def _of(owners: Owners, name: str) -> dict[str, tuple[int, ...]]:
     topics = sorted({topic for (topic, _), owner in owners.items() if owner == name})
-    return {t: tuple(sorted(n for (topic, n), o in owners.items() if (topic, o) == (t, name))) for t in topics}
+    return {
+        t: tuple(sorted(n for (topic, n), o in owners.items() if (topic, o) == (t, name))) for t in topics
+    }
 
 
 def _by_topic(ranges: Mapping[str, str]) -> TopicPartitions:

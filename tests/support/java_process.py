@@ -1,0 +1,28 @@
+"""One of the consumer `Processes`, in Java: python -m tests.support.java_process '{"who":"a", "command":["java", …], …}'.
+
+Options: `command`, what runs `Members.java`; `assignor`, a class; `cluster`, its name in the control records. It
+becomes the Java process, so its process id stays. SIGTERM ends it. SIGHUP makes it stop itself before its next commit.
+"""
+
+import json
+import os
+import sys
+from typing import Any
+
+OPTIONS: dict[str, Any] = json.loads(sys.argv[1])
+
+config = {
+    "bootstrap.servers": OPTIONS["bootstrap"],
+    "group.id": OPTIONS["group"],
+    "partition.assignment.strategy": OPTIONS["assignor"],
+    "enable.auto.commit": "false",
+    "auto.offset.reset": "earliest",
+    "session.timeout.ms": "3000",
+    "heartbeat.interval.ms": "300",
+    "lagwise.cluster": OPTIONS["cluster"],
+    "lagwise.control.topic": OPTIONS["control"],
+    "lagwise.acks.topic": OPTIONS["acks"],
+}
+start = {"who": OPTIONS["who"], "following": True, "topics": {OPTIONS["topic"]: ""}, "config": config}
+command = [*OPTIONS["command"], json.dumps(start), OPTIONS["log"]]
+os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
