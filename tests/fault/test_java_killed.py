@@ -26,8 +26,8 @@ HURTS = ("kill", "kill", "kill", "stop", "kill", "zombie") * 5
 
 
 @pytest.fixture(scope="module")
-def jar(tmp_path_factory: pytest.TempPathFactory) -> JavaJar:
-    return java_jar(tmp_path_factory.mktemp("jar"))
+def jar() -> JavaJar:
+    return java_jar()
 
 
 def options(jar: JavaJar, processes: Processes, assignor: str) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from assignor.protocol.acks import Applied
 from tests.support.broker import admin_client
 from tests.support.flow import Flow
 from tests.support.java_jar import java_jar
@@ -18,23 +17,24 @@ from tests.support.java_members import (
     RANGE,
     JavaHost,
     JavaMember,
-    properties,
+    apply,
+    java_member,
+    none_failed,
 )
 from tests.support.plugin_members import Members
-from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
+from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup
 from tests.support.stays import overlapping
 from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaHost]:
-    with JavaHost(java_jar(tmp_path_factory.mktemp("jar"))) as running:
+def host() -> Iterator[JavaHost]:
+    with JavaHost(java_jar()) as running:
         yield running
 
 
 def member(host: JavaHost, setup: PluginSetup, assignors: Sequence[str]) -> JavaMember:
-    config = properties(setup.bootstrap, setup.name, assignors)
-    return JavaMember(host, config, [setup.name], following=assignors[0] in {EAGER, COOPERATIVE})
+    return java_member(host, setup, *assignors, following=assignors[0] in {EAGER, COOPERATIVE})
 
 
 def selected(setup: PluginSetup) -> str:
@@ -54,17 +54,6 @@ def bounced(host: JavaHost, members: Members, setup: PluginSetup, assignors: Seq
         members.settled(setup.places, after=generation)
         names.append(selected(setup))
     return names
-
-
-def apply(setup: PluginSetup, members: Members, *, epoch: int) -> None:
-    base = members.owned()
-    target = all_to_one(base)
-    setup.publish(setup.plan(base, target, generation=members.generation, epoch=epoch))
-    wait_until(lambda: members.owned() == target, what=f"the target of plan {epoch}")
-    wait_until(
-        lambda: {ack.member for ack in setup.said(Applied) if ack.epoch == epoch} == set(base),
-        what=f"plan {epoch} acknowledged",
-    )
 
 
 def every_record(flow: Flow, members: Members) -> bool:
@@ -95,7 +84,7 @@ def test_group_comes_over_and_goes_back_in_one_bounce_each(
     assert over == [name, "lagwise"]
     assert out == [name, name]
     assert overlapping(stay for one in members.gone for stay in one.stays) == []
-    assert all(isinstance(one, JavaMember) and one.failed is None for one in members.gone)
+    assert none_failed(members)
 
 
 def test_group_goes_from_eager_to_cooperative_and_back_in_one_bounce_each(
@@ -116,4 +105,4 @@ def test_group_goes_from_eager_to_cooperative_and_back_in_one_bounce_each(
 
     assert over == back == ["lagwise", "lagwise"]
     assert overlapping(stay for one in members.gone for stay in one.stays) == []
-    assert all(isinstance(one, JavaMember) and one.failed is None for one in members.gone)
+    assert none_failed(members)

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from assignor.clients.plugin.user_data import decode_subscription_data, subscription_data_of
-from tests.support.java_jar import JavaJar, java_jar
+from tests.support.java_jar import VERSIONS, JavaJar, java_jar
 from tests.support.java_lives import Document, PythonMember, joined, life
 
 LIVES = 3800
 
 
 @pytest.fixture(scope="module")
-def jar(tmp_path_factory: pytest.TempPathFactory) -> JavaJar:
-    return java_jar(tmp_path_factory.mktemp("jar"))
+def jar() -> JavaJar:
+    return java_jar()
 
 
 def lived(jar: JavaJar, lives: list[Document]) -> Iterator[list[Any]]:
@@ -98,3 +98,13 @@ def test_java_member_does_as_pythons_does(jar: JavaJar) -> None:
     assert len(decided) >= 9, decided
     assert min(fed.values()) > LIVES // 100, fed
     assert len(fed) == 5
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_following_consumer_keeps_what_it_promises(jar: JavaJar, version: str) -> None:
+    command = jar.command("lagwise.follow.Checks", version=version)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=60)
+
+    checked = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert len(checked) == 9, done.stderr
+    assert set(checked.values()) == {"ok"}, done.stderr

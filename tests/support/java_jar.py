@@ -1,9 +1,12 @@
 """`lagwise-follow.jar` and the programs in tests/support/java, made once for a run of the tests."""
 
+import atexit
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -69,9 +72,12 @@ class JavaJar:
         assert done.returncode == 0, done.stderr
 
 
-def java_jar(folder: Path) -> JavaJar:
+@cache
+def java_jar() -> JavaJar:
     """The jar, or a skipped test where there is no JDK to make it with."""
+    folder = TemporaryDirectory()
+    atexit.register(folder.cleanup)
     try:
-        return JavaJar(folder)
+        return JavaJar(Path(folder.name))
     except MissingDependencyError as error:
         pytest.skip(str(error))

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from assignor.protocol.acks import Applied
 from assignor.strategies.registry import RebalanceProtocol
 from tests.support.java_jar import NEWEST, JavaJar
-from tests.support.plugin_members import PartitionKey, PluginMember
+from tests.support.plugin_members import Members, PartitionKey, PluginMember
+from tests.support.plugin_setup import PluginSetup, all_to_one
 from tests.support.stays import Stay
 from tests.support.waiting import wait_until
 
@@ -98,9 +100,9 @@ class JavaMember(PluginMember):
         self.failed: str | None = None
         super().__init__()
 
-    def order(self, what: str) -> None:
-        """`rejoin`, or `busy` for longer than max.poll.interval.ms."""
-        self._host.order(self, {"do": what})
+    def rejoin(self) -> None:
+        """Make its group rebalance."""
+        self._host.order(self, {"do": "rejoin"})
 
     def _run(self) -> None:
         topics = dict.fromkeys(self._topics, "")
@@ -154,6 +156,26 @@ def properties(bootstrap: str, group: str, assignors: Sequence[str], **more: str
     }
 
 
-def wait_for(host: JavaHost, words: str) -> None:
-    """Return when the process has logged these words."""
-    wait_until(lambda: any(words in line for line in list(host.said)), what=f"the words {words!r}")
+def java_member(
+    host: JavaHost, setup: PluginSetup, *assignors: str, following: bool = True, **more: str
+) -> JavaMember:
+    """A member of the group of a test; it reads its topic."""
+    config = properties(setup.bootstrap, setup.name, assignors, **more)
+    return JavaMember(host, config, [setup.name], following=following)
+
+
+def apply(setup: PluginSetup, members: Members, *, epoch: int = 1) -> None:
+    """A plan that no even strategy gives, published, applied and acknowledged by all."""
+    base = members.owned()
+    target = all_to_one(base)
+    setup.publish(setup.plan(base, target, generation=members.generation, epoch=epoch))
+    wait_until(lambda: members.owned() == target, what=f"the target of plan {epoch}")
+    wait_until(
+        lambda: {ack.member for ack in setup.said(Applied) if ack.epoch == epoch} == set(base),
+        what=f"plan {epoch} acknowledged",
+    )
+
+
+def none_failed(members: Members) -> bool:
+    """Whether no consumer has thrown anything at its user."""
+    return all(one.failed is None for one in members.gone if isinstance(one, JavaMember))

@@ -42,9 +42,10 @@ record FollowConfig(String group, String cluster, String controlTopic, String ac
 
     static FollowConfig of(Map<String, ?> properties) {
         Object handle = properties.get(HANDLE);
+        String cluster = text(properties, CLUSTER, "");
         return new FollowConfig(
             text(properties, "group.id", ""),
-            text(properties, CLUSTER, null),
+            cluster.isEmpty() ? null : cluster,
             text(properties, CONTROL_TOPIC, "lagwise.assignments"),
             text(properties, ACKS_TOPIC, "lagwise.acks"),
             new HashMap<>(properties),

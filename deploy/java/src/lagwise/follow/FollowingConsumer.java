@@ -122,12 +122,16 @@ public final class FollowingConsumer implements InvocationHandler {
         while (true) {
             rejoinIfWanted();
             long leftNs = wantedNs - (System.nanoTime() - begun);
-            Duration slice = timeout.isNegative() ? timeout : Duration.ofNanos(Math.max(0, Math.min(leftNs, SLICE_NS)));
-            ConsumerRecords<?, ?> records = consumer.poll(slice);
+            ConsumerRecords<?, ?> records = consumer.poll(timeout.isNegative() ? timeout : slice(leftNs));
             if (!records.isEmpty() || leftNs <= SLICE_NS) {
                 return records;
             }
         }
+    }
+
+    /** Whole milliseconds, as a consumer counts: a poll never ends before its time. */
+    private static Duration slice(long leftNs) {
+        return Duration.ofMillis((Math.max(0, Math.min(leftNs, SLICE_NS)) + 999_999) / 1_000_000);
     }
 
     /** The poll of Kafka 3.9 that takes milliseconds. */

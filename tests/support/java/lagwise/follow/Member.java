@@ -41,7 +41,6 @@ final class Member extends Thread implements ConsumerRebalanceListener {
     private volatile boolean isEnding;
     private volatile boolean isToStop;
     private volatile boolean isToRejoin;
-    private volatile boolean isToBeBusy;
     private Consumer<byte[], byte[]> consumer;
 
     Member(Fields start, OutputStream log) throws DamagedException {
@@ -68,11 +67,6 @@ final class Member extends Thread implements ConsumerRebalanceListener {
         isToRejoin = true;
     }
 
-    /** Stays away from poll for longer than max.poll.interval.ms, once. */
-    void beBusy() {
-        isToBeBusy = true;
-    }
-
     @Override
     public void run() {
         try (Consumer<byte[], byte[]> made = made()) {
@@ -89,10 +83,6 @@ final class Member extends Thread implements ConsumerRebalanceListener {
                         + ",\"offset\":" + record.offset());
                 });
                 commitIfDue();
-                if (isToBeBusy) {
-                    isToBeBusy = false;
-                    Thread.sleep(Long.parseLong((String) config.get("max.poll.interval.ms")) + 500);
-                }
             }
         } catch (Exception error) {
             note("failed", ",\"problem\":" + Json.quoted(error.toString()));

@@ -15,7 +15,7 @@ import sun.misc.Signal;
  * Consumers for the tests: many in one process, told on standard input what to do, or one that is a process of its own.
  *
  *   {"do":"start","who":"a","following":true,"topics":{"t":""},"config":{"bootstrap.servers":"…"}}
- *   {"do":"stop","who":"a"}   {"do":"rejoin","who":"a"}   {"do":"busy","who":"a"}
+ *   {"do":"stop","who":"a"}   {"do":"rejoin","who":"a"}
  *
  * What each of them sees is one line of JSON: see {@link Member}. As a process of its own it takes the first of these
  * lines and the name of a file as arguments; SIGTERM ends it, SIGHUP makes it stop itself just before its next commit.
@@ -57,7 +57,6 @@ public final class Members {
                 }
                 case "stop" -> members.get(who).end();
                 case "rejoin" -> members.get(who).rejoin();
-                case "busy" -> members.get(who).beBusy();
                 default -> throw new DamagedException("no such order");
             }
         }
