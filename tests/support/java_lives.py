@@ -120,7 +120,6 @@ def _feeds(random: Random, record: ControlRecord) -> Iterator[Document]:
     if random.random() < 0.1:
         yield _feed(control.encode_key(CLUSTER, "other"), value)
     if random.random() < 0.3:
-        yield _feed(_damaged(random, key), value)
         yield _feed(key, _damaged(random, value))
     yield _feed(key, value)
     if random.random() < 0.1:

@@ -21,6 +21,8 @@ final class ControlLink implements AutoCloseable {
     private final ControlState state;
     private final BlockingQueue<Ack> acks = new LinkedBlockingQueue<>(MOST_ACKS);
     private volatile boolean isClosed;
+    private volatile boolean isAway;
+    private long awaited;
     private Thread thread;
 
     ControlLink(FollowConfig config, ControlState state) {
@@ -37,8 +39,12 @@ final class ControlLink implements AutoCloseable {
         }
     }
 
-    /** Waits until a plan of that epoch was read, or the time is over. */
+    /** Waits until a plan of that epoch was read, or the time is over; once for each, and not while none can be read. */
     void awaitEpoch(long epoch, long atMostMs) {
+        if (isAway || epoch == awaited) {
+            return;
+        }
+        awaited = epoch;
         try {
             state.awaitEpoch(epoch, atMostMs);
         } catch (InterruptedException error) {
@@ -79,7 +85,6 @@ final class ControlLink implements AutoCloseable {
 
     private void run() {
         long pauseMs = FIRST_PAUSE_MS;
-        boolean isAway = false;
         try (AckWriter writer = new AckWriter(config)) {
             while (!isClosed) {
                 try (ControlReader reader = new ControlReader(config, state)) {

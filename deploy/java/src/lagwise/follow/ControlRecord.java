@@ -36,15 +36,6 @@ record ControlRecord(
     record Member(List<TopicPartition> base, List<TopicPartition> target) {
     }
 
-    /** Cluster and group of a record. */
-    record Key(String cluster, String group) {
-    }
-
-    static Key decodeKey(byte[] key) throws DamagedException {
-        Fields fields = Json.parse(key);
-        return new Key(fields.text("cluster"), fields.text("group"));
-    }
-
     /** The key, to the byte: compaction compares bytes. */
     static byte[] encodeKey(String cluster, String group) {
         return ("{\"cluster\":" + Json.quoted(cluster) + ",\"group\":" + Json.quoted(group) + "}")

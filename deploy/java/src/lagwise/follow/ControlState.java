@@ -1,6 +1,7 @@
 package lagwise.follow;
 
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
@@ -50,10 +51,14 @@ final class ControlState {
         return epoch;
     }
 
-    /** The plan to follow at that time, in ms since 1970. */
-    synchronized Optional<ControlRecord> plan(long nowMs) {
+    /** Largest epoch seen, and the plan to follow at that time, in ms since 1970. */
+    synchronized Newest newest(long nowMs) {
         boolean isOver = newest == null || newest.dryRun() || nowMs >= newest.validUntilMs();
-        return isOver ? Optional.empty() : Optional.of(newest);
+        return new Newest(epoch, isOver ? Optional.empty() : Optional.of(newest));
+    }
+
+    /** An epoch, and the plan that goes with it. */
+    record Newest(long epoch, Optional<ControlRecord> plan) {
     }
 
     /** Waits until a record of that epoch was seen, or the time is over. */
@@ -70,19 +75,19 @@ final class ControlState {
 
     /** Takes in one record, whatever its bytes. */
     synchronized Fed feed(byte[] key, byte[] value, Headers headers) {
+        // Compared as compaction compares: the records of other groups, which are nearly all, are not decoded.
+        if (cluster == null || !Arrays.equals(key, ControlRecord.encodeKey(cluster, group))) {
+            return Fed.OTHER;
+        }
         try {
-            if (!ControlRecord.decodeKey(key == null ? new byte[0] : key)
-                .equals(new ControlRecord.Key(cluster, group))) {
-                return Fed.OTHER;
-            }
             Fed fed = value == null ? withdraw(epochOf(headers)) : take(ControlRecord.decode(value));
             notifyAll();
             return fed;
         } catch (DamagedException error) {
             if (!hasSaidDamaged) {
                 hasSaidDamaged = true;
-                LOG.warn("A record of the control topic is damaged and ignored, as are all like it (group {}): {}",
-                    group, error.getMessage());
+                LOG.warn("A record of the control topic for group {} is damaged; it and all like it are ignored, and the "
+                    + "plan before it stays; withdraw it or publish another: {}", group, error.getMessage());
             }
             return Fed.DAMAGED;
         }

@@ -52,12 +52,12 @@ record GroupView(Map<String, Joined> members, Map<String, Integer> counts) {
 
     /** Who claims a partition, from a generation that may be past. */
     Ownership claims() {
-        return Ownership.of(members.values(), member -> member.data().claims(), member -> member.data().generation());
+        return Ownership.of(members.values());
     }
 
     /** Who still reads a partition. */
     Ownership holding() {
-        return Ownership.of(members.values(), Joined::held, Joined::heldGeneration);
+        return Ownership.of(members.values().stream().filter(member -> member.data().held()).toList());
     }
 
     /** Newest generation of any claim, -1 without one. */

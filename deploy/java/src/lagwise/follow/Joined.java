@@ -1,6 +1,5 @@
 package lagwise.follow;
 
-import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -12,34 +11,30 @@ import org.apache.kafka.common.TopicPartition;
  * A member as the coordinator shows it to the leader.
  *
  * @param topics that it subscribes to
- * @param data what its assignor says; a member without readable user data has no past
- * @param held what it goes on reading while it joins
- * @param heldGeneration generation of what it holds
+ * @param data what it had, and whether it goes on reading that while it joins
  */
 record Joined(
     String memberId,
     Optional<String> instanceId,
     Set<String> topics,
     SubscriptionData data,
-    Collection<TopicPartition> held,
-    int heldGeneration,
     Optional<String> rack) implements Comparable<Joined> {
 
     /**
      * Reads a subscription. What a member holds is what its client says, not its assignor: a Java assignor is not told
-     * of a loss, so what it remembers may be gone, and nobody would ever give it up.
+     * of a loss, so what it remembers may be gone, and nobody would ever give it up. What it remembers is its past then.
      */
     static Joined of(String memberId, Subscription subscription) {
-        SubscriptionData data = SubscriptionData.decode(subscription.userData());
+        SubscriptionData said = SubscriptionData.decode(subscription.userData());
         List<TopicPartition> held = subscription.ownedPartitions();
-        boolean isKnown = data.generation() != SubscriptionData.NO_GENERATION;
+        int generation = said == SubscriptionData.UNKNOWN
+            ? subscription.generationId().orElse(SubscriptionData.NO_GENERATION) : said.generation();
         return new Joined(
             memberId,
             subscription.groupInstanceId(),
             Set.copyOf(subscription.topics()),
-            data,
-            held,
-            isKnown ? data.generation() : subscription.generationId().orElse(SubscriptionData.NO_GENERATION),
+            new SubscriptionData(
+                held.isEmpty() ? said.claims() : held, generation, said.planEpoch(), !held.isEmpty()),
             subscription.rackId());
     }
 

@@ -54,8 +54,9 @@ final class Membership {
      * @param nowMs time in ms since 1970, for plans that expire
      */
     Map<String, Assignment> lead(GroupView group, Leader.Fallback fallback, long nowMs, Said said) {
-        long epoch = control.epoch();
-        Optional<ControlRecord> plan = control.plan(nowMs);
+        ControlState.Newest newest = control.newest(nowMs);
+        long epoch = newest.epoch();
+        Optional<ControlRecord> plan = newest.plan();
         Leader.Decision decision = Leader.decide(group, plan, fallback);
         said.of(decision);
         led = Set.copyOf(group.members().keySet());
@@ -120,7 +121,7 @@ final class Membership {
      * into account: it may have read it after the others.
      */
     Optional<ControlRecord> planToRejoinFor(long nowMs) {
-        Optional<ControlRecord> plan = control.plan(nowMs).filter(one -> one.epoch() > considered && mayAsk(one));
+        Optional<ControlRecord> plan = control.newest(nowMs).plan().filter(one -> one.epoch() > considered && mayAsk(one));
         plan.ifPresent(one -> askedIn.add(generation));
         return plan;
     }

@@ -5,8 +5,6 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Function;
-import java.util.function.ToIntFunction;
 
 import org.apache.kafka.common.TopicPartition;
 
@@ -18,16 +16,13 @@ import org.apache.kafka.common.TopicPartition;
  */
 record Ownership(Map<TopicPartition, String> holder, Set<TopicPartition> contested) {
 
-    static Ownership of(
-        Collection<Joined> members,
-        Function<Joined, Collection<TopicPartition>> claims,
-        ToIntFunction<Joined> generation) {
+    static Ownership of(Collection<Joined> members) {
         Map<TopicPartition, String> holder = new HashMap<>();
         Map<TopicPartition, Integer> newest = new HashMap<>();
         Set<TopicPartition> contested = new HashSet<>();
         for (Joined member : members) {
-            int claimed = generation.applyAsInt(member);
-            for (TopicPartition partition : claims.apply(member)) {
+            int claimed = member.data().generation();
+            for (TopicPartition partition : member.data().claims()) {
                 int known = newest.getOrDefault(partition, Integer.MIN_VALUE);
                 if (claimed > known) {
                     newest.put(partition, claimed);
