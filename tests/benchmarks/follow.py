@@ -2,7 +2,7 @@
 
 Members and broker share the machine. The time of a member is that of its acknowledgement `applied`, by the clock
 that published as well. Small groups: three members, six partitions, which all change hands, under traffic for
-confluent-kafka, whose members are processes; those of the other clients are threads. Large group: fifty members, a
+confluent-kafka, whose members are processes; those of the other clients are threads (in Java, of one process). Large group: fifty members, a
 thousand partitions, in threads.
 """
 
@@ -15,9 +15,12 @@ from typing import Any
 from assignor.clients.kafka_python import COOPERATIVE
 from assignor.protocol.acks import AnyAck, Applied
 from tests.benchmarks.timing import p
+from tests.support import java_members
 from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.follow_crowd import Crowd, all_moved, few_moved
 from tests.support.follow_processes import Processes
+from tests.support.java_jar import java_jar
+from tests.support.java_members import JavaHost, java_member
 from tests.support.plugin_members import Members, PluginMember
 from tests.support.plugin_setup import PluginSetup
 from tests.support.waiting import wait_until
@@ -98,6 +101,15 @@ def _plugin(name: str, make: Callable[[PluginSetup], PluginMember]) -> Callable[
     return run
 
 
+def _java(assignor: str) -> Callable[[str, int], list[float]]:
+    def run(bootstrap: str, plans: int) -> list[float]:
+        with JavaHost(java_jar()) as host:
+            name = assignor.rpartition(".")[2]
+            return _plugin(name, lambda setup: java_member(host, setup, assignor))(bootstrap, plans)
+
+    return run
+
+
 def _apply(setup: PluginSetup, members: Members, base: Mapping[str, Any], epoch: int) -> float:
     target = base
     for _ in range(epoch):
@@ -127,4 +139,6 @@ _SMALL: Mapping[str, Callable[[str, int], list[float]]] = {
     "kafka-python, eager": _plugin("eager", lambda setup: setup.follower()),
     "kafka-python, cooperative": _plugin("coop", lambda setup: setup.follower(protocol=COOPERATIVE)),
     "aiokafka": _plugin("aiokafka", lambda setup: setup.aiokafka_follower()),
+    "Java, eager": _java(java_members.EAGER),
+    "Java, cooperative": _java(java_members.COOPERATIVE),
 }

@@ -91,6 +91,17 @@ def test_plain_consumer_applies_the_plan_in_the_next_rebalance(host: JavaHost, s
         assert members.owned() == target
 
 
+def test_one_following_member_is_enough_for_its_group(host: JavaHost, setup: PluginSetup) -> None:
+    with Members() as members:
+        # The plain one joins first, and so leads.
+        members.add(java_member(host, setup, EAGER, following=False))
+        wait_until(lambda: members.all[0].views, what="the leader")
+        members.add(java_member(host, setup, EAGER))
+        members.settled(setup.places)
+
+        apply(setup, members)
+
+
 def test_group_is_assigned_by_kafkas_sticky_while_there_is_no_control_topic(
     host: JavaHost, setup: PluginSetup
 ) -> None:
