@@ -30,9 +30,8 @@ def jar() -> JavaJar:
     return java_jar()
 
 
-def options(jar: JavaJar, processes: Processes, assignor: str) -> dict[str, Any]:
-    command = jar.command("lagwise.follow.Members")
-    return {"command": command, "assignor": assignor, "cluster": processes.cluster}
+def options(jar: JavaJar, assignor: str) -> dict[str, Any]:
+    return {"command": jar.command("lagwise.follow.Members"), "assignor": assignor}
 
 
 def stop_for_generations(processes: Processes, plans: Plans, who: str, what: str) -> None:
@@ -80,7 +79,7 @@ def test_group_whose_members_are_killed_between_plans_loses_nothing_and_has_one_
         random = Random(5)
         plans = Plans(processes, random)
 
-        run(processes, plans, random, options(jar, processes, assignor))
+        run(processes, plans, random, options(jar, assignor))
         processes.drain()
         wait_until(
             lambda: committed(processes) == [processes.produced] * processes.partitions, what="all committed"
@@ -114,7 +113,7 @@ def test_judge_sees_the_second_owner_when_the_leader_does_not_look_at_what_membe
         broker.bootstrap_servers, "java-blind", tmp_path, partitions=8, module=MODULE
     ) as processes:
         for who in "abc":
-            processes.start(who, **options(jar, processes, "lagwise.follow.BlindAssignor"))
+            processes.start(who, **options(jar, "lagwise.follow.BlindAssignor"))
         plans = Plans(processes, Random(5))
 
         wait_until(lambda: plans.publish(3) and processes.overlaps(), what="a second owner", within_s=60)

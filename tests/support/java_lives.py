@@ -121,6 +121,7 @@ def _feeds(random: Random, record: ControlRecord) -> Iterator[Document]:
         yield _feed(control.encode_key(CLUSTER, "other"), value)
     if random.random() < 0.3:
         yield _feed(key, _damaged(random, value))
+        yield _feed(key, b'{"x":' + _text(random, 3).encode() + b"," + value[1:])
     yield _feed(key, value)
     if random.random() < 0.1:
         header = random.choice([b"%d" % (record.epoch + random.randint(-1, 1)), b"x", b"", None, b"9" * 20])
@@ -146,6 +147,34 @@ def _damaged(random: Random, data: bytes) -> bytes:
     ]
     parts += [b"1e9", b"0-1", b"99999999999999999999", b"\xff", b"\xc3\xa4", b"{}", b"[]", b'"', b",", b"NaN"]
     return data[:start] + random.choice(parts) + data[end:]
+
+
+_TOKENS = r"""
+0 -0 1 -1 01 00 -01 1. .5 1.5 -1.5 +1 1e5 1E+5 1e-5 1e 1e+ 1.e5 0e0 0x1 1_0 - -a NaN Infinity -Infinity 1e999
+9223372036854775807 9223372036854775808 true false null True nul nulll tru "" "a" 'a' a "a a" "ä" "\u00e4" "\u00E4"
+"\ud800" "\ud83d\ude00" "\u12" "\u12g4" "\u+123" "\x" "\/" "\b\f\n\r\t" "\" {} [] { [ } ] [,] [1,] {,} {"a"}
+{"a":} {"a":1,} {a:1} {1:1}
+"""
+_SCALARS = (
+    *_TOKENS.split(),
+    '"\U0001f600"',
+    '"\x01"',
+    '"\x7f"',
+    "\ufeff1",
+    "[" * 400 + "]" * 400,
+)
+
+
+def _text(random: Random, deepest: int) -> str:
+    """Something like JSON; most of it is."""
+    space = random.choice(["", "", "", " ", "\t\n\r ", "\v", "\u00a0"][: random.choice([5, 5, 5, 7])])
+    if deepest == 0 or random.random() < 0.4:
+        return space + random.choice(_SCALARS[: random.choice([4, len(_SCALARS)])]) + space
+    items = [_text(random, deepest - 1) for _ in range(random.randint(0, 3))]
+    if random.random() < 0.5:
+        return f"{space}[{','.join(items)}]"
+    fields = [f'{space}"{number % 2}"{space}:{item}' for number, item in enumerate(items)]
+    return "{" + ",".join(fields) + space + "}"
 
 
 def _feed(key: bytes, value: bytes | None, headers: Any = ()) -> Document:

@@ -1,6 +1,6 @@
 """One of the consumer `Processes`, in Java: python -m tests.support.java_process '{"who":"a", "command":["java", …], …}'.
 
-Options: `command`, what runs `Members.java`; `assignor`, a class; `cluster`, its name in the control records. It
+Options: `command`, what runs `Members.java`; `assignor`, a class. The plans name the cluster by Kafka's id of it. It
 becomes the Java process, so its process id stays. SIGTERM ends it. SIGHUP makes it stop itself before its next commit.
 """
 
@@ -19,7 +19,6 @@ config = {
     "auto.offset.reset": "earliest",
     "session.timeout.ms": "3000",
     "heartbeat.interval.ms": "300",
-    "lagwise.cluster": OPTIONS["cluster"],
     "lagwise.control.topic": OPTIONS["control"],
     "lagwise.acks.topic": OPTIONS["acks"],
 }

@@ -137,6 +137,19 @@ public final class Checks {
         check(!isReading(), "nothing starts it again");
     }
 
+    public void threadEndsWhenTheAssignorIsCollected() throws InterruptedException {
+        assignor = new LagwiseAssignor();
+        assignor.configure(config);
+        assignor.subscriptionUserData(Set.of("t"));
+        check(isReading(), "a reader");
+        assignor = null;
+        for (int round = 0; isReading() && round < 100; round++) {
+            System.gc();
+            Thread.sleep(50);
+        }
+        check(!isReading(), "a reader of nobody");
+    }
+
     public void consumerWithoutAnAssignorOfLagwiseIsGivenAsItIs() {
         Consumer<byte[], byte[]> plain = fake();
         check(FollowingConsumer.create(config, (Map<String, Object> any) -> plain) == plain, "the same");
