@@ -42,3 +42,16 @@ def test_java_and_kafka_python_follow_in_one_group(
 
     assert setup.said(Refused) == []
     assert none_failed(members)
+
+
+def test_java_kafka_python_and_aiokafka_follow_in_one_group(host: JavaHost, setup: PluginSetup) -> None:
+    with Members() as members:
+        members.add(java_member(host, setup, OF_PROTOCOL[RebalanceProtocol.EAGER]))
+        members.add(setup.aiokafka_follower())
+        members.add(setup.follower())
+        members.settled(setup.places)
+
+        apply(setup, members)
+
+    assert setup.said(Refused) == []
+    assert none_failed(members)

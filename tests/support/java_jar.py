@@ -1,12 +1,15 @@
 """`lagwise-follow.jar` and the programs in tests/support/java, made once for a run of the tests."""
 
 import atexit
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -81,3 +84,18 @@ def java_jar() -> JavaJar:
         return JavaJar(Path(folder.name))
     except MissingDependencyError as error:
         pytest.skip(str(error))
+
+
+def replayed(jar: JavaJar, lives: Sequence[Mapping[str, Any]]) -> Iterator[list[Any]]:
+    """What the Java member answers to each event of each life; `Replay.java` says what a life is."""
+    questions = "".join(json.dumps(one) + "\n" for one in lives)
+    done = subprocess.run(
+        jar.command("lagwise.follow.Replay"),
+        input=questions,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return map(json.loads, done.stdout.splitlines())

@@ -208,6 +208,7 @@ def _member(random: Random, name: str, base: Owners, target: Owners, generation:
         "topics": dict.fromkeys(topics, ""),
         "user_data": None if user_data is None else user_data.hex(),
         "owned": {t: format_ranges(numbers) for t, numbers in owned.items()} if held and not stale else {},
+        "generation": -1,
         "stale": stale,
     }
 

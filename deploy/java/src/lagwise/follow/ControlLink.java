@@ -22,7 +22,6 @@ final class ControlLink implements AutoCloseable {
     private final BlockingQueue<Ack> acks = new LinkedBlockingQueue<>(MOST_ACKS);
     private volatile boolean isClosed;
     private volatile boolean isAway;
-    private long awaited;
     private Thread thread;
 
     ControlLink(FollowConfig config, ControlState state) {
@@ -39,12 +38,11 @@ final class ControlLink implements AutoCloseable {
         }
     }
 
-    /** Waits until a plan of that epoch was read, or the time is over; once for each, and not while none can be read. */
+    /** Waits until a plan of that epoch was read, or the time is over; not while none can be read. */
     void awaitEpoch(long epoch, long atMostMs) {
-        if (isAway || epoch == awaited) {
+        if (isAway) {
             return;
         }
-        awaited = epoch;
         try {
             state.awaitEpoch(epoch, atMostMs);
         } catch (InterruptedException error) {

@@ -77,9 +77,7 @@ final class ControlReader implements AutoCloseable {
 
         @Override
         public void onUpdate(ClusterResource cluster) {
-            if (cluster.clusterId() != null) {
-                state.nameCluster(cluster.clusterId());
-            }
+            state.nameCluster(cluster.clusterId());
         }
     }
 }

@@ -23,19 +23,23 @@ final class ControlState {
 
     private final String group;
     private String cluster;
+    private byte[] key;
     private long epoch;
     private ControlRecord newest;
     private boolean hasSaidDamaged;
 
     /** @param cluster name of the cluster in the records, null until {@link #nameCluster} is called */
     ControlState(String cluster, String group) {
-        this.cluster = cluster;
         this.group = group;
+        nameCluster(cluster);
     }
 
     /** Kafka's id of the cluster, which counts where the user gave no name. */
-    synchronized void nameCluster(String id) {
-        cluster = cluster == null ? id : cluster;
+    final synchronized void nameCluster(String id) {
+        if (cluster == null && id != null) {
+            cluster = id;
+            key = ControlRecord.encodeKey(id, group);
+        }
     }
 
     synchronized String cluster() {
@@ -74,9 +78,9 @@ final class ControlState {
     }
 
     /** Takes in one record, whatever its bytes. */
-    synchronized Fed feed(byte[] key, byte[] value, Headers headers) {
+    synchronized Fed feed(byte[] recordKey, byte[] value, Headers headers) {
         // Compared as compaction compares: the records of other groups, which are nearly all, are not decoded.
-        if (cluster == null || !Arrays.equals(key, ControlRecord.encodeKey(cluster, group))) {
+        if (key == null || !Arrays.equals(key, recordKey)) {
             return Fed.OTHER;
         }
         try {

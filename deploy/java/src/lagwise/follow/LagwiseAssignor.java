@@ -86,7 +86,7 @@ public class LagwiseAssignor implements ConsumerPartitionAssignor, Configurable 
             counts.put(topic, count == null ? 0 : count);
         });
         GroupView group = GroupView.of(joined, counts);
-        link.awaitEpoch(group.newestEpoch(), EPOCH_WAIT_MS);
+        membership.epochToAwait(group).ifPresent(epoch -> link.awaitEpoch(epoch, EPOCH_WAIT_MS));
         return new GroupAssignment(
             membership.lead(group, new KafkaSticky(metadata), System.currentTimeMillis(), LagwiseAssignor::say));
     }

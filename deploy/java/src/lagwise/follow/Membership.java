@@ -26,6 +26,7 @@ final class Membership {
     private int generation = SubscriptionData.NO_GENERATION;
     private boolean isLost;
     private long considered;
+    private long awaited;
     private long applied;
     private Set<String> led = Set.of();
     private Set<String> leads = Set.of();
@@ -46,6 +47,16 @@ final class Membership {
     /** The member has lost what it had, or given it up: it still claims it, as its history, but holds it no more. */
     void lost() {
         isLost = true;
+    }
+
+    /** Epoch of a plan that some member has read and the leader has not; said to the leader once of each epoch. */
+    Optional<Long> epochToAwait(GroupView group) {
+        long claimed = group.newestEpoch();
+        if (claimed <= control.epoch() || claimed == awaited) {
+            return Optional.empty();
+        }
+        awaited = claimed;
+        return Optional.of(claimed);
     }
 
     /**

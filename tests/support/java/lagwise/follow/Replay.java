@@ -30,10 +30,10 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
  *   {"cluster":"…","group":"…","cooperative":true,"events":[
  *     {"do":"feed","key":"…","value":null,"headers":[{"name":"epoch","value":"3137"}]},
  *     {"do":"lead","now":5,"counts":{"t":"0-2"},"members":{"m":{"instance":null,"topics":{"t":""},"user_data":"…",
- *      "owned":{"t":"0"}}}},
+ *      "owned":{"t":"0"},"generation":-1}}},
  *     {"do":"assigned","partitions":{"t":"0"},"user_data":"…","generation":7,"member":"m","now":5},
  *     {"do":"rejoin","now":5}, {"do":"lost"}, {"do":"join"}]}
- *   ["NEWER", {"epoch":17,"why":"…","placed":{"m":{"t":[0]}},"user_data":{"m":"…"}}, null, false, null, "…"]
+ *   ["NEWER", {"awaits":null,"epoch":17,"why":"…","placed":{"m":{"t":[0]}},"user_data":{"m":"…"}}, null, false, null, "…"]
  */
 public final class Replay {
     private static final HexFormat HEX = HexFormat.of();
@@ -98,11 +98,13 @@ public final class Replay {
         for (String id : members.names()) {
             joined.add(Joined.of(id, subscription(members.fields(id))));
         }
+        GroupView group = GroupView.of(joined, counts);
+        String awaited = membership.epochToAwait(group).map(String::valueOf).orElse("null");
         List<Leader.Decision> decided = new ArrayList<>();
         Map<String, Assignment> placed = membership.lead(
-            GroupView.of(joined, counts), new KafkaSticky(cluster(counts)), event.integer("now", 0), decided::add);
+            group, new KafkaSticky(cluster(counts)), event.integer("now", 0), decided::add);
         Leader.Decision decision = decided.get(0);
-        return "{\"epoch\":" + decision.planEpoch().map(String::valueOf).orElse("null")
+        return "{\"awaits\":" + awaited + ",\"epoch\":" + decision.planEpoch().map(String::valueOf).orElse("null")
             + ",\"why\":" + Json.quoted(decision.why())
             + ",\"placed\":" + object(placed, assignment -> byTopic(assignment.partitions()))
             + ",\"user_data\":" + object(placed, assignment -> hex(assignment.userData())) + "}";
@@ -113,7 +115,9 @@ public final class Replay {
         Subscription subscription = new Subscription(
             new ArrayList<>(member.fields("topics").names()),
             userData == null ? null : ByteBuffer.wrap(userData),
-            partitions(member.fields("owned")));
+            partitions(member.fields("owned")),
+            (int) member.integer("generation", -1),
+            Optional.empty());
         subscription.setGroupInstanceId(Optional.ofNullable(member.nullableText("instance")));
         return subscription;
     }
