@@ -48,6 +48,12 @@ def all_read(members: Members, records: int) -> bool:
     return len(set().union(*(one.read for one in members.all))) == PARTITIONS * records
 
 
+def told(host: JavaHost, setup: PluginSetup, words: str, times: int) -> None:
+    """Return when the members have said so of the control topic, so often."""
+    wanted = f"Control topic {setup.control} {words}"
+    wait_until(lambda: sum(wanted in line for line in list(host.said)) == times, what=f"{times} x {words}")
+
+
 @pytest.mark.parametrize(
     ("version", "assignor"),
     [("3.9.1", EAGER), ("4.0.1", COOPERATIVE), ("4.2.0", EAGER), ("4.2.0", COOPERATIVE)],
@@ -106,36 +112,31 @@ def test_group_is_assigned_by_kafkas_sticky_while_there_is_no_control_topic(
     host: JavaHost, setup: PluginSetup
 ) -> None:
     admin = admin_client(setup.bootstrap)
-
-    def told(words: str, times: int) -> None:
-        wanted = f"Control topic {setup.control} {words}"
-        wait_until(
-            lambda: sum(wanted in line for line in list(host.said)) == times, what=f"{times} x {words}"
-        )
-
     admin.delete_topics([setup.control])[setup.control].result(10)
     with Members() as members:
         owned = three(members, host, setup, EAGER)
-        told("cannot be read", 3)
+        told(host, setup, "cannot be read", 3)
         wait_until(lambda: all_read(members, RECORDS), what="all records")
         create_topics(setup.bootstrap, {setup.control: 1})
-        told("is there again", 3)
+        told(host, setup, "is there again", 3)
         apply(setup, members)
 
         admin.delete_topics([setup.control])[setup.control].result(10)
-        told("cannot be read", 6)
+        told(host, setup, "cannot be read", 6)
         produce(setup.bootstrap, setup.name, dict.fromkeys(range(PARTITIONS), RECORDS))
         wait_until(lambda: all_read(members, 2 * RECORDS), what="all records")
         create_topics(setup.bootstrap, {setup.control: 1})
-        told("is there again", 6)
+        told(host, setup, "is there again", 6)
         apply(setup, members, epoch=2)
 
     assert Counter(map(len, owned.values())) == {2: 3}
-    told("cannot be read", 6)
+    told(host, setup, "cannot be read", 6)
     assert none_failed(members)
 
 
-def test_member_reads_plans_as_the_user_that_its_consumer_is(host: JavaHost, secured: Secured) -> None:
+def test_member_reads_plans_as_the_user_that_its_consumer_is_as_soon_as_it_may(
+    host: JavaHost, secured: Secured
+) -> None:
     setup = PluginSetup.made(secured.open_servers, "java-secured")
     topic, group = ResourceType.TOPIC, ResourceType.GROUP
     secured.add_user("javas")
@@ -143,7 +144,6 @@ def test_member_reads_plans_as_the_user_that_its_consumer_is(host: JavaHost, sec
         "javas",
         (AclOperation.READ, topic, setup.name),
         (AclOperation.READ, group, setup.name),
-        (AclOperation.READ, topic, setup.control),
         (AclOperation.WRITE, topic, setup.acks),
     )
     login = f'username="javas" password="{secured.password_file.read_text()}";'
@@ -159,5 +159,11 @@ def test_member_reads_plans_as_the_user_that_its_consumer_is(host: JavaHost, sec
         for _ in range(2):
             members.add(JavaMember(host, config, [setup.name]))
         members.settled(setup.places)
+        told(host, setup, "cannot be read", 2)
+        wait_until(lambda: all_read(members, RECORDS), what="all records")
+        secured.allow("javas", (AclOperation.READ, topic, setup.control))
+        told(host, setup, "is there again", 2)
 
         apply(setup, members)
+
+    assert none_failed(members)

@@ -1,6 +1,5 @@
 package lagwise.follow;
 
-import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -51,7 +50,7 @@ final class WireReader {
         data.position(data.position() + length);
         try {
             return StandardCharsets.UTF_8.newDecoder().decode(text).toString();
-        } catch (CharacterCodingException | BufferUnderflowException error) {
+        } catch (CharacterCodingException error) {
             throw new DamagedException("not UTF-8");
         }
     }
