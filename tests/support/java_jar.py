@@ -38,10 +38,11 @@ class JavaJar:
         Raises:
             MissingDependencyError: No JDK.
         """
+        java = find_java()
         self.file = folder / "lagwise-follow.jar"
         self._classes = folder / "classes"
         self._made(sys.executable, str(ROOT / "deploy/java/build.py"), str(self.file))
-        javac = find_java().resolve().with_name("javac")
+        javac = java.resolve().with_name("javac")
         sources = sorted(map(str, SOURCES.rglob("*.java")))
         # A program is compiled once, too: what it calls is the same in all versions.
         self._made(
