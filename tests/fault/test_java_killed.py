@@ -2,6 +2,7 @@
 
 import logging
 import signal
+import subprocess
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,11 +35,29 @@ def options(jar: JavaJar, assignor: str) -> dict[str, Any]:
     return {"command": jar.command("lagwise.follow.Members"), "assignor": assignor}
 
 
+def stop(processes: Processes, who: str) -> None:
+    """Stop it, and note that when it stands still: a thread in Java may write a line after the signal was sent."""
+    process = processes._processes[who]
+    process.send_signal(signal.SIGSTOP)
+
+    def stands_still() -> bool:
+        state = subprocess.run(
+            ["ps", "-o", "state=", "-p", str(process.pid)], capture_output=True, check=True
+        )
+        return state.stdout.strip() == b"T"
+
+    wait_until(stands_still, what=f"{who} stopped", every_s=0.005)
+    processes.send(who, signal.SIGSTOP)
+
+
 def stop_for_generations(processes: Processes, plans: Plans, who: str, what: str) -> None:
     """It goes on when it is no member any more and the others have applied plans without it."""
     hurts = processes.count("hurt")
     # Java keeps SIGUSR2 for itself.
-    processes.send(who, signal.SIGHUP if what == "zombie" else signal.SIGSTOP)
+    if what == "zombie":
+        processes.send(who, signal.SIGHUP)
+    else:
+        stop(processes, who)
 
     def stopped() -> bool:
         # With no partition it commits nothing: another plan will give it some.
