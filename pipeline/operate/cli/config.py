@@ -58,19 +58,32 @@ def check(
     Exit status: 0 the configuration can be used, 1 it cannot, 2 wrong usage.
     """
     loaded = load(find_config(file))
+    asked = _asked(partitions, logs, commits)
+    typer.echo("\n".join(_toml(_effective(loaded))).strip())
+    typer.echo(_reckoned(loaded, asked or [_cluster(size.rows, None, 0) for size in MEASURED]))
+    for warning in (*warnings(loaded), *(line for one in asked for line in capacity.warnings(loaded, one))):
+        note(f"warning: {warning}")
+
+
+def _effective(loaded: Config) -> dict[str, Any]:
+    """Every setting that is in force, secrets masked."""
     settings = loaded.model_dump(exclude_none=True)
     for *outer, name in _FREE_TABLES:
         table = settings[outer[0]] if outer else settings
         table[name] = masked(table[name])
     for rule, printed in zip(loaded.plan.groups, settings["plan"]["groups"], strict=True):
         printed["guards"] = loaded.plan.guards_of(rule).model_dump(exclude_none=True)
-    asked = [] if partitions is None and logs is None else [_cluster(partitions or logs or 1, logs, commits)]
-    if not asked and commits:
+    return settings
+
+
+def _asked(partitions: int | None, logs: int | None, commits: float) -> list[Cluster]:
+    """The cluster that somebody asks about, if any."""
+    size = partitions or logs
+    if size is not None:
+        return [_cluster(size, logs, commits)]
+    if commits:
         raise typer.BadParameter("needs --partitions: the more there are, the fewer commits/s")
-    typer.echo("\n".join(_toml(settings)).strip())
-    typer.echo(_reckoned(loaded, asked or [_cluster(size.rows, None, 0) for size in MEASURED]))
-    for warning in (*warnings(loaded), *(line for one in asked for line in capacity.warnings(loaded, one))):
-        note(f"warning: {warning}")
+    return []
 
 
 def _cluster(partitions: int, logs: int | None, commits: float) -> Cluster:
