@@ -62,6 +62,8 @@ class Batch:
     """Why no broker answers: nothing is known that the tables do not say already, and the batch does nothing."""
     ghosts: tuple[str, ...] = ()
     """Groups that the brokers no longer know."""
+    groups: pa.Table | None = None
+    """The groups as they are now; None when they are as stored."""
     decisions: pa.Table | None = None
     """What it decided, as `plan_state` holds it; None when it decided nothing."""
     published: int = 0

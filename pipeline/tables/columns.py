@@ -52,6 +52,8 @@ MEMBERS = t.ArrayType(
     ),
 )
 
+MEMBER_IDS = t.ArrayType(STRING)
+
 MOVES = t.ArrayType(
     t.StructType(
         [

@@ -9,6 +9,7 @@ Every table is a plain Delta table (no deletion vectors, no column mapping) in a
     lag_history      (cluster, group_id, topic, partition, updated_at)   append, partitioned by date
     plan_state       (cluster, group_id)                     latest; the outbox of the control topic
     member_rates     (cluster, group_id, identity)           latest
+    group_history    (cluster, group_id, updated_at)         append, partitioned by date
     recommendations  (cluster, group_id, created_at)         append, partitioned by date
     acks             (cluster, group_id, kind, id)           latest
     orders           (cluster, group_id)                     latest
@@ -27,6 +28,7 @@ from pipeline.tables.columns import (
     DOUBLE,
     INT,
     LONG,
+    MEMBER_IDS,
     MEMBERS,
     MOVES,
     PLAN,
@@ -150,7 +152,9 @@ CONSUMER_GROUPS = t.StructType(
             STRING,
             "eager or cooperative, by the assignor and what members claim; null if open",
         ),
-        column("generation", INT, "generation of the classic group; null for other types"),
+        column(
+            "generation", INT, "of a classic group; the group epoch of a KIP-848 one; null for other types"
+        ),
         column("leader", STRING, "member id of the leader"),
         column("members", MEMBERS, "what each member subscribed, claimed and was given"),
         column("offsets_partition", INT, "partition of __consumer_offsets that holds the group"),
@@ -172,6 +176,33 @@ GROUP_STATE = (
     "members",
 )
 """Columns of `CONSUMER_GROUPS` that a group record fills."""
+
+GROUP_HISTORY = t.StructType(
+    [
+        key("date", DATE, "UTC day of updated_at; the table is partitioned by it"),
+        _CLUSTER,
+        _GROUP,
+        key(
+            "why",
+            STRING,
+            "what is new since the row before, joined by commas: type_changed, joined, left, replaced (a static "
+            "member has another member id), resubscribed, moved_by_plan, rebalanced (a new generation, and nothing "
+            "else that is known); or gone (the group has no record any more), returned, or first_seen (what was "
+            "before is not known)",
+        ),
+        column("joined", MEMBER_IDS, "members that the row before did not have; null when that is not known"),
+        column(
+            "left", MEMBER_IDS, "members of the row before that are not there; null when that is not known"
+        ),
+        *(
+            t.StructField(field.name, field.dataType, field.name != "group_type", field.metadata)
+            for field in (CONSUMER_GROUPS[name] for name in GROUP_STATE)
+        ),
+        column("offsets_partition", INT, "partition of __consumer_offsets that holds the group"),
+        _UPDATED,
+        _BATCH,
+    ]
+)
 
 # What is decided about a group.
 _DECISION = [
@@ -334,6 +365,7 @@ TABLES = (
     Table(name="plan_state", schema=PLAN_STATE, is_latest=True),
     Table(name="member_rates", schema=MEMBER_RATES, is_latest=True),
     Table(name="lag_history", schema=LAG_HISTORY, partition_by=("date",), is_latest=False),
+    Table(name="group_history", schema=GROUP_HISTORY, partition_by=("date",), is_latest=False),
     Table(name="recommendations", schema=RECOMMENDATIONS, partition_by=("date",), is_latest=False),
     Table(name="quarantine", schema=QUARANTINE, is_latest=False),
 )
