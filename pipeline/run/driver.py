@@ -23,6 +23,8 @@ class TableFacts:
 
     versions: dict[str, int] = field(default_factory=dict)
     """Of latest tables that were not written since they were asked."""
+    topics: tuple[str, ...] = ()
+    """Whose log offsets are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

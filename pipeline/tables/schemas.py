@@ -93,6 +93,15 @@ PARTITION_LAG = t.StructType(
             STRING,
             "id of the topic the commit was made in; of the topic it was read beside when the record has none",
         ),
+        column("trend", STRING, "growing, steady or falling against trend_lag; null with too little to tell"),
+        column("trend_lag", LONG, "an earlier lag, which the trend is held against"),
+        column("trend_at", TIME, "when that was, some minutes ago"),
+        column(
+            "retention_seconds",
+            DOUBLE,
+            "seconds until the first unread record may be deleted, 0 when some were; null when nothing is unread, "
+            "when it is not known, and when not only time decides",
+        ),
         column("recent_commits", RECENT_COMMITS, "last commits, oldest first: what the status is judged by"),
         key("confirmed", BOOL, "the commit was read under the present checkpoint"),
         column("history_at", TIME, "time of this partition's newest lag_history row"),

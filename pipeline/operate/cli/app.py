@@ -20,7 +20,7 @@ COMMANDS = {
     "groups": "Consumer groups: type, state, assignor, generation and members.",
     "recommendations": "Decisions about each group with their reasons, newest first.",
     "history": "Lag as it was, oldest first: over a span of time, or at one moment.",
-    "rebalances": "What changed in groups, oldest first: over a span of time, or the groups as they were at one moment.",
+    "rebalances": "Changes of groups, oldest first: over a span of time, or the groups as they were at one moment.",
     "quarantine": "Records that could not be read, with the reason, newest first. Bytes are hexadecimal.",
     "doctor": "Why is a group not listed, planned or followed, or behind? Without GROUP: what is wrong with the job?",
     "control": "Read the control topic.",

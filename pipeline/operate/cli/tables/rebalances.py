@@ -69,7 +69,7 @@ def rebalances(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """What changed in groups, oldest first: over a span of time, or the groups as they were at one moment.
+    """Changes of groups, oldest first: over a span of time, or the groups as they were at one moment.
 
     Example: lagwise rebalances --group billing --at 2026-01-31T12:00:00Z --members
 
