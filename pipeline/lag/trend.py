@@ -32,6 +32,11 @@ class TrendPace:
     most_ms: int
     """From then on another one is taken; until then, what grows or falls is steady only if there is hardly any lag."""
 
+    @property
+    def traffic_s(self) -> float:
+        """`TRAFFIC_S`, or less where the reference may be younger than that: nothing would ever be seen to grow."""
+        return min(TRAFFIC_S, self.least_ms / 2000)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trend:
@@ -82,7 +87,7 @@ def trend_of(before: Trend, now: LagNow, *, now_ms: int, pace: TrendPace, allowe
     tolerated = np.maximum.reduce(
         [
             TOLERANCE * reference,
-            TRAFFIC_S * np.nan_to_num(now.traffic),
+            pace.traffic_s * np.nan_to_num(now.traffic),
             np.full(len(grown), max(allowed_lag, 1)),
         ]
     )

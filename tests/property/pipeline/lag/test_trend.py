@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pipeline.lag.trend import NO_TREND, TREND_NAMES, LagNow, Trend, TrendPace, trend_of
 from tests.support.measures import ints, plain
 
-PACE = TrendPace(least_ms=20, most_ms=60)
+PACE = TrendPace(least_ms=20_000, most_ms=60_000)
 ALLOWED = 2
 State = tuple[str | None, int | None, int | None]
 
@@ -17,7 +17,7 @@ steps = st.lists(
         st.none() | st.floats(0, 100),
         st.booleans() | st.just(value=True),
         st.booleans() | st.just(value=True),
-        st.integers(1, 40) | st.integers(-30, 200),
+        st.integers(1, 40_000) | st.integers(-30_000, 200_000),
     ),
     max_size=15,
 )
@@ -32,7 +32,7 @@ def by_hand(before: State, lag: int | None, traffic: float | None, *, fresh: boo
         if not fresh:
             return None, then, at
         if now - at >= PACE.least_ms:
-            tolerated = max(0.02 * then, 10 * (traffic or 0.0), ALLOWED)
+            tolerated = max(0.02 * then, PACE.traffic_s * (traffic or 0.0), ALLOWED)
             new = "growing" if lag - then > tolerated else "falling" if then - lag > tolerated else "steady"
             is_small = lag <= tolerated and then <= tolerated
             if new != "steady" or word is None or is_small or now - at >= PACE.most_ms:
@@ -52,7 +52,7 @@ def test_trend_is_that_of_the_plain_rule(
         lag=ints([None] * len(partitions)),
         at_ms=ints([None] * len(partitions)),
     )
-    now = 1_000
+    now = 1_000_000
     for step in range(n):
         lags, traffic, comparable, fresh, _ = zip(*(steps[step] for steps in partitions), strict=True)
         now += partitions[0][step][4]

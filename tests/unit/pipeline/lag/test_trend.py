@@ -124,3 +124,8 @@ def test_reference_is_never_older_than_two_windows() -> None:
         partition.sees(lag)
         assert partition.trend.lag[0] != UNKNOWN
         assert partition.now_ms - partition.trend.at_ms[0] < 2 * PACE.most_ms
+
+
+def test_stopped_consumer_is_seen_however_short_the_window_is() -> None:
+    assert TrendPace(least_ms=120_000, most_ms=360_000).traffic_s == 10
+    assert TrendPace(least_ms=2_000, most_ms=6_000).traffic_s == 1
