@@ -78,6 +78,7 @@ def _changes(batch: Batch, stored: pa.Table, folded: pa.Table) -> pa.Table:
     )
     strangers = now.filter(_is_none_of(now, stored))["group_id"].combine_chunks()
     recorded = _recorded(batch.services.store, caught_up, strangers)
+    recorded = recorded.filter(pa.array(~_is_in(recorded, behind)))
     was = was.filter(_is_none_of(was, recorded)).select(KNOWN).cast(_KNOWN)
     there = was.append_column(IS_GONE, pa.repeat(pa.scalar(value=False), was.num_rows))
     return group_changes(
@@ -135,14 +136,15 @@ def _is_in(groups: pa.Table, partitions: tuple[int, ...] | None) -> Bools:
 
 def _is_other(groups: pa.Table, others: pa.Table) -> Bools:
     """Which groups have no record, or another one, among the others."""
-    known, other = (
-        table.select(_RECORD).set_column(
-            _RECORD.index("group_position"), "group_position", pc.fill_null(table["group_position"], NO_ROW)
-        )
-        for table in (groups, others)
-    )
-    own, those = codes(_RECORD, known, other)
+    own, those = codes(_RECORD, *(_records(table) for table in (groups, others)))
     return ~np.isin(own, those)
+
+
+def _records(groups: pa.Table) -> pa.Table:
+    """`_RECORD`, without nulls."""
+    columns = {name: groups[name] for name in _RECORD}
+    numbers = ("offsets_partition", "group_position")
+    return pa.table({**columns, **{name: pc.fill_null(columns[name], NO_ROW) for name in numbers}})
 
 
 def _is_none_of(groups: pa.Table, others: pa.Table) -> pa.ChunkedArray:

@@ -185,6 +185,15 @@ def test_start_with_tables_of_before_writes_what_changed_meanwhile_and_nothing_e
     assert history(batches, "group_id", "why", "joined")[2:] == [("g", "joined", ["c"])]
 
 
+def test_group_whose_partition_cannot_be_read_after_a_start_is_not_gone(batches: StepBatches) -> None:
+    batches.run(group(1, 4, A), group(1, 4, A, group_id="h", partition=7))
+    batches.restart()
+    batches.run(behind=[3])
+    batches.run(group(2, 5, A, B))
+
+    assert history(batches, "group_id", "why")[2:] == [("g", "joined")]
+
+
 def test_what_is_read_on_the_way_to_the_end_of_a_partition_is_no_rebalance_of_today(
     batches: StepBatches,
 ) -> None:
