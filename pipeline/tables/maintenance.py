@@ -19,15 +19,14 @@ from deltalake import DeltaTable, write_deltalake
 from pipeline.row_keys import codes, last_of_each
 from pipeline.tables.encoding import by_delta_rs
 from pipeline.tables.reading import Tables
-from pipeline.tables.schemas import BY_NAME, TABLES, Table
+from pipeline.tables.schemas import TABLES, Table
 from pipeline.tables.store import path_of
 
 log = logging.getLogger(__name__)
 
 _DAY = timedelta(days=1)
 _GROUP_HISTORY = "group_history"
-_TIME_COLUMN = {"recommendations": "created_at", "quarantine": "updated_at"}
-"""Of append tables, where they have no column `date`."""
+_TIME_COLUMN = {"lag_history": "date", "recommendations": "created_at", "quarantine": "updated_at"}
 
 
 def run(root: str, *, at_ms: int, keep_days: int, storage_options: Mapping[str, str]) -> None:
@@ -82,9 +81,9 @@ def _expire_groups(handle: DeltaTable, tables: Tables, oldest: date) -> None:
     if held.num_rows == old.num_rows:
         return
     is_candidate = is_old & pc.field("updated_at").isin(held["updated_at"].combine_chunks().unique())
-    rows = tables.read(
-        _GROUP_HISTORY, columns=BY_NAME[_GROUP_HISTORY].schema.fieldNames(), where=is_candidate
-    )
+    # Those of another version of lagwise, too.
+    columns = [field.name for field in handle.schema().fields]
+    rows = tables.read(_GROUP_HISTORY, columns=columns, where=is_candidate)
     own, kept = codes(key, rows, held)
     rows = rows.filter(pa.array(np.isin(own, kept)))
     write_deltalake(handle, rows, mode="overwrite", predicate=f"date < DATE '{oldest}'")
@@ -98,7 +97,7 @@ def _compact(handle: DeltaTable, tables: Tables, table: Table, now: datetime, ke
     if table.name == _GROUP_HISTORY:
         _expire_groups(handle, tables, oldest)
     else:
-        handle.delete(f"{column} < {'DATE' if is_by_day else 'TIMESTAMP'} '{oldest}'")
+        handle.delete(f"{column} < {'DATE' if column == 'date' else 'TIMESTAMP'} '{oldest}'")
     # Yesterday's rows may still be in files that were written after midnight.
     days = [(now - _DAY).date().isoformat(), now.date().isoformat()]
     handle.optimize.compact(

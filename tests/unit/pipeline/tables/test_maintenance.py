@@ -110,6 +110,14 @@ def test_what_a_group_was_when_the_kept_days_began_stays_in_its_history(root: Pa
     assert days_left(root) == [("busy", 3), ("busy", 35), ("steady", 90), ("young", 2), ("young", 40)]
 
 
+def test_history_of_groups_that_are_all_gone_is_emptied(root: Path) -> None:
+    add_changes(root, deleted=[(50, "first_seen"), (40, "gone")])
+
+    maintenance.run(str(root), at_ms=int(NOON.timestamp() * 1000), keep_days=30, storage_options={})
+
+    assert days_left(root) == []
+
+
 def test_history_without_old_rows_is_not_written_again(root: Path) -> None:
     add_changes(root, steady=[(90, "first_seen")], busy=[(3, "joined")])
 
