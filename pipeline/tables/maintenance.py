@@ -19,7 +19,7 @@ from deltalake import DeltaTable, write_deltalake
 from pipeline.row_keys import codes, last_of_each
 from pipeline.tables.encoding import by_delta_rs
 from pipeline.tables.reading import Tables
-from pipeline.tables.schemas import TABLES, Table
+from pipeline.tables.schemas import BY_NAME, TABLES, Table
 from pipeline.tables.store import path_of
 
 log = logging.getLogger(__name__)
@@ -86,7 +86,13 @@ def _expire_groups(handle: DeltaTable, tables: Tables, oldest: date) -> None:
     rows = tables.read(_GROUP_HISTORY, columns=columns, where=is_candidate)
     own, kept = codes(key, rows, held)
     rows = rows.filter(pa.array(np.isin(own, kept)))
-    write_deltalake(handle, rows, mode="overwrite", predicate=f"date < DATE '{oldest}'")
+    write_deltalake(
+        handle,
+        rows,
+        mode="overwrite",
+        predicate=f"date < DATE '{oldest}'",
+        writer_properties=by_delta_rs(BY_NAME[_GROUP_HISTORY].schema),
+    )
 
 
 def _compact(handle: DeltaTable, tables: Tables, table: Table, now: datetime, keep_days: int) -> None:
