@@ -1,7 +1,7 @@
 """Decode: group records, one by one, the newest of each group; they come with rebalances, so there are few.
 
 A classic group's record is read whole. Of the other types only the header record counts here: it says that
-the group exists and of which type it is.
+the group exists and of which type it is, and of a KIP-848 group the group epoch.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,9 +13,10 @@ from pyspark.sql.types import StructField
 
 from assignor.errors import DecodeError
 from assignor.protocol.kafka.consumer import decode_assignment, decode_subscription
+from assignor.protocol.kafka.consumer_group import decode_group_epoch
 from assignor.protocol.kafka.group_metadata import GroupMember, GroupMetadata, decode_group_metadata
 from assignor.protocol.kafka.offsets import group_id_of, record_type_of
-from assignor.protocol.kafka.record_types import RecordType, group_type_of
+from assignor.protocol.kafka.record_types import GroupType, RecordType, group_type_of
 from assignor.protocol.kafka.sticky import claims_of
 from assignor.strategies.registry import STRATEGIES, RebalanceProtocol
 from pipeline.tables.schemas import CONSUMER_GROUPS, GROUP_STATE
@@ -54,7 +55,8 @@ def group_rows(records: pa.RecordBatch, wants_group: Callable[[str], bool]) -> G
     """Rows of the newest record of each group.
 
     A group whose own record is whole but whose members sent something unreadable gives a good row and a bad one:
-    the group's row names every such member, the one bad row keeps the bytes.
+    the group's row names every such member, the one bad row keeps the bytes. So does a KIP-848 group whose epoch cannot
+    be read.
     """
     rows = GroupRows()
     raw, keys = _raw(records), records["key"].to_pylist()
@@ -77,14 +79,13 @@ def _add_row(rows: GroupRows, record_of_one: pa.RecordBatch, wants_group: Callab
         group_id = group_id_of(record["key"])
         if not wants_group(group_id):
             return False
-        row = _row(group_id, record)
+        row, unreadable = _row(group_id, record)
     except DecodeError as error:
         rows.bad.append(_bad(record, str(error)))
         return False
     rows.good.append(row)
-    unreadable = [m for m in row["members"] if m["error"]]
-    if unreadable:
-        rows.bad.append(_bad(record, _why(unreadable)))
+    if unreadable is not None:
+        rows.bad.append(_bad(record, unreadable))
     return True
 
 
@@ -94,7 +95,11 @@ def _raw(records: pa.RecordBatch) -> pa.RecordBatch:
     return columns.set_column(3, "timestamp", columns["timestamp"].cast(pa.int64()))
 
 
-def _why(unreadable: list[Row]) -> str:
+def _why(members: list[Row]) -> str | None:
+    """Why members of a group cannot be read; None when all can."""
+    unreadable = [member for member in members if member["error"]]
+    if not unreadable:
+        return None
     first, others = unreadable[0], len(unreadable) - 1
     return f"member {first['member_id']}: {first['error']}" + (f" (and {others} more)" if others else "")
 
@@ -103,7 +108,8 @@ def _bad(record: Row, reason: str) -> Row:
     return record | {"row_kind": "bad", "kind": "group_metadata", "reason": reason}
 
 
-def _row(group_id: str, record: Row) -> Row:
+def _row(group_id: str, record: Row) -> tuple[Row, str | None]:
+    """The row of a group's record, and why a part of it is unknown."""
     group_type = group_type_of(RecordType(record_type_of(record["key"])))
     row = {
         "row_kind": "group_tombstone" if record["value"] is None else "group",
@@ -113,9 +119,16 @@ def _row(group_id: str, record: Row) -> Row:
         "position": record["offset"],
         "members": [],
     }
-    if record["value"] is None or row["group_type"] != "classic":
-        return row
-    return row | _classic(decode_group_metadata(record["value"]))
+    if record["value"] is not None and group_type is GroupType.CLASSIC:
+        row |= _classic(decode_group_metadata(record["value"]))
+        return row, _why(row["members"])
+    if record["value"] is not None and group_type is GroupType.CONSUMER:
+        try:
+            row["generation"] = decode_group_epoch(record["value"])
+        except DecodeError as error:
+            # The group is there, whatever its record holds.
+            return row, str(error)
+    return row, None
 
 
 def _classic(group: GroupMetadata) -> Row:

@@ -1,6 +1,8 @@
 """Lag: what is measured of each partition of a group, from its commit and what is known of the log."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field as having
 
 import numpy as np
 import pyarrow as pa
@@ -24,12 +26,16 @@ from pipeline.lag.columns import (
 from pipeline.lag.history_turn import HistoryPace, history_turn
 from pipeline.lag.lag import UNKNOWN, difference, lag, raw_lag
 from pipeline.lag.rates import drain_rate
+from pipeline.lag.retention import kept_seconds, seconds_left
 from pipeline.lag.status import STATUS_NAMES, Offsets, judge
+from pipeline.lag.trend import NO_TREND, TREND_NAMES, LagNow, Trend, TrendPace, trend_of
 
 _AS_FOLDED = (
     *("group_id", "topic", "partition", "offsets_partition"),
     *("committed_offset", "commit_timestamp", "commit_position", "leader_epoch", "confirmed"),
 )
+# Six minutes, if a trend is told after two.
+_REFERENCE_HALF_LIVES = 3
 _OWNER = ("member_id", "group_instance_id", "client_id", "client_host", "generation")
 
 
@@ -44,6 +50,8 @@ class LagSettings:
     half_life_ms: int
     allowed_lag: int
     history: HistoryPace
+    retention_ms: Mapping[str, int] = having(default_factory=dict)
+    """By topic: how long its records are kept, where that is known and time alone decides."""
 
 
 def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.Array]:
@@ -102,9 +110,48 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
         "assigned": pa.array(is_set(batch["owner"])),
         "provisional": pa.array(_is_provisional(int64s(batch["offsets_partition"]), settings.behind)),
         "recent_commits": commit_window.to_arrow(window),
+        "retention_seconds": from_floats(
+            seconds_left(
+                age,
+                kept_seconds(batch["topic"], settings.retention_ms),
+                lag=records,
+                committed=committed,
+                log_start=start,
+            )
+        ),
     }
+    columns |= _trend(old, columns, is_apart, settings)
     turn = history_turn(old, columns, settings.history, now_ms=settings.at_ms)
     return columns | {"history_at": from_millis(turn.at_ms), "history_hash": from_int64s(turn.says)}
+
+
+def _trend(
+    old: pa.StructArray, columns: Mapping[str, pa.Array], is_apart: Bools, settings: LagSettings
+) -> dict[str, pa.Array]:
+    """The trend, and the lag and the time that it is held against."""
+    names = pa.array(TREND_NAMES)
+    traffic = np.fmax(floats(columns["arrival_rate"]), floats(columns["drain_rate"]))
+    trend = trend_of(
+        Trend(
+            code=pc.fill_null(pc.index_in(field(old, "trend"), value_set=names), NO_TREND).to_numpy(),
+            lag=int64s(field(old, "trend_lag")),
+            at_ms=millis(field(old, "trend_at")),
+        ),
+        LagNow(
+            lag=int64s(columns["lag"]),
+            traffic=traffic,
+            is_comparable=~(is_apart | bools(columns["provisional"])),
+            is_fresh=millis(columns["log_observed_at"]) > millis(field(old, "log_observed_at")),
+        ),
+        now_ms=settings.at_ms,
+        pace=TrendPace(least_ms=settings.half_life_ms, most_ms=_REFERENCE_HALF_LIVES * settings.half_life_ms),
+        allowed_lag=settings.allowed_lag,
+    )
+    return {
+        "trend": names.take(pa.array(trend.code, mask=trend.code == NO_TREND)),
+        "trend_lag": from_int64s(trend.lag),
+        "trend_at": from_millis(trend.at_ms),
+    }
 
 
 def _drained(old: pa.StructArray, committed: Int64s, is_apart: Bools, settings: LagSettings) -> Floats:

@@ -12,6 +12,7 @@ from pipeline.kafka.cluster import Cluster
 from pipeline.kafka.errors import Reason, client_with_reason
 from pipeline.kafka.ghosts import Brokers, GhostHunt
 from pipeline.kafka.migration import MigrationWatch
+from pipeline.kafka.retention import RetentionWatch
 from pipeline.kafka.sources.records.ends import EndsAsker
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.publish.outbox import Publisher
@@ -59,6 +60,7 @@ def build_services(
         ask_ends=EndsAsker(client, found.topics, timeout_s=timeout_s),
         configs=found.configs,
         migration=MigrationWatch(admin),
+        retention=RetentionWatch(admin),
         ghosts=GhostHunt(
             brokers=Brokers(librdkafka_properties(config, log_level="0"), client, timeout_s=timeout_s)
         ),

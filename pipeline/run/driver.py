@@ -23,6 +23,8 @@ class TableFacts:
 
     versions: dict[str, int] = field(default_factory=dict)
     """Of latest tables that were not written since they were asked."""
+    topics: tuple[str, ...] = ()
+    """Whose log offsets are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,8 @@ class Batch:
     """Why no broker answers: nothing is known that the tables do not say already, and the batch does nothing."""
     ghosts: tuple[str, ...] = ()
     """Groups that the brokers no longer know."""
+    groups: pa.Table | None = None
+    """The groups as they are now; None when they are as stored."""
     decisions: pa.Table | None = None
     """What it decided, as `plan_state` holds it; None when it decided nothing."""
     published: int = 0

@@ -12,6 +12,7 @@ from pipeline.tables.store import Store
 _WRITTEN = (
     "topic_offsets",
     "consumer_groups",
+    "group_history",
     "acks",
     "orders",
     "partition_lag",

@@ -1,6 +1,6 @@
 """Services: what the steps of a batch work with; made at each start, the same until the next."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from assignor.protocol.migration import Migration
@@ -34,5 +34,7 @@ class Services:
     """Of the topics that the job reads, and of the control topic."""
     migration: Callable[[], Migration] = lambda: "unknown"
     """Whether the brokers would migrate a classic group online, now or a moment ago."""
+    retention: Callable[[Iterable[str]], Mapping[str, int]] = lambda _topics: {}
+    """How long topics keep their records, in ms, where that is known and time alone decides."""
     ghosts: GhostHunt
     publisher: Publisher

@@ -8,23 +8,31 @@ commits here.
 import logging
 import time
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
-from deltalake import DeltaTable
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable, write_deltalake
 
+from pipeline.row_keys import codes, last_of_each
 from pipeline.tables.encoding import by_delta_rs
-from pipeline.tables.schemas import TABLES, Table
+from pipeline.tables.reading import Tables
+from pipeline.tables.schemas import BY_NAME, TABLES, Table
 from pipeline.tables.store import path_of
 
 log = logging.getLogger(__name__)
 
 _DAY = timedelta(days=1)
+_GROUP_HISTORY = "group_history"
 _TIME_COLUMN = {"lag_history": "date", "recommendations": "created_at", "quarantine": "updated_at"}
 
 
 def run(root: str, *, at_ms: int, keep_days: int, storage_options: Mapping[str, str]) -> None:
     """Compact the append tables, delete rows older than `keep_days`, and remove files no version needs.
+
+    What the history of groups says last of a group stays for as long as the group does: it may not change for months.
 
     Replaced files and the table log stay as long as each table's own retention properties say.
     """
@@ -34,7 +42,7 @@ def run(root: str, *, at_ms: int, keep_days: int, storage_options: Mapping[str, 
     for table in TABLES:
         handle = DeltaTable(path_of(root, table.name), storage_options=dict(storage_options) or None)
         if not table.is_latest:
-            _compact(handle, table, now, keep_days)
+            _compact(handle, Tables(root, storage_options), table, now, keep_days)
         # Full, by what lies in the folder: a checkpoint forgets which files were replaced when their retention
         # is over, whether or not they were removed by then, and a killed writer's files were never in the log.
         removed += len(handle.vacuum(dry_run=False, full=True))
@@ -63,13 +71,39 @@ def _sweep(table: Path) -> int:
     return removed
 
 
-def _compact(handle: DeltaTable, table: Table, now: datetime, keep_days: int) -> None:
+def _expire_groups(handle: DeltaTable, tables: Tables, oldest: date) -> None:
+    """Delete the rows of the days before, less those that say what a group was at their end."""
+    key, is_old = ("group_id", "updated_at"), pc.field("date") < pa.scalar(oldest)
+    old = tables.read(_GROUP_HISTORY, columns=[*key, "why"], where=is_old)
+    (group,) = codes(("group_id",), old)
+    last = old.take(pa.array(last_of_each(group, old["updated_at"].cast(pa.int64()).to_numpy())))
+    held = last.filter(pc.not_equal(last["why"], "gone"))
+    if held.num_rows == old.num_rows:
+        return
+    is_candidate = is_old & pc.field("updated_at").isin(held["updated_at"].combine_chunks().unique())
+    # Those of another version of lagwise, too.
+    columns = [field.name for field in handle.schema().fields]
+    rows = tables.read(_GROUP_HISTORY, columns=columns, where=is_candidate)
+    own, kept = codes(key, rows, held)
+    rows = rows.filter(pa.array(np.isin(own, kept)))
+    write_deltalake(
+        handle,
+        rows,
+        mode="overwrite",
+        predicate=f"date < DATE '{oldest}'",
+        writer_properties=by_delta_rs(BY_NAME[_GROUP_HISTORY].schema),
+    )
+
+
+def _compact(handle: DeltaTable, tables: Tables, table: Table, now: datetime, keep_days: int) -> None:
     # As the table is: one that an earlier version made has other partitions, or none.
     is_by_day = "date" in handle.metadata().partition_columns
     column = "date" if is_by_day else _TIME_COLUMN[table.name]
-    oldest = (now - timedelta(days=keep_days)).date().isoformat()
-    kind = "DATE" if column == "date" else "TIMESTAMP"
-    handle.delete(f"{column} < {kind} '{oldest}'")
+    oldest = (now - timedelta(days=keep_days)).date()
+    if table.name == _GROUP_HISTORY:
+        _expire_groups(handle, tables, oldest)
+    else:
+        handle.delete(f"{column} < {'DATE' if column == 'date' else 'TIMESTAMP'} '{oldest}'")
     # Yesterday's rows may still be in files that were written after midnight.
     days = [(now - _DAY).date().isoformat(), now.date().isoformat()]
     handle.optimize.compact(

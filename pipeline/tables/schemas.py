@@ -9,6 +9,7 @@ Every table is a plain Delta table (no deletion vectors, no column mapping) in a
     lag_history      (cluster, group_id, topic, partition, updated_at)   append, partitioned by date
     plan_state       (cluster, group_id)                     latest; the outbox of the control topic
     member_rates     (cluster, group_id, identity)           latest
+    group_history    (cluster, group_id, updated_at)         append, partitioned by date
     recommendations  (cluster, group_id, created_at)         append, partitioned by date
     acks             (cluster, group_id, kind, id)           latest
     orders           (cluster, group_id)                     latest
@@ -20,117 +21,61 @@ from dataclasses import dataclass
 
 from pyspark.sql import types as t
 
-_LONG, _INT, _STRING, _BOOL = t.LongType(), t.IntegerType(), t.StringType(), t.BooleanType()
-_DOUBLE, _TIME, _BYTES, _DATE = t.DoubleType(), t.TimestampType(), t.BinaryType(), t.DateType()
-
-
-def _column(name: str, kind: t.DataType, comment: str, *, nullable: bool = True) -> t.StructField:
-    return t.StructField(name, kind, nullable, {"comment": comment})
-
-
-def _key(name: str, kind: t.DataType, comment: str) -> t.StructField:
-    return _column(name, kind, comment, nullable=False)
-
-
-_CLUSTER = _key("cluster", _STRING, "configured name of the Kafka cluster, by default its cluster id")
-_GROUP = _key("group_id", _STRING, "consumer group")
-_TOPIC = _key("topic", _STRING, "topic")
-_PARTITION = _key("partition", _INT, "partition number")
-_UPDATED = _key("updated_at", _TIME, "time of the batch that wrote the row (UTC)")
-_BATCH = _key("batch_id", _LONG, "batch of the stream that wrote the row; restarts with a new checkpoint")
-
-# Delta takes no NOT NULL inside arrays and maps; the comments say what is never null there.
-SAMPLES = t.ArrayType(
-    t.StructType([t.StructField("observed_at_ms", _LONG), t.StructField("log_end_offset", _LONG)]),
-)
-"""Bounded ring of what the log end was when, oldest first; times in ms since the epoch."""
-
-RECENT_COMMITS = t.ArrayType(
-    t.StructType(
-        [
-            t.StructField("committed_offset", _LONG),
-            t.StructField("commit_timestamp_ms", _LONG),
-            t.StructField("lag", _LONG),
-        ]
-    ),
-)
-"""Bounded window of a partition's last commits, oldest first; lag in records when it was seen."""
-
-PARTITIONS_BY_TOPIC = t.MapType(_STRING, t.ArrayType(_INT))
-
-MEMBERS = t.ArrayType(
-    t.StructType(
-        [
-            t.StructField("member_id", _STRING),
-            t.StructField("group_instance_id", _STRING),
-            t.StructField("client_id", _STRING),
-            t.StructField("client_host", _STRING),
-            t.StructField("rack", _STRING),
-            t.StructField("topics", t.ArrayType(_STRING)),
-            t.StructField("owned", PARTITIONS_BY_TOPIC),
-            t.StructField("owned_generation", _INT),
-            t.StructField("assigned", PARTITIONS_BY_TOPIC),
-            t.StructField("error", _STRING),
-        ]
-    ),
+from pipeline.tables.columns import (
+    BOOL,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INT,
+    LONG,
+    MEMBER_IDS,
+    MEMBERS,
+    MOVES,
+    PLAN,
+    RECENT_COMMITS,
+    SAMPLES,
+    STRING,
+    TIME,
+    column,
+    key,
 )
 
-MOVES = t.ArrayType(
-    t.StructType(
-        [
-            t.StructField("topic", _STRING),
-            t.StructField("partition", _INT),
-            t.StructField("from", _STRING),
-            t.StructField("to", _STRING),
-            t.StructField("lag", _LONG),
-        ]
-    ),
-)
-
-PLAN = t.StructType(
-    [
-        t.StructField("epoch", _LONG),
-        t.StructField("status", _STRING),
-        t.StructField("why", _STRING),
-        t.StructField("status_at", _TIME),
-        t.StructField("moves", _INT),
-        t.StructField("moves_made", _INT),
-        t.StructField("published_at", _TIME),
-        t.StructField("predicted_drain_s", _DOUBLE),
-        t.StructField("realised_drain_s", _DOUBLE),
-    ]
-)
-"""A plan's outcome: open, applied, partly, refused, superseded or expired, why, and since when it is known."""
+_CLUSTER = key("cluster", STRING, "configured name of the Kafka cluster, by default its cluster id")
+_GROUP = key("group_id", STRING, "consumer group")
+_TOPIC = key("topic", STRING, "topic")
+_PARTITION = key("partition", INT, "partition number")
+_UPDATED = key("updated_at", TIME, "time of the batch that wrote the row (UTC)")
+_BATCH = key("batch_id", LONG, "batch of the stream that wrote the row; restarts with a new checkpoint")
 
 _OFFSETS = [
-    _column("log_start_offset", _LONG, "first offset still in the partition"),
-    _column("log_end_offset", _LONG, "what ListOffsets(latest) answered under `isolation`"),
-    _column("isolation", _STRING, "read_uncommitted (high watermark) or read_committed (last stable offset)"),
+    column("log_start_offset", LONG, "first offset still in the partition"),
+    column("log_end_offset", LONG, "what ListOffsets(latest) answered under `isolation`"),
+    column("isolation", STRING, "read_uncommitted (high watermark) or read_committed (last stable offset)"),
 ]
 
 _MEASURES = [
-    _column("committed_offset", _LONG, "next offset the group will read; null when it never committed"),
-    _column("commit_timestamp", _TIME, "the group coordinator's clock at the commit"),
+    column("committed_offset", LONG, "next offset the group will read; null when it never committed"),
+    column("commit_timestamp", TIME, "the group coordinator's clock at the commit"),
     *_OFFSETS,
-    _column(
-        "log_observed_at", _TIME, "when log start and log end were asked; an old time means no answer since"
+    column(
+        "log_observed_at", TIME, "when log start and log end were asked; an old time means no answer since"
     ),
-    _column("lag", _LONG, "log end - max(committed, log start), records, >= 0; null when either is unknown"),
-    _column("raw_lag", _LONG, "log end - committed, as kafka-consumer-groups prints it; may be negative"),
-    _column("lag_seconds", _DOUBLE, "age of the next record to be read; 0 at the end; null when unknown"),
-    _column(
-        "lag_seconds_is_lower_bound", _BOOL, "the lag is older than the samples kept: at least lag_seconds"
+    column("lag", LONG, "log end - max(committed, log start), records, >= 0; null when either is unknown"),
+    column("raw_lag", LONG, "log end - committed, as kafka-consumer-groups prints it; may be negative"),
+    column("lag_seconds", DOUBLE, "age of the next record to be read; 0 at the end; null when unknown"),
+    column(
+        "lag_seconds_is_lower_bound", BOOL, "the lag is older than the samples kept: at least lag_seconds"
     ),
-    _column("arrival_rate", _DOUBLE, "records/s appended, moving average"),
-    _column("drain_rate", _DOUBLE, "records/s the group commits, moving average"),
-    _key("status", _STRING, "OK WARN STALL STOP REWIND NOT_COMMITTED EXPIRED DELETED UNKNOWN"),
-    _key("assigned", _BOOL, "a live member owns the partition"),
-    _column("member_id", _STRING, "owner"),
-    _column("group_instance_id", _STRING, "owner's static identity, if it has one"),
-    _column("client_id", _STRING, "owner's client.id"),
-    _column("client_host", _STRING, "owner's address"),
-    _column("generation", _INT, "generation in which the owner got it"),
-    _key("provisional", _BOOL, "true until the offsets topic was read to its end, and while it is held back"),
+    column("arrival_rate", DOUBLE, "records/s appended, moving average"),
+    column("drain_rate", DOUBLE, "records/s the group commits, moving average"),
+    key("status", STRING, "OK WARN STALL STOP REWIND NOT_COMMITTED EXPIRED DELETED UNKNOWN"),
+    key("assigned", BOOL, "a live member owns the partition"),
+    column("member_id", STRING, "owner"),
+    column("group_instance_id", STRING, "owner's static identity, if it has one"),
+    column("client_id", STRING, "owner's client.id"),
+    column("client_host", STRING, "owner's address"),
+    column("generation", INT, "generation in which the owner got it"),
+    key("provisional", BOOL, "true until the offsets topic was read to its end, and while it is held back"),
 ]
 
 PARTITION_LAG = t.StructType(
@@ -140,20 +85,29 @@ PARTITION_LAG = t.StructType(
         _TOPIC,
         _PARTITION,
         *_MEASURES,
-        _column("offsets_partition", _INT, "partition of __consumer_offsets that holds the group"),
-        _column("commit_position", _LONG, "offset of the commit record there; orders the commits of a group"),
-        _column("leader_epoch", _INT, "leader epoch of the commit; null when the client sent none"),
-        _column(
+        column("offsets_partition", INT, "partition of __consumer_offsets that holds the group"),
+        column("commit_position", LONG, "offset of the commit record there; orders the commits of a group"),
+        column("leader_epoch", INT, "leader epoch of the commit; null when the client sent none"),
+        column(
             "commit_topic_id",
-            _STRING,
+            STRING,
             "id of the topic the commit was made in; of the topic it was read beside when the record has none",
         ),
-        _column("recent_commits", RECENT_COMMITS, "last commits, oldest first: what the status is judged by"),
-        _key("confirmed", _BOOL, "the commit was read under the present checkpoint"),
-        _column("history_at", _TIME, "time of this partition's newest lag_history row"),
-        _column(
+        column("trend", STRING, "growing, steady or falling against trend_lag; null with too little to tell"),
+        column("trend_lag", LONG, "an earlier lag, which the trend is held against"),
+        column("trend_at", TIME, "when that was, some minutes ago"),
+        column(
+            "retention_seconds",
+            DOUBLE,
+            "seconds until the first unread record may be deleted, 0 when some were; null when nothing is unread, "
+            "when it is not known, and when not only time decides",
+        ),
+        column("recent_commits", RECENT_COMMITS, "last commits, oldest first: what the status is judged by"),
+        key("confirmed", BOOL, "the commit was read under the present checkpoint"),
+        column("history_at", TIME, "time of this partition's newest lag_history row"),
+        column(
             "history_hash",
-            _LONG,
+            LONG,
             "hash of status, owner and step of lag in that row: a new one is due when it changes",
         ),
         _UPDATED,
@@ -163,7 +117,7 @@ PARTITION_LAG = t.StructType(
 
 LAG_HISTORY = t.StructType(
     [
-        _key("date", _DATE, "UTC day of updated_at; the table is partitioned by it"),
+        key("date", DATE, "UTC day of updated_at; the table is partitioned by it"),
         _CLUSTER,
         _GROUP,
         _TOPIC,
@@ -180,14 +134,14 @@ TOPIC_OFFSETS = t.StructType(
         _TOPIC,
         _PARTITION,
         *_OFFSETS,
-        _column("observed_at", _TIME, "when the broker last answered for this partition"),
-        _column("arrival_rate", _DOUBLE, "records/s appended, moving average"),
-        _column("samples", SAMPLES, "bounded ring of (time, log end), oldest first"),
-        _column("error", _STRING, "why the newest question was not answered; null when it was"),
-        _column("deleted_at", _TIME, "when the brokers, asked by name, first had no such topic or partition"),
-        _column("topic_id", _STRING, "Kafka's id of the topic that answered; null from brokers without ids"),
-        _column(
-            "topic_id_at", _TIME, "when the id was last answered; before observed_at: not with the offsets"
+        column("observed_at", TIME, "when the broker last answered for this partition"),
+        column("arrival_rate", DOUBLE, "records/s appended, moving average"),
+        column("samples", SAMPLES, "bounded ring of (time, log end), oldest first"),
+        column("error", STRING, "why the newest question was not answered; null when it was"),
+        column("deleted_at", TIME, "when the brokers, asked by name, first had no such topic or partition"),
+        column("topic_id", STRING, "Kafka's id of the topic that answered; null from brokers without ids"),
+        column(
+            "topic_id_at", TIME, "when the id was last answered; before observed_at: not with the offsets"
         ),
         _UPDATED,
         _BATCH,
@@ -198,21 +152,23 @@ CONSUMER_GROUPS = t.StructType(
     [
         _CLUSTER,
         _GROUP,
-        _key("group_type", _STRING, "classic, consumer (KIP-848), share or streams"),
-        _column("state", _STRING, "Stable or Empty for classic groups: the log shows no state in between"),
-        _column("protocol_type", _STRING, "consumer, connect, ..."),
-        _column("assignor", _STRING, "selected assignor"),
-        _column(
+        key("group_type", STRING, "classic, consumer (KIP-848), share or streams"),
+        column("state", STRING, "Stable or Empty for classic groups: the log shows no state in between"),
+        column("protocol_type", STRING, "consumer, connect, ..."),
+        column("assignor", STRING, "selected assignor"),
+        column(
             "rebalance_protocol",
-            _STRING,
+            STRING,
             "eager or cooperative, by the assignor and what members claim; null if open",
         ),
-        _column("generation", _INT, "generation of the classic group; null for other types"),
-        _column("leader", _STRING, "member id of the leader"),
-        _column("members", MEMBERS, "what each member subscribed, claimed and was given"),
-        _column("offsets_partition", _INT, "partition of __consumer_offsets that holds the group"),
-        _column("group_position", _LONG, "offset of the newest group record there"),
-        _key("confirmed", _BOOL, "the group record was read under the present checkpoint"),
+        column(
+            "generation", INT, "of a classic group; the group epoch of a KIP-848 one; null for other types"
+        ),
+        column("leader", STRING, "member id of the leader"),
+        column("members", MEMBERS, "what each member subscribed, claimed and was given"),
+        column("offsets_partition", INT, "partition of __consumer_offsets that holds the group"),
+        column("group_position", LONG, "offset of the newest group record there"),
+        key("confirmed", BOOL, "the group record was read under the present checkpoint"),
         _UPDATED,
         _BATCH,
     ]
@@ -230,33 +186,60 @@ GROUP_STATE = (
 )
 """Columns of `CONSUMER_GROUPS` that a group record fills."""
 
+GROUP_HISTORY = t.StructType(
+    [
+        key("date", DATE, "UTC day of updated_at; the table is partitioned by it"),
+        _CLUSTER,
+        _GROUP,
+        key(
+            "why",
+            STRING,
+            "what is new since the row before, joined by commas: type_changed, joined, left, replaced (a static "
+            "member has another member id), resubscribed, moved_by_plan, rebalanced (a new generation, and nothing "
+            "else that is known); or gone (the group has no record any more), returned, or first_seen (what was "
+            "before is not known)",
+        ),
+        column("joined", MEMBER_IDS, "members that the row before did not have; null when that is not known"),
+        column(
+            "left", MEMBER_IDS, "members of the row before that are not there; null when that is not known"
+        ),
+        *(
+            t.StructField(field.name, field.dataType, field.name != "group_type", field.metadata)
+            for field in (CONSUMER_GROUPS[name] for name in GROUP_STATE)
+        ),
+        column("offsets_partition", INT, "partition of __consumer_offsets that holds the group"),
+        _UPDATED,
+        _BATCH,
+    ]
+)
+
 # What is decided about a group.
 _DECISION = [
-    _column("epoch", _LONG, "plan epoch, rising per group for ever; null when nothing was decided"),
-    _key("decision", _STRING, "publish, dry_run, unchanged or abstain"),
-    _column("reason", _STRING, "why, in words"),
-    _column("strategy", _STRING, "assignor that made the target"),
-    _column("base_generation", _INT, "generation the target starts from"),
-    _column("base_hash", _STRING, "hash of the members, their subscriptions and partitions"),
-    _column("target_hash", _STRING, "hash of the target: the same text means the same assignment"),
-    _column("assignment", t.MapType(_STRING, t.MapType(_STRING, _STRING)), "member -> topic -> ranges"),
-    _column("moves", MOVES, "partitions that change owner, lag in records"),
-    _column(
+    column("epoch", LONG, "plan epoch, rising per group for ever; null when nothing was decided"),
+    key("decision", STRING, "publish, dry_run, unchanged or abstain"),
+    column("reason", STRING, "why, in words"),
+    column("strategy", STRING, "assignor that made the target"),
+    column("base_generation", INT, "generation the target starts from"),
+    column("base_hash", STRING, "hash of the members, their subscriptions and partitions"),
+    column("target_hash", STRING, "hash of the target: the same text means the same assignment"),
+    column("assignment", t.MapType(STRING, t.MapType(STRING, STRING)), "member -> topic -> ranges"),
+    column("moves", MOVES, "partitions that change owner, lag in records"),
+    column(
         "drain_s_before",
-        _DOUBLE,
+        DOUBLE,
         "seconds until the slowest member is drained, as assigned; null = never",
     ),
-    _column("drain_s_after", _DOUBLE, "the same under the target"),
-    _column("drain_s_bound", _DOUBLE, "no assignment can be faster"),
-    _column("imbalance_before", _DOUBLE, "(largest - smallest) / total member lag, as assigned"),
-    _column("imbalance_after", _DOUBLE, "the same under the target"),
-    _column(
+    column("drain_s_after", DOUBLE, "the same under the target"),
+    column("drain_s_bound", DOUBLE, "no assignment can be faster"),
+    column("imbalance_before", DOUBLE, "(largest - smallest) / total member lag, as assigned"),
+    column("imbalance_after", DOUBLE, "the same under the target"),
+    column(
         "record",
-        _STRING,
+        STRING,
         "value of the control record, as published byte for byte; null in a row that withdraws a plan",
     ),
-    _column("valid_until", _TIME, "readers ignore the plan after this time"),
-    _column("plan", PLAN, "what became so far of the plan published before this row"),
+    column("valid_until", TIME, "readers ignore the plan after this time"),
+    column("plan", PLAN, "what became so far of the plan published before this row"),
 ]
 
 PLAN_STATE = t.StructType(
@@ -264,8 +247,8 @@ PLAN_STATE = t.StructType(
         _CLUSTER,
         _GROUP,
         *_DECISION,
-        _column("state", _STRING, "what the next decision has to know, as JSON; may change with any version"),
-        _key("recorded_at", _TIME, "time of this group's newest row in recommendations"),
+        column("state", STRING, "what the next decision has to know, as JSON; may change with any version"),
+        key("recorded_at", TIME, "time of this group's newest row in recommendations"),
         _UPDATED,
         _BATCH,
     ]
@@ -274,11 +257,11 @@ PLAN_STATE = t.StructType(
 RECOMMENDATIONS = t.StructType(
     [
         # Null in rows that an earlier version has written, into a table without partitions.
-        _column("date", _DATE, "UTC day of created_at; the table is partitioned by it"),
+        column("date", DATE, "UTC day of created_at; the table is partitioned by it"),
         _CLUSTER,
         _GROUP,
         *_DECISION,
-        _key("created_at", _TIME, "time of the batch"),
+        key("created_at", TIME, "time of the batch"),
         _BATCH,
     ]
 )
@@ -287,13 +270,11 @@ MEMBER_RATES = t.StructType(
     [
         _CLUSTER,
         _GROUP,
-        _key("identity", _STRING, "group instance id, or else client id, or else member id"),
-        _key("rate", _DOUBLE, "records/s that the member drained when the group was decided about"),
-        _column(
-            "shown_rate", _DOUBLE, "records/s that it drained with a backlog; null when it never had one"
-        ),
-        _column("shown_at", _TIME, "when it last had a backlog"),
-        _key("seen_at", _TIME, "when it was last a member"),
+        key("identity", STRING, "group instance id, or else client id, or else member id"),
+        key("rate", DOUBLE, "records/s that the member drained when the group was decided about"),
+        column("shown_rate", DOUBLE, "records/s that it drained with a backlog; null when it never had one"),
+        column("shown_at", TIME, "when it last had a backlog"),
+        key("seen_at", TIME, "when it was last a member"),
         _UPDATED,
         _BATCH,
     ]
@@ -301,40 +282,38 @@ MEMBER_RATES = t.StructType(
 
 # What the members of a group said, by kind and by whom or about what: the newest of each.
 ACK_FIELDS = (
-    _column("generation", _INT, "generation of the group it is about"),
-    _column("epoch", _LONG, "epoch of the plan it is about"),
-    _column("member_id", _STRING, "who says it"),
-    _column("to_member_id", _STRING, "release: to whom"),
-    _column("topic", _STRING, "release, taken: topic"),
-    _column("partition", _INT, "release, taken: partition number"),
-    _column("hop", _LONG, "release, taken: number of the hand-over of this partition in this generation"),
-    _column("offset", _LONG, "release: next record to read"),
-    _column("why", _STRING, "refused, void: why"),
-    _column("acked_at", _TIME, "when, by the clock of the one who says it"),
+    column("generation", INT, "generation of the group it is about"),
+    column("epoch", LONG, "epoch of the plan it is about"),
+    column("member_id", STRING, "who says it"),
+    column("to_member_id", STRING, "release: to whom"),
+    column("topic", STRING, "release, taken: topic"),
+    column("partition", INT, "release, taken: partition number"),
+    column("hop", LONG, "release, taken: number of the hand-over of this partition in this generation"),
+    column("offset", LONG, "release: next record to read"),
+    column("why", STRING, "refused, void: why"),
+    column("acked_at", TIME, "when, by the clock of the one who says it"),
 )
 
 ACKS = t.StructType(
     [
         _CLUSTER,
         _GROUP,
-        _key("kind", _STRING, "accepted, refused, release, taken, applied or void"),
-        _key("id", _STRING, "member id, or <topic>-<partition>"),
+        key("kind", STRING, "accepted, refused, release, taken, applied or void"),
+        key("id", STRING, "member id, or <topic>-<partition>"),
         *ACK_FIELDS,
-        _key("position", _LONG, "offset of the record in the acks topic"),
+        key("position", LONG, "offset of the record in the acks topic"),
         _UPDATED,
         _BATCH,
     ]
 )
 
 ORDER_FIELDS = (
-    _column("paused", _BOOL, "no plan is published"),
-    _column("pause_reason", _STRING, "why, in the operator's words"),
-    _column(
-        "pinned", t.MapType(_STRING, _STRING), "partitions that no plan moves: topic -> ranges, * for all"
-    ),
-    _column("triggered_at", _TIME, "newest manual trigger"),
-    _column("ordered_by", _STRING, "who gave the newest order"),
-    _column("ordered_at", _TIME, "when, by that one's clock"),
+    column("paused", BOOL, "no plan is published"),
+    column("pause_reason", STRING, "why, in the operator's words"),
+    column("pinned", t.MapType(STRING, STRING), "partitions that no plan moves: topic -> ranges, * for all"),
+    column("triggered_at", TIME, "newest manual trigger"),
+    column("ordered_by", STRING, "who gave the newest order"),
+    column("ordered_at", TIME, "when, by that one's clock"),
 )
 
 ORDERS = t.StructType(
@@ -342,7 +321,7 @@ ORDERS = t.StructType(
         _CLUSTER,
         _GROUP,
         *ORDER_FIELDS,
-        _key("position", _LONG, "offset of the record in the commands topic"),
+        key("position", LONG, "offset of the record in the commands topic"),
         _UPDATED,
         _BATCH,
     ]
@@ -351,25 +330,23 @@ ORDERS = t.StructType(
 PLANNER_STATE = t.StructType(
     [
         _CLUSTER,
-        _key("owner", _STRING, "host, process and start time of the driver that owns the tables"),
-        _key("term", _LONG, "rises with each driver that takes over; a lower term may not write"),
-        _key("acquired_at", _TIME, "when it took over"),
+        key("owner", STRING, "host, process and start time of the driver that owns the tables"),
+        key("term", LONG, "rises with each driver that takes over; a lower term may not write"),
+        key("acquired_at", TIME, "when it took over"),
     ]
 )
 
 QUARANTINE = t.StructType(
     [
         _CLUSTER,
-        _key("topic", _STRING, "topic the record was read from"),
+        key("topic", STRING, "topic the record was read from"),
         _PARTITION,
-        _key("offset", _LONG, "offset of the record there"),
-        _column("timestamp", _TIME, "timestamp of the record"),
-        _column("key", _BYTES, "raw key"),
-        _column("value", _BYTES, "raw value"),
-        _key(
-            "kind", _STRING, "what was tried: offset_commit, group_metadata, unknown_type, ...; or left_out"
-        ),
-        _key("reason", _STRING, "why it could not be read; of left_out how many records, from this one on"),
+        key("offset", LONG, "offset of the record there"),
+        column("timestamp", TIME, "timestamp of the record"),
+        column("key", BYTES, "raw key"),
+        column("value", BYTES, "raw value"),
+        key("kind", STRING, "what was tried: offset_commit, group_metadata, unknown_type, ...; or left_out"),
+        key("reason", STRING, "why it could not be read; of left_out how many records, from this one on"),
         _UPDATED,
         _BATCH,
     ]
@@ -397,6 +374,7 @@ TABLES = (
     Table(name="plan_state", schema=PLAN_STATE, is_latest=True),
     Table(name="member_rates", schema=MEMBER_RATES, is_latest=True),
     Table(name="lag_history", schema=LAG_HISTORY, partition_by=("date",), is_latest=False),
+    Table(name="group_history", schema=GROUP_HISTORY, partition_by=("date",), is_latest=False),
     Table(name="recommendations", schema=RECOMMENDATIONS, partition_by=("date",), is_latest=False),
     Table(name="quarantine", schema=QUARANTINE, is_latest=False),
 )

@@ -15,7 +15,12 @@ import pytest
 from pipeline.run.batch.steps import STEPS
 from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.traffic import Traffic, control_records
-from tests.support.undisturbed import assert_nothing_doubled, assert_one_content_per_epoch, assert_same_state
+from tests.support.undisturbed import (
+    assert_groups_are_told,
+    assert_nothing_doubled,
+    assert_one_content_per_epoch,
+    assert_same_state,
+)
 
 pytestmark = pytest.mark.timeout(3600)
 
@@ -58,7 +63,7 @@ def disturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disturbed]:
 def test_every_driver_died_where_it_was_told_to(disturbed: Disturbed) -> None:
     assert disturbed.statuses == [(step, -signal.SIGKILL) for step, _ in _KILLS]
     assert (disturbed.ended, disturbed.undisturbed) == (0, 0)
-    assert len(_KILLS) == 30
+    assert len(_KILLS) == 32
 
 
 def test_no_commit_no_tombstone_and_no_member_is_lost(disturbed: Disturbed) -> None:
@@ -67,6 +72,11 @@ def test_no_commit_no_tombstone_and_no_member_is_lost(disturbed: Disturbed) -> N
 
 def test_no_row_is_doubled_and_no_decision_made_twice(disturbed: Disturbed) -> None:
     assert_nothing_doubled(disturbed.root)
+
+
+def test_history_of_groups_ends_with_what_they_are(disturbed: Disturbed) -> None:
+    assert_groups_are_told(disturbed.root)
+    assert_groups_are_told(disturbed.calm)
 
 
 def test_no_epoch_has_two_contents(disturbed: Disturbed) -> None:

@@ -3,7 +3,8 @@
 `KEY_*` and `V*` were made with the classes of kafka-clients and group-coordinator 4.3.1: group "g", topic "t",
 partition 3, offset 42, leader epoch 7, metadata "m", commit timestamp 1700000000000. `BROKER_*` were read from
 `__consumer_offsets` of a running broker of the same version; the topic id in the first is replaced by a
-counted one.
+counted one. `BROKER_CONSUMER_GROUP` and `_LEFT` are values of record type 3 that Kafka 4.2 wrote when the second member of
+a group joined, and when the last one had left.
 """
 
 TOPIC_ID = bytes.fromhex("01020304050607081112131415161718")
@@ -30,3 +31,5 @@ BROKER_V4 = bytes.fromhex(
     "01020304050607081112131415161718"
 )
 BROKER_V4_TRANSACTIONAL = bytes.fromhex("0004 0000000000000005 ffffffff 01 000001a1f99af160 00")
+BROKER_CONSUMER_GROUP = bytes.fromhex("0000 00000002 01 00 08 c10febad68fa520b")
+BROKER_CONSUMER_GROUP_LEFT = bytes.fromhex("0000 00000004 00")

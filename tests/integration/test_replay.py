@@ -16,6 +16,7 @@ from tests.support.inject import RawRecord, inject
 from tests.support.job import AMONG_GHOSTS, RunningJob, eager_plan, job_config, read_table
 from tests.support.traffic import Traffic, control_records
 from tests.support.undisturbed import (
+    assert_groups_are_told,
     assert_nothing_doubled,
     assert_one_content_per_epoch,
     assert_same_state,
@@ -32,6 +33,7 @@ def _decides_to_publish(batch: Batch) -> bool:
 # all; each in a batch that has something to lose there.
 _STEPS: dict[str, Callable[[Batch], object]] = {
     "store_topic_offsets": lambda batch: batch.summary.counts,
+    "store_group_history": lambda batch: "group_history" in batch.written,
     "store_control_messages": lambda batch: batch.summary.acks and batch.summary.orders,
     "make_plans": _decides_to_publish,
     "record_decisions": _decides_to_publish,
@@ -119,6 +121,11 @@ def test_replayed_batches_leave_the_state_of_a_calm_run(replayed: Replayed) -> N
 
 def test_replayed_batches_double_no_row_and_no_decision(replayed: Replayed) -> None:
     assert_nothing_doubled(replayed.root)
+
+
+def test_history_of_groups_ends_with_what_they_are(replayed: Replayed) -> None:
+    assert_groups_are_told(replayed.root)
+    assert_groups_are_told(replayed.calm)
 
 
 def test_replayed_batches_publish_no_epoch_with_two_contents(replayed: Replayed) -> None:

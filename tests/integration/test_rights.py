@@ -27,6 +27,7 @@ from pipeline.kafka.ghosts import Brokers
 from pipeline.kafka.list_offsets.leaders import Leaders
 from pipeline.kafka.migration import MigrationWatch
 from pipeline.kafka.positions import Span
+from pipeline.kafka.retention import RetentionWatch
 from pipeline.kafka.sources.log_offsets.topics_gone import confirm_gone
 from pipeline.kafka.sources.records.consumer import ReadSettings, consume
 from pipeline.kafka.sources.records.ends import EndsAsker
@@ -73,12 +74,14 @@ OPTIONAL: dict[str, Right] = {
     CONTROL.commands_topic: (CONFIGS, TOPIC, CONTROL.commands_topic),
     CONTROL.topic: (CONFIGS, TOPIC, CONTROL.topic),
     "ghosts": (DESCRIBE, GROUP, GHOST),
+    "retention": (CONFIGS, TOPIC, WATCHED),
 }
 KNOWN: dict[str, Any] = {
     **SETTINGS,
     CONTROL.topic: LARGEST_RECORD - 4096,
     "migration": "disabled",
     "ghosts": frozenset({GHOST}),
+    "retention": {WATCHED: 5 * HOUR_MS},
 }
 UNKNOWN: dict[str, Any] = {
     **dict.fromkeys(SETTINGS),
@@ -86,6 +89,7 @@ UNKNOWN: dict[str, Any] = {
     CONTROL.topic: CONTROL.max_record_bytes,
     "migration": "unknown",
     "ghosts": frozenset(),
+    "retention": {},
 }
 
 
@@ -122,12 +126,13 @@ def _create_topics(secured: Secured) -> None:
         future.result(timeout=TIMEOUT_S)
     for topic, kept_ms in SETTINGS.items():
         _set_retention(secured, topic, kept_ms)
+    _set_retention(secured, WATCHED, 5 * HOUR_MS, name="retention.ms")
     for topic in (CONTROL.acks_topic, CONTROL.commands_topic):
         produce(secured.open_servers, topic, {0: 1})
 
 
-def _set_retention(secured: Secured, topic: str, kept_ms: int) -> None:
-    entry = ConfigEntry("delete.retention.ms", str(kept_ms), incremental_operation=AlterConfigOpType.SET)
+def _set_retention(secured: Secured, topic: str, kept_ms: int, *, name: str = "delete.retention.ms") -> None:
+    entry = ConfigEntry(name, str(kept_ms), incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(TOPIC, topic, incremental_configs=[entry])
     for future in secured.admin.incremental_alter_configs([resource]).values():
         future.result(timeout=TIMEOUT_S)
@@ -139,6 +144,9 @@ def _figures(properties: Mapping[str, str]) -> dict[str, Any]:
     found = cluster.inspect(admin, CONTROL, timeout_s=TIMEOUT_S)
     watch = MigrationWatch(admin)
     brokers = Brokers(properties, lambda: AdminClient({**properties}), timeout_s=TIMEOUT_S)
+    retention = RetentionWatch(admin)
+    retention([WATCHED])
+    wait_until(lambda: all(future.done() for future in retention._asked.values()), what="an answer")
     for _ in range(BATCHES):
         found.configs.ask_again()
         figures = {
@@ -146,6 +154,7 @@ def _figures(properties: Mapping[str, str]) -> dict[str, Any]:
             CONTROL.topic: found.configs.max_record_bytes,
             "migration": watch(),
             "ghosts": brokers.are_gone({GHOST: ((WATCHED, 0),)}),
+            "retention": retention([WATCHED]),
         }
     return figures
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assignor.protocol.kafka.consumer_group import decode_group_epoch, encode_group_epoch
 from assignor.protocol.kafka.group_metadata import (
     GroupMember,
     GroupMetadata,
@@ -113,6 +114,16 @@ def test_group_metadata(kafka: KafkaAssignors, version: int, group_id: str, grou
         "key": {"group": group_id},
         "value": value,
     }
+
+
+@SOME
+@given(group_id=texts(), epoch=int32s, metadata_hash=st.none() | st.integers(1, 2**63 - 1))
+def test_group_epoch(kafka: KafkaAssignors, group_id: str, epoch: int, metadata_hash: int | None) -> None:
+    value = {"epoch": epoch} | ({} if metadata_hash is None else {"metadataHash": metadata_hash})
+
+    _, kafkas = _encoded_record(kafka, 3, 0, {"groupId": group_id}, value)
+    assert decode_group_epoch(kafkas) == epoch
+    assert metadata_hash is not None or encode_group_epoch(epoch) == kafkas
 
 
 def _encoded_record(

@@ -17,7 +17,15 @@ from tests.support.frames import NOW_MS, at, decoded_rows, member
 
 # From the first write to the last that is not about plans.
 STEPS = steps.STEPS[steps.STEPS.index(store_topic_offsets) : steps.STEPS.index(store_history) + 1]
-TABLES = ("topic_offsets", "consumer_groups", "acks", "partition_lag", "lag_history", "quarantine")
+TABLES = (
+    "topic_offsets",
+    "consumer_groups",
+    "group_history",
+    "acks",
+    "partition_lag",
+    "lag_history",
+    "quarantine",
+)
 COUNTED = {"commit", "tombstone", "bad", "group", "ack"}
 Row = dict[str, Any]
 
@@ -102,6 +110,7 @@ def test_tables_are_the_same_whichever_way_batches_went(
     assert {name: len(rows) for name, rows in here.items()} == {
         "topic_offsets": 3,
         "consumer_groups": 2,
+        "group_history": 2,
         "acks": 1,
         "partition_lag": 6,
         "lag_history": 10,

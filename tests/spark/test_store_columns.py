@@ -66,7 +66,10 @@ def sample_rows(spark: SparkSession, schema: StructType) -> DataFrame:
 @pytest.mark.parametrize(
     ("name", "new"),
     [
-        ("partition_lag", ("raw_lag", "recent_commits", "history_hash")),
+        (
+            "partition_lag",
+            ("raw_lag", "recent_commits", "history_hash", "trend", "trend_at", "retention_seconds"),
+        ),
         ("lag_history", ("log_start_offset", "lag_seconds_is_lower_bound")),
         ("recommendations", ("epoch", "moves", "plan")),
     ],

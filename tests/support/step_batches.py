@@ -1,4 +1,4 @@
-"""Batches of decoded rows that go through one step, with the real fold and real tables, and without Spark."""
+"""Batches of decoded rows that go through a few steps, with the real fold and real tables, and without Spark."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -18,22 +18,23 @@ _NAMES = [table.name for table in TABLES]
 
 
 class StepBatches:
-    """A driver that knows one step only, over empty tables of its own.
+    """A driver that knows a few steps only, over empty tables of its own; a batch every second.
 
     Attributes:
         store: The tables.
+        driver: Lasts until `restart`.
     """
 
-    def __init__(self, root: str, step: Step) -> None:
+    def __init__(self, root: str, *steps: Step) -> None:
         create_tables(root, retention_hours=1, storage_options={})
-        self._step = step
+        self._steps = steps
         self._batches = 0
         self.store = Store(root, term=1)
-        self._driver = idle_driver(store=self.store)
+        self.driver = idle_driver(store=self.store)
 
     def restart(self) -> None:
         """Go on with a driver that has not run a batch."""
-        self._driver = idle_driver(store=self.store)
+        self.driver = idle_driver(store=self.store)
 
     def run(
         self,
@@ -42,7 +43,8 @@ class StepBatches:
         behind: Iterable[int] = (),
         written: Iterable[str] = (),
         counted: Mapping[str, int] | None = None,
-        at_ms: int = NOW_MS,
+        at_ms: int | None = None,
+        steps: int | None = None,
     ) -> set[str]:
         """The tables that the next batch writes.
 
@@ -52,17 +54,22 @@ class StepBatches:
             behind: Partitions of the offsets topic that it does not read to their end.
             written: Tables that hold it from a run before.
             counted: What the workers counted by kind; without it, the events.
-            at_ms: Its clock.
+            at_ms: Its clock; None for a second after the batch before.
+            steps: After how many of them it is cut short; None for all.
         """
         counts: dict[str, int] = {}
         for event in events:
             kind = _COUNTED_AS.get(event["row_kind"], event["row_kind"])
             counts[kind] = counts.get(kind, 0) + 1
         stamp = stamp_of(
-            batch_id=self._batches, at_ms=at_ms, behind=tuple(behind), reread=tuple(reread), positions={}
+            batch_id=self._batches,
+            at_ms=NOW_MS + self._batches * 1000 if at_ms is None else at_ms,
+            behind=tuple(behind),
+            reread=tuple(reread),
+            positions={},
         )
         batch = batch_of(
-            self._driver,
+            self.driver,
             batch_id=self._batches,
             stamp=stamp,
             decoded=decoded_rows(*events),
@@ -70,7 +77,7 @@ class StepBatches:
             written=set(written),
         )
         before = self.store.versions(_NAMES)
-        run(batch, (self._step,))
+        run(batch, self._steps[:steps])
         self._batches += 1
         after = self.store.versions(_NAMES)
         return {name for name in _NAMES if after[name] > before[name]}

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 from deltalake import DeltaTable
@@ -11,6 +12,8 @@ Row = tuple[Any, ...]
 COMMIT = ("group_id", "topic", "partition", "committed_offset", "commit_position", "leader_epoch")
 ACK = ("group_id", "kind", "id", "generation", "epoch", "position")
 ORDER = ("group_id", "pause_reason", "position")
+_TOLD = ("group_id", "group_type", "generation", "members")
+_GONE = ("gone",)
 GROUP = ("group_id", "group_type", "state", "assignor", "generation", "members", "group_position")
 
 
@@ -34,14 +37,40 @@ def assert_same_state(disturbed: str, calm: str) -> None:
 
 
 def assert_nothing_doubled(root: str) -> None:
-    """No history row, no quarantine row and no decision is there twice."""
+    """No history row, no quarantine row and no decision is there twice, and no change of a group is told twice."""
     for table, key in (
         ("lag_history", ("group_id", "topic", "partition", "updated_at")),
+        ("group_history", ("group_id", "updated_at")),
         ("recommendations", ("group_id", "created_at")),
         ("quarantine", ("topic", "partition", "offset", "kind")),
     ):
         counted = Counter(rows(root, table, key))
         assert {row for row, count in counted.items() if count > 1} == set(), table
+    for group, told in _told(root).items():
+        assert all(one != next_one for one, next_one in pairwise(told)), group
+
+
+def assert_groups_are_told(root: str) -> None:
+    """What the history says last of each group is what the group is, or that it is gone."""
+    last = {group: told[-1] for group, told in _told(root).items()}
+    groups = {group: _content(*state) for group, *state in rows(root, "consumer_groups", _TOLD)}
+    assert groups
+    assert {group: content for group, content in last.items() if content != _GONE} == groups
+
+
+def _told(root: str) -> dict[str, list[Row]]:
+    """By group, what its rows say, in the order of time."""
+    told: dict[str, list[Row]] = {}
+    for _, why, group, *state in sorted(
+        rows(root, "group_history", ("updated_at", "why", *_TOLD)), key=lambda row: (row[0], row[2])
+    ):
+        told.setdefault(group, []).append(_GONE if why == "gone" else _content(*state))
+    return told
+
+
+def _content(group_type: str, generation: int | None, members: list[dict[str, Any]] | None) -> Row:
+    each = [(one["member_id"], one["group_instance_id"], tuple(one["topics"])) for one in members or ()]
+    return group_type, generation, tuple(sorted(each, key=repr))
 
 
 def assert_one_content_per_epoch(root: str, sent: Iterable[tuple[str, int, str]]) -> None:

@@ -20,6 +20,7 @@ COMMANDS = {
     "groups": "Consumer groups: type, state, assignor, generation and members.",
     "recommendations": "Decisions about each group with their reasons, newest first.",
     "history": "Lag as it was, oldest first: over a span of time, or at one moment.",
+    "rebalances": "Changes of groups, oldest first: over a span of time, or the groups as they were at one moment.",
     "quarantine": "Records that could not be read, with the reason, newest first. Bytes are hexadecimal.",
     "doctor": "Why is a group not listed, planned or followed, or behind? Without GROUP: what is wrong with the job?",
     "control": "Read the control topic.",
@@ -41,7 +42,10 @@ COMMANDS = {
 """Each command with the first line of its help; its module holds a function or typer app of its name."""
 
 _MODULES = {
-    **{name: f"tables.{name}" for name in ("lag", "groups", "recommendations", "history", "quarantine")},
+    **{
+        name: f"tables.{name}"
+        for name in ("lag", "groups", "recommendations", "history", "rebalances", "quarantine")
+    },
     **dict.fromkeys(("pause", "resume", "trigger", "pin", "unpin", "orders"), "orders.commands"),
     "control": "control.tail",
 }

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 import pyarrow.compute as pc
 
-from pipeline.fold.groups import fold_groups
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.run.batch.writes import ghosts_of, less_ghosts, stamped, write_measured
+from pipeline.run.batch.writes import stamped, write_measured
 from pipeline.run.driver import Batch
 from pipeline.tables.store import Store
 
@@ -38,20 +37,6 @@ def _stored_groups(store: Store) -> Mapping[str, tuple[PartitionKey, ...]]:
 
 
 def store_groups(batch: Batch) -> None:
-    """Group records, when the batch has any, or when a partition was read to its end: then its stale ones go."""
-    driver, store = batch.driver, batch.services.store
-    if "consumer_groups" in batch.written:
-        return
-    reread = batch.reread(OFFSETS_TOPIC)
-    is_stale = (
-        driver.replay.is_first or reread or batch.ghosts or batch.clock.behind != driver.progress.behind
-    )
-    if not (batch.summary.group_records or (is_stale and store.has_rows("consumer_groups"))):
-        return
-    folded = fold_groups(
-        less_ghosts(store.arrow("consumer_groups"), ghosts_of(batch)),
-        batch.decoded.kind("group", "group_tombstone"),
-        reread=reread,
-        behind=batch.clock.behind,
-    )
-    write_measured(batch, "consumer_groups", stamped(batch, folded))
+    """The groups as they were folded for the history, which is written first."""
+    if batch.groups is not None:
+        write_measured(batch, "consumer_groups", stamped(batch, batch.groups))

@@ -100,6 +100,7 @@ def _settings(batch: Batch) -> LagSettings:
         history=HistoryPace(
             interval_ms=config.history.interval_s * 1000, max_gap_ms=config.history.max_gap_s * 1000
         ),
+        retention_ms=batch.services.retention(batch.driver.tables.topics),
     )
 
 

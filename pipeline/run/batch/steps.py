@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from pipeline.run.batch.control_messages import store_control_messages
+from pipeline.run.batch.group_history import store_group_history
 from pipeline.run.batch.groups import find_ghosts, store_groups
 from pipeline.run.batch.intake import settle
 from pipeline.run.batch.lag import store_history, store_lag
@@ -50,6 +51,7 @@ STEPS: tuple[Step, ...] = (
     settle,
     find_ghosts,
     store_topic_offsets,
+    store_group_history,
     store_groups,
     store_control_messages,
     store_quarantine,

@@ -29,6 +29,7 @@ def store_topic_offsets(batch: Batch) -> None:
         cluster=batch.services.cluster, unwanted=unwanted, settings=_settings(batch, unwanted, answers)
     )
     rows = rows_by("topic", batch.services.store.arrow("topic_offsets", ["topic"]), answers)
+    batch.driver.tables.topics = tuple(rows)
     write_folded(batch, Folding(name="topic_offsets", key="topic", fold=fold), answers, rows)
 
 

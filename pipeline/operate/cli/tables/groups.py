@@ -25,7 +25,8 @@ from pipeline.operate.output import (
 from pipeline.tables.reading import Tables, matches
 
 
-def _member_count(row: Row) -> str:
+def member_count(row: Row) -> str:
+    """How many members the group has; `-` where that is not known."""
     # The brokers keep the members of all but classic groups in records of their own: none seen is not none.
     members = row["members"]
     return str(len(members)) if members or (row["group_type"] == "classic" and members is not None) else NONE
@@ -38,7 +39,7 @@ _GROUPS = (
     Column(header="ASSIGNMENT-STRATEGY", name="assignor"),
     Column(header="PROTOCOL", name="rebalance_protocol"),
     Column(header="GENERATION", name="generation", is_number=True),
-    Column(header="#MEMBERS", name="members", cell=_member_count, is_number=True),
+    Column(header="#MEMBERS", name="members", cell=member_count, is_number=True),
     Column(header="PROTOCOL-TYPE", name="protocol_type", is_wide=True),
     Column(header="LEADER", name="leader", is_wide=True),
     Column(header="UPDATED-AT", name="updated_at", is_wide=True),
@@ -60,8 +61,7 @@ def _topics(row: Row) -> str:
     return plain(",".join(sorted(row["topics"] or ())) or None)
 
 
-_MEMBERS = (
-    Column(header="GROUP", name="group_id"),
+MEMBERS = (
     Column(header="CONSUMER-ID", name="member_id"),
     Column(header="HOST", name="client_host"),
     Column(header="CLIENT-ID", name="client_id"),
@@ -73,6 +73,8 @@ _MEMBERS = (
     Column(header="ERROR", name="error", is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )
+"""Of rows `by_member`."""
+_GROUP = Column(header="GROUP", name="group_id")
 
 
 def groups(
@@ -100,7 +102,7 @@ def groups(
         rows = pa.concat_tables([rows, _without_record(rows, stored, wanted)], promote_options="default")
     rows = rows.sort_by([("group_id", "ascending"), ("cluster", "ascending")])
     if members:
-        show(_by_member(rows), _MEMBERS, output=output, wide=wide)
+        show(by_member(rows, ("cluster", "group_id")), (_GROUP, *MEMBERS), output=output, wide=wide)
     else:
         show(rows, _GROUPS, output=output, wide=wide)
     if not rows.num_rows:
@@ -122,15 +124,15 @@ def _without_record(known: pa.Table, tables: Tables, wanted: pc.Expression | Non
     return pa.Table.from_pylist(rows, schema=nullable)
 
 
-def _by_member(groups_rows: pa.Table) -> pa.Table:
-    """One row per member, in the order of the groups and, in a group, of the member ids."""
+def by_member(groups_rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
+    """One row per member with the keys of its group, in the order of the groups and, in a group, of the member ids."""
     member_type = groups_rows.schema.field("members").type.value_type
     rows: list[dict[str, Any]] = [
-        {"cluster": row["cluster"], "group_id": row["group_id"], "partitions": _count(member)} | member
+        {**{key: row[key] for key in keys}, "partitions": _count(member)} | member
         for row in iterate(groups_rows)
         for member in sorted(row["members"] or (), key=lambda member: str(member["member_id"]))
     ]
-    fields = [(name, groups_rows.schema.field(name).type) for name in ("cluster", "group_id")]
+    fields = [(name, groups_rows.schema.field(name).type) for name in keys]
     return pa.Table.from_pylist(
         rows, schema=pa.schema([*fields, ("partitions", pa.int64()), *member_type.fields])
     )

@@ -77,7 +77,14 @@ PARTITION = (
     Column(header="TOPIC", name="topic"),
     Column(header="PARTITION", name="partition", is_number=True),
 )
-_COLUMNS = (*PARTITION, *MEASURES)
+_OUTLOOK = (
+    Column(header="TREND", name="trend"),
+    Column(header="RETENTION-S", name="retention_seconds", is_number=True),
+    Column(header="TREND-LAG", name="trend_lag", is_number=True, is_wide=True),
+    Column(header="TREND-AT", name="trend_at", is_wide=True),
+)
+"""What `partition_lag` alone has."""
+_COLUMNS = (*PARTITION, *MEASURES, *_OUTLOOK)
 
 
 def lag(
@@ -110,7 +117,8 @@ def lag(
     Example: lagwise lag --group 'billing-*' --top 20
 
     A status with * is provisional. LAG with ~ rests on an old log end offset, which no broker has reported since.
-    LAG-SECONDS with > is a lower bound. - means unknown or none.
+    LAG-SECONDS with > is a lower bound. TREND is that of the last minutes: growing, steady or falling. RETENTION-S is
+    how long Kafka keeps the first unread record at least; 0 when some are deleted already. - means unknown or none.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     source = find(tables, config)

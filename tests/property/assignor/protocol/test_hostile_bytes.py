@@ -11,6 +11,7 @@ from assignor.errors import DecodeError
 from assignor.protocol import control
 from assignor.protocol.instants import parse_instant
 from assignor.protocol.kafka.consumer import decode_assignment, decode_subscription
+from assignor.protocol.kafka.consumer_group import decode_group_epoch
 from assignor.protocol.kafka.group_metadata import decode_group_metadata
 from assignor.protocol.kafka.offsets import (
     decode_offset_commit_key,
@@ -51,6 +52,7 @@ DECODERS: dict[str, Callable[[bytes], object]] = {
     "offset commit key": decode_offset_commit_key,
     "offset commit value": decode_offset_commit_value,
     "group metadata": decode_group_metadata,
+    "group epoch": decode_group_epoch,
     "subscription": decode_subscription,
     "assignment": decode_assignment,
     "sticky user data": decode_sticky_user_data,

@@ -344,3 +344,57 @@ def test_rows_carry_the_number_and_the_clock_of_the_batch() -> None:
     rows = shown(topics([KNOWN], [observed(end=150)]), "updated_at", "batch_id")
 
     assert rows == [(at(0), 7)]
+
+
+def test_lag_that_grew_since_the_reference_is_growing() -> None:
+    before = COMMITTED | {"log_observed_at": at(-30), "trend_lag": 10, "trend_at": at(-90)}
+    answered = KNOWN | {"observed_at": at(0)}
+
+    assert shown(lags([before], [answered]), "lag", "trend", "trend_lag", "trend_at") == [
+        (60, "growing", 10, at(-90))
+    ]
+    assert shown(lags([before | {"trend": "falling"}], [KNOWN]), "trend") == [("growing",)]
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"log_observed_at": at(-10)},
+        {"trend_lag": None, "trend_at": None},
+        {"trend_at": at(-20)},
+        {"commit_topic_id": "another"},
+    ],
+    ids=["no new answer", "nothing before", "too young", "another topic"],
+)
+def test_trend_is_unknown_with_too_little_to_tell(stored: dict[str, Any]) -> None:
+    before = COMMITTED | {"log_observed_at": at(-30), "trend_lag": 10, "trend_at": at(-90)} | stored
+    known = KNOWN | {"topic_id": "A", "topic_id_at": at(-10)}
+
+    assert shown(lags([before], [known]), "trend") == [(None,)]
+
+
+def test_provisional_row_has_no_trend_and_begins_anew() -> None:
+    before = COMMITTED | {"log_observed_at": at(-30), "trend_lag": 10, "trend_at": at(-90)}
+
+    rows = lags([before], [KNOWN], settings=replace(LAGS, behind=(3,)))
+
+    assert shown(rows, "provisional", "trend", "trend_lag", "trend_at") == [(True, None, None, None)]
+
+
+def test_retention_is_what_the_age_of_the_next_record_leaves() -> None:
+    log = KNOWN | {"samples": [(NOW_MS - 60_000, 40), (NOW_MS - 10_000, 100)]}
+    known = replace(LAGS, retention_ms={"t": 3_600_000})
+
+    assert shown(lags([COMMITTED], [log], settings=known), "lag_seconds", "retention_seconds") == [
+        (60.0, 3540.0)
+    ]
+    assert shown(lags([COMMITTED], [log]), "retention_seconds") == [(None,)]
+    assert shown(
+        lags([COMMITTED | {"committed_offset": 100}], [log], settings=known), "retention_seconds"
+    ) == [(None,)]
+
+
+def test_records_that_were_deleted_unread_leave_no_time() -> None:
+    rows = lags([COMMITTED], [KNOWN | {"log_start_offset": 70}])
+
+    assert shown(rows, "status", "retention_seconds") == [("EXPIRED", 0.0)]

@@ -2,21 +2,24 @@
 
 import os
 import time
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from deltalake.schema import Schema
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.tables import maintenance
 from pipeline.tables.creation import create_tables
-from pipeline.tables.schemas import TABLES
+from pipeline.tables.schemas import GROUP_HISTORY, TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from tests.support.frames import NOW_MS, arrow, at
 
 HOUR_S = 3600
+NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 
 
 @pytest.fixture
@@ -63,3 +66,61 @@ def test_rows_of_append_tables_go_when_they_are_older_than_is_kept(tmp_path: Pat
 
     assert [row["updated_at"] for row in store.rows("quarantine", ["updated_at"])] == [young]
     assert [row["updated_at"] for row in store.rows("lag_history", ["updated_at"])] == [young]
+
+
+def add_changes(root: Path, **changes: list[tuple[int, str]]) -> None:
+    """Rows of `group_history` by group: how many days before `NOON`, and why."""
+    rows = [
+        {
+            "date": (NOON - timedelta(days=days)).date(),
+            "cluster": "local",
+            "group_id": group,
+            "why": why,
+            "group_type": "classic",
+            "members": [{"member_id": "m", "assigned": {"t": [days]}}],
+            "updated_at": NOON - timedelta(days=days),
+            "batch_id": 1,
+        }
+        for group, rows in changes.items()
+        for days, why in rows
+    ]
+    table = pa.Table.from_pylist(rows, schema=to_arrow_schema(GROUP_HISTORY))
+    write_deltalake(str(root / "group_history"), table, mode="append")
+
+
+def days_left(root: Path) -> list[tuple[str, int]]:
+    rows = DeltaTable(str(root / "group_history")).to_pyarrow_table().to_pylist(maps_as_pydicts="strict")
+    assert all(row["members"][0]["assigned"] == {"t": [(NOON - row["updated_at"]).days]} for row in rows)
+    return sorted((row["group_id"], (NOON - row["updated_at"]).days) for row in rows)
+
+
+def test_what_a_group_was_when_the_kept_days_began_stays_in_its_history(root: Path) -> None:
+    add_changes(
+        root,
+        steady=[(90, "first_seen")],
+        busy=[(50, "first_seen"), (40, "joined"), (35, "left"), (3, "joined")],
+        deleted=[(50, "first_seen"), (40, "gone")],
+        young=[(40, "first_seen"), (2, "gone")],
+    )
+    now_ms = int(NOON.timestamp() * 1000)
+
+    for _ in range(2):
+        maintenance.run(str(root), at_ms=now_ms, keep_days=30, storage_options={})
+
+    assert days_left(root) == [("busy", 3), ("busy", 35), ("steady", 90), ("young", 2), ("young", 40)]
+
+
+def test_history_of_groups_that_are_all_gone_is_emptied(root: Path) -> None:
+    add_changes(root, deleted=[(50, "first_seen"), (40, "gone")])
+
+    maintenance.run(str(root), at_ms=int(NOON.timestamp() * 1000), keep_days=30, storage_options={})
+
+    assert days_left(root) == []
+
+
+def test_history_without_old_rows_is_not_written_again(root: Path) -> None:
+    add_changes(root, steady=[(90, "first_seen")], busy=[(3, "joined")])
+
+    maintenance.run(str(root), at_ms=int(NOON.timestamp() * 1000), keep_days=30, storage_options={})
+
+    assert DeltaTable(str(root / "group_history")).version() == 1

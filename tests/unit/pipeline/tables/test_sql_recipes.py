@@ -13,7 +13,7 @@ _STABLE = {
     name: set(re.findall(r"`(\w+)`", columns))
     for name, columns in re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE, re.MULTILINE)
 }
-_LIKE = {"lag_history": "partition_lag", "plan_state": "recommendations"}
+_LIKE = {"lag_history": "partition_lag", "group_history": "consumer_groups", "plan_state": "recommendations"}
 """Tables whose stable columns are those of another one, and more."""
 
 

@@ -5,15 +5,24 @@ from typing import Any
 
 import pytest
 
+from pipeline.run.batch.group_history import store_group_history
 from pipeline.run.batch.groups import store_groups
 from tests.support.step_batches import StepBatches, offsets
 
 WRITTEN = {"consumer_groups"}
+STEPS = (store_group_history, store_groups)
+
+
+class Groups(StepBatches):
+    """As far as the table of groups is concerned."""
+
+    def run(self, *events: dict[str, Any], **batch: Any) -> set[str]:
+        return super().run(*events, **batch) - {"group_history"}
 
 
 @pytest.fixture
 def batches(tmp_path: Path) -> StepBatches:
-    return StepBatches(str(tmp_path), store_groups)
+    return Groups(str(tmp_path), *STEPS)
 
 
 def group(group_id: str, partition: int, position: int = 1, **fields: Any) -> dict[str, Any]:

@@ -19,17 +19,19 @@ _ROW: dict[str, Any] = {
     "client_host": "/10.0.0.7",
     "client_id": "worker",
     "assigned": True,
+    "trend": "growing",
+    "retention_seconds": 3600.0,
 }
 
 
-def test_columns_are_those_of_kafka_consumer_groups_and_two_more(world: Any) -> None:
+def test_columns_are_those_of_kafka_consumer_groups_and_a_few_more(world: Any) -> None:
     world.write("partition_lag", _ROW)
 
     result = world.run("lag")
 
     assert result.stdout == (
-        "GROUP    TOPIC     PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  CONSUMER-ID  HOST       CLIENT-ID  STATUS  LAG-SECONDS\n"
-        "billing  invoices          0              30              42   12  m-1          /10.0.0.7  worker     OK              7.2\n"
+        "GROUP    TOPIC     PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  CONSUMER-ID  HOST       CLIENT-ID  STATUS  LAG-SECONDS  TREND    RETENTION-S\n"
+        "billing  invoices          0              30              42   12  m-1          /10.0.0.7  worker     OK              7.2  growing       3600.0\n"
     )
     assert (result.exit_code, result.stderr) == (0, "")
 
@@ -38,7 +40,7 @@ def test_unknown_is_a_hyphen_and_never_zero(world: Any) -> None:
     world.write("partition_lag", {"status": "NOT_COMMITTED", "log_end_offset": 42})
 
     assert world.lines("lag") == [
-        ["billing", "invoices", "0", "-", "42", "-", "-", "-", "-", "NOT_COMMITTED", "-"]
+        ["billing", "invoices", "0", "-", "42", "-", "-", "-", "-", "NOT_COMMITTED", "-", "-", "-"]
     ]
 
 
@@ -51,7 +53,7 @@ def test_lower_bound_and_provisional_are_marked(world: Any) -> None:
 
     result = world.run("lag")
 
-    first, second = (line.split()[-2:] for line in result.stdout.splitlines()[1:])
+    first, second = (line.split()[-4:-2] for line in result.stdout.splitlines()[1:])
     assert first == ["OK*", ">7.2"]
     assert second == ["OK", "7.2"]
     assert "1 of 2 rows are provisional" in result.stderr
@@ -78,6 +80,10 @@ def test_globs_choose_rows(world: Any, arguments: list[str], expected: list[str]
     world.write("partition_lag", {"group_id": "urders", "topic": "other"})
 
     assert [line[0] for line in world.lines("lag", *arguments)] == expected
+
+
+def grows(retention_s: float) -> dict[str, Any]:
+    return {"trend": "growing", "retention_seconds": retention_s}
 
 
 def _write_three(world: Any) -> None:
@@ -114,21 +120,27 @@ def test_order_is_by_key_then_group_with_unknown_last(
 @pytest.mark.parametrize(
     ("by", "expected"),
     [
-        ("group", [["billing", "3", "15", "1", "0", "10", "3.0"], ["orders", "1", "-", "1", "0", "-", "-"]]),
+        (
+            "group",
+            [
+                ["billing", "3", "15", "1", "0", "10", "3.0", "2", "5.0"],
+                ["orders", "1", "-", "1", "0", "-", "-", "-", "-"],
+            ],
+        ),
         (
             "topic",
             [
-                ["billing", "credits", "1", "10", "0", "0", "10", "1.0"],
-                ["billing", "invoices", "2", "5", "1", "0", "5", "3.0"],
-                ["orders", "invoices", "1", "-", "1", "0", "-", "-"],
+                ["billing", "credits", "1", "10", "0", "0", "10", "1.0", "1", "5.0"],
+                ["billing", "invoices", "2", "5", "1", "0", "5", "3.0", "1", "9.0"],
+                ["orders", "invoices", "1", "-", "1", "0", "-", "-", "-", "-"],
             ],
         ),
         (
             "member",
             [
-                ["billing", "m1", "-", "-", "2", "15", "0", "0", "10", "3.0"],
-                ["billing", "-", "-", "-", "1", "-", "1", "0", "-", "-"],
-                ["orders", "-", "-", "-", "1", "-", "1", "0", "-", "-"],
+                ["billing", "m1", "-", "-", "2", "15", "0", "0", "10", "3.0", "2", "5.0"],
+                ["billing", "-", "-", "-", "1", "-", "1", "0", "-", "-", "-", "-"],
+                ["orders", "-", "-", "-", "1", "-", "1", "0", "-", "-", "-", "-"],
             ],
         ),
     ],
@@ -136,9 +148,9 @@ def test_order_is_by_key_then_group_with_unknown_last(
 def test_totals_add_known_lag_and_count_unknown(world: Any, by: str, expected: list[list[str]]) -> None:
     world.write(
         "partition_lag",
-        {"lag": 5, "lag_seconds": 3.0, "member_id": "m1"},
+        {"lag": 5, "lag_seconds": 3.0, "member_id": "m1", **grows(9.0)},
         {"partition": 1, "lag": None},
-        {"topic": "credits", "lag": 10, "lag_seconds": 1.0, "member_id": "m1"},
+        {"topic": "credits", "lag": 10, "lag_seconds": 1.0, "member_id": "m1", **grows(5.0)},
         {"group_id": "orders", "lag": None},
     )
 

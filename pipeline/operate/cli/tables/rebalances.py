@@ -1,0 +1,118 @@
+"""`lagwise rebalances`: what changed in groups, and what they were at a moment."""
+
+from datetime import datetime, timezone
+from typing import Annotated
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+
+from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
+from pipeline.operate.cli.tables.groups import MEMBERS, by_member, member_count
+from pipeline.operate.cli.tables.lag import GroupsOption
+from pipeline.operate.cli.times import parse_time
+from pipeline.operate.output import NONE, Column, FormatOption, Row, WideOption, names, note, progress, show
+from pipeline.tables.reading import all_of, matches
+
+_UPDATED = "updated_at"
+_ORDER = [(name, "ascending") for name in (_UPDATED, "group_id", "cluster")]
+
+
+def _joined(row: Row) -> str:
+    return NONE if row["joined"] is None else str(len(row["joined"]))
+
+
+def _left(row: Row) -> str:
+    return NONE if row["left"] is None else str(len(row["left"]))
+
+
+_KEY = (
+    Column(header="UPDATED-AT", name=_UPDATED),
+    Column(header="GROUP", name="group_id"),
+    Column(header="GENERATION", name="generation", is_number=True),
+)
+_COLUMNS = (
+    *_KEY,
+    Column(header="TYPE", name="group_type"),
+    Column(header="STATE", name="state"),
+    Column(header="#MEMBERS", name="members", cell=member_count, is_number=True),
+    Column(header="JOINED", name="joined", cell=_joined, is_number=True),
+    Column(header="LEFT", name="left", cell=_left, is_number=True),
+    Column(header="WHY", name="why"),
+    Column(header="ASSIGNMENT-STRATEGY", name="assignor", is_wide=True),
+    Column(header="PROTOCOL", name="rebalance_protocol", is_wide=True),
+    Column(header="PROTOCOL-TYPE", name="protocol_type", is_wide=True),
+    Column(header="LEADER", name="leader", is_wide=True),
+    Column(header="CLUSTER", name="cluster", is_wide=True),
+)
+
+
+def rebalances(
+    *,
+    group: GroupsOption = None,
+    since: Annotated[
+        str, typer.Option(metavar="TIME", help="Start: 15m, 1h or 7d ago, or a date or time.")
+    ] = "1d",
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="One moment instead: each group's newest row until then; those that were gone are left out.",
+            show_default=False,
+        ),
+    ] = None,
+    members: Annotated[
+        bool, typer.Option("--members", "-m", help="One row per member and change, with what it was given.")
+    ] = False,
+    wide: WideOption = False,
+    output: FormatOption = "table",
+    tables: TablesOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Changes of groups, oldest first: over a span of time, or the groups as they were at one moment.
+
+    Example: lagwise rebalances --group billing --at 2026-01-31T12:00:00Z --members
+
+    UPDATED-AT is when the stream saw it: changes between two batches, or while it was down, are one row. WHY says what
+    is new since the row before: type_changed, joined, left, replaced (a static member came back), resubscribed,
+    moved_by_plan, rebalanced (a new generation, and nothing else that is known), gone or returned. Before first_seen
+    nothing is known. GENERATION of a KIP-848 group is the group epoch; its members are not known (-).
+    Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
+    """
+    now = datetime.now(tz=timezone.utc)
+    end = parse_time(at, now=now) if at else now
+    start = None if at else parse_time(since, now=now)
+    stored, wanted = find(tables, config).tables, matches("group_id", group or ())
+    with progress("reading group_history"):
+        rows = stored.read(
+            "group_history", columns=names(_COLUMNS), where=all_of(_between(start, end), wanted)
+        ).sort_by(_ORDER)
+    rows = _newest(rows) if at else rows
+    if members:
+        keys = ("cluster", *names(_KEY))
+        show(by_member(rows, keys), (*_KEY, *MEMBERS), output=output, wide=wide)
+    else:
+        show(rows, _COLUMNS, output=output, wide=wide)
+    if not rows.num_rows:
+        note(
+            f"no row {f'since {start:%Y-%m-%dT%H:%M:%SZ} ' if start else ''}until {end:%Y-%m-%dT%H:%M:%SZ} matches"
+        )
+        raise typer.Exit(1)
+
+
+def _between(start: datetime | None, end: datetime) -> pc.Expression:
+    """From `start` to `end`, restricted by day as well, since the table's folders are days."""
+    until = (pc.field("date") <= end.date()) & (pc.field(_UPDATED) <= end)
+    if start is None:
+        return until
+    return until & (pc.field("date") >= start.date()) & (pc.field(_UPDATED) >= start)
+
+
+def _newest(rows: pa.Table) -> pa.Table:
+    """The last row of each group that is not gone, by group; `rows` is in the order of time."""
+    keys = rows.select(["group_id", "cluster"]).append_column(
+        "row", pa.array(range(rows.num_rows), pa.int64())
+    )
+    last = keys.group_by(["group_id", "cluster"]).aggregate([("row", "max")])
+    newest = rows.take(last.sort_by([("group_id", "ascending"), ("cluster", "ascending")])["row_max"])
+    return newest.filter(pc.not_equal(newest["why"], "gone"))

@@ -1,0 +1,61 @@
+"""How long unread records are kept."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pipeline.lag.age import LagAge
+from pipeline.lag.retention import kept_seconds, seconds_left
+from tests.support.measures import ints
+
+
+def left(
+    *,
+    kept_s: float | None = 3600.0,
+    age_s: float | None = 600.0,
+    at_least: bool = False,
+    lag: int | None = 5,
+    committed: int | None = 10,
+    log_start: int | None = 0,
+) -> float | None:
+    """Seconds of one partition."""
+    (seconds,) = seconds_left(
+        LagAge(seconds=np.array([np.nan if age_s is None else age_s]), is_lower_bound=np.array([at_least])),
+        np.array([np.nan if kept_s is None else kept_s]),
+        lag=ints([lag]),
+        committed=ints([committed]),
+        log_start=ints([log_start]),
+    ).tolist()
+    return None if np.isnan(seconds) else seconds
+
+
+def test_first_unread_record_is_kept_for_what_its_age_leaves() -> None:
+    assert left() == 3000
+    assert left(age_s=4000.0) == 0
+
+
+@pytest.mark.parametrize("unknown", ["kept_s", "age_s", "lag"])
+def test_what_is_not_known_makes_it_unknown(unknown: str) -> None:
+    assert left(**{unknown: None}) is None
+
+
+def test_nothing_unread_is_not_lost() -> None:
+    assert left(lag=0, age_s=0.0) is None
+
+
+def test_record_that_may_be_older_says_nothing_unless_it_is_too_old_already() -> None:
+    assert left(at_least=True) is None
+    assert left(at_least=True, age_s=3600.0) == 0
+
+
+def test_records_that_are_deleted_unread_leave_no_time_whatever_is_known_of_the_topic() -> None:
+    assert left(committed=10, log_start=20, kept_s=None) == 0
+    assert left(committed=None, log_start=20, lag=None) is None
+    assert left(log_start=None) == 3000
+
+
+def test_topics_of_which_nothing_is_known_keep_their_records_for_nobody_knows_how_long() -> None:
+    kept = kept_seconds(pa.array(["t", "u", "t", "v"]), {"t": 7000, "v": 0})
+
+    np.testing.assert_array_equal(kept, [7.0, np.nan, 7.0, 0.0])
+    assert len(kept_seconds(pa.array([], pa.string()), {})) == 0
