@@ -68,10 +68,14 @@ class RetentionWatch:
         self._due_s = {topic: due_s for topic, due_s in self._due_s.items() if topic in wanted}
         self._known = {topic: kept for topic, kept in self._known.items() if topic in wanted}
         if not self._asked:
-            now_s = self._clock()
-            due = sorted((self._due_s.get(topic, 0.0), topic) for topic in wanted)
-            self._ask([topic for due_s, topic in due[:_AT_ONCE] if due_s <= now_s])
+            self._ask(self._due(wanted))
         return dict(self._known)
+
+    def _due(self, wanted: Iterable[str]) -> list[str]:
+        """Those whose turn it is, the longest due first."""
+        now_s = self._clock()
+        due = sorted((self._due_s.get(topic, 0.0), topic) for topic in wanted)
+        return [topic for due_s, topic in due[:_AT_ONCE] if due_s <= now_s]
 
     def _ask(self, topics: list[str]) -> None:
         if not topics:

@@ -77,8 +77,9 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
     # What was read late came in at other times than it was committed, and offsets of another topic are other
     # offsets: no statement on speed, or on what the group did before.
     is_apart = bools(batch["is_reread"]) | differ(topic_id, field(old, "commit_topic_id"))
+    before = commit_window.from_arrow(field(old, "recent_commits"))
     window = commit_window.append_commit(
-        commit_window.emptied(commit_window.from_arrow(field(old, "recent_commits")), is_apart),
+        commit_window.emptied(before, is_apart),
         committed=committed,
         commit_timestamp_ms=known_or(committed_ms, settings.at_ms),
         lag=records,
@@ -92,6 +93,8 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
         now_ms=settings.at_ms,
         allowed_lag=settings.allowed_lag,
     )
+    kept_s = kept_seconds(batch["topic"], settings.retention_ms)
+    left_s = seconds_left(age, kept_s, lag=records, committed=committed, log_start=start)
     columns = {
         **{name: batch[name] for name in _AS_FOLDED},
         **{name: field(batch["owner"], name) for name in _OWNER},
@@ -110,15 +113,7 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
         "assigned": pa.array(is_set(batch["owner"])),
         "provisional": pa.array(_is_provisional(int64s(batch["offsets_partition"]), settings.behind)),
         "recent_commits": commit_window.to_arrow(window),
-        "retention_seconds": from_floats(
-            seconds_left(
-                age,
-                kept_seconds(batch["topic"], settings.retention_ms),
-                lag=records,
-                committed=committed,
-                log_start=start,
-            )
-        ),
+        "retention_seconds": from_floats(left_s),
     }
     columns |= _trend(old, columns, is_apart, settings)
     turn = history_turn(old, columns, settings.history, now_ms=settings.at_ms)

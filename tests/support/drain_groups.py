@@ -45,6 +45,13 @@ def moved(lagging: Group, target: Assignment) -> int:
     return int(((lagging.owner >= 0) & (target.member != lagging.owner)).sum())
 
 
+def to_idle(group: Group, assignment: Assignment) -> int:
+    """How many of the moves go to members that held nothing."""
+    held = np.bincount(group.owner[group.owner >= 0], minlength=group.n_members)
+    moves = (group.owner >= 0) & (assignment.member != group.owner)
+    return int((held[assignment.member[moves]] == 0).sum())
+
+
 def owned(*lags: Sequence[int], rates: Sequence[Sequence[float]] = (), capacity: float = 10.0) -> Group:
     """A topic t that everybody reads: each member owns the partitions whose lags it is given."""
     numbers = iter(range(sum(map(len, lags))))
