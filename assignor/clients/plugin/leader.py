@@ -82,13 +82,18 @@ def decide(
     problem = "no plan" if plan is None else _misfit(plan, group, newest)
     if plan is not None and problem is None:
         target, why, epoch = _target(plan, group), "the plan fits", plan.epoch
-        joins = plan.strategy in STRATEGIES and STRATEGIES[plan.strategy].joins
+        joins = _joins(plan)
     else:
         target, why = _assign(group, strategy, lags, problem or "")
         joins, epoch = strategy.joins, None
     holding = {name: one for name, one in subscription_data.items() if one.held}
     step = next_step(_group(topics, members, holding), target, by_number=joins) if holding else target
     return LeaderDecision(group=group, target=target, step=step, plan_epoch=epoch, why=why, generation=newest)
+
+
+def _joins(plan: ControlRecord) -> bool:
+    """Whether the strategy of the plan, if it is known here, joins topics."""
+    return plan.strategy in STRATEGIES and STRATEGIES[plan.strategy].joins
 
 
 def _group(
