@@ -14,9 +14,8 @@ from pipeline.arrow_columns import moment
 from pipeline.clock import now_ms
 from pipeline.errors import BrokerUnavailableError
 from pipeline.planning import step as plan
-from pipeline.planning import turns
 from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
-from pipeline.planning.rows import kept
+from pipeline.planning.rows import kept, turns
 from pipeline.publish.outbox import EpochsInTopic
 from pipeline.publish.read_back import decisions_of, newest_plans
 from pipeline.run.batch.decisions import decide_all

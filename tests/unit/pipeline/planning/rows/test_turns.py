@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from pipeline.planning.turns import decide_in_turn, most_in_need_first
+from pipeline.planning.rows.turns import decide_in_turn, most_in_need_first
 
 
 def lags(*rows: tuple[str, int | None, float | None]) -> pa.Table:
