@@ -1,80 +1,14 @@
 """`lagwise groups`: groups and their members, as read from the offsets topic."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 
-from pipeline.errors import MissingTableError
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption
-from pipeline.operate.output import (
-    NONE,
-    Column,
-    FormatOption,
-    Row,
-    WideOption,
-    iterate,
-    names,
-    note,
-    plain,
-    progress,
-    show,
-)
-from pipeline.tables.reading import Tables, matches
-
-
-def member_count(row: Row) -> str:
-    """How many members the group has; `-` where that is not known."""
-    # The brokers keep the members of all but classic groups in records of their own: none seen is not none.
-    members = row["members"]
-    return str(len(members)) if members or (row["group_type"] == "classic" and members is not None) else NONE
-
-
-_GROUPS = (
-    Column(header="GROUP", name="group_id"),
-    Column(header="TYPE", name="group_type"),
-    Column(header="STATE", name="state"),
-    Column(header="ASSIGNMENT-STRATEGY", name="assignor"),
-    Column(header="PROTOCOL", name="rebalance_protocol"),
-    Column(header="GENERATION", name="generation", is_number=True),
-    Column(header="#MEMBERS", name="members", cell=member_count, is_number=True),
-    Column(header="PROTOCOL-TYPE", name="protocol_type", is_wide=True),
-    Column(header="LEADER", name="leader", is_wide=True),
-    Column(header="UPDATED-AT", name="updated_at", is_wide=True),
-    Column(header="CLUSTER", name="cluster", is_wide=True),
-)
-
-
-def assignment_text(assigned: dict[str, list[int]]) -> str:
-    """Partitions as kafka-consumer-groups writes them: `t1:0,1;t2:3`, sorted; `-` for none."""
-    topics = (f"{topic}:{','.join(map(str, sorted(assigned[topic])))}" for topic in sorted(assigned))
-    return plain(";".join(topics) or None)
-
-
-def _assigned(row: Row) -> str:
-    return assignment_text(row["assigned"] or {})
-
-
-def _topics(row: Row) -> str:
-    return plain(",".join(sorted(row["topics"] or ())) or None)
-
-
-MEMBERS = (
-    Column(header="CONSUMER-ID", name="member_id"),
-    Column(header="HOST", name="client_host"),
-    Column(header="CLIENT-ID", name="client_id"),
-    Column(header="#PARTITIONS", name="partitions", is_number=True),
-    Column(header="ASSIGNMENT", name="assigned", cell=_assigned),
-    Column(header="INSTANCE-ID", name="group_instance_id", is_wide=True),
-    Column(header="RACK", name="rack", is_wide=True),
-    Column(header="TOPICS", name="topics", cell=_topics, is_wide=True),
-    Column(header="ERROR", name="error", is_wide=True),
-    Column(header="CLUSTER", name="cluster", is_wide=True),
-)
-"""Of rows `by_member`."""
-_GROUP = Column(header="GROUP", name="group_id")
+from pipeline.operate.listings.groups import COLUMNS, GROUP, MEMBERS, by_member, group_rows
+from pipeline.operate.output import FormatOption, WideOption, note, progress, show
+from pipeline.tables.reading import matches
 
 
 def groups(
@@ -98,45 +32,11 @@ def groups(
     """
     stored, wanted = find(tables, config).tables, matches("group_id", group or ())
     with progress("reading consumer_groups"):
-        rows = stored.read("consumer_groups", columns=names(_GROUPS), where=wanted)
-        rows = pa.concat_tables([rows, _without_record(rows, stored, wanted)], promote_options="default")
-    rows = rows.sort_by([("group_id", "ascending"), ("cluster", "ascending")])
+        rows = group_rows(stored, wanted)
     if members:
-        show(by_member(rows, ("cluster", "group_id")), (_GROUP, *MEMBERS), output=output, wide=wide)
+        show(by_member(rows, ("cluster", "group_id")), (GROUP, *MEMBERS), output=output, wide=wide)
     else:
-        show(rows, _GROUPS, output=output, wide=wide)
+        show(rows, COLUMNS, output=output, wide=wide)
     if not rows.num_rows:
         note("no group matches")
         raise typer.Exit(1)
-
-
-def _without_record(known: pa.Table, tables: Tables, wanted: pc.Expression | None) -> pa.Table:
-    """Groups that have commits only, in the columns of `known`: all null but for name, cluster and newest time."""
-    keys = ["cluster", "group_id"]
-    try:
-        lag = tables.read("partition_lag", columns=[*keys, "updated_at"], where=wanted)
-    except MissingTableError:
-        return known.slice(0, 0)
-    committed = lag.group_by(keys).aggregate([("updated_at", "max")])
-    others = committed.join(known.select(keys), keys=keys, join_type="left anti").to_pylist()
-    rows = [{**{key: row[key] for key in keys}, "updated_at": row["updated_at_max"]} for row in others]
-    nullable = pa.schema([field.with_nullable(True) for field in known.schema])
-    return pa.Table.from_pylist(rows, schema=nullable)
-
-
-def by_member(groups_rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
-    """One row per member with the keys of its group, in the order of the groups and, in a group, of the member ids."""
-    member_type = groups_rows.schema.field("members").type.value_type
-    rows: list[dict[str, Any]] = [
-        {**{key: row[key] for key in keys}, "partitions": _count(member)} | member
-        for row in iterate(groups_rows)
-        for member in sorted(row["members"] or (), key=lambda member: str(member["member_id"]))
-    ]
-    fields = [(name, groups_rows.schema.field(name).type) for name in keys]
-    return pa.Table.from_pylist(
-        rows, schema=pa.schema([*fields, ("partitions", pa.int64()), *member_type.fields])
-    )
-
-
-def _count(member: Row) -> int:
-    return sum(map(len, (member["assigned"] or {}).values()))

@@ -8,8 +8,9 @@ import pyarrow.compute as pc
 import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
-from pipeline.operate.cli.tables.lag import MEASURES, PARTITION, GroupsOption, TopicsOption
+from pipeline.operate.cli.tables.lag import GroupsOption, TopicsOption
 from pipeline.operate.cli.times import parse_time
+from pipeline.operate.listings.partitions import MEASURES, PARTITION
 from pipeline.operate.old_log_ends import limit_of, with_is_old
 from pipeline.operate.output import Column, FormatOption, WideOption, names, note, progress, show
 from pipeline.tables.reading import all_of, matches

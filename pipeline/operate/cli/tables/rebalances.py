@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
-from pipeline.operate.cli.tables.groups import MEMBERS, by_member, member_count
 from pipeline.operate.cli.tables.lag import GroupsOption
 from pipeline.operate.cli.times import parse_time
+from pipeline.operate.listings.groups import MEMBERS, by_member, member_count
 from pipeline.operate.output import NONE, Column, FormatOption, Row, WideOption, names, note, progress, show
 from pipeline.tables.reading import all_of, matches
 

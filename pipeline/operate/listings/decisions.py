@@ -1,0 +1,79 @@
+"""Decisions about groups, as `lagwise recommendations` lists them."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.errors import MissingTableError
+from pipeline.operate.output import Column, Row, names, plain
+from pipeline.tables.reading import Tables, all_of
+
+_NEWEST_FIRST = [("created_at", "descending"), ("group_id", "ascending"), ("cluster", "ascending")]
+
+
+def _move_count(row: Row) -> str:
+    return str(len(row["moves"] or ()))
+
+
+def _outcome(row: Row) -> str:
+    """What became of the plan published before."""
+    found = row["plan"]
+    return plain(None) if found is None else f"{found['epoch']} {found['status']}"
+
+
+COLUMNS = (
+    Column(header="CREATED-AT", name="created_at"),
+    Column(header="GROUP", name="group_id"),
+    Column(header="DECISION", name="decision"),
+    Column(header="EPOCH", name="epoch", is_number=True),
+    Column(header="STRATEGY", name="strategy"),
+    Column(header="MOVES", name="moves", cell=_move_count, is_number=True),
+    Column(header="DRAIN-S-BEFORE", name="drain_s_before", is_number=True),
+    Column(header="DRAIN-S-AFTER", name="drain_s_after", is_number=True),
+    Column(header="PLAN-SO-FAR", name="plan", cell=_outcome),
+    Column(header="REASON", name="reason"),
+    Column(header="DRAIN-S-BOUND", name="drain_s_bound", is_number=True, is_wide=True),
+    Column(header="IMBALANCE-BEFORE", name="imbalance_before", is_number=True, is_wide=True),
+    Column(header="IMBALANCE-AFTER", name="imbalance_after", is_number=True, is_wide=True),
+    Column(header="GENERATION", name="base_generation", is_number=True, is_wide=True),
+    Column(header="VALID-UNTIL", name="valid_until", is_wide=True),
+    Column(header="BATCH", name="batch_id", is_number=True, is_wide=True),
+    Column(header="CLUSTER", name="cluster", is_wide=True),
+)
+"""Of `lagwise recommendations`."""
+ASSIGNMENT = Column(header="ASSIGNMENT", name="assignment")
+"""What json and csv have besides."""
+
+
+def decisions(tables: Tables, wanted: pc.Expression | None) -> pa.Table:
+    """Rows of the history, and the newest decisions that are not in it because they say the same again."""
+    columns = names((*COLUMNS, ASSIGNMENT))
+    present = ["updated_at" if name == "created_at" else name for name in columns]
+    is_again = pc.field("updated_at") > pc.field("recorded_at")
+    try:
+        # First: what a batch decides meanwhile is in the history by the time that is read.
+        again = tables.read("plan_state", columns=present, where=all_of(is_again, wanted))
+    except MissingTableError:
+        # An earlier version has written these tables, with a row for every decision.
+        return tables.read("recommendations", columns=columns, where=wanted)
+    recorded = tables.read("recommendations", columns=columns, where=wanted)
+    return pa.concat_tables([recorded, again.rename_columns(columns)], promote_options="permissive")
+
+
+def newest(rows: pa.Table, last: int) -> pa.Table:
+    """The newest of `decisions`, newest first."""
+    keys = rows.drop(["moves", "assignment", "plan"])
+    return rows.take(pc.sort_indices(keys, sort_keys=_NEWEST_FIRST)[:last])
+
+
+def plan_story(found: Row) -> str:
+    """What became of a plan, as a sentence, from column `plan`."""
+    made = f"{found['moves_made']} of {found['moves']} moves made"
+    why = f", {plain(found['why'])}" if found["why"] else ""
+    predicted, realised = seconds(found["predicted_drain_s"]), found["realised_drain_s"]
+    drained = f"drained in {realised:.1f} s" if realised is not None else "not drained yet"
+    return f"plan epoch {found['epoch']}: {found['status']}{why}; {made}; {drained} (predicted {predicted})"
+
+
+def seconds(value: float | None) -> str:
+    """A time to drain."""
+    return "never or unknown" if value is None else f"{value:.1f} s"
