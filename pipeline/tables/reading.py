@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -24,6 +25,19 @@ from pipeline.errors import MissingTableError, StoreError
 from pipeline.tables.stamp import Stamp, newest_stamp
 
 _LIKE_SPECIALS = str.maketrans({"\\": r"\\", "%": r"\%", "_": r"\_", "*": "%", "?": "_"})
+
+
+class Readable(Protocol):
+    """Tables, whichever versions of them: `Tables`, or some that were opened together."""
+
+    def read(self, name: str, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
+        """As `OpenTable.read`, of table `name`.
+
+        Raises:
+            MissingTableError: There is no such table.
+            StoreError: It cannot be read.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)

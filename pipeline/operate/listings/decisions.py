@@ -5,7 +5,7 @@ import pyarrow.compute as pc
 
 from pipeline.errors import MissingTableError
 from pipeline.operate.output import Column, Row, names, plain
-from pipeline.tables.reading import Tables, all_of
+from pipeline.tables.reading import Readable, all_of
 
 _NEWEST_FIRST = [("created_at", "descending"), ("group_id", "ascending"), ("cluster", "ascending")]
 
@@ -44,7 +44,7 @@ ASSIGNMENT = Column(header="ASSIGNMENT", name="assignment")
 """What json and csv have besides."""
 
 
-def decisions(tables: Tables, wanted: pc.Expression | None) -> pa.Table:
+def decisions(tables: Readable, wanted: pc.Expression | None) -> pa.Table:
     """Rows of the history, and the newest decisions that are not in it because they say the same again."""
     columns = names((*COLUMNS, ASSIGNMENT))
     present = ["updated_at" if name == "created_at" else name for name in columns]

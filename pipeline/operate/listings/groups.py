@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from pipeline.errors import MissingTableError
 from pipeline.operate.output import NONE, Column, Row, iterate, names, plain
-from pipeline.tables.reading import Tables
+from pipeline.tables.reading import Readable
 
 
 def member_count(row: Row) -> str:
@@ -63,7 +63,7 @@ MEMBERS = (
 """Of rows `by_member`."""
 
 
-def group_rows(tables: Tables, wanted: pc.Expression | None) -> pa.Table:
+def group_rows(tables: Readable, wanted: pc.Expression | None) -> pa.Table:
     """The groups that are wanted, by name, those that have commits only included.
 
     Args:
@@ -79,7 +79,7 @@ def group_rows(tables: Tables, wanted: pc.Expression | None) -> pa.Table:
     return rows.sort_by([("group_id", "ascending"), ("cluster", "ascending")])
 
 
-def _without_record(known: pa.Table, tables: Tables, wanted: pc.Expression | None) -> pa.Table:
+def _without_record(known: pa.Table, tables: Readable, wanted: pc.Expression | None) -> pa.Table:
     """Groups that have commits only, in the columns of `known`: all null but for name, cluster and newest time."""
     keys = ["cluster", "group_id"]
     try:

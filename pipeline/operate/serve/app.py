@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -13,9 +14,12 @@ from pipeline.config.model import Config
 from pipeline.errors import StoreError
 from pipeline.exposition import CONTENT_TYPE, Family
 from pipeline.operate.health import look, sight
+from pipeline.operate.serve.api import api_routes
 from pipeline.operate.serve.metrics import families
 from pipeline.operate.serve.metrics.page import Page
 from pipeline.operate.serve.metrics.scrape import Scraper
+from pipeline.operate.serve.responses import RawPaths
+from pipeline.operate.serve.views.source import Source
 from pipeline.tables.health import Sight, judge
 from pipeline.tables.reading import Tables
 
@@ -36,7 +40,9 @@ def build_app(tables: Tables, config: Config) -> Starlette:
             Route("/metrics", _metrics(Scraper(tables, config), tables, config)),
             Route("/healthz", _alive),
             Route("/readyz", _ready(tables, config)),
-        ]
+            *api_routes(Source(tables, config)),
+        ],
+        middleware=[Middleware(RawPaths)],
     )
 
 

@@ -24,7 +24,7 @@ _HELD_BACK = re.compile(r"held back by (\w+): ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Outcome:
+class Outcome:
     """What became so far of the newest plan that was published."""
 
     epoch: int
@@ -41,13 +41,13 @@ class _Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
+class Plan:
     """One group's row of `plan_state`, and what else is known of its plan."""
 
     row: Mapping[str, Any]
     n_moves: int | None
     """Of the target; None when there is none."""
-    outcome: _Outcome | None
+    outcome: Outcome | None
     """None when no plan was ever published."""
     is_paused: bool
     acks: Mapping[str, frozenset[str]]
@@ -82,7 +82,7 @@ class _Plan:
 
 def plan_samples(facts: Facts) -> Iterator[Samples]:
     """Samples of every group about which something was decided."""
-    plans = list(_plans(facts))
+    plans = list(plans_of(facts))
     yield _by(families.PLAN_STATE, "state", _states(plans))
     yield _by(families.PLAN_HELD_BACK, "guard", ((one, one.guard, 1) for one in plans if one.guard))
     yield _by(families.PLAN_DRAIN_SECONDS, "when", _drain_seconds(plans))
@@ -90,7 +90,7 @@ def plan_samples(facts: Facts) -> Iterator[Samples]:
     yield from _outcomes([(one, one.outcome) for one in plans if one.outcome])
 
 
-def _outcomes(published: list[tuple[_Plan, _Outcome]]) -> Iterator[Samples]:
+def _outcomes(published: list[tuple[Plan, Outcome]]) -> Iterator[Samples]:
     """Of groups that were ever given a plan."""
     acks = ((one, kind, len(one.acks[kind])) for one, _ in published for kind in KINDS)
     yield _by(families.PLAN_ACKS, "kind", acks)
@@ -100,14 +100,14 @@ def _outcomes(published: list[tuple[_Plan, _Outcome]]) -> Iterator[Samples]:
     yield _each(families.PLAN_VALID_UNTIL, ((one, plan.valid_until_s) for one, plan in published))
 
 
-def _states(plans: Iterable[_Plan]) -> Iterator[tuple[_Plan, str, int]]:
+def _states(plans: Iterable[Plan]) -> Iterator[tuple[Plan, str, int]]:
     for one in plans:
         states = one.states
         for state in (*DECIDED, *OUTCOMES):
             yield one, state, int(state in states)
 
 
-def _drain_seconds(plans: Iterable[_Plan]) -> Iterator[tuple[_Plan, str, float | None]]:
+def _drain_seconds(plans: Iterable[Plan]) -> Iterator[tuple[Plan, str, float | None]]:
     for one in plans:
         for when in ("before", "after", "bound"):
             yield one, when, one.row[f"drain_s_{when}"]
@@ -116,7 +116,7 @@ def _drain_seconds(plans: Iterable[_Plan]) -> Iterator[tuple[_Plan, str, float |
             yield one, "realised", one.outcome.realised_drain_s
 
 
-def _moves(plans: Iterable[_Plan]) -> Iterator[tuple[_Plan, str, int | None]]:
+def _moves(plans: Iterable[Plan]) -> Iterator[tuple[Plan, str, int | None]]:
     for one in plans:
         yield one, "proposed", one.n_moves
         if one.outcome:
@@ -124,7 +124,8 @@ def _moves(plans: Iterable[_Plan]) -> Iterator[tuple[_Plan, str, int | None]]:
             yield one, "made", one.outcome.made
 
 
-def _plans(facts: Facts) -> Iterator[_Plan]:
+def plans_of(facts: Facts) -> Iterator[Plan]:
+    """Of every group about which something was decided."""
     rows = facts.plan_state
     # The lists of moves are long, and only their lengths are shown.
     n_moves = pc.if_else(pc.is_valid(rows["assignment"]), pc.list_value_length(rows["moves"]), None)
@@ -140,7 +141,7 @@ def _plans(facts: Facts) -> Iterator[_Plan]:
         group_id = row["group_id"]
         outcome = _remembered(from_json(state).plan if state else None) or _told(row["plan"])
         present = members.get(group_id, frozenset())
-        yield _Plan(
+        yield Plan(
             row=row,
             n_moves=moves,
             outcome=outcome,
@@ -150,12 +151,12 @@ def _plans(facts: Facts) -> Iterator[_Plan]:
         )
 
 
-def _remembered(plan: PlanState | None) -> _Outcome | None:
+def _remembered(plan: PlanState | None) -> Outcome | None:
     """As the newest decision remembers it."""
     if plan is None:
         return None
     is_open = plan.status == "open"
-    return _Outcome(
+    return Outcome(
         epoch=plan.epoch,
         status=plan.status,
         moves=plan.moves,
@@ -168,11 +169,11 @@ def _remembered(plan: PlanState | None) -> _Outcome | None:
     )
 
 
-def _told(plan: Mapping[str, Any] | None) -> _Outcome | None:
+def _told(plan: Mapping[str, Any] | None) -> Outcome | None:
     """As the column `plan` has it, of plans before the newest decision."""
     if plan is None:
         return None
-    return _Outcome(
+    return Outcome(
         epoch=plan["epoch"],
         status=plan["status"],
         moves=plan["moves"],
@@ -210,7 +211,7 @@ def _acks(facts: Facts) -> Mapping[tuple[str, int | None, str], frozenset[str]]:
     return found
 
 
-def _by(family: Family, label: str, found: Iterable[tuple[_Plan, str | None, float | None]]) -> Samples:
+def _by(family: Family, label: str, found: Iterable[tuple[Plan, str | None, float | None]]) -> Samples:
     """A family with one more label than the group's."""
     rows = list(found)
     table = _table(plan for plan, _, _ in rows)
@@ -218,7 +219,7 @@ def _by(family: Family, label: str, found: Iterable[tuple[_Plan, str | None, flo
     return samples(family, group_labels(table, **{label: label}), _numbers(value for *_, value in rows))
 
 
-def _each(family: Family, found: Iterable[tuple[_Plan, float | None]]) -> Samples:
+def _each(family: Family, found: Iterable[tuple[Plan, float | None]]) -> Samples:
     """A family with one sample for each group."""
     rows = list(found)
     return samples(
@@ -226,7 +227,7 @@ def _each(family: Family, found: Iterable[tuple[_Plan, float | None]]) -> Sample
     )
 
 
-def _table(plans: Iterable[_Plan]) -> pa.Table:
+def _table(plans: Iterable[Plan]) -> pa.Table:
     keys = [(plan.row["cluster"], plan.row["group_id"]) for plan in plans]
     return pa.table(
         {

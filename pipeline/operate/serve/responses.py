@@ -1,0 +1,83 @@
+"""Answers over HTTP: compressed for who takes that, not sent twice, and with what a browser may load."""
+
+import gzip
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from pipeline.operate.output import json_value
+
+_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+}
+_GZIP_LEVEL, _LEAST_BYTES = 1, 1_000
+_NOT_MODIFIED = 304
+
+
+class RawPaths:
+    """Routes by the path as it was sent: a name of a group may have slashes and newlines, which are escaped there."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Wrap the application."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer."""
+        if scope["type"] == "http":
+            scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
+        await self._app(scope, receive, send)
+
+
+def respond(
+    request: Request,
+    body: bytes,
+    *,
+    media_type: str,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """An answer; it is not kept by anybody unless `headers` say otherwise."""
+    full = {**_HEADERS, "Vary": "Accept-Encoding", "Cache-Control": "no-store", **(headers or {})}
+    if len(body) >= _LEAST_BYTES and "gzip" in request.headers.get("Accept-Encoding", ""):
+        body = gzip.compress(body, _GZIP_LEVEL)
+        full["Content-Encoding"] = "gzip"
+    return Response(body, status, headers=full, media_type=media_type)
+
+
+def has_it(request: Request, etag: str) -> bool:
+    """Whether who asks has the answer with this ETag."""
+    return etag in (tag.strip() for tag in request.headers.get("If-None-Match", "").split(","))
+
+
+def not_modified(headers: Mapping[str, str]) -> Response:
+    """The answer to who has it."""
+    return Response(status_code=_NOT_MODIFIED, headers={**_HEADERS, "Vary": "Accept-Encoding", **headers})
+
+
+def json_bytes(value: Any) -> bytes:
+    """A value as JSON, by the rules of `-o json`; what is no number is null."""
+    try:
+        text = json.dumps(value, default=json_value, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(value), default=json_value)
+    return f"{text}\n".encode()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

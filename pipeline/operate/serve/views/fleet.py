@@ -1,0 +1,145 @@
+"""All groups, one row each: what `lagwise groups` and `lagwise lag --total group` say, and how their plans are."""
+
+import threading
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.config.model import Config
+from pipeline.operate.listings import groups, partitions
+from pipeline.operate.listings.totals import totals
+from pipeline.operate.old_log_ends import limit_of, with_is_old
+from pipeline.operate.output import Row, iterate, names
+from pipeline.operate.serve.metrics.facts import COLUMNS, Facts
+from pipeline.operate.serve.metrics.members import Members, members_of
+from pipeline.operate.serve.metrics.plans import Plan, plans_of
+from pipeline.operate.serve.views.plans import plan_row
+from pipeline.operate.serve.views.snapshot import Snapshot
+
+_NO_LAG = ("partitions", "lag", "unknown_lag", "old_lag", "max_lag", "lag_seconds")
+WORST_FIRST = ("STOP", "STALL", "EXPIRED", "REWIND", "WARN", "NOT_COMMITTED", "UNKNOWN", "DELETED", "OK")
+"""Statuses in the order in which somebody should look at them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """All groups of one version of the tables."""
+
+    versions: tuple[int, ...]
+    rows: Mapping[str, Row]
+    """By name of the group, in the order of names."""
+    members: Members
+    plans: Mapping[str, Plan]
+    """Of the groups about which something was decided."""
+
+
+class Fleets:
+    """Makes the fleet; of the same version of the tables only once, whoever asks how often."""
+
+    def __init__(self, config: Config) -> None:
+        """Read nothing yet."""
+        self._config = config
+        self._lock = threading.Lock()
+        self._fleet: Fleet | None = None
+
+    def of(self, found: Snapshot) -> Fleet:
+        """The fleet of these tables.
+
+        Raises:
+            StoreError: They cannot be read.
+        """
+        with self._lock:
+            if self._fleet is None or self._fleet.versions != found.versions:
+                self._fleet = fleet_of(found, self._config)
+            return self._fleet
+
+
+def fleet_of(found: Snapshot, config: Config) -> Fleet:
+    """All groups, from their rows.
+
+    Raises:
+        StoreError: They cannot be read.
+    """
+    # Totals may need more than the metrics do.
+    columns = {**COLUMNS, "partition_lag": tuple({*COLUMNS["partition_lag"], *names(partitions.COLUMNS)})}
+    facts = Facts(**{name: found.read(name, columns=columns[name]) for name in columns})
+    facts = replace(facts, partition_lag=with_is_old(facts.partition_lag, limit_of(config)))
+    members = members_of(facts)
+    plans = {plan.row["group_id"]: plan for plan in plans_of(facts)}
+    sums = _sums(facts.partition_lag)
+    known = groups.group_rows(found, None).drop_columns(["members"])
+    return Fleet(
+        versions=found.versions,
+        rows={row["group_id"]: _row(row, sums, members, plans) for row in iterate(known)},
+        members=members,
+        plans=plans,
+    )
+
+
+def ordered(rows: Sequence[Row], sort: partitions.SortKey) -> list[Row]:
+    """Rows by name, or by a figure: the largest first, unknown ones last."""
+    if sort in {"group", "topic"}:
+        return sorted(rows, key=lambda row: row["group_id"])
+    return sorted(rows, key=lambda row: (row[sort] is None, -(row[sort] or 0), row["group_id"]))
+
+
+def _row(row: Row, sums: Mapping[str, Row], members: Members, plans: Mapping[str, Plan]) -> Row:
+    group_id = row["group_id"]
+    of_none: Row = {**dict.fromkeys(_NO_LAG), "partitions": 0, "statuses": {}, "provisional": 0}
+    return {
+        **row,
+        "member_count": members.count(group_id),
+        "members_idle": members.idle(group_id),
+        "capacity_ratio": members.capacity_ratio(group_id),
+        **sums.get(group_id, of_none),
+        "plan": plan_row(plans[group_id]) if group_id in plans else None,
+    }
+
+
+def _sums(lag: pa.Table) -> dict[str, Row]:
+    """By group: the totals of the commands, and how many partitions are of which status and how doubtful."""
+    summed, _ = totals(lag, by="group")
+    rows = {row["group_id"]: row for row in iterate(summed)}
+    statuses = _statuses(lag)
+    more = lag.group_by("group_id").aggregate(
+        [("provisional", "sum"), ("lag_seconds_is_lower_bound", "any"), *_rates()]
+    )
+    for row in iterate(more):
+        rows[row["group_id"]] |= {
+            "statuses": statuses[row["group_id"]],
+            "provisional": row["provisional_sum"],
+            "lag_seconds_is_lower_bound": bool(row["lag_seconds_is_lower_bound_any"]),
+            **rates(row),
+        }
+    return rows
+
+
+def _statuses(lag: pa.Table) -> dict[str, dict[str, int]]:
+    counted = lag.group_by(["group_id", "status"]).aggregate([("partition", "count")])
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in sorted(iterate(counted), key=lambda row: rank(row["status"])):
+        found[row["group_id"]][row["status"]] = row["partition_count"]
+    return found
+
+
+def rank(status: str) -> int:
+    """The lower, the sooner somebody should look at it."""
+    return WORST_FIRST.index(status) if status in WORST_FIRST else 0
+
+
+def _rates() -> list[Any]:
+    unknown = pc.CountOptions(mode="only_null")
+    return [
+        one for name in ("arrival_rate", "drain_rate") for one in ((name, "sum"), (name, "count", unknown))
+    ]
+
+
+def rates(row: Row) -> Row:
+    """Sums of rates, records/s; None where one of them is unknown."""
+    return {
+        name: None if row[f"{name}_count"] else row[f"{name}_sum"] for name in ("arrival_rate", "drain_rate")
+    }

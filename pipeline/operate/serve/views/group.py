@@ -1,0 +1,93 @@
+"""One group in full: its figures, its members before and after the plan, its partitions, its orders, and advice."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.config.model import Config
+from pipeline.operate.listings import decisions, groups, partitions
+from pipeline.operate.old_log_ends import IS_OLD, limit_of, with_is_old
+from pipeline.operate.output import Row, iterate, names
+from pipeline.operate.serve.views.advice import advice
+from pipeline.operate.serve.views.fleet import Fleet
+from pipeline.operate.serve.views.members import member_rows
+from pipeline.operate.serve.views.snapshot import Snapshot
+
+_DECISION = ("epoch", "strategy", "base_generation", "valid_until", "assignment", "moves", "updated_at")
+_ORDERS = ("paused", "pause_reason", "pinned", "triggered_at", "ordered_by", "ordered_at", "updated_at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupView:
+    """What is shown of one group."""
+
+    row: Row
+    """As in the fleet."""
+    members: list[Row]
+    """Those that the group has, and what nobody owns as a member of null."""
+    decision: Row | None
+    """The rest of the newest decision: its target and its moves; None when nothing was decided."""
+    orders: Row | None
+    """What operators have ordered; None when they never did."""
+    advice: list[str]
+    partitions: list[Row]
+    """As `lagwise lag` lists them, and `is_old`."""
+
+
+def group_view(found: Snapshot, fleet: Fleet, group_id: str, config: Config) -> GroupView | None:
+    """What is shown of this group; None when there is none of this name.
+
+    Raises:
+        StoreError: The tables cannot be read.
+        DecodeError: The target of its plan is none that lagwise writes.
+    """
+    row = fleet.rows.get(group_id)
+    if row is None:
+        return None
+    lag = with_is_old(lag_rows(found, group_id), limit_of(config))
+    own = pc.field("group_id") == group_id
+    decision = _one(found.read("plan_state", columns=_DECISION, where=own))
+    listed = groups.by_member(groups.group_rows(found, own), ("group_id",))
+    rates = found.read("member_rates", columns=("identity", "shown_rate"), where=own)
+    members = member_rows(
+        listed=list(iterate(listed)),
+        lag=lag,
+        decision=decision,
+        plan=fleet.plans.get(group_id),
+        shown=dict(zip(rates["identity"].to_pylist(), rates["shown_rate"].to_pylist(), strict=True)),
+    )
+    return GroupView(
+        row=row,
+        members=members,
+        decision=decision,
+        orders=_one(found.read("orders", columns=_ORDERS, where=own)),
+        advice=list(advice(row, members)),
+        partitions=list(iterate(lag.select([*names(partitions.COLUMNS), IS_OLD]))),
+    )
+
+
+def lag_rows(found: Snapshot, group_id: str) -> pa.Table:
+    """What `lagwise lag` lists of this group.
+
+    Raises:
+        StoreError: The table cannot be read.
+    """
+    rows = found.read(
+        "partition_lag", columns=names(partitions.COLUMNS), where=pc.field("group_id") == group_id
+    )
+    return partitions.ordered(rows, key="group")
+
+
+def decision_rows(found: Snapshot, group_id: str, last: int) -> pa.Table:
+    """What `lagwise recommendations` lists of this group, newest first.
+
+    Raises:
+        StoreError: The tables cannot be read.
+    """
+    rows = decisions.newest(decisions.decisions(found, pc.field("group_id") == group_id), last)
+    return rows.select(names((*decisions.COLUMNS, decisions.ASSIGNMENT)))
+
+
+def _one(rows: pa.Table) -> Row | None:
+    return next(iterate(rows), None)

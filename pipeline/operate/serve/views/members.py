@@ -1,0 +1,122 @@
+"""Members of one group: what each owns, how fast it is, what it said, and what the target would give it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from pipeline.operate.listings.totals import totals
+from pipeline.operate.output import Row, iterate
+from pipeline.operate.serve.metrics.plans import Plan
+from pipeline.operate.serve.views.fleet import rank
+from pipeline.operate.serve.views.plans import Key, answers, moved, of_target, target_of
+from pipeline.planning.facts import MemberFacts
+from pipeline.planning.problem.capacity import identities
+
+_WHO = ("member_id", "client_id", "client_host", "group_instance_id", "rack", "error")
+_SUMS = ("partitions", "lag", "unknown_lag", "old_lag", "max_lag", "lag_seconds")
+_MEASURED = ("arrival_rate", "drain_rate")
+
+
+def member_rows(
+    *,
+    listed: Sequence[Row],
+    lag: pa.Table,
+    decision: Row | None,
+    plan: Plan | None,
+    shown: Mapping[str, float | None],
+) -> list[Row]:
+    """One row per member, and one of null for what nobody owns; a rate that is known in part is unknown.
+
+    Args:
+        listed: As `lagwise groups --members` lists them.
+        lag: Rows `with_is_old` of the group's partitions.
+        decision: The newest, with its target and its moves; None when there is none.
+        plan: The newest plan; None when nothing was decided.
+        shown: Records/s that members drained with a backlog, by identity.
+    """
+    summed, _ = totals(lag, by="member")
+    sums = {row["member_id"]: row for row in iterate(summed)}
+    rows = {row["member_id"]: {name: row[name] for name in _WHO} | _sums(row, sums) for row in listed}
+    for member_id, row in sums.items():
+        # Of a KIP-848 group, Kafka's log tells here who owns what at most; nobody owns the rest.
+        rows.setdefault(member_id, {**dict.fromkeys(_WHO), **row})
+    capacities = _capacities(listed, shown)
+    said = answers(plan) if plan else {}
+    after = _after(rows, lag, decision)
+    owned = _owned(lag)
+    return [
+        {
+            **{name: rows[member_id][name] for name in (*_WHO, *_SUMS)},
+            **_measured(owned.get(member_id, [])),
+            "capacity": capacities.get(member_id),
+            "answers": said.get(member_id, []),
+            **after[member_id],
+        }
+        for member_id in sorted(rows, key=lambda one: (one is None, str(one)))
+    ]
+
+
+def _sums(row: Row, sums: Mapping[str | None, Row]) -> Row:
+    """Of what it owns; 0 if that is nothing, None if it was given what has no rows."""
+    own = sums.get(row["member_id"])
+    if own is not None:
+        return {name: own[name] for name in _SUMS}
+    nothing = None if row["partitions"] else 0
+    return {**dict.fromkeys(_SUMS, nothing), "partitions": row["partitions"], "lag_seconds": nothing}
+
+
+def _owned(lag: pa.Table) -> dict[str | None, list[Row]]:
+    found: dict[str | None, list[Row]] = {}
+    for row in iterate(lag.select(["member_id", "status", *_MEASURED])):
+        found.setdefault(row["member_id"], []).append(row)
+    return found
+
+
+def _measured(owned: Sequence[Row]) -> Row:
+    """Sums of rates, records/s, and the status that is worst."""
+    sums = {name: [row[name] for row in owned] for name in _MEASURED}
+    return {
+        **{name: None if None in rates else float(sum(rates)) for name, rates in sums.items()},
+        "status": min((row["status"] for row in owned), key=rank, default=None),
+    }
+
+
+def _capacities(listed: Iterable[Row], shown: Mapping[str, float | None]) -> dict[str, float | None]:
+    facts = [
+        MemberFacts(
+            member_id=str(row["member_id"]),
+            instance_id=row["group_instance_id"],
+            client_id=row["client_id"],
+            client_host=row["client_host"],
+        )
+        for row in listed
+    ]
+    return {
+        one.member_id: shown.get(identity) for one, identity in zip(facts, identities(facts), strict=True)
+    }
+
+
+def _after(rows: Iterable[str | None], lag: pa.Table, decision: Row | None) -> dict[str | None, Row]:
+    """What the target would give each member, and the partitions that it moves; null when there is no target."""
+    target = target_of(decision["assignment"]) if decision else None
+    if decision is None or target is None:
+        return {
+            one: dict.fromkeys(("partitions_after", "lag_after", "moves_from", "moves_to")) for one in rows
+        }
+    keys = {
+        (row["topic"], row["partition"]): row for row in iterate(lag.select(["topic", "partition", "lag"]))
+    }
+    taken, given = moved(decision["moves"] or (), "from"), moved(decision["moves"] or (), "to")
+    kept = {key for own in target.values() for key in own}
+    held_by: dict[str | None, list[Key]] = {None: [key for key in keys if key not in kept]}
+    held_by.update(target)
+    found: dict[str | None, Row] = {}
+    for one in rows:
+        held = of_target(held_by.get(one, []), keys)
+        found[one] = {
+            "partitions_after": held["partitions"],
+            "lag_after": held["lag"],
+            "moves_from": taken[one],
+            "moves_to": given[one],
+        }
+    return found

@@ -1,0 +1,85 @@
+"""The tables as they are now, for one answer: opened together, with all groups, and how old they are."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+
+from pipeline import clock
+from pipeline.config.model import Config
+from pipeline.errors import StoreError
+from pipeline.operate.health import sight
+from pipeline.operate.serve.views.fleet import Fleet, Fleets
+from pipeline.operate.serve.views.snapshot import Snapshot, snapshot
+from pipeline.tables.health import Health, Sight, judge
+from pipeline.tables.reading import Tables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Now:
+    """One version of the tables, and what the moment adds to it."""
+
+    found: Snapshot
+    seen: Sight | None
+    """What can be seen of the driver; None when its sign of life cannot be read."""
+    at_ms: int
+
+    @property
+    def observed_at(self) -> datetime | None:
+        """Clock of the newest batch; None before the first."""
+        return self.found.observed_at
+
+    @property
+    def age_s(self) -> float | None:
+        """Age of the newest batch; None before the first."""
+        stamp = self.found.stamp
+        # Clocks of two hosts may differ by more than a batch is old.
+        return None if stamp is None else max(0.0, (self.at_ms - stamp.at_ms) / 1000)
+
+    @property
+    def health(self) -> Health | None:
+        """Of the stream; None when it cannot be told."""
+        return None if self.seen is None else judge(self.seen, now_ms=self.at_ms)
+
+    @property
+    def is_old(self) -> bool | None:
+        """Whether the tables are no longer up to date; None when that cannot be told."""
+        return None if self.health is None else not self.health.is_ready
+
+
+class Source:
+    """Opens the tables for each answer; what is expensive is made once per version."""
+
+    def __init__(self, tables: Tables, config: Config) -> None:
+        """Read nothing yet."""
+        self.tables = tables
+        self.config = config
+        self._fleets = Fleets(config)
+        # Another process may show the same versions by other rules.
+        self._token = secrets.token_hex(4)
+
+    def now(self) -> Now:
+        """The newest version of the tables.
+
+        Raises:
+            MissingTableError: The stream has not made them yet.
+            StoreError: They cannot be opened.
+        """
+        found = snapshot(self.tables)
+        try:
+            seen = sight(self.tables.root, found.stamp, self.config)
+        except StoreError:
+            seen = None
+        return Now(found=found, seen=seen, at_ms=clock.now_ms())
+
+    def fleet(self, now: Now) -> Fleet:
+        """All groups.
+
+        Raises:
+            StoreError: The tables cannot be read.
+        """
+        return self._fleets.of(now.found)
+
+    def etag(self, now: Now) -> str:
+        """The same for the same answer to the same question."""
+        versions = "-".join(map(str, now.found.versions))
+        return f'W/"{self._token}-{versions}-{now.is_old}"'
