@@ -9,7 +9,7 @@ from pipeline.errors import MissingDependencyError
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.output import note
 
-_EXTRA = frozenset({"starlette", "uvicorn"})
+_EXTRA = frozenset({"jinja2", "markupsafe", "starlette", "uvicorn"})
 
 
 def serve(

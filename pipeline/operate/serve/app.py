@@ -18,6 +18,7 @@ from pipeline.operate.serve.api import api_routes
 from pipeline.operate.serve.metrics import families
 from pipeline.operate.serve.metrics.page import Page
 from pipeline.operate.serve.metrics.scrape import Scraper
+from pipeline.operate.serve.page.routes import page_routes
 from pipeline.operate.serve.responses import RawPaths
 from pipeline.operate.serve.views.source import Source
 from pipeline.tables.health import Sight, judge
@@ -35,12 +36,14 @@ def build_app(tables: Tables, config: Config) -> Starlette:
         tables: What is shown.
         config: Of `serve`, and of the stream that writes the tables.
     """
+    source = Source(tables, config)
     return Starlette(
         routes=[
             Route("/metrics", _metrics(Scraper(tables, config), tables, config)),
             Route("/healthz", _alive),
             Route("/readyz", _ready(tables, config)),
-            *api_routes(Source(tables, config)),
+            *api_routes(source),
+            *page_routes(source),
         ],
         middleware=[Middleware(RawPaths)],
     )

@@ -20,7 +20,14 @@ from pipeline.operate.serve.metrics.plans import Plan, plans_of
 from pipeline.operate.serve.views.plans import plan_row
 from pipeline.operate.serve.views.snapshot import Snapshot
 
-_NO_LAG = ("partitions", "lag", "unknown_lag", "old_lag", "max_lag", "lag_seconds")
+_UNKNOWN = ("lag", "max_lag", "lag_seconds", "arrival_rate", "drain_rate")
+_NO_LAG: Row = {
+    **dict.fromkeys(("partitions", "unknown_lag", "old_lag", "provisional"), 0),
+    **dict.fromkeys(_UNKNOWN),
+    "statuses": {},
+    "lag_seconds_is_lower_bound": False,
+}
+"""Of a group without commits."""
 WORST_FIRST = ("STOP", "STALL", "EXPIRED", "REWIND", "WARN", "NOT_COMMITTED", "UNKNOWN", "DELETED", "OK")
 """Statuses in the order in which somebody should look at them."""
 
@@ -89,13 +96,12 @@ def ordered(rows: Sequence[Row], sort: partitions.SortKey) -> list[Row]:
 
 def _row(row: Row, sums: Mapping[str, Row], members: Members, plans: Mapping[str, Plan]) -> Row:
     group_id = row["group_id"]
-    of_none: Row = {**dict.fromkeys(_NO_LAG), "partitions": 0, "statuses": {}, "provisional": 0}
     return {
         **row,
         "member_count": members.count(group_id),
         "members_idle": members.idle(group_id),
         "capacity_ratio": members.capacity_ratio(group_id),
-        **sums.get(group_id, of_none),
+        **sums.get(group_id, _NO_LAG),
         "plan": plan_row(plans[group_id]) if group_id in plans else None,
     }
 

@@ -1,0 +1,96 @@
+"""Partitions by the member that owns them, as cells coloured by lag; those that the plan moves are outlined."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.operate.output import Row, plain
+from pipeline.operate.serve.views.plans import Key
+
+MOST_CELLS = 3_000
+LEVELS = ("0", "1 to 9", "10 to 99", "100 to 999", "1,000 to 9,999", "10,000 to 99,999", "100,000 and more")
+"""Lag in records, by level."""
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One partition."""
+
+    partition: int
+    level: str
+    words: str
+    """What colour and outline say, and more."""
+    is_moved: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """What one member owns, by topic; or nobody, with `member` None."""
+
+    member: Row | None
+    topics: Mapping[str, Sequence[Cell]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heat:
+    """The whole map."""
+
+    lines: Sequence[Line]
+    left_out: int
+    """Partitions without a cell: those with the least lag, if there are too many."""
+
+
+def heat(members: Sequence[Row], partitions: Sequence[Row], moves: Sequence[Mapping[str, Any]]) -> Heat:
+    """The map of a group.
+
+    Args:
+        members: Its `member_rows`.
+        partitions: As `lagwise lag` lists them.
+        moves: Of the newest decision's target.
+    """
+    to: dict[Key, str | None] = {(move["topic"], move["partition"]): move["to"] for move in moves}
+    shown = partitions
+    if len(partitions) > MOST_CELLS:
+        # What is unknown is worse than any lag.
+        worst = sorted(partitions, key=lambda row: (row["lag"] is not None, -(row["lag"] or 0)))[:MOST_CELLS]
+        keys = {(row["topic"], row["partition"]) for row in worst}
+        shown = [row for row in partitions if (row["topic"], row["partition"]) in keys]
+    names = {one["member_id"]: member_name(one) for one in members}
+    owned: dict[str | None, dict[str, list[Cell]]] = {}
+    for row in shown:
+        cells = owned.setdefault(row["member_id"], {}).setdefault(row["topic"], [])
+        cells.append(_cell(row, to, names))
+    return Heat(
+        lines=[
+            Line(member=one if one["member_id"] else None, topics=owned.get(one["member_id"], {}))
+            for one in members
+        ],
+        left_out=len(partitions) - len(shown),
+    )
+
+
+def member_name(member: Row) -> str:
+    """What people call it: its instance id, its client id, or else its member id."""
+    return plain(member["group_instance_id"] or member["client_id"] or member["member_id"])
+
+
+def level_of(lag: int | None) -> str:
+    """Class of a cell: the number of digits of its lag."""
+    if lag is None:
+        return UNKNOWN
+    return str(min(len(str(lag)) if lag else 0, len(LEVELS) - 1))
+
+
+def _cell(row: Row, to: Mapping[Key, str | None], names: Mapping[str, str]) -> Cell:
+    key = row["topic"], row["partition"]
+    lag = "lag unknown" if row["lag"] is None else f"lag {row['lag']:,}{' (old)' if row['is_old'] else ''}"
+    seconds = row["lag_seconds"]
+    age = "" if seconds is None else f", {'> ' if row['lag_seconds_is_lower_bound'] else ''}{seconds:.1f} s"
+    moves = f", moves to {names.get(to[key] or '', plain(to[key]))}" if key in to else ""
+    return Cell(
+        partition=row["partition"],
+        level=level_of(row["lag"]),
+        words=f"{lag}{age}, {row['status']}{' provisional' if row['provisional'] else ''}{moves}",
+        is_moved=key in to,
+    )

@@ -1,0 +1,103 @@
+"""Lag of a group over time, as an SVG element that takes its colours from the page."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import TypeAlias
+
+from markupsafe import Markup
+
+from pipeline.operate.serve.views.history import Point
+
+_WIDTH, _HEIGHT = 720, 220
+_LEFT, _RIGHT, _TOP, _BOTTOM = 78, 12, 14, 26
+_LINES, _TIMES = 4, 6
+_NICE = (1, 2, 2.5, 5, 10)
+
+Mark: TypeAlias = tuple[datetime, str]
+"""A moment, and what happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    start: datetime
+    end: datetime
+    top: float
+
+    def x(self, at: datetime) -> float:
+        share = (at - self.start) / (self.end - self.start)
+        return round(_LEFT + share * (_WIDTH - _LEFT - _RIGHT), 1)
+
+    def y(self, lag: float) -> float:
+        return round(_HEIGHT - _BOTTOM - lag / self.top * (_HEIGHT - _TOP - _BOTTOM), 1)
+
+
+def plot(points: Sequence[Point], marks: Sequence[Mark], *, label: str) -> Markup:
+    """The picture; a gap is where no lag was known.
+
+    Args:
+        points: At least two, in the order of time.
+        marks: What happened between the first and the last.
+        label: What is to be seen, in words.
+    """
+    known = [lag for _, lag in points if lag is not None]
+    scale = _Scale(points[0][0], points[-1][0], _nice(max(known, default=0)))
+    parts = [*_grid(scale), *(_mark(scale, mark) for mark in marks), *_curves(scale, points)]
+    return Markup(
+        '<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>'
+    ).format(_WIDTH, _HEIGHT, label, label, Markup().join(parts))
+
+
+def _grid(scale: _Scale) -> list[Markup]:
+    parts = []
+    for step in range(_LINES + 1):
+        lag = scale.top * step / _LINES
+        y = scale.y(lag)
+        parts += [
+            Markup('<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(
+                _LEFT, _WIDTH - _RIGHT, y, y
+            ),
+            Markup('<text x="{}" y="{}" text-anchor="end">{}</text>').format(_LEFT - 8, y + 4, f"{lag:,.0f}"),
+        ]
+    for step in range(_TIMES + 1):
+        at = scale.start + (scale.end - scale.start) * step / _TIMES
+        anchor = "end" if step == _TIMES else "middle"
+        parts.append(
+            Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>').format(
+                scale.x(at), _HEIGHT - 8, anchor, f"{at.astimezone(timezone.utc):%H:%M}"
+            )
+        )
+    return parts
+
+
+def _curves(scale: _Scale, points: Sequence[Point]) -> list[Markup]:
+    curves: list[list[str]] = [[]]
+    for at, lag in points:
+        if lag is None:
+            curves.append([])
+        else:
+            curves[-1].append(f"{scale.x(at)},{scale.y(lag)}")
+    return [Markup('<polyline class="curve" points="{}"/>').format(" ".join(one)) for one in curves if one]
+
+
+def _mark(scale: _Scale, mark: Mark) -> Markup:
+    at, what = mark
+    x = scale.x(at)
+    return Markup('<line class="mark" x1="{}" x2="{}" y1="{}" y2="{}"><title>{}</title></line>').format(
+        x, x, _TOP, _HEIGHT - _BOTTOM, f"{at.astimezone(timezone.utc):%H:%M:%S} {what}"
+    )
+
+
+def _nice(largest: float) -> float:
+    """The least round number that is not below."""
+    if largest <= _LINES:
+        return float(_LINES)
+    unit = 10.0 ** math.floor(math.log10(largest))
+    return next(nice * unit for nice in _NICE if nice * unit >= largest)
+
+
+def within(marks: Sequence[Mark], points: Sequence[Point]) -> list[Mark]:
+    """Those between the first and the last point, to the second."""
+    start, end = points[0][0], points[-1][0] + timedelta(seconds=1)
+    return [mark for mark in marks if start <= mark[0] <= end]

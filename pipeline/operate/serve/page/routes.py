@@ -1,0 +1,157 @@
+"""`/`, `/group`, `/health`: the page. Reads only."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from assignor.errors import DecodeError
+from pipeline.errors import StoreError
+from pipeline.operate.listings.decisions import plan_story
+from pipeline.operate.listings.partitions import COLUMNS, SortKey
+from pipeline.operate.output import Row, iterate
+from pipeline.operate.serve.page.heat import LEVELS, heat, member_name
+from pipeline.operate.serve.page.plot import plot, within
+from pipeline.operate.serve.page.words import FILTERS
+from pipeline.operate.serve.responses import respond
+from pipeline.operate.serve.views.fleet import WORST_FIRST, ordered
+from pipeline.operate.serve.views.group import GroupView, decision_rows, group_view
+from pipeline.operate.serve.views.health import health_row
+from pipeline.operate.serve.views.history import lag_over_time
+from pipeline.operate.serve.views.source import Now, Source
+
+_OK, _NOT_FOUND, _UNAVAILABLE = 200, 404, 503
+_ROWS, _DECISIONS, _PARTITIONS = 500, 20, 100
+_SPAN = timedelta(hours=3)
+_HERE = "pipeline.operate.serve.page"
+
+_SORTS: Mapping[str, SortKey] = {"group": "group", "lag": "lag", "lag_seconds": "lag_seconds"}
+
+_Shown = tuple[str, Mapping[str, Any]]
+"""Name of a template, and its values."""
+
+
+def page_routes(source: Source) -> Sequence[Route]:
+    """Routes of the page and of its style."""
+    environment = Environment(
+        loader=PackageLoader(_HERE, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(FILTERS)
+    environment.globals.update(member_name=member_name, plan_story=plan_story)
+
+    def shows(view: Callable[[Source, Now, Request], _Shown | None]) -> Callable[[Request], Response]:
+        return lambda request: _answer(environment, source, view, request)
+
+    return [
+        Route("/", shows(_fleet)),
+        Route("/group", shows(_group)),
+        Route("/health", shows(_health)),
+        Route("/static/page.css", _style()),
+    ]
+
+
+def _answer(
+    environment: Environment,
+    source: Source,
+    view: Callable[[Source, Now, Request], _Shown | None],
+    request: Request,
+) -> Response:
+    values: Mapping[str, Any] = {"now": None}
+    shown: _Shown | None
+    status = _OK
+    try:
+        now = source.now()
+        values = {"now": now}
+        shown = view(source, now, request)
+    except (StoreError, DecodeError) as error:
+        status, shown = _UNAVAILABLE, ("error.html", {"title": "Not available", "cause": str(error)})
+    if shown is None:
+        status, shown = _NOT_FOUND, ("error.html", {"title": "No group of this name", "cause": None})
+    name, more = shown
+    html = environment.get_template(name).render({**values, **more})
+    return respond(request, html.encode(), media_type="text/html", status=status)
+
+
+def _fleet(source: Source, now: Now, request: Request) -> _Shown:
+    asked = request.query_params
+    sort = _SORTS.get(asked.get("sort", ""), "lag")
+    text, status = asked.get("q", ""), asked.get("status", "")
+    fleet = source.fleet(now)
+    rows = [
+        row
+        for row in fleet.rows.values()
+        if text.lower() in row["group_id"].lower() and (not status or status in row["statuses"])
+    ]
+    return "fleet.html", {
+        "rows": ordered(rows, sort)[:_ROWS],
+        "found": len(rows),
+        "total": len(fleet.rows),
+        "sort": sort,
+        "q": text,
+        "status": status,
+        "statuses": WORST_FIRST,
+    }
+
+
+def _group(source: Source, now: Now, request: Request) -> _Shown | None:
+    group_id = request.query_params.get("id", "")
+    view = group_view(now.found, source.fleet(now), group_id, source.config)
+    if view is None:
+        return None
+    decided = list(iterate(decision_rows(now.found, group_id, _DECISIONS)))
+    moves = (view.decision or {}).get("moves") or ()
+    return "group.html", {
+        "group": view.row,
+        "view": view,
+        "names": {one["member_id"]: member_name(one) for one in view.members},
+        "heat": heat(view.members, view.partitions, moves),
+        "levels": LEVELS,
+        "decisions": decided,
+        "plot": _plot(source, now, view, decided),
+        "partitions": _worst(view.partitions),
+        "columns": [column for column in COLUMNS if not column.is_wide and column.name != "group_id"],
+    }
+
+
+def _plot(source: Source, now: Now, view: GroupView, decided: Sequence[Row]) -> Any:
+    """The lag of the last hours up to the newest batch; None where nothing is known."""
+    end = now.observed_at or datetime.fromtimestamp(now.at_ms / 1000, tz=timezone.utc)
+    max_gap = timedelta(seconds=2 * source.config.history.max_gap_s)
+    group_id = view.row["group_id"]
+    points = lag_over_time(now.found, group_id, end=end, span=_SPAN, max_gap=max_gap)
+    points[-1] = (points[-1][0], view.row["lag"])
+    if sum(lag is not None for _, lag in points) <= 1:
+        return None
+    marks = [
+        (row["created_at"], f"plan epoch {row['epoch']} published")
+        for row in decided
+        if row["decision"] == "publish"
+    ]
+    return plot(points, within(marks, points), label="Lag in records over the last 3 hours, times in UTC")
+
+
+def _worst(partitions: Sequence[Row]) -> list[Row]:
+    """Those with the largest lag, unknown ones first."""
+    return sorted(partitions, key=lambda row: (row["lag"] is not None, -(row["lag"] or 0)))[:_PARTITIONS]
+
+
+def _health(_source: Source, now: Now, _request: Request) -> _Shown:
+    return "health.html", {"health": health_row(now)}
+
+
+def _style() -> Callable[[Request], Response]:
+    css = files(_HERE).joinpath("static/page.css").read_bytes()
+
+    def style(request: Request) -> Response:
+        return respond(request, css, media_type="text/css", headers={"Cache-Control": "max-age=60"})
+
+    return style

@@ -1,0 +1,93 @@
+"""How values read on the page: as in the text of the commands, with units that people read."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup, escape
+
+from pipeline.operate.output import NONE, plain
+
+_MINUTE, _HOUR, _DAY = 60.0, 3_600.0, 86_400.0
+_STATUS_CLASSES = {
+    "OK": "good",
+    "WARN": "fair",
+    "REWIND": "fair",
+    "NOT_COMMITTED": "fair",
+    "STALL": "bad",
+    "STOP": "bad",
+    "EXPIRED": "bad",
+}
+
+
+def number(value: float | None) -> Markup:
+    """A number with thousands apart, as `<data>` with its exact value; `-` for none."""
+    if value is None:
+        return escape(NONE)
+    text = f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
+    return Markup('<data value="{}">{}</data>').format(value, text)
+
+
+def duration(seconds: float | None, *, is_bound: bool = False) -> Markup:
+    """A time in the unit that fits, as `<data>` with its exact seconds; `>` before a lower bound, `-` for none."""
+    if seconds is None:
+        return escape(NONE)
+    text = _duration(seconds)
+    return Markup('<data value="{}">{}{}</data>').format(seconds, "> " if is_bound else "", text)
+
+
+def drain(seconds: float | None) -> Markup:
+    """A time to drain; without one, the group never gets there, or nobody knows."""
+    return Markup('<span class="quiet">never or unknown</span>') if seconds is None else duration(seconds)
+
+
+def share(ratio: float | None) -> Markup:
+    """A ratio in percent."""
+    if ratio is None:
+        return escape(NONE)
+    return Markup('<data value="{}">{:.0f} %</data>').format(ratio, 100 * ratio)
+
+
+def moment(at: datetime | None) -> Markup:
+    """A time in UTC."""
+    if at is None:
+        return escape(NONE)
+    return Markup('<time datetime="{}">{}</time>').format(plain(at), f"{at:%Y-%m-%d %H:%M:%S}")
+
+
+def status_class(status: str) -> str:
+    """How a status is coloured, beside its word."""
+    return _STATUS_CLASSES.get(status, "none")
+
+
+def group_url(group_id: str) -> str:
+    """Of a group's page: its name stands in the query, where `..` and `/` mean nothing."""
+    return f"/group?id={quote(group_id, safe='')}"
+
+
+def api_url(group_id: str, rest: str = "") -> str:
+    """Of the same as JSON."""
+    return f"/api/v1/groups/{quote(group_id, safe='')}{rest}"
+
+
+FILTERS: Mapping[str, Any] = {
+    "number": number,
+    "duration": duration,
+    "drain": drain,
+    "share": share,
+    "moment": moment,
+    "plain": plain,
+    "status_class": status_class,
+    "group_url": group_url,
+    "api_url": api_url,
+}
+"""By the names that templates use."""
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.1f} s"
+    if seconds < 2 * _HOUR:
+        return f"{seconds / _MINUTE:.1f} min"
+    return f"{seconds / _HOUR:.1f} h" if seconds < 2 * _DAY else f"{seconds / _DAY:.1f} d"

@@ -1,0 +1,72 @@
+"""Lag of a group as it was, added up from the rows of `lag_history` of its partitions."""
+
+from datetime import datetime, timedelta, timezone
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.operate.output import iterate
+from pipeline.operate.serve.views.snapshot import Snapshot
+
+Point: TypeAlias = tuple[datetime, int | None]
+"""A moment, and the lag of the partitions whose lag was known then; None if none was."""
+
+_POINTS = 121
+_COLUMNS = ("topic", "partition", "updated_at", "lag")
+_KEY = ["topic", "partition"]
+
+
+def lag_over_time(
+    found: Snapshot, group_id: str, *, end: datetime, span: timedelta, max_gap: timedelta
+) -> list[Point]:
+    """The lag of the group at moments evenly apart.
+
+    Args:
+        found: The tables.
+        group_id: The group.
+        end: The last moment.
+        span: From the first to the last.
+        max_gap: How far apart two rows of a partition may be; after a longer time its lag is unknown.
+
+    Raises:
+        StoreError: The table cannot be read.
+    """
+    start = end - span - max_gap
+    rows = found.read(
+        "lag_history",
+        columns=_COLUMNS,
+        where=(pc.field("date") >= start.date())
+        & (pc.field("date") <= end.date())
+        & (pc.field("updated_at") >= start)
+        & (pc.field("updated_at") <= end)
+        & (pc.field("group_id") == group_id),
+    )
+    moments_us = np.linspace(_us(end - span), _us(end), _POINTS).astype(np.int64)
+    sums, known = np.zeros(_POINTS), np.zeros(_POINTS, np.int64)
+    for times_us, lags in _by_partition(rows):
+        newest = np.searchsorted(times_us, moments_us, side="right") - 1
+        is_known = (newest >= 0) & (moments_us - times_us[newest] <= _us(max_gap)) & ~np.isnan(lags[newest])
+        sums[is_known] += lags[newest[is_known]]
+        known += is_known
+    return [
+        (datetime.fromtimestamp(at / 1e6, tz=timezone.utc), int(lag) if n else None)
+        for at, lag, n in zip(moments_us.tolist(), sums.tolist(), known.tolist(), strict=True)
+    ]
+
+
+def _by_partition(rows: pa.Table) -> list[tuple[Any, Any]]:
+    """Times in microseconds and lags of each partition, in the order of time; a lag of nan is unknown."""
+    ordered = rows.sort_by([(name, "ascending") for name in (*_KEY, "updated_at")])
+    counted = ordered.group_by(_KEY).aggregate([("lag", "count", pc.CountOptions(mode="all"))])
+    counts = [row["lag_count"] for row in iterate(counted.sort_by([(name, "ascending") for name in _KEY]))]
+    times_us = ordered["updated_at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
+    lags = ordered["lag"].cast(pa.float64()).to_numpy()
+    cuts = np.cumsum(counts)[:-1]
+    return list(zip(np.split(times_us, cuts), np.split(lags, cuts), strict=True)) if counts else []
+
+
+def _us(value: datetime | timedelta) -> int:
+    whole = value if isinstance(value, timedelta) else value - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    return whole // timedelta(microseconds=1)

@@ -1,0 +1,326 @@
+"""The page shows what the API says, loads nothing from elsewhere, and takes no name for markup."""
+
+import gzip
+import json
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from pipeline import clock
+from pipeline.config.model import Config
+from pipeline.operate.serve.app import build_app
+from pipeline.tables.reading import Tables
+from pipeline.tables.stamp import Stamp
+from tests.support.asgi import ask
+from tests.support.serving import Answer
+from tests.support.table_world import NOON, World
+
+Asking = Callable[..., Answer]
+AT_MS = int(NOON.timestamp() * 1000)
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "a/b",
+    "..",
+    "new\nline",
+    "%2F",
+    "{{ 7*7 }}",
+    "ü&b",
+]
+PATHS = ["/", "/group?id=billing", "/health", "/static/page.css"]
+
+
+class Read(HTMLParser):
+    """Rows of tables as texts of cells, all text, exact values of `<data>`, and what is loaded."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.values: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self._in_cell = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in {"td", "th"}:
+            self._in_cell = True
+            self.rows[-1].append("")
+        if tag == "data":
+            self.values.append(str(dict(attrs)["value"]))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in {"td", "th"}:
+            self._in_cell = False
+
+    def handle_data(self, data: str) -> None:
+        if self._in_cell:
+            self.rows[-1][-1] += data
+
+    def row(self, first: str) -> list[str]:
+        return next(row for row in self.texts if row and row[0] == first)
+
+    @property
+    def texts(self) -> list[list[str]]:
+        return [[" ".join(cell.split()) for cell in row] for row in self.rows]
+
+
+@pytest.fixture
+def page(world: World) -> Asking:
+    world.complete()
+    app = build_app(Tables(str(world.root)), Config())
+    return lambda path, **headers: ask(app, path, **headers)
+
+
+@pytest.fixture
+def billing(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A group with a plan that moves a partition from one member to an idle one, a minute after its newest batch."""
+    monkeypatch.setattr(clock, "now_ms", lambda: AT_MS + 60_000)
+    owner = {"member_id": "m-1", "client_id": "one", "client_host": "/10.0.0.1", "assigned": True}
+    rates = {"arrival_rate": 3.25, "drain_rate": 2.0}
+    world.write(
+        "partition_lag",
+        {"lag": 70_123, "lag_seconds": 912.5, "status": "STALL", **rates, **owner},
+        {"lag": 5, "partition": 1, "lag_seconds": 1.0, **rates, **owner},
+        {"partition": 2, "status": "UNKNOWN"},
+        {"group_id": "other", "lag": 12},
+        stamp=Stamp(query_id="q", batch_id=7, at_ms=AT_MS),
+    )
+    members: list[dict[str, Any]] = [
+        {
+            "member_id": "m-1",
+            "client_id": "one",
+            "client_host": "/10.0.0.1",
+            "assigned": [("invoices", [0, 1])],
+        },
+        {"member_id": "m-2", "client_id": "two", "client_host": "/10.0.0.2", "assigned": []},
+    ]
+    world.write("consumer_groups", {"generation": 4, "state": "Stable", "members": members})
+    move = {"topic": "invoices", "partition": 1, "from": "m-1", "to": "m-2", "lag": 5}
+    plan = {"epoch": 6, "moves": 3, "moves_made": 2, "published_at": NOON, "status": "partly"}
+    decided = {
+        "decision": "unchanged",
+        "reason": "held back by cooldown: 3 s",
+        "assignment": [("m-1", [("invoices", "0")]), ("m-2", [("invoices", "1")])],
+        "moves": [move],
+        "drain_s_before": 240.0,
+        "drain_s_after": 44.0,
+        "plan": {**plan, "predicted_drain_s": 40.5, "realised_drain_s": 61.25},
+    }
+    world.write("plan_state", {**decided, "recorded_at": NOON})
+    world.write("recommendations", decided)
+    world.write(
+        "orders", {"paused": True, "pause_reason": "<i>night</i>", "ordered_by": "eva", "position": 1}
+    )
+    return world
+
+
+@pytest.mark.usefixtures("billing")
+def test_fleet_has_the_figures_of_the_api(page: Asking) -> None:
+    html = page("/").text
+    groups = json.loads(page("/api/v1/groups").text)["groups"]
+
+    shown = Read(html)
+    assert [row[0] for row in shown.texts[1:]] == ["billing", "other"]
+    billing = shown.row("billing")
+    assert billing[1:6] == ["Stable", "2 1 idle", "STALL 1 UNKNOWN 1 OK 1", "70,128 1 unknown", "15.2 min"]
+    assert billing[-2:] == ["held back by cooldown, paused, partly", "4.0 min → 44.0 s"]
+    for row in groups:
+        for figure in ("lag", "lag_seconds", "member_count", "arrival_rate", "drain_rate"):
+            assert row[figure] is None or str(row[figure]) in shown.values
+
+
+@pytest.mark.usefixtures("billing")
+def test_group_has_the_figures_of_the_api(page: Asking) -> None:
+    shown = Read(page("/group?id=billing").text)
+    found = json.loads(page("/api/v1/groups/billing").text)
+
+    figures = (
+        "partitions",
+        "lag",
+        "lag_seconds",
+        "arrival_rate",
+        "drain_rate",
+        "partitions_after",
+        "lag_after",
+    )
+    for member in found["members"]:
+        for figure in figures:
+            assert member[figure] is None or str(member[figure]) in shown.values
+    members = [row for row in shown.texts if row[0] in {"one", "two", "nobody"} and len(row) == 13]
+    assert members == [
+        [
+            "one",
+            "/10.0.0.1",
+            "STALL",
+            "2",
+            "70,128",
+            "15.2 min",
+            "6.5",
+            "4.0",
+            "-",
+            "1, 0",
+            "1",
+            "70,123",
+            "-",
+        ],
+        ["two", "/10.0.0.2", "-", "0", "0", "0.0 s", "0.0", "0.0", "-", "0, 1", "1", "5", "-"],
+        ["nobody", "-", "UNKNOWN", "1", "- 1 unknown", "-", "-", "-", "-", "0, 0", "1", "-", "-"],
+    ]
+
+
+def test_partitions_read_as_in_the_command(billing: World, page: Asking) -> None:
+    shown = Read(page("/group?id=billing").text)
+
+    header, *lines = (line.split() for line in billing.run("lag", "--group", "billing").stdout.splitlines())
+    table = shown.texts[shown.texts.index(header[1:]) + 1 :]
+    assert sorted(table[: len(lines)]) == sorted(line[1:] for line in lines)
+
+
+@pytest.mark.usefixtures("billing")
+def test_plan_is_told_with_its_guard_its_outcome_and_the_orders(page: Asking) -> None:
+    text = " ".join(re.sub(r"<[^>]+>", " ", page("/group?id=billing").text).split())
+
+    assert "guard that holds it back cooldown" in text
+    assert "epoch 6, partly, 2 of 3 moves made" in text
+    assert "predicted, realised 40.5 s , 61.2 s" in text
+    assert "paused yes: &lt;i&gt;night&lt;/i&gt;" in text
+
+
+@pytest.mark.usefixtures("billing")
+def test_partition_that_moves_is_outlined_and_said_to_move(page: Asking) -> None:
+    cells = {
+        attrs["title"]: attrs["class"]
+        for tag, attrs in Read(page("/group?id=billing").text).tags
+        if tag == "li" and "title" in attrs
+    }
+
+    assert cells == {
+        "invoices-0: lag 70,123, 912.5 s, STALL": "cell l5",
+        "invoices-1: lag 5, 1.0 s, OK, moves to two": "cell l1 moved",
+        "invoices-2: lag unknown, UNKNOWN": "cell lunknown",
+    }
+
+
+def test_history_ends_with_the_lag_of_now(billing: World, page: Asking) -> None:
+    for minutes in (90, 60, 30):
+        billing.write("lag_history", {"lag": minutes, "updated_at": NOON - timedelta(minutes=minutes)})
+
+    curves = [
+        attrs["points"] for tag, attrs in Read(page("/group?id=billing").text).tags if tag == "polyline"
+    ]
+
+    assert len(curves) == 1
+    assert str(curves[0]).split()[-1].startswith("708.0,")
+
+
+@pytest.mark.usefixtures("billing")
+def test_old_figures_are_said_to_be_old(page: Asking) -> None:
+    for path in PATHS[:3]:
+        html = page(path).text
+        assert "These figures are old." in html
+        assert '<data value="60.0">60.0 s</data> ago' in html
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.usefixtures("billing")
+def test_browser_may_load_from_here_alone_and_no_inline_code(page: Asking, path: str) -> None:
+    answer = page(path)
+
+    policy = answer.headers["content-security-policy"]
+    assert answer.status == 200
+    assert policy.startswith(
+        "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; connect-src 'self';"
+    )
+    assert "unsafe" not in policy
+    for tag, attrs in Read(answer.text).tags:
+        assert tag not in {"script", "style"}
+        assert not any(name == "style" or name.startswith("on") for name in attrs)
+        for name in ("href", "src", "action"):
+            assert (attrs.get(name) or "/").startswith(("/", "#", "data:,"))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_name_of_a_group_is_text_wherever_it_stands(world: World, name: str) -> None:
+    world.write(
+        "partition_lag", {"group_id": name, "topic": name, "lag": 3, "client_id": name, "member_id": name}
+    )
+    world.write(
+        "consumer_groups",
+        {"group_id": name, "members": [{"member_id": name, "client_id": name, "topics": []}]},
+    )
+    world.complete()
+    app = build_app(Tables(str(world.root)), Config())
+
+    fleet = Read(ask(app, "/").text)
+    link = next(attrs["href"] for tag, attrs in fleet.tags if tag == "a" and "/group?" in str(attrs["href"]))
+    group = ask(app, str(link))
+
+    shown = name.replace("\n", "\\n")
+    assert link == "/group?id=" + quote(name, safe="")
+    assert group.status == 200
+    assert fleet.texts[1][0] == shown
+    assert not {"script", "img"} & {tag for tag, _ in Read(group.text).tags}
+    for tag, attrs in Read(group.text).tags:
+        if tag == "a" and str(attrs["href"]).startswith("/api"):
+            assert ask(app, str(attrs["href"])).status == 200
+
+
+def test_rows_are_sorted_and_filtered_as_asked(world: World, page: Asking) -> None:
+    world.write(
+        "partition_lag",
+        {"group_id": "a", "lag": 1, "lag_seconds": 9.0},
+        {"group_id": "B", "lag": 3, "status": "STALL"},
+        {"group_id": "ab", "lag_seconds": 10.0},
+    )
+
+    def names(path: str) -> list[str]:
+        return [row[0] for row in Read(page(path).text).texts[1:]]
+
+    assert names("/") == ["B", "a", "ab"]
+    assert names("/?sort=lag_seconds") == ["ab", "a", "B"]
+    assert names("/?sort=group") == ["B", "a", "ab"]
+    assert names("/?sort=nonsense&q=B") == ["B", "ab"]
+    assert names("/?status=STALL") == ["B"]
+    assert names("/?q=" + quote('"><script>')) == []
+
+
+def test_group_of_no_commits_and_group_of_no_record_are_shown(world: World, page: Asking) -> None:
+    world.write("consumer_groups", {"group_id": "empty", "state": "Empty", "members": []})
+    world.write("partition_lag", {"group_id": "assigned", "lag": 2})
+
+    assert Read(page("/").text).row("empty")[1:5] == ["Empty", "0", "-", "-"]
+    assert Read(page("/").text).row("assigned")[1:5] == ["-", "-", "OK 1", "2"]
+    for name in ("empty", "assigned"):
+        assert page(f"/group?id={name}").status == 200
+
+
+def test_unknown_group_and_missing_tables_are_told(world: World) -> None:
+    app = build_app(Tables(str(world.root)), Config())
+    missing = ask(app, "/")
+    world.complete()
+
+    assert (missing.status, "no table partition_lag under" in missing.text) == (503, True)
+    unknown = ask(app, "/group?id=none")
+    assert (unknown.status, "No group of this name" in unknown.text) == (404, True)
+    assert ask(app, "/", method="POST").status == 405
+    assert ask(app, "/group?id=billing", method="POST").status == 405
+
+
+def test_many_partitions_are_shown_in_part_the_worst_first(world: World, page: Asking) -> None:
+    world.write("partition_lag", *({"partition": number, "lag": number} for number in range(3_100)))
+
+    html = page("/group?id=billing", Accept_Encoding="gzip")
+    shown = Read(gzip.decompress(html.body).decode())
+
+    cells = [attrs["title"] for tag, attrs in shown.tags if tag == "li" and "title" in attrs]
+    assert len(cells) == 3_000
+    assert str(cells[0]).startswith("invoices-100: ")
+    assert "100 partitions with the least lag have no cell" in gzip.decompress(html.body).decode()
