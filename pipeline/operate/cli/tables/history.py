@@ -11,6 +11,7 @@ from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption, TopicsOption
 from pipeline.operate.cli.times import parse_time
 from pipeline.operate.listings.partitions import MEASURES, PARTITION
+from pipeline.operate.listings.spans import between
 from pipeline.operate.old_log_ends import limit_of, with_is_old
 from pipeline.operate.output import Column, FormatOption, WideOption, names, note, progress, show
 from pipeline.tables.reading import all_of, matches
@@ -65,7 +66,7 @@ def history(
             "lag_history",
             columns=names(_COLUMNS),
             where=all_of(
-                _between(start, end),
+                between(start, end),
                 matches("group_id", group or ()),
                 matches("topic", topic or ()),
                 None if partition is None else pc.field("partition") == partition,
@@ -79,12 +80,6 @@ def history(
     if not rows.num_rows:
         note(f"no row between {start:%Y-%m-%dT%H:%M:%SZ} and {end:%Y-%m-%dT%H:%M:%SZ} matches")
         raise typer.Exit(1)
-
-
-def _between(start: datetime, end: datetime) -> pc.Expression:
-    """From `start` to `end`, restricted by day as well, since the table's folders are days."""
-    days = (pc.field("date") >= start.date()) & (pc.field("date") <= end.date())
-    return days & (pc.field(_UPDATED) >= start) & (pc.field(_UPDATED) <= end)
 
 
 def _newest(rows: pa.Table) -> pa.Table:

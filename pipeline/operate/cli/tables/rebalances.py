@@ -11,6 +11,7 @@ from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption
 from pipeline.operate.cli.times import parse_time
 from pipeline.operate.listings.groups import MEMBERS, by_member, member_count
+from pipeline.operate.listings.spans import between
 from pipeline.operate.output import NONE, Column, FormatOption, Row, WideOption, names, note, progress, show
 from pipeline.tables.reading import all_of, matches
 
@@ -85,7 +86,7 @@ def rebalances(
     stored, wanted = find(tables, config).tables, matches("group_id", group or ())
     with progress("reading group_history"):
         rows = stored.read(
-            "group_history", columns=names(_COLUMNS), where=all_of(_between(start, end), wanted)
+            "group_history", columns=names(_COLUMNS), where=all_of(between(start, end), wanted)
         ).sort_by(_ORDER)
     rows = _newest(rows) if at else rows
     if members:
@@ -98,14 +99,6 @@ def rebalances(
             f"no row {f'since {start:%Y-%m-%dT%H:%M:%SZ} ' if start else ''}until {end:%Y-%m-%dT%H:%M:%SZ} matches"
         )
         raise typer.Exit(1)
-
-
-def _between(start: datetime | None, end: datetime) -> pc.Expression:
-    """From `start` to `end`, restricted by day as well, since the table's folders are days."""
-    until = (pc.field("date") <= end.date()) & (pc.field(_UPDATED) <= end)
-    if start is None:
-        return until
-    return until & (pc.field("date") >= start.date()) & (pc.field(_UPDATED) >= start)
 
 
 def _newest(rows: pa.Table) -> pa.Table:

@@ -1,22 +1,18 @@
 """Lag of a group over time, as an SVG element that takes its colours from the page."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import TypeAlias
 
 from markupsafe import Markup
 
-from pipeline.operate.serve.views.history import Point
+from pipeline.operate.serve.views.history import Mark, Point
 
 _WIDTH, _HEIGHT = 720, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 12, 14, 26
 _LINES, _TIMES = 4, 6
 _NICE = (1, 2, 2.5, 5, 10)
-
-Mark: TypeAlias = tuple[datetime, str]
-"""A moment, and what happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +29,21 @@ class _Scale:
         return round(_HEIGHT - _BOTTOM - lag / self.top * (_HEIGHT - _TOP - _BOTTOM), 1)
 
 
-def plot(points: Sequence[Point], marks: Sequence[Mark], *, label: str) -> Markup:
+def plot(points: Sequence[Point], marks: Mapping[str, Sequence[Mark]], *, label: str) -> Markup:
     """The picture; a gap is where no lag was known.
 
     Args:
         points: At least two, in the order of time.
-        marks: What happened between the first and the last.
+        marks: What happened between the first and the last, by the class that it is drawn in.
         label: What is to be seen, in words.
     """
     known = [lag for _, lag in points if lag is not None]
     scale = _Scale(points[0][0], points[-1][0], _nice(max(known, default=0)))
-    parts = [*_grid(scale), *(_mark(scale, mark) for mark in marks), *_curves(scale, points)]
+    parts = [
+        *_grid(scale),
+        *(_mark(scale, mark, kind) for kind, found in marks.items() for mark in found),
+        *_curves(scale, points),
+    ]
     return Markup(
         '<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>'
     ).format(_WIDTH, _HEIGHT, label, label, Markup().join(parts))
@@ -81,11 +81,11 @@ def _curves(scale: _Scale, points: Sequence[Point]) -> list[Markup]:
     return [Markup('<polyline class="curve" points="{}"/>').format(" ".join(one)) for one in curves if one]
 
 
-def _mark(scale: _Scale, mark: Mark) -> Markup:
+def _mark(scale: _Scale, mark: Mark, kind: str) -> Markup:
     at, what = mark
     x = scale.x(at)
-    return Markup('<line class="mark" x1="{}" x2="{}" y1="{}" y2="{}"><title>{}</title></line>').format(
-        x, x, _TOP, _HEIGHT - _BOTTOM, f"{at.astimezone(timezone.utc):%H:%M:%S} {what}"
+    return Markup('<line class="mark {}" x1="{}" x2="{}" y1="{}" y2="{}"><title>{}</title></line>').format(
+        kind, x, x, _TOP, _HEIGHT - _BOTTOM, f"{at.astimezone(timezone.utc):%H:%M:%S} {what}"
     )
 
 

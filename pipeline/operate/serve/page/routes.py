@@ -22,7 +22,7 @@ from pipeline.operate.serve.responses import respond
 from pipeline.operate.serve.views.fleet import WORST_FIRST, ordered
 from pipeline.operate.serve.views.group import GroupView, decision_rows, group_view
 from pipeline.operate.serve.views.health import health_row
-from pipeline.operate.serve.views.history import lag_over_time
+from pipeline.operate.serve.views.history import changes, lag_over_time
 from pipeline.operate.serve.views.source import Now, Source
 
 _OK, _NOT_FOUND, _UNAVAILABLE = 200, 404, 503
@@ -131,12 +131,16 @@ def _plot(source: Source, now: Now, view: GroupView, decided: Sequence[Row]) -> 
     points[-1] = (points[-1][0], view.row["lag"])
     if sum(lag is not None for _, lag in points) <= 1:
         return None
-    marks = [
+    plans = [
         (row["created_at"], f"plan epoch {row['epoch']} published")
         for row in decided
         if row["decision"] == "publish"
     ]
-    return plot(points, within(marks, points), label="Lag in records over the last 3 hours, times in UTC")
+    marks = {
+        "plan": within(plans, points),
+        "change": within(changes(now.found, group_id, start=points[0][0], end=end), points),
+    }
+    return plot(points, marks, label="Lag in records over the last 3 hours, times in UTC")
 
 
 def _worst(partitions: Sequence[Row]) -> list[Row]:

@@ -20,7 +20,7 @@ from pipeline.operate.serve.metrics.plans import Plan, plans_of
 from pipeline.operate.serve.views.plans import plan_row
 from pipeline.operate.serve.views.snapshot import Snapshot
 
-_UNKNOWN = ("lag", "max_lag", "lag_seconds", "arrival_rate", "drain_rate")
+_UNKNOWN = ("lag", "max_lag", "lag_seconds", "growing", "retention_seconds", "arrival_rate", "drain_rate")
 _NO_LAG: Row = {
     **dict.fromkeys(("partitions", "unknown_lag", "old_lag", "provisional"), 0),
     **dict.fromkeys(_UNKNOWN),

@@ -1,4 +1,4 @@
-"""Lag of a group as it was, added up from the rows of `lag_history` of its partitions."""
+"""A group as it was: its lag, added up from the rows of `lag_history` of its partitions, and when it changed."""
 
 from datetime import datetime, timedelta, timezone
 from typing import Any, TypeAlias
@@ -7,11 +7,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.errors import MissingTableError
+from pipeline.operate.listings.spans import between
 from pipeline.operate.output import iterate
 from pipeline.operate.serve.views.snapshot import Snapshot
 
 Point: TypeAlias = tuple[datetime, int | None]
 """A moment, and the lag of the partitions whose lag was known then; None if none was."""
+
+Mark: TypeAlias = tuple[datetime, str]
+"""A moment, and what happened."""
 
 _POINTS = 121
 _COLUMNS = ("topic", "partition", "updated_at", "lag")
@@ -34,15 +39,8 @@ def lag_over_time(
         StoreError: The table cannot be read.
     """
     start = end - span - max_gap
-    rows = found.read(
-        "lag_history",
-        columns=_COLUMNS,
-        where=(pc.field("date") >= start.date())
-        & (pc.field("date") <= end.date())
-        & (pc.field("updated_at") >= start)
-        & (pc.field("updated_at") <= end)
-        & (pc.field("group_id") == group_id),
-    )
+    own = between(start, end) & (pc.field("group_id") == group_id)
+    rows = found.read("lag_history", columns=_COLUMNS, where=own)
     moments_us = np.linspace(_us(end - span), _us(end), _POINTS).astype(np.int64)
     sums, known = np.zeros(_POINTS), np.zeros(_POINTS, np.int64)
     for times_us, lags in _by_partition(rows):
@@ -54,6 +52,21 @@ def lag_over_time(
         (datetime.fromtimestamp(at / 1e6, tz=timezone.utc), int(lag) if n else None)
         for at, lag, n in zip(moments_us.tolist(), sums.tolist(), known.tolist(), strict=True)
     ]
+
+
+def changes(found: Snapshot, group_id: str, *, start: datetime, end: datetime) -> list[Mark]:
+    """When the group's members or generation changed, as `lagwise rebalances` lists it.
+
+    Raises:
+        StoreError: The table cannot be read.
+    """
+    own = between(start, end) & (pc.field("group_id") == group_id)
+    try:
+        rows = found.read("group_history", columns=("updated_at", "why"), where=own)
+    except MissingTableError:
+        # An earlier version has written these tables.
+        return []
+    return [(row["updated_at"], row["why"]) for row in iterate(rows)]
 
 
 def _by_partition(rows: pa.Table) -> list[tuple[Any, Any]]:

@@ -1,6 +1,7 @@
 """All tables at one version each, opened together for one answer."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
@@ -14,6 +15,8 @@ from pipeline.tables.reading import OpenTable, Tables
 from pipeline.tables.stamp import Stamp
 
 _NAMES = (*COLUMNS, "recommendations", "lag_history")
+_NOT_IN_OLD_ONES = "group_history"
+"""Tables that an earlier version has written may not have it."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,11 @@ class Snapshot:
         """As `OpenTable.read`.
 
         Raises:
-            MissingTableError: The page does not show this table.
+            MissingTableError: The page does not show this table, or there is none.
             StoreError: It cannot be read.
         """
         if name not in self.tables:
-            raise MissingTableError(f"table {name} is not shown")
+            raise MissingTableError(f"no table {name}")
         return self.tables[name].read(columns=columns, where=where)
 
 
@@ -59,4 +62,7 @@ def snapshot(tables: Tables) -> Snapshot:
         MissingTableError: The stream has not made them yet.
         StoreError: One cannot be opened.
     """
-    return Snapshot({name: tables.open(name) for name in _NAMES})
+    found = {name: tables.open(name) for name in _NAMES}
+    with suppress(MissingTableError):
+        found[_NOT_IN_OLD_ONES] = tables.open(_NOT_IN_OLD_ONES)
+    return Snapshot(found)

@@ -87,7 +87,15 @@ def billing(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     rates = {"arrival_rate": 3.25, "drain_rate": 2.0}
     world.write(
         "partition_lag",
-        {"lag": 70_123, "lag_seconds": 912.5, "status": "STALL", **rates, **owner},
+        {
+            "lag": 70_123,
+            "trend": "growing",
+            "retention_seconds": 7_200.0,
+            "lag_seconds": 912.5,
+            "status": "STALL",
+            **rates,
+            **owner,
+        },
         {"lag": 5, "partition": 1, "lag_seconds": 1.0, **rates, **owner},
         {"partition": 2, "status": "UNKNOWN"},
         {"group_id": "other", "lag": 12},
@@ -130,7 +138,13 @@ def test_fleet_has_the_figures_of_the_api(page: Asking) -> None:
     shown = Read(html)
     assert [row[0] for row in shown.texts[1:]] == ["billing", "other"]
     billing = shown.row("billing")
-    assert billing[1:5] == ["70,128 1 unknown", "15.2 min", "STALL 1 UNKNOWN 1 OK 1", "2 1 idle"]
+    assert billing[1:6] == [
+        "70,128 1 unknown",
+        "grows on 1",
+        "15.2 min",
+        "STALL 1 UNKNOWN 1 OK 1",
+        "2 1 idle",
+    ]
     assert billing[-3:] == ["held back by cooldown, paused, partly", "4.0 min → 44.0 s", "Stable"]
     for row in groups:
         for figure in ("lag", "lag_seconds", "member_count", "arrival_rate", "drain_rate"):
@@ -209,16 +223,21 @@ def test_partition_that_moves_is_outlined_and_said_to_move(page: Asking) -> None
     }
 
 
-def test_history_ends_with_the_lag_of_now(billing: World, page: Asking) -> None:
-    for minutes in (90, 60, 30):
-        billing.write("lag_history", {"lag": minutes, "updated_at": NOON - timedelta(minutes=minutes)})
+def test_history_ends_with_the_lag_of_now_and_marks_what_changed(billing: World, page: Asking) -> None:
+    rows = [{"lag": minutes, "updated_at": NOON - timedelta(minutes=minutes)} for minutes in range(90, 0, -5)]
+    billing.write("lag_history", *(row for row in rows if not 40 < row["lag"] < 70))
+    billing.write("group_history", {"why": "joined", "updated_at": NOON - timedelta(minutes=40)})
+    billing.write(
+        "recommendations", {"epoch": 6, "created_at": NOON - timedelta(minutes=35), "date": NOON.date()}
+    )
 
-    curves = [
-        attrs["points"] for tag, attrs in Read(page("/group?id=billing").text).tags if tag == "polyline"
-    ]
+    html = page("/group?id=billing").text
+    curves = [str(attrs["points"]).split() for tag, attrs in Read(html).tags if tag == "polyline"]
 
-    assert len(curves) == 1
-    assert str(curves[0]).split()[-1].startswith("708.0,")
+    assert len(curves) == 2, "where nothing is known for long there is a gap"
+    assert curves[1][-1].startswith("708.0,")
+    assert "<title>11:20:00 joined</title>" in html
+    assert "<title>11:25:00 plan epoch 6 published</title>" in html
 
 
 @pytest.mark.usefixtures("billing")
@@ -296,8 +315,8 @@ def test_group_of_no_commits_and_group_of_no_record_are_shown(world: World, page
     world.write("consumer_groups", {"group_id": "empty", "state": "Empty", "members": []})
     world.write("partition_lag", {"group_id": "assigned", "lag": 2})
 
-    assert Read(page("/").text).row("empty")[1:5] == ["-", "-", "-", "0"]
-    assert Read(page("/").text).row("assigned")[1:5] == ["2", "-", "OK 1", "-"]
+    assert Read(page("/").text).row("empty")[1:6] == ["-", "-", "-", "-", "0"]
+    assert Read(page("/").text).row("assigned")[1:6] == ["2", "-", "-", "OK 1", "-"]
     for name in ("empty", "assigned"):
         assert page(f"/group?id={name}").status == 200
 
