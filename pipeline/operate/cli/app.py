@@ -32,7 +32,7 @@ COMMANDS = {
     "orders": "Standing orders of all groups: what is paused, pinned or triggered, since when and by whom.",
     "assign": "Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.",
     "explain": "Explain an assignment: what moves, why, and what each move gains, for cases as of `lagwise assign`.",
-    "serve": "Answer HTTP from the tables: /metrics for Prometheus, /healthz and /readyz for probes; until Ctrl-C.",
+    "serve": "Answer HTTP from the tables: a page, JSON, /metrics for Prometheus, probes; until Ctrl-C.",
     "health": "Say in one line whether the stream lives and keeps its tables up to date, for probes, cron and Nagios.",
     "config": "Check a configuration.",
     "broker": "Run an Apache Kafka broker on this machine until Ctrl-C.",

@@ -1,4 +1,4 @@
-"""`lagwise serve`: metrics from the tables, over HTTP."""
+"""`lagwise serve`: a page, JSON and metrics from the tables, over HTTP."""
 
 from typing import Annotated
 
@@ -31,11 +31,13 @@ def serve(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Answer HTTP from the tables: /metrics for Prometheus, /healthz and /readyz for probes; until Ctrl-C.
+    """Answer HTTP from the tables: a page, JSON, /metrics for Prometheus, probes; until Ctrl-C.
 
     Example: lagwise serve --config conf/lagwise.toml
 
     It needs no Java and no broker, and goes on when the stream has stopped: lagwise_tables_age_seconds then grows.
+    / lists the groups; each has a page with its members and partitions, plan, decisions and history, and the same as
+    JSON below /api/v1/groups (deploy/docs/page.md). Nothing can be changed there.
     /metrics has the names of kafka-lag-exporter and kafka_exporter, so that their dashboards and rules go on, and
     lagwise's own: plans, members, capacity (deploy/docs/metrics.md). Table serve.metrics of the configuration says
     which groups, topics and names, and how many series at most.

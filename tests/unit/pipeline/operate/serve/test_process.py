@@ -51,6 +51,20 @@ def test_metrics_are_compressed_for_who_takes_that(served: Serving) -> None:
     assert parse(gzip.decompress(answer.body).decode()).kinds == parse(served.get("/metrics").text).kinds
 
 
+def test_page_and_its_style_are_html_and_css(served: Serving) -> None:
+    page, style = served.get("/group?id=billing"), served.get("/static/page.css")
+
+    assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "<h1>billing</h1>" in page.text
+    assert (style.status, style.headers["content-type"]) == (200, "text/css; charset=utf-8")
+
+
+def test_name_with_a_slash_reaches_the_api_as_it_was_sent(served: Serving) -> None:
+    assert served.get("/api/v1/groups/billing").status == 200
+    assert served.get("/api/v1/groups/a%2Fb/partitions").headers["content-type"] == "application/json"
+    assert served.get("/api/v1/groups/%62illing").status == 200
+
+
 def test_answers_while_the_stream_has_not_made_its_tables_yet(tmp_path: Path) -> None:
     with serving("--tables", str(tmp_path)) as running:
         answer = running.get("/metrics")

@@ -140,7 +140,7 @@ def test_fleet_has_the_figures_of_the_api(page: Asking) -> None:
     billing = shown.row("billing")
     assert billing[1:6] == [
         "70,128 1 unknown",
-        "grows on 1",
+        "1",
         "15.2 min",
         "STALL 1 UNKNOWN 1 OK 1",
         "2 1 idle",
