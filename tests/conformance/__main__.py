@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -93,4 +94,6 @@ def _parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 if __name__ == "__main__":
+    # Otherwise what was started would outlive the kit.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(report.NOT_JUDGED))
     sys.exit(main(sys.argv[1:]))
