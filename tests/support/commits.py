@@ -15,17 +15,17 @@ from tests.support.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC
 def set_back(bootstrap: str, group: str) -> list[tuple[int, int, int]]:
     """Commits that the group has gone behind: partition of the topic, offset before, and after."""
     newest, found = dict[int, int](), list[tuple[int, int, int]]()
-    for partition, offset in _commits(bootstrap, group):
+    for partition, offset, _ in commits_of(bootstrap, group):
         if offset < newest.get(partition, 0):
             found.append((partition, newest[partition], offset))
         newest[partition] = offset
     return found
 
 
-def _commits(bootstrap: str, group: str) -> list[tuple[int, int]]:
-    """Partition and offset of each commit for the one topic of the group, in the order of the broker."""
+def commits_of(bootstrap: str, group: str) -> list[tuple[int, int, int]]:
+    """Partition, offset and time in ms of each commit for the one topic of the group, in the order of the broker."""
     reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False})
-    commits = list[tuple[int, int]]()
+    commits = list[tuple[int, int, int]]()
     # All of a group is in one of them.
     places = [TopicPartition(OFFSETS_TOPIC, number, 0) for number in range(OFFSETS_PARTITIONS)]
     try:
@@ -42,9 +42,12 @@ def _commits(bootstrap: str, group: str) -> list[tuple[int, int]]:
     return commits
 
 
-def _commit(key: bytes | None, value: bytes | None, group: str) -> list[tuple[int, int]]:
+def _commit(key: bytes | None, value: bytes | None, group: str) -> list[tuple[int, int, int]]:
     if key is None or value is None or record_type_of(key) not in OFFSET_COMMIT_TYPES:
         return []
     if group_id_of(key) != group:
         return []
-    return [(decode_offset_commit_key(key).partition, decode_offset_commit_value(value).committed_offset)]
+    commit = decode_offset_commit_value(value)
+    return [
+        (decode_offset_commit_key(key).partition, commit.committed_offset, commit.commit_timestamp_ms or 0)
+    ]

@@ -9,6 +9,7 @@ Each process appends lines of JSON to one file, with the machine's monotonic clo
 """
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -324,7 +325,7 @@ class Processes:
                 for place in places:
                     end(who, place, at)
         for who, place in list(begun):
-            end(who, place, time.monotonic())
+            end(who, place, math.inf)
         return stays
 
 

@@ -1,0 +1,222 @@
+"""Rules for followers that move partitions within a generation."""
+
+import signal
+import time
+from dataclasses import replace
+
+from assignor.protocol.acks import Accepted, Refused, Release, Void
+from assignor.protocol.control import ControlRecord
+from tests.conformance import releases
+from tests.conformance.common import HARM, JOINS, READING, stays
+from tests.conformance.ending import ENDING
+from tests.conformance.trial import QUIET_S, BrokenRuleError, Rule, Trial
+from tests.support.waiting import wait_until
+
+PAGE = "following.md"
+
+
+def _applies(trial: Trial) -> None:
+    generation, _, _ = trial.group.base(len(trial.group.alive()))
+    record = trial.apply()
+    for ack in trial.acks(record.epoch):
+        if ack.generation != generation:
+            raise BrokenRuleError(f"{type(ack).__name__} names generation {ack.generation}, not {generation}")
+    if trial.group.base(len(trial.group.alive()))[0] != generation:
+        raise BrokenRuleError("the group has rebalanced for it")
+
+
+def _applies_again(trial: Trial) -> None:
+    """From where partitions are now, in the same generation."""
+    draft, held = trial.draft(), trial.held()
+    target = {member: list(one.target[trial.group.topic]) for member, one in draft.members.items()}
+    trial.apply(trial.group.draft(draft.base_generation, held, target))
+
+
+def _awaits_acceptance(trial: Trial) -> None:
+    record, before = trial.draft(), trial.held()
+    sleeper = trial.group.alive()[0]
+    trial.group.interrupt(sleeper, signal.SIGSTOP)
+    try:
+        trial.group.put(record)
+        trial.group.wait_for_acks(Accepted, record.epoch, len(before) - 1)
+        time.sleep(QUIET_S)
+        given = [ack for ack in trial.acks(record.epoch) if isinstance(ack, Release)]
+    finally:
+        trial.group.interrupt(sleeper, signal.SIGCONT)
+    if given:
+        raise BrokenRuleError(f"{len(given)} released while one of the members had not accepted")
+    trial.applied(record)
+
+
+def _voids(trial: Trial) -> None:
+    record, before = trial.draft(), trial.held()
+    sleeper = trial.group.alive()[0]
+    trial.group.interrupt(sleeper, signal.SIGSTOP)
+    try:
+        trial.group.put(record)
+        trial.group.wait_for_acks(Accepted, record.epoch, len(before) - 1)
+        trial.group.withdraw(record)
+        trial.group.wait_for_acks(Void, record.epoch, len(before) - 1, within_s=5.0)
+    finally:
+        trial.group.interrupt(sleeper, signal.SIGCONT)
+    time.sleep(QUIET_S)
+    if trial.held() != before:
+        raise BrokenRuleError(f"the plan was withdrawn, and {before} became {trial.held()}")
+    trial.apply()
+
+
+def _refuses_once(trial: Trial) -> None:
+    record = _of_strangers(trial.draft())
+    trial.group.put(record)
+    trial.refused(record.epoch)
+    trial.group.put(record)
+    trial.apply()
+    refusals = [ack.member for ack in trial.acks(record.epoch) if isinstance(ack, Refused)]
+    if len(refusals) != len(set(refusals)):
+        raise BrokenRuleError(f"refused more than once: {refusals}")
+
+
+def _refuses_migration(trial: Trial) -> None:
+    record = replace(trial.draft(), migration="unknown")
+    trial.ignored(record, refused=True)
+    for ack in trial.refused(record.epoch):
+        if not ack.why.startswith("migration is"):
+            raise BrokenRuleError(f"the reason begins otherwise: {ack.why!r}")
+
+
+def _leaves_for_migration(trial: Trial) -> None:
+    members = len(trial.group.alive())
+    generation, _, _ = trial.group.base(members)
+    trial.apply()
+    record = replace(trial.draft(), migration="possible")
+    trial.group.put(record)
+    trial.refused(record.epoch)
+    _, _, base = trial.group.base(members, after=generation)
+    wait_until(lambda: trial.held() == base, what="everybody with what Kafka assigned")
+
+
+def _waits_for_generation(trial: Trial) -> None:
+    record = trial.draft()
+    later = replace(record, base_generation=record.base_generation + 1000)
+    trial.ignored(later)
+    if trial.acks(later.epoch):
+        raise BrokenRuleError(f"it does not wait: {trial.kinds(later.epoch)}")
+
+
+def _of_earlier_generation(record: ControlRecord) -> ControlRecord:
+    return replace(record, base_generation=record.base_generation - 1)
+
+
+def _of_strangers(record: ControlRecord) -> ControlRecord:
+    members = {f"not-{name}": member for name, member in record.members.items()}
+    return replace(record, members=members, moves=())
+
+
+def _of_other_base(record: ControlRecord) -> ControlRecord:
+    """Neither what Kafka assigned nor what anybody reads: the partitions are one another's."""
+    ordered = sorted(record.members)
+    everything = sorted(n for m in record.members.values() for by in m.base.values() for n in by)
+    topic = next(iter(record.members[ordered[0]].base))
+    bases = {name: {topic: tuple(everything[rank :: len(ordered)])} for rank, name in enumerate(ordered)}
+    taken = {(name, member.base[topic]) for name, member in record.members.items()}
+    if any((name, base[topic]) in taken for name, base in bases.items()):
+        bases = {name: {topic: tuple(everything) if rank == 0 else ()} for rank, name in enumerate(ordered)}
+    return replace(
+        record,
+        members={name: replace(member, base=bases[name]) for name, member in record.members.items()},
+    )
+
+
+def _of_no_permutation(record: ControlRecord) -> ControlRecord:
+    giver = min(record.members)
+    topic = next(iter(record.members[giver].target))
+    less = {topic: record.members[giver].target[topic][1:]}
+    return replace(record, members={**record.members, giver: replace(record.members[giver], target=less)})
+
+
+RULES = (
+    JOINS,
+    Rule(
+        number=f"{PAGE}, rules 3 to 5",
+        sentence="A plan that fits is accepted, handed over and applied, in the generation that there is.",
+        check=_applies,
+        is_basis=True,
+    ),
+    Rule(
+        number=f"{PAGE}, rule 2",
+        sentence="Its base for you is what Kafka assigned, or what you read now.",
+        check=_applies_again,
+    ),
+    *READING,
+    Rule(
+        number=f"{PAGE}, rule 2",
+        sentence="A plan of an earlier generation that is still valid is refused.",
+        check=stays(_of_earlier_generation, refused=True),
+    ),
+    Rule(
+        number=f"{PAGE}, rule 2", sentence="A plan for a later generation waits.", check=_waits_for_generation
+    ),
+    Rule(
+        number=f"{PAGE}, rule 2",
+        sentence="A plan without your member id is refused, once for each epoch and generation.",
+        check=_refuses_once,
+    ),
+    Rule(
+        number=f"{PAGE}, rule 2",
+        sentence="A plan with another base than yours is refused.",
+        check=stays(_of_other_base, refused=True),
+    ),
+    Rule(
+        number=f"{PAGE}, rule 2",
+        sentence="A plan whose target is no permutation of its base is refused.",
+        check=stays(_of_no_permutation, refused=True),
+    ),
+    Rule(
+        number=f"{PAGE}, rule 1",
+        sentence="A plan whose migration is not disabled is refused, with a why that begins so.",
+        check=_refuses_migration,
+    ),
+    Rule(
+        number=f"{PAGE}, rule 3",
+        sentence="Give nothing away until everybody whom the moves name has accepted; then all of it.",
+        check=_awaits_acceptance,
+    ),
+    Rule(
+        number=f"{PAGE}, how it works",
+        sentence="A plan that is withdrawn before it has begun moves nothing, and who had accepted it writes void.",
+        check=_voids,
+    ),
+    Rule(
+        number=f"{PAGE}, rule 1",
+        sentence="Where migration is possible and something was handed over, leave the group and join again.",
+        check=_leaves_for_migration,
+        is_slow=True,
+    ),
+    Rule(
+        number=f"{PAGE}, rule 3",
+        sentence="On the acks topic no release stands before the acceptances that it needs.",
+        check=releases.made_whole,
+    ),
+    Rule(
+        number=f"{PAGE}, rules 5 and 7",
+        sentence="Only what was released to a member is taken by it; hops count from 1 in each generation.",
+        check=releases.takes_what_was_released,
+    ),
+    Rule(
+        number=f"{PAGE}, rules 4 and 5",
+        sentence="The old owner commits the offset of a release, and the new one commits it again.",
+        check=releases.commits_releases,
+    ),
+    Rule(
+        number=f"{PAGE}, rule 4",
+        sentence="The offset of a release is behind the last record that the old owner has processed.",
+        check=releases.goes_on_there,
+    ),
+    Rule(
+        number="records.md, the acks topic",
+        sentence="Applied is written when the whole target is held and all that was given is taken.",
+        check=releases.applied_in_the_end,
+    ),
+    *HARM,
+    *ENDING,
+)

@@ -1,0 +1,98 @@
+"""What the acks topic and the commits of a group say, afterwards, of the hand-overs that it has made."""
+
+from collections.abc import Iterator
+
+from assignor.clients.control import named_in_moves
+from assignor.protocol.acks import Accepted, AnyAck, Applied, Refused, Release, Taken, Void
+from tests.conformance.topics import timed_acks
+from tests.conformance.trial import BrokenRuleError, Trial
+from tests.support.commits import commits_of
+
+
+def made_whole(trial: Trial) -> None:
+    """In the order of the acks topic, of all plans that were published."""
+    newest: dict[str, AnyAck] = {}
+    begun: set[int] = set()
+    for ack in trial.group.all_acks():
+        if isinstance(ack, Accepted | Refused | Void):
+            newest[ack.member] = ack
+        if not isinstance(ack, Release) or ack.epoch in begun:
+            continue
+        begun.add(ack.epoch)
+        for member in named_in_moves(trial.group.plan_of(ack.epoch)):
+            heard = newest.get(member)
+            if not isinstance(heard, Accepted) or heard.epoch != ack.epoch:
+                raise BrokenRuleError(f"{ack.member} released {ack.partition} before {member} had accepted")
+
+
+def takes_what_was_released(trial: Trial) -> None:
+    releases = dict[tuple[int, int, int], Release]()
+    for ack in trial.group.all_acks():
+        if isinstance(ack, Release):
+            releases.setdefault((ack.generation, ack.partition, ack.hop), ack)
+        elif isinstance(ack, Taken):
+            release = releases.get((ack.generation, ack.partition, ack.hop))
+            if release is None or release.to != ack.member or release.epoch != ack.epoch:
+                raise BrokenRuleError(f"{ack.member} took what nobody had released to it: {ack}")
+    if not releases:
+        raise BrokenRuleError("nothing was released")
+    hops = dict[tuple[int, int], int]()
+    for generation, partition, hop in releases:
+        if hop != hops.get((generation, partition), 0) + 1:
+            raise BrokenRuleError(
+                f"hop {hop} of partition {partition} follows {hops.get((generation, partition), 0)}"
+            )
+        hops[generation, partition] = hop
+
+
+def commits_releases(trial: Trial) -> None:
+    """Between a release and its `taken`, by the broker's clock and the followers', there is a commit of its offset."""
+    commits = commits_of(trial.group.bootstrap, trial.group.group)
+    released = dict[tuple[int, int, int], tuple[int, Release]]()
+    for at_ms, ack in timed_acks(trial.group.bootstrap, trial.group.acks):
+        if isinstance(ack, Release):
+            released.setdefault((ack.generation, ack.partition, ack.hop), (at_ms, ack))
+        elif isinstance(ack, Taken) and (key := (ack.generation, ack.partition, ack.hop)) in released:
+            since_ms, release = released.pop(key)
+            place = (release.partition, release.offset)
+            times = [commit_ms for *of, commit_ms in commits if tuple(of) == place and commit_ms <= at_ms]
+            if not times:
+                raise BrokenRuleError(f"nobody had committed offset {release.offset}: {release}")
+            if max(times) < since_ms:
+                raise BrokenRuleError(
+                    f"{ack.member} took partition {ack.partition} without a commit of its own"
+                )
+
+
+def goes_on_there(trial: Trial) -> None:
+    ids = {line["who"]: line["member"] for line in trial.group.lines() if line["what"] == "joined"}
+    seen = {(ids.get(line["who"]), line["place"], line["offset"]) for line in _records(trial)}
+    processed = {(place, offset) for _, place, offset in seen}
+    for release in _taken(trial.group.all_acks()):
+        if release.offset and (release.partition, release.offset - 1) not in processed:
+            raise BrokenRuleError(f"released behind what was processed: {release}")
+        if (release.member, release.partition, release.offset) in seen:
+            raise BrokenRuleError(f"{release.member} processed what it had released: {release}")
+
+
+def _records(trial: Trial) -> Iterator[dict[str, object]]:
+    return (line for line in trial.group.lines() if line["what"] == "record")
+
+
+def _taken(acks: list[AnyAck]) -> Iterator[Release]:
+    taken = {(ack.generation, ack.partition, ack.hop) for ack in acks if isinstance(ack, Taken)}
+    return (
+        ack for ack in acks if isinstance(ack, Release) and (ack.generation, ack.partition, ack.hop) in taken
+    )
+
+
+def applied_in_the_end(trial: Trial) -> None:
+    """Behind everything else that a member says of a plan."""
+    done = set[tuple[str, int, int]]()
+    for ack in trial.group.all_acks():
+        place = (ack.member, ack.generation, ack.epoch)
+        if isinstance(ack, Applied):
+            done.add(place)
+        elif isinstance(ack, Release | Taken) and place in done:
+            # A release that was taken already is answered again; a later plan's is another epoch's.
+            raise BrokenRuleError(f"{ack.member} had applied plan {ack.epoch} before: {ack}")
