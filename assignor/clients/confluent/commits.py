@@ -88,16 +88,8 @@ class Commits:
             if error is None:
                 self._finish(_accepted(answer), number)
             return True
-        if offsets != self._handover:
-            return False
-        problems = [problem for problem in (error, *(done.error for done in answer)) if problem is not None]
-        if not problems:
-            self._accepted = True
-        elif all(problem.code() in _UNREACHED for problem in problems):
-            self._again_s = time.monotonic() + _AGAIN_AFTER_S
-        else:
-            log.info("the commit of a hand-over was refused: %s", problems[0].str())
-            self._accepted = False
+        if offsets == self._handover:
+            self._handover_answered(_problems(error, answer))
         return False
 
     def must_wait(self, places: Collection[PartitionKey]) -> bool:
@@ -138,6 +130,15 @@ class Commits:
         """Expect no answer any more."""
         self._handover, self._accepted, self._again_s, self._since_s = None, None, None, None
 
+    def _handover_answered(self, problems: list[KafkaError]) -> None:
+        if not problems:
+            self._accepted = True
+        elif all(problem.code() in _UNREACHED for problem in problems):
+            self._again_s = time.monotonic() + _AGAIN_AFTER_S
+        else:
+            log.info("the commit of a hand-over was refused: %s", problems[0].str())
+            self._accepted = False
+
     def _send_handover(self) -> None:
         self._again_s = None
         self._consumer.commit(offsets=as_partitions(self._handover or {}), asynchronous=True)
@@ -163,6 +164,10 @@ def as_partitions(offsets: Mapping[PartitionKey, int]) -> list[TopicPartition]:
 def offsets_of(partitions: Iterable[TopicPartition]) -> Offsets:
     """By partition."""
     return {(partition.topic, partition.partition): partition.offset for partition in partitions}
+
+
+def _problems(error: KafkaError | None, answer: Iterable[TopicPartition]) -> list[KafkaError]:
+    return [problem for problem in (error, *(done.error for done in answer)) if problem is not None]
 
 
 def _accepted(answer: Iterable[TopicPartition]) -> Offsets:

@@ -17,6 +17,7 @@ One rule for threads: all calls of a follower come from one thread.
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -133,18 +134,10 @@ class Follower:
 
     def consume(self, num_messages: int = 1, timeout: float = _FOREVER_S) -> list[Message]:
         """Up to that many messages; returns as soon as there are any, or after `timeout` seconds."""
-        deadline = time.monotonic() + timeout if timeout >= 0 else None
+        deadline = time.monotonic() + timeout if timeout >= 0 else math.inf
         while True:
-            self._steering.step()
-            at_most_s = _ANSWER_SOON_S if self._steering.is_waiting else _LOOK_EVERY_S
-            left_s = at_most_s if deadline is None else deadline - time.monotonic()
-            messages = self._consumer.consume(num_messages, max(0.0, min(left_s, at_most_s)))
-            # What a callback of the client has asked for must not wait for the user's next call.
-            self._steering.drain()
-            delivered = [message for message in messages if self._reading.is_read(message)]
-            for message in delivered:
-                self._reading.advance(message)
-            if delivered or (deadline is not None and time.monotonic() >= deadline):
+            delivered = self._consume_for_a_while(num_messages, deadline)
+            if delivered or time.monotonic() >= deadline:
                 return delivered
 
     def commit(
@@ -258,6 +251,18 @@ class Follower:
         self._steering.leave()
         self._consumer.close()
         self._side.close()
+
+    def _consume_for_a_while(self, num_messages: int, deadline: float) -> list[Message]:
+        """What arrives before the topics have to be looked at again."""
+        self._steering.step()
+        at_most_s = _ANSWER_SOON_S if self._steering.is_waiting else _LOOK_EVERY_S
+        messages = self._consumer.consume(num_messages, max(0.0, min(deadline - time.monotonic(), at_most_s)))
+        # What a callback of the client has asked for must not wait for the user's next call.
+        self._steering.drain()
+        delivered = [message for message in messages if self._reading.is_read(message)]
+        for message in delivered:
+            self._reading.advance(message)
+        return delivered
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         if self._reading.commits.answered(error, partitions) and self._on_commit is not None:

@@ -1,6 +1,6 @@
 """What a member reads: from where, how far its user is done with it, and what is paused.
 
-librdkafka's own record of that ends with each assign(), and a plan makes one each time, so it is kept here.
+librdkafka's own record of that ends with each assign(), and what a plan brings makes one each time, so it is kept here.
 """
 
 import logging
@@ -48,7 +48,7 @@ class Reading:
         self._starts_earliest = starts_earliest
         self._starting: frozenset[PartitionKey] = frozenset()
         self._paused: set[PartitionKey] = set()
-        # librdkafka goes on pausing a partition that was given up and has come back.
+        # What was given up, too: librdkafka goes on pausing it when it has come back.
         self._paused_in_client: set[PartitionKey] = set()
         self._answer_s, self._ask_again_s = _FIRST_ANSWER_S, 0.0
 
@@ -62,6 +62,9 @@ class Reading:
 
         Where the coordinator does not say which commit that is, the partition waits, and the others are read.
         """
+        if places < self.places:
+            self._give_up(self.places - places)
+            return
         new = places - self.positions.keys()
         known = {key: offset for key, offset in offsets.items() if key in new}
         self.commits.start(known)
@@ -163,6 +166,17 @@ class Reading:
         """Next offset of each; `OFFSET_INVALID` for one that is not read."""
         keys = [(partition.topic, partition.partition) for partition in partitions]
         return [TopicPartition(*key, self.positions.get(key, OFFSET_INVALID)) for key in keys]
+
+    def _give_up(self, places: AbstractSet[PartitionKey]) -> None:
+        """Read on without these.
+
+        They stay assigned in the client until something comes: after an assign() librdkafka fetches nothing, not even
+        what stays, before each commit is answered that is under way, and a coordinator may be silent for long.
+        """
+        self._pause(places)
+        self.positions = {key: offset for key, offset in self.positions.items() if key not in places}
+        self._starting -= places
+        self._paused -= places
 
     def _ask_where_to_start(self) -> bool:
         """Whether something more can be read now."""

@@ -65,7 +65,7 @@ def _refuse(state: FollowerState, plan: ControlRecord, why: str, now: Instant) -
 def release_due(state: FollowerState, now: Instant) -> Step:
     """Once all needed members have accepted the plan, stop what it takes from this one.
 
-    All of it in one go: each assign() drops what was fetched.
+    All of it in one go, with one commit.
     """
     plan = state.plan
     if plan is None or state.phase is not Phase.FOLLOW or state.waiting or state.agreed != plan.epoch:

@@ -39,7 +39,10 @@ def test_hand_over_keeps_the_rest_where_it_is_and_commits_what_the_user_has_fini
     following.poll()
 
     assert following.told[-1] == ("revoked", [1])
-    assert following.calls() == [("assign", {0: 41}), ("commit_async", {1: 41})]
+    assert following.calls() == [("pause", [1]), ("commit_async", {1: 41})]
+    assert [(p.partition, p.offset) for p in following.follower.position([TopicPartition("t", 0)])] == [
+        (0, 41)
+    ]
     assert [ack.offset for ack in following.topics.written if isinstance(ack, Release)] == [41]
 
 
@@ -51,7 +54,7 @@ def test_listener_may_commit_what_is_about_to_go(following: Setup) -> None:
     following.topics.incoming = [Accepted(**HEAD)]
     following.poll()
 
-    assert following.calls() == [("commit", {0: 40, 1: 41}), ("assign", {0: 40}), ("commit_async", {1: 41})]
+    assert following.calls() == [("commit", {0: 40, 1: 41}), ("pause", [1]), ("commit_async", {1: 41})]
 
 
 def test_error_of_a_listener_reaches_the_user_and_the_hand_over_goes_on(following: Setup) -> None:
@@ -65,7 +68,7 @@ def test_error_of_a_listener_reaches_the_user_and_the_hand_over_goes_on(followin
         following.poll()
     following.poll()
 
-    assert following.calls() == [("assign", {0: 40}), ("commit_async", {1: 40})]
+    assert following.calls() == [("pause", [1]), ("commit_async", {1: 40})]
 
 
 def test_refused_commit_gives_nothing_away(following: Setup) -> None:
@@ -211,7 +214,7 @@ def test_work_that_is_done_later_is_committed_by_its_offsets_as_long_as_the_part
     following.topics.incoming = [Accepted(**HEAD)]
     following.poll()
 
-    assert following.calls() == [("commit", {1: 42}), ("assign", {0: 40}), ("commit_async", {1: 42})]
+    assert following.calls() == [("commit", {1: 42}), ("pause", [1]), ("commit_async", {1: 42})]
     with pytest.raises(NotOwnedError):
         following.follower.commit(offsets=[TopicPartition("t", 1, 43)])
 

@@ -202,7 +202,8 @@ def test_seek_outlives_a_hand_over_of_another_partition(following: Setup) -> Non
     following.topics.incoming = [Accepted(**HEAD)]
     following.poll()
 
-    assert following.calls() == [("assign", {0: 7}), ("commit_async", {1: 40})]
+    assert following.calls() == [("pause", [1]), ("commit_async", {1: 40})]
+    assert offsets(following.follower.position([at(0)])) == {0: 7}
 
 
 def test_seek_is_not_handed_over(following: Setup) -> None:
@@ -324,6 +325,25 @@ def test_partition_that_has_not_started_is_not_handed_over(following: Setup) -> 
     following.poll()
 
     assert release_of(following) == []
+
+
+def test_partition_that_is_given_up_does_not_make_the_client_assign_the_others_again(
+    following: Setup,
+) -> None:
+    """It would not fetch them before all commits are answered, and this coordinator answers none."""
+    following.consumer.answers_commits = False
+    following.consumer.fetched = [FakeMessage(0, 40)]
+    following.poll()
+    following.follower.commit()
+    following.calls()
+
+    following.topics.incoming = [Accepted(**HEAD)]
+    following.poll()
+    following.consumer.fetched = [FakeMessage(1, 40), FakeMessage(0, 41)]
+    delivered = following.follower.consume(5, 0)
+
+    assert [call for call in following.calls() if "assign" in call[0]] == []
+    assert [(message.partition(), message.offset()) for message in delivered] == [(0, 41)]
 
 
 def test_seek_starts_a_partition_that_waits(setup: Setup) -> None:
