@@ -50,12 +50,7 @@ def heat(members: Sequence[Row], partitions: Sequence[Row], moves: Sequence[Mapp
         moves: Of the newest decision's target.
     """
     to: dict[Key, str | None] = {(move["topic"], move["partition"]): move["to"] for move in moves}
-    shown = partitions
-    if len(partitions) > MOST_CELLS:
-        # What is unknown is worse than any lag.
-        worst = sorted(partitions, key=lambda row: (row["lag"] is not None, -(row["lag"] or 0)))[:MOST_CELLS]
-        keys = {(row["topic"], row["partition"]) for row in worst}
-        shown = [row for row in partitions if (row["topic"], row["partition"]) in keys]
+    shown = _worst(partitions)
     names = {one["member_id"]: member_name(one) for one in members}
     owned: dict[str | None, dict[str, list[Cell]]] = {}
     for row in shown:
@@ -68,6 +63,16 @@ def heat(members: Sequence[Row], partitions: Sequence[Row], moves: Sequence[Mapp
         ],
         left_out=len(partitions) - len(shown),
     )
+
+
+def _worst(partitions: Sequence[Row]) -> Sequence[Row]:
+    """As many as are shown, in their order."""
+    if len(partitions) <= MOST_CELLS:
+        return partitions
+    # What is unknown is worse than any lag.
+    worst = sorted(partitions, key=lambda row: (row["lag"] is not None, -(row["lag"] or 0)))[:MOST_CELLS]
+    keys = {(row["topic"], row["partition"]) for row in worst}
+    return [row for row in partitions if (row["topic"], row["partition"]) in keys]
 
 
 def member_name(member: Row) -> str:

@@ -4,6 +4,8 @@ from datetime import datetime, timezone
 
 from pipeline.operate.output import Row
 from pipeline.operate.serve.views.source import Now
+from pipeline.tables.health import Health
+from pipeline.tables.heartbeat import Beat
 
 
 def health_row(now: Now) -> Row:
@@ -12,18 +14,32 @@ def health_row(now: Now) -> Row:
     beat = now.seen.beat if now.seen else None
     report = beat.report if beat else None
     return {
-        "state": health.state if health else None,
-        "live": health.is_live if health else None,
-        "ready": health.is_ready if health else None,
-        "reasons": list(health.reasons) if health else ["the driver's sign of life cannot be read"],
+        **_verdict(health),
         "observed_at": now.observed_at,
         "age_s": now.age_s,
         "batch_id": stamp.batch_id if stamp else None,
         "batch_s": report.batch_s if report else None,
         "provisional_partitions": len(stamp.behind) if stamp else None,
-        "driver": beat.owner if beat else None,
-        "term": beat.term if beat else None,
+        **_owner(beat),
         "stage": report.stage if report else None,
-        "beat_at": datetime.fromtimestamp(beat.at_ms / 1000, tz=timezone.utc) if beat else None,
         "versions": {name: table.version for name, table in sorted(now.found.tables.items())},
     }
+
+
+def _verdict(health: Health | None) -> Row:
+    if health is None:
+        unknown: Row = dict.fromkeys(("state", "live", "ready"))
+        return unknown | {"reasons": ["the driver's sign of life cannot be read"]}
+    return {
+        "state": health.state,
+        "live": health.is_live,
+        "ready": health.is_ready,
+        "reasons": list(health.reasons),
+    }
+
+
+def _owner(beat: Beat | None) -> Row:
+    if beat is None:
+        return dict.fromkeys(("driver", "term", "beat_at"))
+    beat_at = datetime.fromtimestamp(beat.at_ms / 1000, tz=timezone.utc)
+    return {"driver": beat.owner, "term": beat.term, "beat_at": beat_at}

@@ -106,10 +106,9 @@ def _after(rows: Iterable[str | None], lag: pa.Table, decision: Row | None) -> d
     keys = {
         (row["topic"], row["partition"]): row for row in iterate(lag.select(["topic", "partition", "lag"]))
     }
-    taken, given = moved(decision["moves"] or (), "from"), moved(decision["moves"] or (), "to")
-    kept = {key for own in target.values() for key in own}
-    held_by: dict[str | None, list[Key]] = {None: [key for key in keys if key not in kept]}
-    held_by.update(target)
+    moves = decision["moves"] or ()
+    taken, given = moved(moves, "from"), moved(moves, "to")
+    held_by = _held_by(target, keys)
     found: dict[str | None, Row] = {}
     for one in rows:
         held = of_target(held_by.get(one, []), keys)
@@ -120,3 +119,11 @@ def _after(rows: Iterable[str | None], lag: pa.Table, decision: Row | None) -> d
             "moves_to": given[one],
         }
     return found
+
+
+def _held_by(target: Mapping[str, Sequence[Key]], keys: Iterable[Key]) -> dict[str | None, Sequence[Key]]:
+    """What each member has under the target, and under None what nobody has."""
+    kept = {key for own in target.values() for key in own}
+    held: dict[str | None, Sequence[Key]] = {None: [key for key in keys if key not in kept]}
+    held.update(target)
+    return held
