@@ -25,6 +25,10 @@ class AccessRefusedError(PipelineError):
     """The Kafka cluster does not know this user, or does not let it do what it must. Somebody has to change that."""
 
 
+class NotWaitingError(PipelineError):
+    """The plan does not wait for approval; the message says what is the case instead."""
+
+
 class FencedError(PipelineError):
     """Another driver owns these tables now. Trying again is wrong until it is stopped."""
 

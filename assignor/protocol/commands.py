@@ -3,11 +3,13 @@
     key    {"cluster":"…","group":"…"}      exactly that of the control topic: compaction compares bytes
     value  null = no orders, else
            {"schema":1,"paused":false,"reason":"","pinned":{"<topic>":"0-3,7","<other topic>":"*"},
-            "triggered_at":null,"by":"user@host","at":"2026-01-31T12:00:00.000Z"}
+            "triggered_at":null,"by":"user@host","at":"2026-01-31T12:00:00.000Z",
+            "approved":{"target":"3f2a…","base":"91bc…","reason":"","by":"user@host","at":"…"}}
 
 The topic is compacted by group, so a record is the whole of what holds for the group, not a change of it: who
 gives an order reads the record that is there, changes it and writes it back. `*` pins every partition of a
-topic. Equal orders give equal bytes. Later schemas add fields; a reader ignores those it does not know.
+topic. `approved` is absent while no plan was ever approved. Equal orders give equal bytes. Later schemas add
+fields; a reader ignores those it does not know.
 """
 
 import json
@@ -29,6 +31,27 @@ MAX_PARTITIONS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """An operator wants the plan published that he has looked at, and no other."""
+
+    target_hash: str
+    """Of the plan's target."""
+    base_hash: str
+    """Of the group that the plan starts from: from another one the same target takes other moves."""
+    reason: str = ""
+    """For people."""
+    by: str = ""
+    """Who has approved it; for people. Later orders of others leave it."""
+    at_ms: int = 0
+    """When; later than every earlier approval of the group."""
+
+    @property
+    def hashes(self) -> tuple[str, str]:
+        """What the plan has."""
+        return self.target_hash, self.base_hash
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
     """What holds for a group until somebody says otherwise; without arguments: nothing."""
 
@@ -42,6 +65,8 @@ class Orders:
     """Partitions that no plan moves, ascending, by topic; an empty tuple is all partitions of the topic."""
     triggered_at_ms: int | None = None
     """Newest manual trigger: no guard holds back the first plan after it."""
+    approval: Approval | None = None
+    """Newest approval of a plan."""
     at_ms: int = 0
     """When the newest order was given, by the clock of the one who gave it."""
     by: str = ""
@@ -77,6 +102,7 @@ def encode(orders: Orders) -> bytes:
         "triggered_at": None if triggered_at_ms is None else format_instant(triggered_at_ms),
         "by": orders.by,
         "at": format_instant(orders.at_ms),
+        **_written_approval(orders.approval),
     }
     try:
         return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
@@ -106,6 +132,7 @@ def decode(key: bytes, value: bytes | None) -> Orders:
         pause_reason=fields.text("reason"),
         pinned=_read_pinned(fields.fields("pinned")),
         triggered_at_ms=None if triggered_at is None else parse_instant(triggered_at),
+        approval=_read_approval(fields),
         at_ms=parse_instant(fields.text("at")),
         by=fields.text("by"),
     )
@@ -129,6 +156,32 @@ def parse_pin(text: str, *, at_most: int = MAX_PARTITIONS) -> tuple[int, ...]:
     if not text:
         raise DecodeError("pinned partitions: none", position=0)
     return () if text == ALL else parse_ranges(text, at_most=at_most)
+
+
+def _written_approval(approval: Approval | None) -> dict[str, dict[str, str]]:
+    if approval is None:
+        return {}
+    fields = {
+        "target": approval.target_hash,
+        "base": approval.base_hash,
+        "reason": approval.reason,
+        "by": approval.by,
+        "at": format_instant(approval.at_ms),
+    }
+    return {"approved": fields}
+
+
+def _read_approval(fields: Fields) -> Approval | None:
+    if not fields.has("approved"):
+        return None
+    given = fields.fields("approved")
+    return Approval(
+        target_hash=given.text("target"),
+        base_hash=given.text("base"),
+        reason=given.text("reason"),
+        by=given.text("by"),
+        at_ms=parse_instant(given.text("at")),
+    )
 
 
 def _read_pinned(fields: Fields) -> dict[str, tuple[int, ...]]:

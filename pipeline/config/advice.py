@@ -64,9 +64,9 @@ def _plans(config: Config) -> Iterator[str]:
     for name, section in guards.items():
         if section.min_lag_age_s is not None:
             yield f"{name}.min_lag_age_s: is now called min_lag_s; the next version does not know the old name"
-    if not plan.dry_run:
+    if plan.dry_run is False:
         yield (
-            "plan.dry_run: false publishes plans for every group, except where [[plan.groups]] sets dry_run = true"
+            "plan.dry_run: false publishes plans for every group, except where [[plan.groups]] sets dry_run"
         )
     for earlier, rule in enumerate(plan.groups[:-1]):
         if rule.pattern in {".*", "^.*$"}:

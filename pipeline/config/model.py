@@ -14,6 +14,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainValidator,
     field_validator,
     model_validator,
 )
@@ -43,6 +44,12 @@ def _strategy(name: str) -> str:
     if name not in STRATEGIES:
         raise ValueError(f"must be one of {', '.join(STRATEGIES)}")
     return name
+
+
+def _dry_run(value: object) -> object:
+    if isinstance(value, bool) or value == "approve":
+        return value
+    raise ValueError('must be true, false or "approve"')
 
 
 def _topic_name(name: str) -> str:
@@ -79,6 +86,7 @@ Properties = Annotated[dict[str, str], BeforeValidator(_flat)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 # TOML has arrays where Python has tuples; nothing else is converted.
 Patterns = Annotated[tuple[Pattern, ...], Field(strict=False)]
+DryRun = Annotated[bool | Literal["approve"], PlainValidator(_dry_run)]
 StrategyName = Annotated[str, AfterValidator(_strategy)]
 TopicName = Annotated[str, AfterValidator(_topic_name)]
 
@@ -224,7 +232,8 @@ class GroupSettings:
     """What applies to one group."""
 
     strategy: str
-    dry_run: bool
+    dry_run: bool | Literal["approve"]
+    """Whether plans are kept from being published, for ever or until an operator approves them."""
     auto_offset_reset: OffsetReset
     guards: GuardsConfig
     exclude: bool = False
@@ -236,7 +245,7 @@ class GroupRule(_Section):
 
     pattern: Pattern
     strategy: StrategyName | None = None
-    dry_run: bool | None = None
+    dry_run: DryRun | None = None
     auto_offset_reset: OffsetReset | None = None
     exclude: bool = False
     options: dict[str, Any] = Field(default={})
@@ -249,7 +258,7 @@ class PlanConfig(_Section):
 
     interval_s: Seconds = 60
     strategy: StrategyName = "lag-sticky"
-    dry_run: bool = True
+    dry_run: DryRun = True
     valid_for_s: Seconds = 600
     max_staleness_s: Seconds = 90
     auto_offset_reset: OffsetReset = "earliest"

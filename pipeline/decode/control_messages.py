@@ -92,10 +92,23 @@ def _orders(key: bytes, value: bytes | None) -> tuple[str, Row]:
         "pause_reason": orders.pause_reason,
         "pinned": [(topic, commands.format_pin(numbers)) for topic, numbers in orders.pinned.items()],
         "triggered_at": None if orders.triggered_at_ms is None else _time(orders.triggered_at_ms),
+        **_approval(orders.approval),
         "ordered_by": orders.by,
         "ordered_at": _time(orders.at_ms),
     }
     return orders.cluster, row | {"orders": fields}
+
+
+def _approval(approval: commands.Approval | None) -> Row:
+    if approval is None:
+        return {}
+    return {
+        "approved_target_hash": approval.target_hash,
+        "approved_base_hash": approval.base_hash,
+        "approval_reason": approval.reason,
+        "approved_by": approval.by,
+        "approved_at": _time(approval.at_ms),
+    }
 
 
 def _time(at_ms: int) -> datetime:

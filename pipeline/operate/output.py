@@ -53,6 +53,7 @@ STYLES = {
     "DELETED": "dim",
     "publish": "green",
     "abstain": "yellow",
+    "awaiting_approval": "yellow",
 }
 """Colour of a status or decision."""
 

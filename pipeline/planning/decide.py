@@ -2,38 +2,33 @@
 
 A pure function of what is known of the group, what was decided before, and the time: the same facts give the same
 record, byte for byte. `decide` reads from top to bottom: can the group be planned (`eligibility`), what became of its
-plan (`lifecycle`), what is wanted (`_wanted`), does anything speak against it (`_judged`), and what is sent.
+plan (`lifecycle`) and of one that waits (`approval`), what is wanted (`_wanted`), does anything speak against it
+(`_judged`), and what is sent.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from assignor.errors import AssignorError
 from assignor.evaluation.validity import check
-from assignor.model.arrays import Bools
 from assignor.model.assignment import Assignment
-from assignor.model.group import Group
 from assignor.strategies.registry import strategy
-from pipeline.planning import answers, reasons
+from pipeline.planning import answers, approval, reasons
 from pipeline.planning.eligibility import paused_reason, require_fresh_offsets, require_plannable_group
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.guards import Proposal, guard_against
-from pipeline.planning.improvement import gain
 from pipeline.planning.lifecycle import Action, Sight, advance, ended, expired
 from pipeline.planning.next_state import on_answers, on_confirmed, on_observed, on_published, on_resent
 from pipeline.planning.problem.behind import behind_s
-from pipeline.planning.problem.capacity import Belief
+from pipeline.planning.problem.case import Case
 from pipeline.planning.problem.fixed import cooling_down, limits, losing_ground, pinned, silent
 from pipeline.planning.problem.group import to_group
+from pipeline.planning.problem.improvement import gain
 from pipeline.planning.progress import PlanProgress, progress_of
-from pipeline.planning.record import to_sent, to_target
 from pipeline.planning.state import GroupState, PlanState
-from pipeline.planning.values import Decision, Publication, Published, Sent, Target, Verdict
-
-_TRIGGER_LIVES_MS = 600_000
-"""An older trigger was meant for a driver that has ended since."""
+from pipeline.planning.values import Decision, Published, Sent, Target, Verdict
 
 
 def decide(
@@ -57,13 +52,16 @@ def decide(
     """
     state = state.seen(facts.generation, now_ms)
     paused = paused_reason(facts)
+    if paused is not None:
+        # It was made for lag that is gone by the time the group is planned again.
+        state = replace(state, waiting=None)
     if paused is not None and published is not None and published.is_valid(now_ms):
         return _withdrawn(facts, rules, published, state, why=paused, now_ms=now_ms)
     try:
         require_plannable_group(facts, rules)
         require_fresh_offsets(facts, partitions, rules, now_ms=now_ms)
         group, beliefs, state = to_group(facts, partitions, rules, state, now_ms=now_ms)
-        case = _Case(
+        case = Case(
             facts=facts,
             rules=rules,
             group=group,
@@ -85,59 +83,36 @@ def decide(
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Case:
-    """One group that can be planned, and everything that its decision depends on."""
-
-    facts: GroupFacts
-    rules: Rules
-    group: Group
-    beliefs: dict[str, Belief]
-    """How fast members are taken to be, by member id; empty when nobody has shown anything."""
-    pinned: Bools
-    """P entries: see `fixed.pinned`."""
-    lag_s: float
-    """See `behind.behind_s`."""
-    published: Published | None
-    now_ms: int
-
-    def target(self, assignment: Assignment) -> Target:
-        return to_target(self.group, assignment, facts=self.facts, strategy=self.rules.strategy)
-
-    def sent(self, target: Target) -> Sent:
-        epoch = (self.published.epoch if self.published else 0) + 1
-        return to_sent(
-            self.group, target, facts=self.facts, rules=self.rules, epoch=epoch, now_ms=self.now_ms
-        )
-
-    def publication(self, target: Target, sent: Sent) -> Publication:
-        return Publication(target=target, sent=sent, generation=self.facts.generation or 0, at_ms=self.now_ms)
-
-    def decision(
-        self, state: GroupState, target: Target, verdict: Verdict, *, sent: Sent | None = None
-    ) -> Decision:
-        return Decision(
-            strategy=self.rules.strategy,
-            base_generation=self.facts.generation,
-            target=target,
-            verdict=verdict,
-            sent=sent,
-            plan=state.plan,
-            state=state,
-        )
-
-
-def _decided(case: _Case, state: GroupState) -> Decision:
+def _decided(case: Case, state: GroupState) -> Decision:
     """What the newest plan's life asks for, or else a new plan."""
     state, action, progress = _looked_at(case, state)
-    plan, published = state.plan, case.published
-    if plan is None or case.rules.dry_run:
-        return _planned(case, state)
-    if action is Action.WITHDRAW and published is not None and published.is_valid(case.now_ms):
+    if action is Action.WITHDRAW and case.published is not None:
         why = reasons.NOW_PINNED
-        return _withdrawn(case.facts, case.rules, published, state, why=why, now_ms=case.now_ms)
-    if progress is None:
+        return _withdrawn(case.facts, case.rules, case.published, state, why=why, now_ms=case.now_ms)
+    outlook = approval.look_at(case, state, is_overtaken=action is not Action.PLAN)
+    state = approval.answered(state, outlook)
+    if state.plan is None or progress is None or action is Action.PLAN:
+        decision = _proposed(case, state, outlook)
+    else:
+        decision = _continued(case, replace(state, waiting=None), state.plan, action, progress)
+    return approval.with_refusal(decision, outlook)
+
+
+def _proposed(case: Case, state: GroupState, outlook: approval.Outlook) -> Decision:
+    """The plan that waits, published if it is approved, or else a new one."""
+    target, approved, waiting = outlook.target, outlook.approval, state.waiting
+    if target is None or waiting is None:
         return _planned(case, state)
+    if outlook.action is Action.WAIT or approved is None:
+        return case.decision(state, target, approval.awaiting(waiting, case.facts.group_id))
+    verdict = Verdict(decided="publish", reason=reasons.approved(approved.by, approved.reason))
+    return _published(case, replace(state, waiting=None), target, verdict, approved_by=approved.by)
+
+
+def _continued(
+    case: Case, state: GroupState, plan: PlanState, action: Action, progress: PlanProgress
+) -> Decision:
+    """What the life of the newest published plan asks for."""
     if action is Action.WAIT:
         reason = reasons.waiting(plan.epoch, plan.is_adopted, max(progress.done, 0), progress.moves)
         return case.decision(state, case.target(progress.target), Verdict(decided="unchanged", reason=reason))
@@ -146,8 +121,8 @@ def _decided(case: _Case, state: GroupState) -> Decision:
     return _returned(case, state, plan, progress) if action is Action.RETURN else _planned(case, state)
 
 
-def _looked_at(case: _Case, state: GroupState) -> tuple[GroupState, Action, PlanProgress | None]:
-    """The state with what became of the newest plan, what is to be done, and the progress towards its target."""
+def _looked_at(case: Case, state: GroupState) -> tuple[GroupState, Action, PlanProgress | None]:
+    """The state with what became of the newest plan, what may be done now, and the progress towards its target."""
     plan = state.plan
     if plan is None:
         return state, Action.PLAN, None
@@ -169,16 +144,30 @@ def _looked_at(case: _Case, state: GroupState) -> tuple[GroupState, Action, Plan
     state = on_answers(
         state, silent=sight.silent, answered=answers.answered(plan, case.facts), now_ms=case.now_ms
     )
-    return on_observed(state, after, progress, case.group, now_ms=case.now_ms), action, progress
+    state = on_observed(state, after, progress, case.group, now_ms=case.now_ms)
+    return state, _permitted(case, after, action, progress), progress
 
 
-def _is_on_topic(case: _Case, plan: PlanState) -> bool:
+def _permitted(case: Case, plan: PlanState, action: Action, progress: PlanProgress | None) -> Action:
+    """The action, or to plan where it is not possible or the rules do not allow it."""
+    if action is Action.WITHDRAW and not case.rules.dry_run:
+        is_valid = case.published is not None and case.published.is_valid(case.now_ms)
+        return action if is_valid else Action.PLAN
+    # A target that was approved may be published again; one that nobody was asked about may not.
+    needs_approval = case.rules.needs_approval and plan.approved_by is None
+    is_to_be_sent = action in {Action.RETURN, Action.RESEND}
+    if case.rules.dry_run or progress is None or (is_to_be_sent and needs_approval):
+        return Action.PLAN
+    return action
+
+
+def _is_on_topic(case: Case, plan: PlanState) -> bool:
     published = case.published
     # A plan without a hash was decided, and never sent.
     return published is not None and published.epoch == plan.epoch and bool(published.target_hash)
 
 
-def _is_pinned(case: _Case, progress: PlanProgress | None) -> bool:
+def _is_pinned(case: Case, progress: PlanProgress | None) -> bool:
     """Whether the plan moves a pinned partition, or may do so once its own members are the group again."""
     if progress is None:
         orders = case.facts.orders
@@ -186,7 +175,7 @@ def _is_pinned(case: _Case, progress: PlanProgress | None) -> bool:
     return bool((case.pinned & (progress.target.member != case.group.owner)).any())
 
 
-def _returned(case: _Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:
+def _returned(case: Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:
     """Bring the group back to the target that its members have taken, if by its own figures that helps, or plan."""
     if not plan.is_restored:
         return _planned(case, state)
@@ -197,7 +186,7 @@ def _returned(case: _Case, state: GroupState, plan: PlanState, progress: PlanPro
     return _planned(case, replace(state, plan=replace(plan, is_dropped=True)))
 
 
-def _resent(case: _Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:
+def _resent(case: Case, state: GroupState, plan: PlanState, progress: PlanProgress) -> Decision:
     """Publish the same target under the next epoch, based on the group as it is now."""
     target = case.target(progress.target)
     sent = case.sent(target)
@@ -205,15 +194,33 @@ def _resent(case: _Case, state: GroupState, plan: PlanState, progress: PlanProgr
     return replace(case.decision(after, target, Verdict(decided="publish"), sent=sent), plan=plan)
 
 
-def _planned(case: _Case, state: GroupState) -> Decision:
+def _planned(case: Case, state: GroupState) -> Decision:
     """Ask the strategy for a target, and publish it unless something speaks against it."""
+    before, state = state.waiting, replace(state, waiting=None)
     case, assignment = _wanted(case, state)
     target = case.target(assignment)
     verdict, state = _judged(case, state, target)
+    if verdict.decided == "publish" and _needs_approval(case, state, target):
+        waiting = approval.proposed(case, before, target)
+        verdict = approval.awaiting(waiting, case.facts.group_id)
+        state = replace(state, waiting=waiting)
     if verdict.decided != "publish":
         return case.decision(state, target, verdict)
+    return _published(case, state, target, verdict)
+
+
+def _needs_approval(case: Case, state: GroupState, target: Target) -> bool:
+    """Whether an operator has to approve the target; not again while the approved one is on the control topic."""
+    is_approved = state.plan is not None and state.plan.approved_by is not None
+    return case.rules.needs_approval and not (is_approved and _is_out(case, state, target))
+
+
+def _published(
+    case: Case, state: GroupState, target: Target, verdict: Verdict, *, approved_by: str | None = None
+) -> Decision:
+    """Publish the target."""
     sent, plan = case.sent(target), state.plan
-    published = case.publication(target, sent)
+    published = case.publication(target, sent, approved_by=approved_by)
     if plan is not None and _is_out(case, state, target):
         # Members that look at it only at their next rebalance must find one that is valid.
         after = on_resent(state, replace(plan, valid_until_ms=sent.valid_until_ms), published, done=plan.done)
@@ -225,7 +232,7 @@ def _planned(case: _Case, state: GroupState) -> Decision:
     return replace(case.decision(after, target, verdict, sent=sent), plan=plan)
 
 
-def _wanted(case: _Case, state: GroupState) -> tuple[_Case, Assignment]:
+def _wanted(case: Case, state: GroupState) -> tuple[Case, Assignment]:
     """The strategy's answer, and the case in which nothing moves that is fixed, as the strategy saw it."""
     rules = case.rules
     resting = cooling_down(case.group, case.beliefs, rules.guards, state, now_ms=case.now_ms) & ~case.pinned
@@ -247,7 +254,7 @@ def _wanted(case: _Case, state: GroupState) -> tuple[_Case, Assignment]:
     return case, replace(assignment, remarks=tuple(remarks))
 
 
-def _unseen(case: _Case, state: GroupState, assignment: Assignment) -> Iterator[str]:
+def _unseen(case: Case, state: GroupState, assignment: Assignment) -> Iterator[str]:
     """What the target rests on that nobody has seen."""
     group = case.group
     takers = np.unique(assignment.member[(assignment.member != group.owner) & (assignment.member >= 0)])
@@ -260,14 +267,14 @@ def _unseen(case: _Case, state: GroupState, assignment: Assignment) -> Iterator[
         yield reasons.planned_around(quiet)
 
 
-def _judged(case: _Case, state: GroupState, target: Target) -> tuple[Verdict, GroupState]:
+def _judged(case: Case, state: GroupState, target: Target) -> tuple[Verdict, GroupState]:
     """What is decided about the target, and the state with its confirmation counted or its trigger used."""
     unchanged = _why_unchanged(case, state, target)
     if unchanged is not None:
         return _not_now(unchanged, target), on_confirmed(state, None)
     state = on_confirmed(state, target.base_hash)
     if target.moves and not _is_out(case, state, target):
-        triggered_ms = _trigger(case, state)
+        triggered_ms = case.trigger(state)
         if triggered_ms is not None:
             state = replace(state, triggered_at_ms=triggered_ms)
         elif (guard := _guard(case, state, target)) is not None:
@@ -281,7 +288,7 @@ def _not_now(reason: str, target: Target) -> Verdict:
     return Verdict(decided="unchanged", reason="; ".join((reason, *target.assignment.remarks)))
 
 
-def _why_unchanged(case: _Case, state: GroupState, target: Target) -> str | None:
+def _why_unchanged(case: Case, state: GroupState, target: Target) -> str | None:
     """Why there is nothing to publish; None when there is."""
     published = case.published
     if not target.moves and not _must_be_replaced(case, state, target):
@@ -296,7 +303,7 @@ def _why_unchanged(case: _Case, state: GroupState, target: Target) -> str | None
     return None
 
 
-def _must_be_replaced(case: _Case, state: GroupState, target: Target) -> bool:
+def _must_be_replaced(case: Case, state: GroupState, target: Target) -> bool:
     """Whether the published plan must not be followed although the group is where it should be.
 
     One for other members cannot be followed, and is welcome when they come back.
@@ -308,7 +315,7 @@ def _must_be_replaced(case: _Case, state: GroupState, target: Target) -> bool:
     return published.target_hash != target.target_hash and not is_welcome
 
 
-def _is_for_others(case: _Case, state: GroupState) -> bool:
+def _is_for_others(case: Case, state: GroupState) -> bool:
     """Whether the published plan was accepted by members that are not the group's now."""
     plan, published = state.plan, case.published
     if plan is None or published is None or plan.epoch != published.epoch:
@@ -316,7 +323,7 @@ def _is_for_others(case: _Case, state: GroupState) -> bool:
     return plan.is_restored and set(plan.target) != set(case.group.member_ids)
 
 
-def _guard(case: _Case, state: GroupState, target: Target) -> str | None:
+def _guard(case: Case, state: GroupState, target: Target) -> str | None:
     """The guard that holds the plan back and its cause; None if none does."""
     plan, migration, group = state.plan, case.rules.migration, case.group
     if plan is not None and answers.is_refused_for_migration(plan, group, case.facts):
@@ -340,22 +347,14 @@ def _guard(case: _Case, state: GroupState, target: Target) -> str | None:
     return guard_against(proposal, case.rules.guards, state, now_ms=case.now_ms)
 
 
-def _is_mistake(case: _Case, plan: PlanState) -> bool:
+def _is_mistake(case: Case, plan: PlanState) -> bool:
     """Whether a member that the plan has given something is seen to lose ground."""
     losing = losing_ground(case.group, case.beliefs)
     losers = {name for name, loses in zip(case.group.member_ids, losing.tolist(), strict=True) if loses}
     return plan.done > 0 and not losers.isdisjoint(plan.receivers)
 
 
-def _trigger(case: _Case, state: GroupState) -> int | None:
-    """Time of a trigger that no plan has used yet."""
-    orders = case.facts.orders
-    at_ms = orders.triggered_at_ms if orders is not None else None
-    is_new = at_ms is not None and at_ms > state.triggered_at_ms and case.now_ms - at_ms < _TRIGGER_LIVES_MS
-    return at_ms if is_new else None
-
-
-def _is_out(case: _Case, state: GroupState, target: Target) -> bool:
+def _is_out(case: Case, state: GroupState, target: Target) -> bool:
     """Whether the newest plan on the control topic is the same, and members may still accept it."""
     is_over = state.plan is not None and state.plan.status in {"refused", "partly", "expired"}
     return case.published is not None and case.published.hashes == target.hashes and not is_over
@@ -366,6 +365,7 @@ def _withdrawn(
 ) -> Decision:
     """The decision to withdraw the published plan; members stay where they are."""
     why = reasons.withdrawn(why)
+    state = replace(state, waiting=None)
     if state.plan is not None:
         # Nothing brings it back: it was made for lag that is gone by then.
         plan = replace(ended(state.plan, "superseded", why, now_ms=now_ms), is_dropped=True)

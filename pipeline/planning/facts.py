@@ -94,6 +94,9 @@ class Rules:
     auto_offset_reset: OffsetReset
     exclude: bool
     dry_run: bool
+    """Nothing is published."""
+    needs_approval: bool = False
+    """Each plan waits until an operator approves it."""
     max_staleness_ms: int
     """With log offsets older than this the decision is to abstain."""
     valid_for_ms: int

@@ -1,5 +1,7 @@
 """The life of a plan: what an evaluation observes of the newest published plan, and what follows from it.
 
+A plan that waits for approval has the first column of the table; `waiting` observes it.
+
 One table, state by event; `deploy/docs/architecture.md` draws it. An evaluation observes one event, the first of
 `Event` that applies; the table says how the plan ends by it, if it does, and what is done about the group.
 
@@ -21,6 +23,8 @@ from pipeline.planning.state import PlanState, PlanStatus
 class Phase(Enum):
     """Where a plan is in its life."""
 
+    AWAITING = auto()
+    """Not published: it waits for an operator's approval."""
     OFFERED = auto()
     """Published; no member has accepted it."""
     UNDER_WAY = auto()
@@ -35,7 +39,7 @@ class Event(Enum):
     """What an evaluation observes; of several the first in this order."""
 
     OTHER_PLAN = auto()
-    """The control topic holds another plan, or this one was never sent."""
+    """The control topic holds another plan, or this one was never sent. Of one that waits: members follow another."""
     PINNED = auto()
     """It moves partitions that are pinned now."""
     MEMBERS_CHANGED = auto()
@@ -48,6 +52,10 @@ class Event(Enum):
     """It is open and its time is up."""
     REBALANCED = auto()
     """Kafka has made a new generation in which partitions are elsewhere; none is on its way."""
+    APPROVED = auto()
+    """It waits, and an operator has approved it."""
+    TRIGGERED = auto()
+    """It waits, and an operator wants another."""
     MIGRATION_NEWS = auto()
     """Members have to learn that migration to KIP-848 is, or is no longer, possible."""
     IGNORED = auto()
@@ -63,6 +71,8 @@ class Action(Enum):
 
     WAIT = auto()
     """Leave it alone."""
+    PUBLISH = auto()
+    """Publish it as it was approved, past the guards, which it has passed."""
     PLAN = auto()
     """Ask the strategy; guards decide."""
     RETURN = auto()
@@ -92,21 +102,24 @@ _FORGOTTEN = Step(Action.PLAN, "superseded", drops=True)
 _REFUSED = Step(Action.PLAN, "refused", drops=True)
 _APPLIED = Step(Action.PLAN, "applied")
 _REPLACED = Step(Action.PLAN, "superseded")
+_EXPIRED = Step(Action.PLAN, "expired")
 
-_COLUMNS: Final = (Phase.OFFERED, Phase.UNDER_WAY, Phase.APPLIED, Phase.ENDED)
+_COLUMNS: Final = (Phase.AWAITING, Phase.OFFERED, Phase.UNDER_WAY, Phase.APPLIED, Phase.ENDED)
 _ROWS: Final = {
-    # Event              OFFERED, UNDER_WAY, APPLIED, ENDED
-    Event.OTHER_PLAN: (_FORGOTTEN, _FORGOTTEN, _DROP, _DROP),
-    Event.PINNED: (_PINNED, _PINNED, _PINNED, _PINNED),
-    Event.MEMBERS_CHANGED: (_REPLACED, _REPLACED, _PLAN, _PLAN),
-    Event.ARRIVED: (_APPLIED, _APPLIED, _PLAN, _PLAN),
-    Event.REFUSED: (_REFUSED, _REFUSED, _PLAN, _PLAN),
-    Event.EXPIRED: (Step(Action.PLAN, "expired"), Step(Action.RETURN, "expired"), _PLAN, _PLAN),
-    Event.REBALANCED: (_REPLACED, _RETURN, _RETURN, _RETURN),
-    Event.MIGRATION_NEWS: (_RESEND, _RESEND, _RESEND, _PLAN),
-    Event.IGNORED: (_FORGOTTEN, _FORGOTTEN, _PLAN, _PLAN),
-    Event.AGED: (_PLAN, _RESEND, _PLAN, _PLAN),
-    Event.QUIET: (_WAIT, _WAIT, _PLAN, _PLAN),
+    # Event              AWAITING, OFFERED, UNDER_WAY, APPLIED, ENDED
+    Event.OTHER_PLAN: (_REPLACED, _FORGOTTEN, _FORGOTTEN, _DROP, _DROP),
+    Event.PINNED: (_REPLACED, _PINNED, _PINNED, _PINNED, _PINNED),
+    Event.MEMBERS_CHANGED: (_REPLACED, _REPLACED, _REPLACED, _PLAN, _PLAN),
+    Event.ARRIVED: (_REPLACED, _APPLIED, _APPLIED, _PLAN, _PLAN),
+    Event.REFUSED: (_WAIT, _REFUSED, _REFUSED, _PLAN, _PLAN),
+    Event.EXPIRED: (_EXPIRED, _EXPIRED, Step(Action.RETURN, "expired"), _PLAN, _PLAN),
+    Event.REBALANCED: (_REPLACED, _REPLACED, _RETURN, _RETURN, _RETURN),
+    Event.APPROVED: (Step(Action.PUBLISH), _WAIT, _WAIT, _PLAN, _PLAN),
+    Event.TRIGGERED: (_REPLACED, _WAIT, _WAIT, _PLAN, _PLAN),
+    Event.MIGRATION_NEWS: (_WAIT, _RESEND, _RESEND, _RESEND, _PLAN),
+    Event.IGNORED: (_WAIT, _FORGOTTEN, _FORGOTTEN, _PLAN, _PLAN),
+    Event.AGED: (_WAIT, _PLAN, _RESEND, _PLAN, _PLAN),
+    Event.QUIET: (_WAIT, _WAIT, _WAIT, _PLAN, _PLAN),
 }
 TABLE: Final = {
     (phase, event): step for event, row in _ROWS.items() for phase, step in zip(_COLUMNS, row, strict=True)
@@ -139,7 +152,7 @@ class Sight:
 
 
 def phase_of(plan: PlanState) -> Phase:
-    """The phase, from the status."""
+    """The phase of a published plan, from its status."""
     if plan.status == "applied":
         return Phase.APPLIED
     if plan.status != "open":

@@ -86,6 +86,7 @@ def on_resent(state: GroupState, plan: PlanState, published: Publication, *, don
         receivers=target.receivers,
         moves=done + len(target.moves),
         migration=sent.migration,
+        approved_by=published.approved_by or plan.approved_by,
         valid_until_ms=sent.valid_until_ms if has_moved else plan.valid_until_ms,
         status="open",
         why=None,
@@ -114,6 +115,7 @@ def on_published(state: GroupState, published: Publication, group: Group, guards
         lag=int(group.lag.sum()),
         drain_s=target.figures.drain_s_after,
         migration=sent.migration,
+        approved_by=published.approved_by,
         status_at_ms=now_ms,
     )
     return replace(

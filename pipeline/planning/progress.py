@@ -48,7 +48,7 @@ def progress_of(group: Group, plan: PlanState) -> PlanProgress | None:
     None when the target does not fit the group any more: other members, other partitions, other subscriptions.
     """
     try:
-        target = _target(group, plan)
+        target = assignment_of(group, plan.target, plan.unassigned)
     except AssignorError:
         return None
     holder = group.ownership.holder
@@ -67,18 +67,23 @@ def progress_of(group: Group, plan: PlanState) -> PlanProgress | None:
     )
 
 
-def _target(group: Group, plan: PlanState) -> Assignment:
-    """The plan's target as arrays of this group.
+def assignment_of(group: Group, by_member: Ranges, unassigned: Ranges) -> Assignment:
+    """A plan's target as arrays of this group.
+
+    Args:
+        group: As it is now.
+        by_member: See `PlanState.target`.
+        unassigned: See `PlanState.unassigned`.
 
     Raises:
         AssignorError: It does not fit the group.
     """
-    if set(plan.target) != set(group.member_ids):
+    if set(by_member) != set(group.member_ids):
         raise AbstainError("the plan was made for other members")
-    whole = Assignment.complete(group, _members(group, plan.target))
+    whole = Assignment.complete(group, _members(group, by_member))
     why = whole.why
     for reason in Unassigned:
-        if named := plan.unassigned.get(reason.words):
+        if named := unassigned.get(reason.words):
             why[_partition_indices(group, list(named.items()))[0]] = reason
     target = Assignment(member=whole.member, why=why)
     check(group, target)

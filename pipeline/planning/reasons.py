@@ -2,7 +2,7 @@
 
 A reason is one line for the operator, without a period at its end: the cause with the object that it concerns, then,
 after a semicolon, what to do if there is something to do. The group is that of the row. Programs may rely on the
-beginnings `provisional: `, `withdrawn: ` and `held back by <guard>: ` and on nothing else.
+beginnings `provisional: `, `withdrawn: `, `held back by <guard>: ` and `approval refused: ` and on nothing else.
 """
 
 from collections.abc import Sequence
@@ -36,6 +36,10 @@ OTHER_PLAN_PUBLISHED = "the control topic holds a different plan"
 GROUP_CHANGED = "the members or the partitions of the group have changed"
 REBALANCED_BEFORE_ACCEPTED = "the group rebalanced before any member accepted the plan"
 EXPIRED = "the plan expired (plan.valid_for_s)"
+NOTHING_WAITS = "no plan of the group waits for approval"
+OVERTAKEN = "the group is following another plan"
+EXPIRED_WAITING = "the plan expired before it was approved (plan.valid_for_s)"
+REBALANCED_WAITING = "the group rebalanced after the plan was made"
 HELPS_NO_LONGER = "the group was rebalanced, and by its own figures the target helps no longer"
 
 
@@ -126,6 +130,31 @@ def partitions_not_contiguous(topic: str) -> str:
 def planning_failed(error: Exception) -> str:
     """A fault in lagwise itself."""
     return f"planning failed because of a fault in lagwise: {type(error).__name__}: {error}; please report it"
+
+
+def awaiting_approval(since: str, group_id: str) -> str:
+    """The plan is made, and an operator has to publish it."""
+    return f"the plan waits for approval since {since}; `lagwise approve {group_id}` shows and publishes it"
+
+
+def approved(by: str, why: str) -> str:
+    """An operator has approved the plan."""
+    return f"approved by {by}" + (f": {why}" if why else "")
+
+
+def approval_refused(by: str, cause: str) -> str:
+    """An approval publishes nothing, for this cause; what is decided instead follows."""
+    return f"approval refused: {cause} (approved by {by})"
+
+
+def published_already(epoch: int) -> str:
+    """Another operator was first."""
+    return f"plan epoch {epoch} has published it already"
+
+
+def other_plan_waits(approved_hash: str, waiting_hash: str) -> str:
+    """The operator has looked at an earlier plan."""
+    return f"plan {approved_hash} does not wait any more, but plan {waiting_hash} does"
 
 
 def withdrawn(cause: str) -> str:

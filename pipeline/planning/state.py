@@ -71,6 +71,8 @@ class PlanState:
     """Seconds from the first publication until the backlog was gone; None while it is not."""
     migration: Migration = "unknown"
     """As in its newest publication."""
+    approved_by: str | None = None
+    """Who has approved its target; None for a plan that was published without asking."""
     is_dropped: bool = False
     """The group is not brought back to the target: it was withdrawn or refused, or nothing moved in its time."""
 
@@ -78,6 +80,30 @@ class PlanState:
     def is_restored(self) -> bool:
         """Whether the group is brought back to the target after a rebalance, while it helps."""
         return self.is_adopted and not self.is_dropped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingPlan:
+    """A plan that is not published before an operator approves it."""
+
+    target: Ranges
+    unassigned: Ranges = field(default_factory=dict)
+    """As in `PlanState`."""
+    remarks: tuple[str, ...] = ()
+    """What the strategy and the planner say about the target."""
+    target_hash: str
+    base_hash: str
+    """Of the group that its moves start from."""
+    base_generation: int | None
+    since_ms: int
+    """Since when it waits: a plan that expires and is made again with the same hashes waits on."""
+    valid_until_ms: int
+    """Until when it may be approved."""
+
+    @property
+    def hashes(self) -> tuple[str, str]:
+        """What an approval of it names."""
+        return self.target_hash, self.base_hash
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +130,10 @@ class GroupState:
     """Members that did not answer a plan that others accepted, and since when that is known."""
     triggered_at_ms: int = 0
     """Newest manual trigger that was obeyed."""
+    approval_at_ms: int = 0
+    """Newest approval that was answered: by publishing its plan, or with why it is refused."""
     plan: PlanState | None = None
+    waiting: WaitingPlan | None = None
 
     def seen(self, generation: int | None, now_ms: int) -> "GroupState":
         """The state once this generation has been looked at."""
@@ -128,7 +157,7 @@ def to_json(state: GroupState) -> str:
     return json.dumps(state, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=_fields)
 
 
-def _fields(part: GroupState | PlanState | MemberRate) -> dict[str, Any]:
+def _fields(part: GroupState | PlanState | WaitingPlan | MemberRate) -> dict[str, Any]:
     # `dataclasses.asdict` would copy everything below first, which takes longer than writing it.
     return {name: getattr(part, name) for name in part.__slots__}
 
@@ -137,13 +166,19 @@ def from_json(text: str | None) -> GroupState:
     """The state in the text; that of a new group where there is none, or one of another version."""
     try:
         values = json.loads(text) if text else {}
-        plan = values.pop("plan", None)
+        plan, waiting = values.pop("plan", None), values.pop("waiting", None)
         moved = {name: tuple(times) for name, times in values.pop("moved_at_ms", {}).items()}
         rates = {name: MemberRate(**rate) for name, rate in values.pop("rates", {}).items()}
-        return GroupState(**values, moved_at_ms=moved, rates=rates, plan=_plan(plan))
+        return GroupState(
+            **values, moved_at_ms=moved, rates=rates, plan=_plan(plan), waiting=_waiting(waiting)
+        )
     except (ValueError, TypeError, AttributeError, KeyError):
         return FRESH
 
 
 def _plan(values: dict[str, Any] | None) -> PlanState | None:
     return PlanState(**{**values, "receivers": tuple(values["receivers"])}) if values else None
+
+
+def _waiting(values: dict[str, Any] | None) -> WaitingPlan | None:
+    return WaitingPlan(**{**values, "remarks": tuple(values["remarks"])}) if values else None

@@ -5,9 +5,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from assignor.model.assignment import Assignment
 from assignor.protocol.migration import Migration
-from pipeline.planning.state import FRESH, GroupState, PlanState, Ranges
+from pipeline.planning.state import FRESH, GroupState, PlanState, Ranges, WaitingPlan
 
-Decided: TypeAlias = Literal["publish", "dry_run", "unchanged", "abstain"]
+Decided: TypeAlias = Literal["publish", "dry_run", "awaiting_approval", "unchanged", "abstain"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +106,8 @@ class Publication:
     sent: Sent
     generation: int
     at_ms: int
+    approved_by: str | None = None
+    """Who has approved it; None when nobody was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,5 +177,16 @@ class Decision:
 
     @property
     def valid_until_ms(self) -> int | None:
-        """Of what is sent."""
-        return self.sent.valid_until_ms if self.sent is not None else None
+        """Of what is sent, or of what waits for approval."""
+        if self.sent is not None:
+            return self.sent.valid_until_ms
+        return self._waiting.valid_until_ms if self._waiting is not None else None
+
+    @property
+    def awaiting_since_ms(self) -> int | None:
+        """Since when the target waits for approval."""
+        return self._waiting.since_ms if self._waiting is not None else None
+
+    @property
+    def _waiting(self) -> WaitingPlan | None:
+        return self.state.waiting if self.decided == "awaiting_approval" else None

@@ -216,7 +216,7 @@ GROUP_HISTORY = t.StructType(
 # What is decided about a group.
 _DECISION = [
     column("epoch", LONG, "plan epoch, rising per group for ever; null when nothing was decided"),
-    key("decision", STRING, "publish, dry_run, unchanged or abstain"),
+    key("decision", STRING, "publish, dry_run, awaiting_approval, unchanged or abstain"),
     column("reason", STRING, "why, in words"),
     column("strategy", STRING, "assignor that made the target"),
     column("base_generation", INT, "generation the target starts from"),
@@ -238,7 +238,12 @@ _DECISION = [
         STRING,
         "value of the control record, as published byte for byte; null in a row that withdraws a plan",
     ),
-    column("valid_until", TIME, "readers ignore the plan after this time"),
+    column(
+        "valid_until",
+        TIME,
+        "readers ignore the plan after this time; until then one that awaits approval may be approved",
+    ),
+    column("awaiting_since", TIME, "since when the plan awaits approval; null for every other decision"),
     column("plan", PLAN, "what became so far of the plan published before this row"),
 ]
 
@@ -312,6 +317,11 @@ ORDER_FIELDS = (
     column("pause_reason", STRING, "why, in the operator's words"),
     column("pinned", t.MapType(STRING, STRING), "partitions that no plan moves: topic -> ranges, * for all"),
     column("triggered_at", TIME, "newest manual trigger"),
+    column("approved_target_hash", STRING, "target_hash of the plan that was approved last"),
+    column("approved_base_hash", STRING, "its base_hash"),
+    column("approval_reason", STRING, "why it was approved, in the operator's words"),
+    column("approved_by", STRING, "who has approved it"),
+    column("approved_at", TIME, "when, by that one's clock"),
     column("ordered_by", STRING, "who gave the newest order"),
     column("ordered_at", TIME, "when, by that one's clock"),
 )

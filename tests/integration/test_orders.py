@@ -123,7 +123,8 @@ def test_table_and_csv_name_pins(give: Command) -> None:
 
     assert "t:1-2 u" in give("orders").stdout
     assert give("orders", "-o", "csv").stdout.splitlines()[0] == (
-        "cluster,group,paused,reason,pinned,triggered_at,by,at"
+        "cluster,group,paused,reason,pinned,triggered_at,"
+        "approved_plan,approved_by,approved_at,approval_reason,by,at"
     )
 
 

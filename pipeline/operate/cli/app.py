@@ -29,7 +29,8 @@ COMMANDS = {
     "trigger": "Evaluate a group at once and let its next plan skip the guards.",
     "pin": "Keep partitions of a group where they are: no plan moves them.",
     "unpin": "Let plans move pinned partitions of a group again; without TOPIC, all of them.",
-    "orders": "Standing orders of all groups: what is paused, pinned or triggered, since when and by whom.",
+    "approve": "Publish the plan of a group that waits for approval, as it is shown here, and no other.",
+    "orders": "Standing orders of all groups: what is paused, pinned, triggered or approved, since when and by whom.",
     "assign": "Assign partitions: one JSON case per line on stdin, one JSON result per line on stdout.",
     "explain": "Explain an assignment: what moves, why, and what each move gains, for cases as of `lagwise assign`.",
     "serve": "Answer HTTP from the tables: a page, JSON, /metrics for Prometheus, probes; until Ctrl-C.",
@@ -47,6 +48,7 @@ _MODULES = {
         for name in ("lag", "groups", "recommendations", "history", "rebalances", "quarantine")
     },
     **dict.fromkeys(("pause", "resume", "trigger", "pin", "unpin", "orders"), "orders.commands"),
+    "approve": "orders.approve",
     "control": "control.tail",
 }
 """Modules of the commands that are not named like their module."""

@@ -54,7 +54,7 @@ _GROUP = (
 )
 _DECISION = (
     *("epoch", "decision", "reason", "strategy", "moves", "drain_s_before", "drain_s_after", "drain_s_bound"),
-    *("record", "valid_until", "plan", "state", "updated_at"),
+    *("record", "valid_until", "awaiting_since", "plan", "state", "updated_at"),
 )
 _ACKS = ("kind", "epoch", "member_id", "why", "acked_at")
 _ORDERS = (
@@ -64,6 +64,11 @@ _ORDERS = (
         "pause_reason",
         "pinned",
         "triggered_at",
+        "approved_target_hash",
+        "approved_base_hash",
+        "approval_reason",
+        "approved_by",
+        "approved_at",
         "ordered_by",
         "ordered_at",
         "updated_at",

@@ -80,6 +80,8 @@ def _decided(group: GroupEvidence, decision: Row, now: str | None) -> Iterator[F
         yield figures.finding(
             "note", f"a plan with {len(decision['moves'])} move(s) is made; {plain(cause)}", todo
         )
+    elif decision["decision"] == "awaiting_approval":
+        yield _awaiting(group, decision, figures)
     elif decision["decision"] == "unchanged":
         yield _unchanged(figures, reason)
     else:
@@ -87,6 +89,17 @@ def _decided(group: GroupEvidence, decision: Row, now: str | None) -> Iterator[F
             "unknown", f"a later version of lagwise has decided: {plain(decision['decision'])}"
         )
     yield from _late(group, decision, figures)
+
+
+def _awaiting(group: GroupEvidence, decision: Row, figures: Figures) -> Finding:
+    since, until = plain(decision["awaiting_since"]), plain(decision["valid_until"])
+    refused, _ = _halves(decision["reason"] or "")
+    why = f"; {plain(refused)}" if refused.startswith("approval refused: ") else ""
+    return figures.finding(
+        "note",
+        f"a plan with {len(decision['moves'])} move(s) waits for approval since {since}{why}",
+        f"publish it with `lagwise approve {plain(group.group_id)}` until {until}; after that it is made again",
+    )
 
 
 def _published(decision: Row) -> str:

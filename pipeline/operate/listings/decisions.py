@@ -36,6 +36,7 @@ COLUMNS = (
     Column(header="IMBALANCE-AFTER", name="imbalance_after", is_number=True, is_wide=True),
     Column(header="GENERATION", name="base_generation", is_number=True, is_wide=True),
     Column(header="VALID-UNTIL", name="valid_until", is_wide=True),
+    Column(header="AWAITING-SINCE", name="awaiting_since", is_wide=True),
     Column(header="BATCH", name="batch_id", is_number=True, is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )

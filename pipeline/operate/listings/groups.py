@@ -31,7 +31,20 @@ COLUMNS = (
     Column(header="UPDATED-AT", name="updated_at", is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )
-"""Of `lagwise groups`."""
+"""Of `group_rows`."""
+
+
+def _plan(row: Row) -> str:
+    since = row["awaiting_since"]
+    return plain(row["decision"]) if since is None else f"{row['decision']} since {plain(since)}"
+
+
+PLAN = (
+    Column(header="PLAN", name="decision", cell=_plan),
+    Column(header="AWAITING-SINCE", name="awaiting_since", is_wide=True),
+)
+"""Of `with_decisions`."""
+_DECISION = {"decision": pa.string(), "awaiting_since": pa.timestamp("us", "UTC")}
 
 
 def assignment_text(assigned: dict[str, list[int]]) -> str:
@@ -91,6 +104,25 @@ def _without_record(known: pa.Table, tables: Readable, wanted: pc.Expression | N
     rows = [{**{key: row[key] for key in keys}, "updated_at": row["updated_at_max"]} for row in others]
     nullable = pa.schema([field.with_nullable(True) for field in known.schema])
     return pa.Table.from_pylist(rows, schema=nullable)
+
+
+def with_decisions(rows: pa.Table, tables: Readable, wanted: pc.Expression | None) -> pa.Table:
+    """The rows with what was decided about each group, null where nothing was.
+
+    Raises:
+        StoreError: The tables cannot be read.
+    """
+    keys = ("cluster", "group_id")
+    try:
+        found = tables.read("plan_state", columns=[*keys, *_DECISION], where=wanted).to_pylist()
+    except MissingTableError:
+        found = []
+    newest = {tuple(row[key] for key in keys): row for row in found}
+    places = zip(*(rows[key].to_pylist() for key in keys), strict=True)
+    decisions = [newest.get(place, {}) for place in places]
+    for name, kind in _DECISION.items():
+        rows = rows.append_column(name, pa.array([row.get(name) for row in decisions], kind))
+    return rows
 
 
 def by_member(groups_rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from assignor.protocol.commands import Orders, parse_pin
+from assignor.protocol.commands import Approval, Orders, parse_pin
 from pipeline.planning.facts import AckFacts, GroupFacts, MemberFacts
 from pipeline.planning.rows.control_messages import Moved
 
@@ -84,6 +84,19 @@ def _orders(row: Mapping[str, Any], cluster: str) -> Orders:
         pause_reason=row["pause_reason"] or "",
         pinned={topic: parse_pin(text) for topic, text in row["pinned"]},
         triggered_at_ms=None if triggered is None else round(triggered.timestamp() * 1000),
+        approval=_approval(row),
         at_ms=round(ordered.timestamp() * 1000),
         by=row["ordered_by"] or "",
+    )
+
+
+def _approval(row: Mapping[str, Any]) -> Approval | None:
+    if row["approved_at"] is None:
+        return None
+    return Approval(
+        target_hash=row["approved_target_hash"],
+        base_hash=row["approved_base_hash"],
+        reason=row["approval_reason"] or "",
+        by=row["approved_by"] or "",
+        at_ms=round(row["approved_at"].timestamp() * 1000),
     )

@@ -18,6 +18,8 @@ _COMPARED = ("group_id", "decision", "reason", "strategy", "target_hash", "base_
 """Columns of `schemas.PLAN_STATE` that say whether a decision differs from the one before."""
 
 _FIGURE = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
+_ANSWER = "approval refused: "
+"""An operator who has approved a plan finds each answer in the history."""
 _GUARD = re.compile(r"held back by \w+")
 
 
@@ -42,7 +44,8 @@ def newest_decisions(before: pa.Table, decided: pa.Table, *, cluster: str) -> pa
 def _recorded_at(row: Mapping[str, Any], last: Mapping[str, Any] | None) -> datetime:
     """Time of the group's newest row in the history: now if the decision goes into it."""
     now: datetime = row["updated_at"]
-    if last is None or row["epoch"] is not None or _content(row) != _content(last):
+    is_answer = row["epoch"] is not None or (row["reason"] or "").startswith(_ANSWER)
+    if last is None or is_answer or _content(row) != _content(last):
         return now
     before: datetime = last["recorded_at"]
     return now if now - before >= _RECORDED_EVERY else before

@@ -37,6 +37,7 @@ def to_row(group_id: str, decision: Decision, *, at_ms: int, batch_id: int) -> d
         "imbalance_after": decision.figures.imbalance_after,
         "record": decision.record,
         "valid_until": _time(decision.valid_until_ms),
+        "awaiting_since": _time(decision.awaiting_since_ms),
         "plan": _plan(decision.plan),
         "state": to_json(decision.state),
         "updated_at": _time(at_ms),

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 import typer
 
 from assignor.errors import DecodeError
-from assignor.protocol.commands import ALL, MAX_PARTITIONS, Orders, format_pin
+from assignor.protocol.commands import ALL, MAX_PARTITIONS, Approval, Orders, format_pin
 from assignor.protocol.ranges import parse_ranges
 from pipeline.operate.output import Row, plain
 
@@ -49,6 +49,13 @@ def trigger(orders: Orders, *, now_ms: int) -> Orders:
     return replace(orders, triggered_at_ms=now_ms if before_ms is None else max(now_ms, before_ms + 1))
 
 
+def approve(orders: Orders, approval: Approval) -> Orders:
+    """One more approval, later than any before it, also where the clock that gave the last one was ahead."""
+    before = orders.approval
+    at_ms = approval.at_ms if before is None else max(approval.at_ms, before.at_ms + 1)
+    return replace(orders, approval=replace(approval, at_ms=at_ms))
+
+
 def pin(orders: Orders, pins: Pins) -> Orders:
     """`pins` besides those that hold."""
     held = orders.pinned
@@ -74,6 +81,9 @@ def as_text(orders: Orders) -> str:
         parts.append(f"pinned {pins_text(row(orders)['pinned'])}")
     if orders.triggered_at_ms is not None:
         parts.append(f"triggered {plain(_moment(orders.triggered_at_ms))}")
+    if orders.approval is not None:
+        why = f" ({plain(orders.approval.reason)})" if orders.approval.reason else ""
+        parts.append(f"plan {plain(row(orders)['approved_plan'])} approved{why}")
     return ", ".join(parts) or "no orders"
 
 
@@ -85,7 +95,7 @@ def pins_text(pinned: Mapping[str, str]) -> str:
 
 def row(orders: Orders) -> Row:
     """The fields for programs: pins as in the record, times as datetimes in UTC."""
-    triggered_at_ms = orders.triggered_at_ms
+    triggered_at_ms, approval = orders.triggered_at_ms, orders.approval
     return {
         "cluster": orders.cluster,
         "group": orders.group,
@@ -93,6 +103,10 @@ def row(orders: Orders) -> Row:
         "reason": orders.pause_reason,
         "pinned": {topic: format_pin(orders.pinned[topic]) for topic in sorted(orders.pinned)},
         "triggered_at": None if triggered_at_ms is None else _moment(triggered_at_ms),
+        "approved_plan": None if approval is None else "-".join(approval.hashes),
+        "approval_reason": None if approval is None else approval.reason,
+        "approved_by": None if approval is None else approval.by,
+        "approved_at": None if approval is None else _moment(approval.at_ms),
         "by": orders.by,
         "at": _moment(orders.at_ms),
     }

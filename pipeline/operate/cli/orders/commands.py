@@ -1,4 +1,4 @@
-"""Orders of an operator about a group: `pause`, `resume`, `trigger`, `pin`, `unpin`, and `orders`.
+"""Orders of an operator about a group: `pause`, `resume`, `trigger`, `pin`, `unpin`, and `orders`; all but `approve`.
 
 There is no `--bootstrap`: an order holds for a group under the cluster's name, which must be the one in the stream's
 configuration, or nobody reads the order.
@@ -40,6 +40,10 @@ _SCHEMA = pa.schema(
         ("reason", pa.string()),
         ("pinned", pa.map_(pa.string(), pa.string())),
         ("triggered_at", pa.timestamp("ms", "UTC")),
+        ("approved_plan", pa.string()),
+        ("approval_reason", pa.string()),
+        ("approved_by", pa.string()),
+        ("approved_at", pa.timestamp("ms", "UTC")),
         ("by", pa.string()),
         ("at", pa.timestamp("ms", "UTC")),
     ]
@@ -61,13 +65,17 @@ _COLUMNS = (
     Column(header="REASON", name="reason"),
     Column(header="PINNED", name="pinned", cell=_pinned),
     Column(header="TRIGGERED-AT", name="triggered_at"),
+    Column(header="APPROVED-PLAN", name="approved_plan"),
+    Column(header="APPROVED-BY", name="approved_by"),
+    Column(header="APPROVED-AT", name="approved_at", is_wide=True),
+    Column(header="APPROVAL-REASON", name="approval_reason", is_wide=True),
     Column(header="BY", name="by"),
     Column(header="AT", name="at"),
 )
 
 
 def orders(*, output: FormatOption = "table", config: StreamConfigOption = None) -> None:
-    """Standing orders of all groups: what is paused, pinned or triggered, since when and by whom.
+    """Standing orders of all groups: what is paused, pinned, triggered or approved, since when and by whom.
 
     Example: lagwise orders -o json
 
@@ -99,7 +107,7 @@ def pause(
     that they have by then. Pins stay. Safe to repeat: the newest reason counts.
     Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
-    _give(
+    give(
         group,
         lambda held: orders_change.pause(held, reason=reason),
         then="it then withdraws the group's published plan, if there is one, and publishes no other",
@@ -116,7 +124,7 @@ def resume(group: GroupArgument, *, output: OutputOption = "text", config: Strea
     Pins stay. Safe to repeat.
     Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
-    _give(
+    give(
         group,
         orders_change.resume,
         then="it then publishes plans for the group again",
@@ -134,10 +142,10 @@ def trigger(
 
     A better plan is published without waiting for confirmations or a cooldown. If none is found within ten minutes,
     the trigger expires. A paused group stays paused, pinned partitions stay
-    where they are, and a dry run stays one.
+    where they are, and a dry run stays one. A plan that waits for approval is made again, and waits.
     Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
-    written = _give(
+    written = give(
         group,
         lambda held: orders_change.trigger(held, now_ms=clock.now_ms()),
         then="it then evaluates the group at once, and no guard holds its plan back",
@@ -166,7 +174,7 @@ def pin(
     Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
     pins = parse_pins(partitions)
-    _give(
+    give(
         group,
         lambda held: orders_change.pin(held, pins),
         then="plans made after that leave pinned partitions where they are",
@@ -196,7 +204,7 @@ def unpin(
     Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
     pins = parse_pins(partitions or ())
-    _give(
+    give(
         group,
         lambda held: orders_change.unpin(held, pins),
         then="plans made after that may move every partition that is not pinned",
@@ -205,7 +213,7 @@ def unpin(
     )
 
 
-def _give(
+def give(
     group: str,
     change: Callable[[Orders], Orders],
     *,
@@ -219,7 +227,7 @@ def _give(
     with progress("asking the brokers"), orders_topic(settings) as topic:
         try:
             written, found = topic.change(
-                group, lambda held: replace(change(held), by=_who(), at_ms=clock.now_ms())
+                group, lambda held: replace(change(held), by=who(), at_ms=clock.now_ms())
             )
         except EncodeError as error:
             raise typer.BadParameter(str(error)) from None
@@ -266,7 +274,8 @@ def _tell_skipped(found: Found, topic: OrdersTopic) -> None:
         )
 
 
-def _who() -> str:
+def who() -> str:
+    """Who gives an order: user and host."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):

@@ -6,7 +6,15 @@ import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption
-from pipeline.operate.listings.groups import COLUMNS, GROUP, MEMBERS, by_member, group_rows
+from pipeline.operate.listings.groups import (
+    COLUMNS,
+    GROUP,
+    MEMBERS,
+    PLAN,
+    by_member,
+    group_rows,
+    with_decisions,
+)
 from pipeline.operate.output import FormatOption, WideOption, note, progress, show
 from pipeline.tables.reading import matches
 
@@ -28,15 +36,16 @@ def groups(
 
     A group of type - has commits and no record of its own: its consumers use assign(), or an admin has committed for
     it. Its members cannot be seen; kafka-consumer-groups shows such a group as Empty.
+    PLAN is the newest decision about the group; one that is awaiting_approval waits for `lagwise approve`.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     stored, wanted = find(tables, config).tables, matches("group_id", group or ())
     with progress("reading consumer_groups"):
-        rows = group_rows(stored, wanted)
+        rows = with_decisions(group_rows(stored, wanted), stored, wanted)
     if members:
         show(by_member(rows, ("cluster", "group_id")), (GROUP, *MEMBERS), output=output, wide=wide)
     else:
-        show(rows, COLUMNS, output=output, wide=wide)
+        show(rows, (*COLUMNS, *PLAN), output=output, wide=wide)
     if not rows.num_rows:
         note("no group matches")
         raise typer.Exit(1)

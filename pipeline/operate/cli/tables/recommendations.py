@@ -28,6 +28,7 @@ class Decision(str, Enum):
 
     PUBLISH = "publish"
     DRY_RUN = "dry_run"
+    AWAITING_APPROVAL = "awaiting_approval"
     UNCHANGED = "unchanged"
     ABSTAIN = "abstain"
 
@@ -67,7 +68,7 @@ def recommendations(
         rows = newest(decisions(find(tables, config).tables, wanted), last)
     if detail and output == "table":
         for row in iterate(rows):
-            typer.echo("\n".join(_story(row)))
+            typer.echo("\n".join(story(row)))
     else:
         _show(rows, output=output, wide=wide)
     if not rows.num_rows:
@@ -80,9 +81,26 @@ def _show(rows: pa.Table, *, output: Format, wide: bool) -> None:
     show(rows, columns, output=output, wide=wide)
 
 
-def _story(row: Row) -> list[str]:
+STORY_COLUMNS = (
+    *(
+        "group_id",
+        "epoch",
+        "decision",
+        "strategy",
+        "reason",
+        "drain_s_before",
+        "drain_s_after",
+        "drain_s_bound",
+    ),
+    *("plan", "moves", "assignment", "updated_at"),
+)
+"""Columns of `plan_state` that `story` needs."""
+
+
+def story(row: Row) -> list[str]:
     """One recommendation as a paragraph: figures, then the moves, then the assignment."""
-    group, epoch, created_at = (plain(row[name]) for name in ("group_id", "epoch", "created_at"))
+    group, epoch = plain(row["group_id"]), plain(row["epoch"])
+    created_at = plain(row["created_at"] if "created_at" in row else row["updated_at"])
     before, after, bound = (seconds(row[f"drain_s_{name}"]) for name in ("before", "after", "bound"))
     lines = [
         f"{group}  {row['decision']}  epoch {epoch}  {created_at}",

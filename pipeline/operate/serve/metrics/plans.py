@@ -17,7 +17,7 @@ from pipeline.operate.serve.metrics.text import Samples, samples
 from pipeline.planning.state import PlanState, from_json
 
 OUTCOMES = ("open", "applied", "partly", "refused", "superseded", "expired")
-DECIDED = ("none", "held_back", "dry_run", "abstain", "paused")
+DECIDED = ("none", "held_back", "dry_run", "awaiting_approval", "abstain", "paused")
 KINDS = ("accepted", "applied", "refused", "void")
 
 _HELD_BACK = re.compile(r"held back by (\w+): ")

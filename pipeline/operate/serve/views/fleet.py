@@ -78,7 +78,8 @@ def fleet_of(found: Snapshot, config: Config) -> Fleet:
     members = members_of(facts)
     plans = {plan.row["group_id"]: plan for plan in plans_of(facts)}
     sums = _sums(facts.partition_lag)
-    known = groups.group_rows(found, None).drop_columns(["members"])
+    listed = groups.with_decisions(groups.group_rows(found, None), found, None)
+    known = listed.drop_columns(["members"])
     return Fleet(
         versions=found.versions,
         rows={row["group_id"]: _row(row, sums, members, plans) for row in iterate(known)},

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from assignor.errors import DecodeError
 from assignor.protocol import commands
-from assignor.protocol.commands import Orders
+from assignor.protocol.commands import Approval, Orders
 from tests.support.bytes_strategies import damaged, texts
 
 instants = st.integers(0, 253_402_300_799_999)
@@ -21,6 +21,8 @@ some_orders = st.builds(
     pause_reason=texts(),
     pinned=st.dictionaries(texts(), pins, max_size=3),
     triggered_at_ms=st.none() | instants,
+    approval=st.none()
+    | st.builds(Approval, target_hash=texts(), base_hash=texts(), reason=texts(), by=texts(), at_ms=instants),
     at_ms=instants,
     by=texts(),
 )

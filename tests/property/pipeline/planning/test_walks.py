@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from hypothesis import given, settings
@@ -12,11 +12,12 @@ from assignor.clients.control import misfit, spread, targets
 from assignor.clients.plugin import leader
 from assignor.clients.plugin.user_data import SubscriptionData, encode_subscription_data
 from assignor.protocol.acks import MAX_INT32
+from assignor.protocol.commands import Approval
 from assignor.protocol.control import ControlRecord, decode
 from assignor.protocol.kafka.sticky import Claims
 from assignor.protocol.ranges import parse_ranges
 from assignor.strategies.registry import strategy
-from pipeline.planning.facts import AckFacts
+from pipeline.planning.facts import AckFacts, Rules
 from pipeline.planning.state import PlanState, to_json
 from pipeline.planning.values import Decision
 from tests.support.facts import NO_GUARDS, RULES
@@ -44,6 +45,10 @@ class World:
     """Newest on the control topic."""
     waited_s: float = 60
     joined: int = 2
+    looked_at: tuple[str, str] | None = None
+    """Hashes of a plan that has waited."""
+    approved: set[tuple[str, str]] = field(default_factory=set)
+    """Hashes that operators have approved."""
 
     @property
     def members(self) -> list[str]:
@@ -103,6 +108,18 @@ class World:
     def trigger(self, _: int) -> None:
         self.walk.order(triggered_at_ms=self.walk.now_ms)
 
+    def approve(self, n: int) -> None:
+        """An operator approves the plan that waits, or one that he has looked at before, or of nobody."""
+        waiting = self.walk.state.waiting
+        hashes = waiting.hashes if waiting is not None and n % 4 else ("t", "b")
+        if waiting is not None and n % 4 == 1 and self.looked_at is not None:
+            hashes = self.looked_at
+        self.looked_at = waiting.hashes if waiting is not None else self.looked_at
+        self.approved.add(hashes)
+        self.walk.order(
+            approval=Approval(target_hash=hashes[0], base_hash=hashes[1], by="eva", at_ms=self.walk.now_ms)
+        )
+
     def pin(self, n: int) -> None:
         self.walk.order(pinned={"t": (n % PARTITIONS,)})
 
@@ -157,6 +174,7 @@ OFTEN: tuple[Event, ...] = (
     World.rebalance,
     World.trigger,
 )
+ASKING: tuple[Event, ...] = (*OFTEN, World.approve, World.approve)
 SELDOM: tuple[Event, ...] = (
     World.refuse,
     World.pause,
@@ -226,6 +244,18 @@ def judge_restored(walk: Walk, before: PlanState, decision: Decision) -> None:
         assert plan.done > plan.done_then
 
 
+def judge_asked(world: World, before: PlanState | None, decision: Decision) -> None:
+    """Nothing is published that nobody approved, but for the target that was approved before."""
+    waiting = world.walk.state.waiting
+    assert (decision.decided == "awaiting_approval") == (
+        waiting is not None and decision.decided != "abstain"
+    )
+    if decision.record is None:
+        return
+    is_again = before is not None and before.approved_by and decision.assignment == before.target
+    assert is_again or (decision.target_hash, decision.base_hash) in world.approved
+
+
 def judge_pins(walk: Walk, decision: Decision) -> None:
     """What is out never takes a pinned partition from who has it."""
     is_out = walk.published is not None and walk.published.valid_until_ms > walk.now_ms
@@ -273,10 +303,20 @@ def step(world: World, event: Event, n: int) -> None:
         and not is_withdrawn
     ):
         judge_restored(walk, before, decision)
+    if walk.rules.needs_approval:
+        judge_asked(world, before, decision)
     is_of_others = before is not None and set(before.target) != set(walk.held)
     if is_ours and is_of_others and is_plan and decision.plan is not None and decision.plan.is_restored:
         # It would come back with its members: only a better plan takes its place.
         assert decision.moves
+
+
+def walked(rules: Rules, events: list[tuple[Event, int]]) -> None:
+    world = World(walk=Walk(held={}, lags=[4_000, 3_000, 2_000, 0, 0, 0], rules=rules))
+    world.deal(["m1", "m2"])
+
+    for event, n in events:
+        step(world, event, n)
 
 
 @settings(deadline=None, max_examples=40)
@@ -288,9 +328,18 @@ def step(world: World, event: Event, n: int) -> None:
 def test_whatever_a_group_does_its_plans_are_whole_finished_and_over_in_time(
     events: list[tuple[Event, int]],
 ) -> None:
-    rules = replace(RULES, guards=GUARDS)
-    world = World(walk=Walk(held={}, lags=[4_000, 3_000, 2_000, 0, 0, 0], rules=rules))
-    world.deal(["m1", "m2"])
+    walked(replace(RULES, guards=GUARDS), events)
 
-    for event, n in events:
-        step(world, event, n)
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from((*ASKING, *ASKING, *SELDOM)), st.integers(0, 9_999)),
+        min_size=10,
+        max_size=30,
+    )
+)
+def test_whatever_a_group_does_nothing_is_published_that_nobody_approved(
+    events: list[tuple[Event, int]],
+) -> None:
+    walked(replace(RULES, guards=GUARDS, needs_approval=True), events)

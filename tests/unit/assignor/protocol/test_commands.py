@@ -6,7 +6,7 @@ import pytest
 
 from assignor.errors import DecodeError, EncodeError
 from assignor.protocol import commands, control
-from assignor.protocol.commands import MAX_PARTITIONS, Orders
+from assignor.protocol.commands import MAX_PARTITIONS, Approval, Orders
 
 KEY = b'{"cluster":"local","group":"billing"}'
 ORDERS = Orders(
@@ -28,6 +28,40 @@ VALUE = (
 def test_orders_and_bytes_stand_for_each_other() -> None:
     assert (commands.encode_key(ORDERS), commands.encode(ORDERS)) == (KEY, VALUE)
     assert commands.decode(KEY, VALUE) == ORDERS
+
+
+APPROVED = replace(
+    ORDERS,
+    approval=Approval(
+        target_hash="3f2a", base_hash="91bc", reason="INC-1", by="ann@ops-1", at_ms=1_769_860_800_000
+    ),
+)
+APPROVED_VALUE = (
+    VALUE[:-1]
+    + b',"approved":{"target":"3f2a","base":"91bc","reason":"INC-1","by":"ann@ops-1","at":"2026-01-31T12:00:00.000Z"}}'
+)
+
+
+def test_approval_stands_beside_the_other_orders() -> None:
+    assert commands.encode(APPROVED) == APPROVED_VALUE
+    assert commands.decode(KEY, APPROVED_VALUE) == APPROVED
+
+
+@pytest.mark.parametrize(
+    "approved",
+    [
+        None,
+        "3f2a",
+        {"target": "3f2a"},
+        {"target": 1, "base": "", "reason": "", "by": "", "at": "2026-01-31T12:00:00Z"},
+    ],
+    ids=str,
+)
+def test_wrong_approval_is_refused(approved: Any) -> None:
+    wrong = json.dumps(json.loads(VALUE) | {"approved": approved}).encode()
+
+    with pytest.raises(DecodeError, match="approved"):
+        commands.decode(KEY, wrong)
 
 
 def test_a_group_without_trigger_and_pins_has_a_form_too() -> None:

@@ -27,6 +27,14 @@ def test_rule_says_false_over_true() -> None:
     assert _PLAN.for_group("billing-eu").dry_run is False
 
 
+def test_groups_may_ask_for_approval_each_by_itself() -> None:
+    plan = PlanConfig.model_validate(
+        {"dry_run": "approve", "groups": [{"pattern": "a", "dry_run": True}, {"pattern": "b"}]}
+    )
+
+    assert [plan.for_group(name).dry_run for name in "abc"] == [True, "approve", "approve"]
+
+
 def test_what_a_rule_leaves_out_is_the_default() -> None:
     settings = _PLAN.for_group("orders-eu")
 

@@ -67,8 +67,13 @@ def test_unknown_key_gets_advice(problems: Problems, text: str, expected: str) -
     [
         ("[plan]\ninterval_s = 'x'", "plan.interval_s: must be a whole number, not 'x'"),
         ("[plan]\ninterval_s = 1.5", "plan.interval_s: must be a whole number, not 1.5"),
-        ("[plan]\ndry_run = 'no'", "plan.dry_run: must be true or false, not 'no'"),
-        ("[plan]\ndry_run = 0", "plan.dry_run: must be true or false, not 0"),
+        ("[plan]\ndry_run = 'no'", "plan.dry_run: must be true, false or \"approve\", not 'no'"),
+        ("[plan]\ndry_run = 'true'", "plan.dry_run: must be true, false or \"approve\", not 'true'"),
+        (
+            "[[plan.groups]]\npattern = 'a'\ndry_run = 'aprove'",
+            "plan.groups[0].dry_run: must be true, false or \"approve\", not 'aprove'",
+        ),
+        ("[plan]\ndry_run = 0", 'plan.dry_run: must be true, false or "approve", not 0'),
         ("[trigger]\ninterval_s = 0", "trigger.interval_s: must be at least 1, not 0"),
         ("[source]\ntopics_include = 'a'", "source.topics_include: must be an array, not 'a'"),
         ("[source]\ntopics_include = [1]", "source.topics_include[0]: must be a string, not 1"),

@@ -7,9 +7,9 @@ import pytest
 
 from assignor.protocol import acks, commands
 from assignor.protocol.acks import Accepted, AnyAck, Refused, Release
-from assignor.protocol.commands import Orders
+from assignor.protocol.commands import Approval, Orders
 from tests.support.batches import CONTROL, FILTERS
-from tests.support.frames import NOW_MS
+from tests.support.frames import NOW_MS, at
 from tests.support.raw_records import Decoded, Pair, decoded, raw
 
 ACKS, COMMANDS = CONTROL.acks_topic, CONTROL.commands_topic
@@ -71,6 +71,16 @@ def test_orders_are_read_whole() -> None:
         "pinned": [("t", "0-1"), ("u", "*")],
         "ordered_by": "eva",
     }
+
+
+def test_approval_is_read_with_who_gave_it_and_absent_it_is_null() -> None:
+    given = Approval(target_hash="3f2a", base_hash="91bc", reason="why", by="ann@desk", at_ms=NOW_MS)
+
+    approved, paused = read(COMMANDS, order(approval=given), order(group="h", paused=True)).of("orders")
+
+    names = ("approved_target_hash", "approved_base_hash", "approval_reason", "approved_by", "approved_at")
+    assert tuple(approved["orders"][name] for name in names) == ("3f2a", "91bc", "why", "ann@desk", at(0))
+    assert {paused["orders"][name] for name in names} == {None}
 
 
 @pytest.mark.parametrize("topic", [ACKS, COMMANDS])

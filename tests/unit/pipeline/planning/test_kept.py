@@ -56,11 +56,21 @@ def test_first_decision_about_a_group_is_recorded_and_the_same_again_is_not(befo
         {"plan": {"epoch": 3, "status": "applied"}},
         {"plan": {"epoch": 4, "status": "open"}},
         {"decision": "publish", "epoch": 4},
+        {"decision": "awaiting_approval"},
     ],
     ids=str,
 )
 def test_decision_that_differs_is_recorded(before: pa.Table, difference: dict[str, Any]) -> None:
     assert kept.history(newest(before, difference, at_s=0)).num_rows == 1
+
+
+def test_every_refused_approval_is_recorded() -> None:
+    refused = {"reason": "approval refused: no plan of the group waits for approval (approved by ann@desk)"}
+    nothing = pa.Table.from_pylist([], schema=to_arrow_schema(PLAN_STATE))
+
+    once = newest(nothing, refused, at_s=-2)
+
+    assert kept.history(newest(once, refused, at_s=-1)).num_rows == 1
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Plans of all groups at once, from the tables to rows."""
 
+from dataclasses import replace
 from typing import Any
 
 from pipeline.config.model import GroupRule, PlanConfig
@@ -58,9 +59,15 @@ def _stored(groups: list[Row], lags: list[Row], *, acks: list[Row] = [], orders:
     )
 
 
-def decided(stored: Stored, memory: PlanMemory | None = None, wanted: list[str] | None = None) -> list[Row]:
+def decided(
+    stored: Stored,
+    memory: PlanMemory | None = None,
+    wanted: list[str] | None = None,
+    *,
+    settings: PlanSettings = SETTINGS,
+) -> list[Row]:
     names = [*stored.groups["group_id"].to_pylist(), *stored.lags["group_id"].to_pylist()]
-    rows: list[Row] = make_plans(stored, wanted or names, SETTINGS, memory or PlanMemory()).to_pylist()
+    rows: list[Row] = make_plans(stored, wanted or names, settings, memory or PlanMemory()).to_pylist()
     return rows
 
 
@@ -187,3 +194,30 @@ def test_fault_in_one_group_is_its_reason_to_abstain_and_stops_nobody_else() -> 
     assert reasons["damaged"][0] == "abstain"
     assert "planning failed because of a fault in lagwise: TypeError" in reasons["damaged"][2]
     assert reasons["g"][0] == "publish"
+
+
+def test_plan_waits_in_its_row_until_a_row_of_orders_approves_it() -> None:
+    config = SETTINGS.config.model_copy(update={"dry_run": "approve"})
+    settings = replace(SETTINGS, config=config)
+    (row,) = decided(_stored([GROUP], LAGS), settings=settings)
+    approved = {
+        "paused": False,
+        "pinned": [],
+        "ordered_at": at(1),
+        "approved_at": at(1),
+        "approved_by": "ann",
+    }
+    approved |= {"approved_target_hash": row["target_hash"], "approved_base_hash": row["base_hash"]}
+    memory = PlanMemory(states={"g": row["state"]})
+
+    (published,) = decided(_stored([GROUP], LAGS, orders=[approved]), memory, settings=settings)
+
+    assert (row["decision"], row["record"], row["epoch"]) == ("awaiting_approval", None, None)
+    assert (row["awaiting_since"], row["valid_until"]) == (at(0), at(config.valid_for_s))
+    assert (published["decision"], published["epoch"], published["reason"]) == (
+        "publish",
+        1,
+        "approved by ann",
+    )
+    assert published["awaiting_since"] is None
+    assert published["assignment"] == row["assignment"]

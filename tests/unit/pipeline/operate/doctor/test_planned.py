@@ -136,6 +136,26 @@ def test_dry_run_is_told_with_the_setting(patient: Patient) -> None:
     ]
 
 
+def test_plan_that_waits_is_told_with_since_when_and_what_was_refused(patient: Patient) -> None:
+    refused = "approval refused: the group rebalanced after the plan was made (approved by ann@desk)"
+    patient.decide(
+        "awaiting_approval",
+        f"{refused}; the plan waits for approval since 2026-01-31T11:59:00.000Z",
+        awaiting_since=at(-60),
+        valid_until=at(540),
+    )
+
+    (found,) = [one for one in patient.findings() if one.question == "planned"]
+
+    assert (found.level, found.cause) == (
+        "note",
+        f"a plan with 0 move(s) waits for approval since 2023-11-14T22:12:20Z; {refused}",
+    )
+    assert found.todo == (
+        "publish it with `lagwise approve billing` until 2023-11-14T22:22:20Z; after that it is made again"
+    )
+
+
 def test_withdrawn_plan_is_not_called_published(patient: Patient) -> None:
     patient.decide("publish", "withdrawn: paused by ann", record=None, epoch=8)
 

@@ -202,4 +202,4 @@ def test_order_of_a_container_without_user_names_has_a_number(monkeypatch: pytes
 
     monkeypatch.setattr("getpass.getuser", nameless)
 
-    assert orders._who().partition("@")[0].isdigit()
+    assert orders.who().partition("@")[0].isdigit()

@@ -1,7 +1,10 @@
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
+
+from tests.support.table_world import NOON
 
 _MEMBER = {"client_id": "c", "client_host": "/h", "topics": ["t"], "owned": {}, "assigned": {}}
 _GROUP = {
@@ -20,8 +23,8 @@ def test_groups_come_in_order_with_member_counts(world: Any) -> None:
     world.write("consumer_groups", _GROUP, {"group_id": "alone", "group_type": "consumer"})
 
     assert world.lines("groups") == [
-        ["alone", "consumer", "-", "-", "-", "-", "-"],
-        ["billing", "classic", "Stable", "range", "eager", "4", "2"],
+        ["alone", "consumer", "-", "-", "-", "-", "-", "-"],
+        ["billing", "classic", "Stable", "range", "eager", "4", "2", "-"],
     ]
 
 
@@ -29,13 +32,13 @@ def test_groups_come_in_order_with_member_counts(world: Any) -> None:
 def test_members_that_are_not_read_are_unknown_and_never_0(world: Any, group_type: str) -> None:
     world.write("consumer_groups", {"group_type": group_type, "members": []})
 
-    assert world.lines("groups") == [["billing", group_type, "-", "-", "-", "-", "-"]]
+    assert world.lines("groups") == [["billing", group_type, "-", "-", "-", "-", "-", "-"]]
 
 
 def test_classic_group_without_members_has_0(world: Any) -> None:
     world.write("consumer_groups", {"state": "Empty", "members": []})
 
-    assert world.lines("groups")[0][-1] == "0"
+    assert world.lines("groups")[0][-2] == "0"
 
 
 def test_group_with_commits_and_without_a_record_is_listed_with_nothing_known(world: Any) -> None:
@@ -53,7 +56,7 @@ def test_group_with_commits_and_without_a_record_is_listed_with_nothing_known(wo
         ["billing", "classic", "Stable"],
         ["billing", "-", "-"],
     ]
-    assert world.lines("groups", "-g", "ass*") == [["assigned", "-", "-", "-", "-", "-", "-"]]
+    assert world.lines("groups", "-g", "ass*") == [["assigned", "-", "-", "-", "-", "-", "-", "-"]]
     (group,) = json.loads(world.run("groups", "-g", "assigned", "-o", "json").stdout)
     assert (group["group_type"], group["members"], group["cluster"]) == (None, None, "c")
     assert group["updated_at"] == "2026-01-31T12:00:00.000000Z"
@@ -84,3 +87,20 @@ def test_group_glob_without_a_match_is_exit_status_1(world: Any) -> None:
     result = world.run("groups", "-g", "x*")
 
     assert (result.exit_code, result.stderr) == (1, "no group matches\n")
+
+
+def test_plan_that_waits_is_shown_with_since_when(world: Any) -> None:
+    world.write("consumer_groups", _GROUP, {"group_id": "alone"})
+    world.write(
+        "plan_state",
+        {"decision": "awaiting_approval", "awaiting_since": NOON - timedelta(minutes=1), "recorded_at": NOON},
+        {"group_id": "alone", "decision": "unchanged", "recorded_at": NOON},
+    )
+
+    shown = world.run("groups").stdout.splitlines()
+    (alone, billing) = json.loads(world.run("groups", "-o", "json").stdout)
+
+    assert shown[1].endswith("unchanged")
+    assert shown[2].endswith("awaiting_approval since 2026-01-31T11:59:00Z")
+    assert (alone["decision"], alone["awaiting_since"]) == ("unchanged", None)
+    assert billing["awaiting_since"] == "2026-01-31T11:59:00.000000Z"

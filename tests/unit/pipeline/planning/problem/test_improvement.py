@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.planning.improvement import gain
+from pipeline.planning.problem.improvement import gain
 from tests.support.groups import group, member
 
 NOBODY_DRAINS_T0 = group(

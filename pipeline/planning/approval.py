@@ -1,0 +1,199 @@
+"""Approval: what an evaluation observes of a plan that waits for an operator, and what it answers to an approval.
+
+A plan that waits stands as it is, whatever lag does, so that what is published is what the operator has looked at. Its
+moves start from the group as it was: once that has changed, an approval is refused. Source: the proposals of Cruise
+Control and of Strimzi's KafkaRebalance.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from assignor.errors import AssignorError
+from assignor.protocol.commands import Approval, Orders
+from assignor.protocol.instants import format_instant
+from pipeline.planning import reasons
+from pipeline.planning.lifecycle import TABLE, Action, Event, Phase
+from pipeline.planning.problem.case import Case
+from pipeline.planning.progress import assignment_of
+from pipeline.planning.state import GroupState, WaitingPlan
+from pipeline.planning.values import Decision, Published, Target, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingSight:
+    """What is seen of a plan that waits, and of its group."""
+
+    target: Target | None
+    """Its target for the group as it is now; None when it does not fit the group any more."""
+    generation: int | None
+    is_overtaken: bool
+    """See `Event.OTHER_PLAN`."""
+    is_pinned: bool
+    """It moves a partition that is pinned now."""
+    is_approved: bool
+    is_triggered: bool
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outlook:
+    """What is to be done about the plan that waits, and about the newest approval."""
+
+    action: Action
+    """`WAIT`, `PUBLISH`, or `PLAN` where nothing waits any more."""
+    target: Target | None = None
+    """Of the plan that waits or is to be published."""
+    approval: Approval | None = None
+    """An approval that this decision answers."""
+    refusal: str | None = None
+    """Why it is refused; None when its plan is to be published."""
+
+
+def observe(waiting: WaitingPlan, sight: WaitingSight) -> Event:
+    """The first event that applies."""
+    return next((event for applies, event in _events(waiting, sight) if applies), Event.QUIET)
+
+
+def _events(waiting: WaitingPlan, sight: WaitingSight) -> Iterator[tuple[bool, Event]]:
+    """Whether each event applies, in their order."""
+    target, is_rebalanced = sight.target, sight.generation != waiting.base_generation
+    has_other_base = target is None or target.base_hash != waiting.base_hash
+    yield sight.is_overtaken, Event.OTHER_PLAN
+    yield sight.is_pinned, Event.PINNED
+    yield target is None or (has_other_base and not is_rebalanced), Event.MEMBERS_CHANGED
+    yield is_rebalanced and target is not None and not target.moves, Event.ARRIVED
+    yield sight.now_ms >= waiting.valid_until_ms, Event.EXPIRED
+    yield is_rebalanced, Event.REBALANCED
+    yield sight.is_approved, Event.APPROVED
+    yield sight.is_triggered, Event.TRIGGERED
+
+
+def look_at(case: Case, state: GroupState, *, is_overtaken: bool) -> Outlook:
+    """What is to be done about the plan that waits, if there is one, and about an approval.
+
+    Args:
+        case: The group.
+        state: Before this decision.
+        is_overtaken: Something else is done about the group than to plan.
+    """
+    waiting = state.waiting if case.rules.needs_approval else None
+    approval = unanswered(case.facts.orders, state)
+    if waiting is None:
+        return _outlook(case, approval, waiting, None, None)
+    target = _target_of(case, waiting)
+    sight = WaitingSight(
+        target=target,
+        generation=case.facts.generation,
+        is_overtaken=is_overtaken,
+        is_pinned=target is not None and _moves_pinned(case, target),
+        is_approved=approval is not None and approval.hashes == waiting.hashes,
+        is_triggered=case.trigger(state) is not None,
+        now_ms=case.now_ms,
+    )
+    return _outlook(case, approval, waiting, target, observe(waiting, sight))
+
+
+def _outlook(
+    case: Case,
+    approval: Approval | None,
+    waiting: WaitingPlan | None,
+    target: Target | None,
+    event: Event | None,
+) -> Outlook:
+    action = Action.PLAN if event is None else TABLE[Phase.AWAITING, event].action
+    refusal = None
+    if approval is not None and action is not Action.PUBLISH:
+        refusal = _refusal(approval, waiting, event, case.published)
+        is_old = case.now_ms - approval.at_ms >= case.rules.valid_for_ms
+        if waiting is None and is_old:
+            # It was meant for tables that are gone, or for rules that asked for approval then.
+            approval = refusal = None
+    return Outlook(
+        action=action,
+        target=None if action is Action.PLAN else target,
+        approval=approval,
+        refusal=refusal,
+    )
+
+
+def unanswered(orders: Orders | None, state: GroupState) -> Approval | None:
+    """The newest approval, if no decision has answered it yet."""
+    approval = orders.approval if orders is not None else None
+    return approval if approval is not None and approval.at_ms > state.approval_at_ms else None
+
+
+def answered(state: GroupState, outlook: Outlook) -> GroupState:
+    """The state once the approval has been answered."""
+    if outlook.approval is None:
+        return state
+    return replace(state, approval_at_ms=outlook.approval.at_ms)
+
+
+def with_refusal(decision: Decision, outlook: Outlook) -> Decision:
+    """The decision, which says beside its own reason why an approval is refused."""
+    if outlook.approval is None or outlook.refusal is None:
+        return decision
+    refused = reasons.approval_refused(outlook.approval.by, outlook.refusal)
+    reason = "; ".join(text for text in (refused, decision.reason) if text)
+    return replace(decision, verdict=Verdict(decided=decision.decided, reason=reason))
+
+
+def proposed(case: Case, before: WaitingPlan | None, target: Target) -> WaitingPlan:
+    """The plan that waits from now on, or goes on waiting when it was made again.
+
+    Raises:
+        ControlRecordTooLargeError: It could not be published.
+    """
+    is_same = before is not None and before.hashes == target.hashes
+    return WaitingPlan(
+        target=target.by_member,
+        unassigned=target.unassigned,
+        remarks=target.assignment.remarks,
+        target_hash=target.target_hash,
+        base_hash=target.base_hash,
+        base_generation=case.facts.generation,
+        since_ms=before.since_ms if before is not None and is_same else case.now_ms,
+        valid_until_ms=case.sent(target).valid_until_ms,
+    )
+
+
+def awaiting(waiting: WaitingPlan, group_id: str) -> Verdict:
+    """The verdict on a plan that waits."""
+    reason = reasons.awaiting_approval(format_instant(waiting.since_ms), group_id)
+    return Verdict(decided="awaiting_approval", reason="; ".join((reason, *waiting.remarks)))
+
+
+def _target_of(case: Case, waiting: WaitingPlan) -> Target | None:
+    """The target for the group as it is now; None when it does not fit the group or the rules any more."""
+    try:
+        assignment = assignment_of(case.group, waiting.target, waiting.unassigned)
+    except AssignorError:
+        return None
+    target = case.target(replace(assignment, remarks=waiting.remarks))
+    return target if target.target_hash == waiting.target_hash else None
+
+
+def _moves_pinned(case: Case, target: Target) -> bool:
+    return bool((case.pinned & (target.assignment.member != case.group.owner)).any())
+
+
+def _refusal(
+    approval: Approval, waiting: WaitingPlan | None, event: Event | None, published: Published | None
+) -> str:
+    if waiting is not None and event is not None and approval.hashes == waiting.hashes:
+        return _CAUSES[event]
+    if published is not None and published.hashes == approval.hashes:
+        return reasons.published_already(published.epoch)
+    if waiting is None:
+        return reasons.NOTHING_WAITS
+    return reasons.other_plan_waits(approval.target_hash, waiting.target_hash)
+
+
+_CAUSES = {
+    Event.OTHER_PLAN: reasons.OVERTAKEN,
+    Event.PINNED: reasons.NOW_PINNED,
+    Event.MEMBERS_CHANGED: reasons.GROUP_CHANGED,
+    Event.ARRIVED: reasons.AT_TARGET,
+    Event.EXPIRED: reasons.EXPIRED_WAITING,
+    Event.REBALANCED: reasons.REBALANCED_WAITING,
+}

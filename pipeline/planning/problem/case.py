@@ -1,0 +1,80 @@
+"""One group that can be planned, with everything that its decision depends on."""
+
+from dataclasses import dataclass
+
+from assignor.model.arrays import Bools
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
+from pipeline.planning.facts import GroupFacts, Rules
+from pipeline.planning.problem.capacity import Belief
+from pipeline.planning.record import to_sent, to_target
+from pipeline.planning.state import GroupState
+from pipeline.planning.values import Decision, Publication, Published, Sent, Target, Verdict
+
+_TRIGGER_LIVES_MS = 600_000
+"""An older trigger was meant for a driver that has ended since."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Case:
+    """One group that can be planned, and everything that its decision depends on."""
+
+    facts: GroupFacts
+    rules: Rules
+    group: Group
+    beliefs: dict[str, Belief]
+    """How fast members are taken to be, by member id; empty when nobody has shown anything."""
+    pinned: Bools
+    """P entries: see `fixed.pinned`."""
+    lag_s: float
+    """See `behind.behind_s`."""
+    published: Published | None
+    now_ms: int
+
+    def target(self, assignment: Assignment) -> Target:
+        """The assignment by names."""
+        return to_target(self.group, assignment, facts=self.facts, strategy=self.rules.strategy)
+
+    def sent(self, target: Target) -> Sent:
+        """What is sent to publish the target now.
+
+        Raises:
+            ControlRecordTooLargeError: See `record.to_sent`.
+        """
+        epoch = (self.published.epoch if self.published else 0) + 1
+        return to_sent(
+            self.group, target, facts=self.facts, rules=self.rules, epoch=epoch, now_ms=self.now_ms
+        )
+
+    def publication(self, target: Target, sent: Sent, *, approved_by: str | None = None) -> Publication:
+        """The target as it is sent, for the group in its generation."""
+        return Publication(
+            target=target,
+            sent=sent,
+            generation=self.facts.generation or 0,
+            at_ms=self.now_ms,
+            approved_by=approved_by,
+        )
+
+    def decision(
+        self, state: GroupState, target: Target, verdict: Verdict, *, sent: Sent | None = None
+    ) -> Decision:
+        """The decision about the target."""
+        return Decision(
+            strategy=self.rules.strategy,
+            base_generation=self.facts.generation,
+            target=target,
+            verdict=verdict,
+            sent=sent,
+            plan=state.plan,
+            state=state,
+        )
+
+    def trigger(self, state: GroupState) -> int | None:
+        """Time of a trigger that no plan has used yet."""
+        orders = self.facts.orders
+        at_ms = orders.triggered_at_ms if orders is not None else None
+        is_new = (
+            at_ms is not None and at_ms > state.triggered_at_ms and self.now_ms - at_ms < _TRIGGER_LIVES_MS
+        )
+        return at_ms if is_new else None

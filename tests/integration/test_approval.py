@@ -1,0 +1,177 @@
+"""A plan waits for an operator, and is published once by his order, whatever dies in between."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Producer
+from typer.testing import CliRunner, Result
+
+from assignor.protocol import commands
+from assignor.protocol.commands import Approval, Orders
+from pipeline.config.load import load
+from pipeline.config.model import Config
+from pipeline.local.embedded.broker import EmbeddedBroker
+from pipeline.operate.cli.app import app
+from pipeline.operate.cli.orders.topic import orders_topic
+from pipeline.run.batch.steps import Step
+from pipeline.run.driver import Batch
+from tests.support.broker import create_topics, produce
+from tests.support.group_records import group_record, lopsided_group, member
+from tests.support.inject import inject
+from tests.support.job import AMONG_GHOSTS, read_table, running, write_config
+from tests.support.traffic import control_records
+
+_ASK = """
+[[plan.groups]]
+pattern = ".*"
+dry_run = "approve"
+"""
+Lagwise = Callable[..., Result]
+
+
+@pytest.fixture
+def group() -> str:
+    """Name of a group, and of its topic."""
+    return f"approval-{uuid4().hex}"
+
+
+@pytest.fixture
+def file(forged_broker: EmbeddedBroker, group: str, tmp_path: Path) -> Path:
+    """The stream's configuration, for a group with everything on one of its two members."""
+    bootstrap = forged_broker.bootstrap_servers
+    create_topics(bootstrap, {group: 3})
+    produce(bootstrap, group, dict.fromkeys(range(3), 20))
+    inject(bootstrap, lopsided_group(group, group))
+    path = tmp_path / "lagwise.toml"
+    write_config(path, bootstrap, tmp_path / "tables")
+    path.write_text(path.read_text(encoding="utf-8") + _ASK, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def lagwise(file: Path) -> Lagwise:
+    """A command with that configuration."""
+
+    def run(*arguments: str, **options: Any) -> Result:
+        return CliRunner().invoke(app, [*arguments, "--config", str(file)], catch_exceptions=False, **options)
+
+    return run
+
+
+class _BombError(Exception):
+    pass
+
+
+class Bombs:
+    """The steps, of which two fail once behind their work, in a batch that decides to publish the group's plan."""
+
+    def __init__(self, group: str) -> None:
+        self.group = group
+        self.left = ["make_plans", "record_decisions"]
+        self.steps = tuple(self._armed(step) for step in AMONG_GHOSTS)
+
+    def _armed(self, step: Step) -> Step:
+        def run(batch: Batch) -> None:
+            step(batch)
+            if self.left[:1] == [step.__name__] and _decision(batch.services.config, self.group) == "publish":
+                self.left.pop(0)
+                raise _BombError
+
+        run.__name__ = step.__name__
+        return run
+
+
+def test_plan_waits_and_is_published_once_by_the_order_of_the_first_operator(
+    forged_broker: EmbeddedBroker, file: Path, group: str, lagwise: Lagwise
+) -> None:
+    config, bootstrap = load(file), forged_broker.bootstrap_servers
+    with running(config) as job:
+        job.wait(lambda: _decision(config, group) == "awaiting_approval", what="a plan that waits")
+        job.wait_for_batches(2)
+        assert _published(bootstrap, group) == set()
+    shown = lagwise("approve", group, input="n\n")
+    assert (shown.exit_code, "  plan " in shown.stdout) == (1, True)
+    name = shown.stdout.partition("  plan ")[2].split()[0]
+
+    # The driver is away when the order is given, and dies twice between the order and the publication.
+    first = lagwise("approve", group, "--plan", name, "--reason", "INC-1")
+    second = lagwise("approve", group, "--yes")
+    bombs = Bombs(group)
+    with running(config, steps=bombs.steps) as job:
+        job.wait(
+            lambda: not bombs.left and _published(bootstrap, group), what="the plan on the control topic"
+        )
+        job.wait_for_batches(2)
+        late = lagwise("approve", group, "--plan", name)
+
+        # One who does not look at the tables first is told in them.
+        _approve_blindly(config, group, name)
+        job.wait(lambda: _refusals(config, group), what="the answer to the blind approval")
+        inject(bootstrap, [_turned(group)])
+        job.wait(lambda: _decision(config, group) == "awaiting_approval", what="a plan for the other group")
+        _approve_blindly(config, group, name)
+        job.wait(lambda: len(_refusals(config, group)) == 2, what="the answer to the stale approval")
+
+    assert (first.exit_code, bombs.left) == (0, [])
+    assert second.exit_code == 1
+    assert " has approved the plan already, and the stream publishes it" in second.stderr
+    assert late.exit_code == 1
+    ((epoch, reason),) = _publications(config, group)
+    assert f"plan epoch {epoch} is published already, approved by " in late.stderr
+    assert reason.endswith(": INC-1")
+    ((sent, value),) = _published(bootstrap, group)
+    assert (sent, {move["to"] for move in json.loads(value)["moves"]}) == (epoch, {"idle"})
+    already, stale = _refusals(config, group)
+    assert already == f"approval refused: plan epoch {epoch} has published it already (approved by eva@desk)"
+    assert stale.startswith("approval refused: plan ")
+    assert "awaiting_approval since" in lagwise("groups", "--group", group).stdout
+
+
+def _turned(group: str) -> Any:
+    """A rebalance: everything is on the other member."""
+    idle = member("idle", group, assigned={group: (0, 1, 2)})
+    return group_record(group, idle, member("busy", group), generation=2)
+
+
+def _approve_blindly(config: Config, group: str, name: str) -> None:
+    """The order of one who has looked at another plan; it is not asked whether it waits."""
+    target_hash, base_hash = name.split("-")
+    with orders_topic(config) as topic:
+        held = topic.read().orders[topic.cluster, group]
+    assert held.approval is not None
+    at_ms = held.approval.at_ms + 1
+    approval = Approval(target_hash=target_hash, base_hash=base_hash, by="eva@desk", at_ms=at_ms)
+    orders = Orders(cluster=held.cluster, group=group, approval=approval, at_ms=at_ms, by="eva@desk")
+    producer = Producer({**config.kafka.properties})
+    producer.produce(
+        config.control.commands_topic, key=commands.encode_key(orders), value=commands.encode(orders)
+    )
+    assert producer.flush(30) == 0
+
+
+def _decision(config: Config, group: str) -> str | None:
+    rows = {row["group_id"]: row["decision"] for row in read_table(config, "plan_state")}
+    return rows.get(group)
+
+
+def _published(bootstrap: str, group: str) -> set[tuple[int, str]]:
+    """Epoch and content of the group's records on the control topic; a batch that runs again sends the same bytes."""
+    return {(epoch, value) for name, epoch, value in control_records(bootstrap) if name == group}
+
+
+def _publications(config: Config, group: str) -> list[tuple[int, str]]:
+    return [
+        (row["epoch"], row["reason"])
+        for row in read_table(config, "recommendations")
+        if (row["group_id"], row["decision"]) == (group, "publish")
+    ]
+
+
+def _refusals(config: Config, group: str) -> list[str]:
+    rows = [row for row in read_table(config, "recommendations") if row["group_id"] == group]
+    causes = [row["reason"].partition("; ")[0] for row in sorted(rows, key=lambda row: row["created_at"])]
+    return [cause for cause in causes if cause.startswith("approval refused: ")]
