@@ -106,8 +106,9 @@ def _outlook(
         refusal = _refusal(approval, waiting, event, case.published)
         is_old = case.now_ms - approval.at_ms >= case.rules.valid_for_ms
         if waiting is None and is_old:
-            # It was meant for tables that are gone, or for rules that asked for approval then.
-            approval = refusal = None
+            # It was meant for tables that are gone, or for rules that asked for approval then: nothing is told, and no
+            # later plan is published by it.
+            refusal = None
     return Outlook(
         action=action,
         target=None if action is Action.PLAN else target,

@@ -54,8 +54,17 @@ class OpenTable:
 
     @property
     def stamp(self) -> Stamp | None:
-        """Of the newest batch that has written the table; None when none has."""
-        return newest_stamp(self.handle)
+        """Of the newest batch that has written the table; None when none has.
+
+        Raises:
+            StoreError: Its log cannot be read.
+        """
+        try:
+            return newest_stamp(self.handle)
+        except (DeltaError, OSError) as error:
+            raise StoreError(
+                f"the log of table {self.name} at {self.handle.table_uri} cannot be read: {_line(error)}"
+            ) from error
 
     def read(self, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
         """Rows for which `where` holds, in no particular order.

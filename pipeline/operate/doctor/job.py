@@ -68,14 +68,20 @@ def _unanswered(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
 def _quarantined(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
     since = stream.now - _RECENT
     rows = rows_of(
-        stream.tables, "quarantine", ("topic", "reason", "updated_at"), pc.field("updated_at") >= since
+        stream.tables,
+        "quarantine",
+        ("topic", "kind", "reason", "updated_at"),
+        pc.field("updated_at") >= since,
     )
     if rows:
-        newest: Row = max(rows, key=lambda row: row["updated_at"])
+        # A row of what was only counted says how many there were, not why.
+        bad = [row for row in rows if row["kind"] != "left_out"]
+        more = " (others were only counted)" if len(bad) < len(rows) else ""
+        newest: Row = max(bad or rows, key=lambda row: row["updated_at"])
         topics = sorted({plain(row["topic"]) for row in rows})
         yield replace(figures, source="quarantine", as_of=newest["updated_at"], object=topics[0]).finding(
             "problem",
-            f"{len(rows)} record(s) of {named(topics)} could not be read within a day, the newest: "
+            f"{len(bad)} record(s) of {named(topics)} could not be read within a day{more}, the newest: "
             f"{plain(newest['reason'])}",
             "`lagwise quarantine` shows them; find out who writes them",
         )

@@ -56,7 +56,8 @@ def _room(store: Store, at_ms: int) -> Bounded:
     rows = store.arrow("quarantine", ["key", "value"], where=hour)
     taken = sum(pc.sum(pc.binary_length(rows[name])).as_py() or 0 for name in ("key", "value"))
     left = MOST_BYTES_AN_HOUR - taken
-    return Bounded(rows=MOST_ROWS_AN_HOUR - rows.num_rows if left > 0 else 0, bytes_=left)
+    # An earlier version, or a clock that went back, may have let in more than an hour's.
+    return Bounded(rows=max(0, MOST_ROWS_AN_HOUR - rows.num_rows) if left > 0 else 0, bytes_=left)
 
 
 def _one_batch(rows: pa.Table) -> pa.RecordBatch:

@@ -72,6 +72,8 @@ class Members:
         if not members:
             return None
         owners = self.owned.get(group_id, {})
+        if any(one.has_unseen for one in members):
+            return None
         lags = [owners[m].lag if (m := one.facts.member_id) in owners else 0 for one in members]
         known = [lag for lag in lags if lag is not None]
         if len(known) < len(lags):

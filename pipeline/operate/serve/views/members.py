@@ -47,7 +47,7 @@ def member_rows(
     return [
         {
             **{name: rows[member_id][name] for name in (*_WHO, *_SUMS)},
-            **_measured(owned.get(member_id, [])),
+            **_measured(owned.get(member_id, []), has_any=bool(rows[member_id]["partitions"])),
             "capacity": capacities.get(member_id),
             "answers": said.get(member_id, []),
             **after[member_id],
@@ -72,8 +72,10 @@ def _owned(lag: pa.Table) -> dict[str | None, list[Row]]:
     return found
 
 
-def _measured(owned: Sequence[Row]) -> Row:
-    """Sums of rates, records/s, and the status that is worst."""
+def _measured(owned: Sequence[Row], *, has_any: bool) -> Row:
+    """Sums of rates, records/s, and the status that is worst; null for one that has partitions without rows of lag."""
+    if has_any and not owned:
+        return dict.fromkeys((*_MEASURED, "status"))
     sums = {name: [row[name] for row in owned] for name in _MEASURED}
     return {
         **{name: None if None in rates else float(sum(rates)) for name, rates in sums.items()},

@@ -352,3 +352,16 @@ def test_members_that_follow_another_plan_end_one_that_waits() -> None:
 
     assert other.decided == "awaiting_approval"
     assert told(decision).startswith("approval refused: the group is following another plan")
+
+
+def test_old_approval_publishes_no_later_plan() -> None:
+    group = asking()
+    looked_at = group.decide()
+    old = approval_of(looked_at, at_ms=group.now_ms + 1)
+    group.order(paused=True, approval=old)
+    group.decide(after_s=1)
+    group.order(paused=False, approval=old)
+
+    decisions = [group.decide(after_s=VALID_MS / 1000).decided, group.decide(after_s=1).decided]
+
+    assert decisions == ["awaiting_approval", "awaiting_approval"]

@@ -99,3 +99,14 @@ def test_record_that_was_left_out_is_taken_when_it_is_read_again(
 
     rows = batches.store.rows("quarantine", ["kind", "offset"])
     assert sorted((row["kind"], row["offset"]) for row in rows) == [("left_out", 2), ("x", 1), ("x", 2)]
+
+
+def test_table_that_holds_more_than_an_hours_rows_takes_no_more(
+    batches: StepBatches, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches.run(*map(bad, range(5)))
+    # An earlier version, or a clock that went back, has let in more than an hour's.
+    monkeypatch.setattr(quarantine, "MOST_ROWS_AN_HOUR", 3)
+    batches.run(bad(6), bad(7), at_ms=NOW_MS + 1)
+
+    assert told(batches, caplog) == ([("t", 6, None, 2)], [(0, 2)])
