@@ -93,6 +93,21 @@ def test_partitions_are_those_of_the_command(billing: World, api: Asking) -> Non
     )
 
 
+def test_rates_of_a_member_whose_partitions_have_no_rows_are_unknown(billing: World, api: Asking) -> None:
+    given = {
+        "member_id": "m-3",
+        "client_id": "new",
+        "client_host": "/10.0.0.3",
+        "assigned": [("orders", [0])],
+    }
+    billing.replace("consumer_groups", {"generation": 5, "state": "Stable", "members": [*MEMBERS, given]})
+
+    found = {one["member_id"]: one for one in json.loads(api("/groups/billing").text)["members"]}
+
+    assert (found["m-3"]["arrival_rate"], found["m-3"]["drain_rate"]) == (None, None)
+    assert (found["m-2"]["arrival_rate"], found["m-2"]["drain_rate"]) == (0.0, 0.0)
+
+
 def test_members_are_those_of_the_command_and_who_idles(billing: World, api: Asking) -> None:
     found = json.loads(api("/groups/billing").text)["members"]
 

@@ -107,6 +107,13 @@ def test_skew_is_unknown_while_a_lag_is(world: World, scrape: Scraping) -> None:
     assert scrape().value("lagwise_group_lag_skew", **GROUP) is None
 
 
+def test_skew_is_unknown_while_a_member_has_partitions_without_rows(world: World, scrape: Scraping) -> None:
+    world.write("consumer_groups", {"members": [member("a"), member("b", {"secret": [1]})]})
+    world.write("partition_lag", owned(0, "a", lag=30))
+
+    assert scrape().value("lagwise_group_lag_skew", **GROUP) is None
+
+
 def test_capacity_is_what_the_owners_have_shown(world: World, scrape: Scraping) -> None:
     members = [member("a", group_instance_id="one"), member("b"), member("idle")]
     world.write("consumer_groups", {"members": members})
