@@ -2,6 +2,7 @@
 
 import logging
 from collections import deque
+from contextlib import suppress
 from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -60,9 +61,10 @@ class AckWriter:
         self._is_broken = False
 
     def flush(self) -> None:
-        """Wait a little until all has arrived."""
+        """Wait a little until all has arrived; one that cannot write is left alone."""
         if self._producer is not None:
-            self._producer.flush(_FLUSH_S)
+            with suppress(KafkaException):
+                self._producer.flush(_FLUSH_S)
 
     def _delivered(self, ack: AnyAck, error: KafkaError | None, _message: Message) -> None:
         if error is None:
