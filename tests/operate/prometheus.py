@@ -11,14 +11,20 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from pipeline.local.embedded.config import free_port
+from tests.support.monitoring import HOME
 from tests.support.prometheus_text import Series
 from tests.support.serving import get
 from tests.support.waiting import wait_until
 
 _HOME = Path(sys.prefix) / "prometheus"
 _CONFIG = """
-global: {{scrape_interval: 1s, scrape_timeout: 1s}}
-scrape_configs: [{{job_name: lagwise, static_configs: [{{targets: ["{target}"]}}]}}]
+global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}
+rule_files: [{rules}]
+scrape_configs:
+"""
+_JOB = """
+- job_name: {job}
+  static_configs: [{{targets: ["{target}"]}}]
 """
 
 
@@ -49,26 +55,44 @@ class Prometheus(NamedTuple):
 
     def query(self, text: str) -> list[dict[str, Any]]:
         """The instant vector."""
-        answer = get(f"{self.url}/api/v1/query?query={quote(text)}")
-        assert answer.status == 200, answer.text
-        found: list[dict[str, Any]] = json.loads(answer.text)["data"]["result"]
+        found: list[dict[str, Any]] = self._answer(f"query?query={quote(text)}")["result"]
         return found
+
+    def rules(self) -> list[dict[str, Any]]:
+        """The alert rules, and how they are."""
+        return [rule for group in self._answer("rules")["groups"] for rule in group["rules"]]
+
+    def _answer(self, what: str) -> Any:
+        answer = get(f"{self.url}/api/v1/{what}")
+        assert answer.status == 200, answer.text
+        return json.loads(answer.text)["data"]
 
     def series(self) -> dict[Series, float]:
         """What the newest scrape has brought, without the labels of the target."""
         found = {}
-        for one in self.query('{job="lagwise",__name__!~"up|scrape_.*"}'):
+        for one in self.query('{job="lagwise",__name__!~"up|scrape_.*|ALERTS.*"}'):
             labels = {k: v for k, v in one["metric"].items() if k not in {"__name__", "job", "instance"}}
             found[one["metric"]["__name__"], frozenset(labels.items())] = float(one["value"][1])
         return found
 
 
 @contextmanager
-def prometheus(url: str, folder: Path) -> Iterator[Prometheus]:
-    """A Prometheus that has scraped what is served at `url` at least once; it keeps its data in `folder`."""
+def prometheus(url: str, folder: Path, driver: str | None = None) -> Iterator[Prometheus]:
+    """A Prometheus that has scraped what is served at `url` at least once.
+
+    It knows the alert rules, keeps its data in `folder` and scrapes the port of a driver, too, where one is given.
+    """
     address = f"127.0.0.1:{free_port()}"
     config = folder / "prometheus.yml"
-    config.write_text(_CONFIG.format(target=url.removeprefix("http://")))
+    jobs = {"lagwise": url, "lagwise-driver": driver}
+    config.write_text(
+        _CONFIG.format(rules=HOME / "alerts.yaml")
+        + "".join(
+            _JOB.format(job=job, target=target.removeprefix("http://"))
+            for job, target in jobs.items()
+            if target
+        )
+    )
     command = [
         installed("prometheus"),
         f"--config.file={config}",
