@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml deploy/constraints.txt
 run: setup ## run the job on an embedded broker with live, uneven traffic (Ctrl-C ends it)
 	@$(BIN)/lagwise demo $(ARGS)
 
-test: setup ## unit, property, oracle (Kafka's own code, all assignments tried), Spark and broker tests (about 15 minutes on 2 cores)
+test: setup ## unit, property, oracle (Kafka's own code, all assignments tried), Spark and broker tests (about 16 minutes on 2 cores)
 	@$(BIN)/python -m pytest tests/unit tests/property -q -n 2 --dist worksteal
 	@# Tests of one file share a job or a broker and tell its story in order.
 	@$(BIN)/python -m pytest tests/oracle tests/spark tests/integration -q -n 2 --dist loadfile --no-loadscope-reorder \
@@ -42,7 +42,7 @@ check: setup ## formatting, lint, types, import contracts
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-check-operate: setup ## a real Prometheus scrapes the demo (fetches Debian's package into .venv; about two minutes)
+check-operate: setup ## a real Prometheus scrapes the demo, tries the alert rules, answers the dashboards (fetches Debian's package into .venv; about two minutes)
 	@$(BIN)/python -m pytest tests/operate -q -p no:randomly
 
 shape: setup ## modules per package, arrows, lines, complexity, comments, unused code
