@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 from assignor.errors import DecodeError
 from assignor.protocol import control
 from assignor.protocol.control import ControlRecord
+from assignor.protocol.json_fields import MAX_INTEGER
 from assignor.protocol.kafka.consumer import TopicPartitions
 
 log = logging.getLogger(__name__)
@@ -162,6 +163,8 @@ def _epoch_of(headers: Headers) -> int | None:
     for name, text in headers or ():
         if name == "epoch":
             digits = text.decode("ascii", "replace") if isinstance(text, bytes) else text
-            # Nineteen digits: Python refuses to read a number of thousands.
-            return int(digits) if digits and digits.isdecimal() and len(digits) <= 19 else None  # noqa: PLR2004
+            # Nineteen digits: Python refuses to read a number of thousands. What members tell each other has 64 bits.
+            if digits and digits.isdecimal() and len(digits) <= 19:  # noqa: PLR2004
+                return min(int(digits), MAX_INTEGER)
+            return None
     return None

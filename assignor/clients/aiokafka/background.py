@@ -91,8 +91,9 @@ class Background:
     async def _read(self) -> None:
         retry_after_s = _RETRY_AFTER_S
         while True:
-            reader = AIOKafkaConsumer(**{**self._connection, **_READER})
+            reader = None
             try:
+                reader = AIOKafkaConsumer(**{**self._connection, **_READER})
                 await self._read_with(reader)
             except Exception as error:  # noqa: BLE001 - whatever it is, the consumer beside it goes on
                 # It has worked until now, so it may work again at once.
@@ -100,7 +101,8 @@ class Background:
                 self._reading.begins(error)
             finally:
                 await self._is_reading_now(is_reading=False)
-                await self._quietly(reader.stop())
+                if reader is not None:
+                    await self._quietly(reader.stop())
             await asyncio.sleep(retry_after_s)
             retry_after_s = min(2 * retry_after_s, _RETRY_AT_MOST_S)
 

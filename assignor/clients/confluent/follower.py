@@ -248,20 +248,27 @@ class Follower:
             return
         self._closed = True
         # LeaveGroup goes out before the client's own callback: a commit there comes too late.
-        self._steering.leave()
-        self._consumer.close()
-        self._side.close()
+        try:
+            self._steering.leave()
+        finally:
+            # A listener that raises must not leave behind a member that reads nothing and holds its partitions.
+            try:
+                self._consumer.close()
+            finally:
+                self._side.close()
 
     def _consume_for_a_while(self, num_messages: int, deadline: float) -> list[Message]:
         """What arrives before the topics have to be looked at again."""
         self._steering.step()
         at_most_s = _ANSWER_SOON_S if self._steering.is_waiting else _LOOK_EVERY_S
         messages = self._consumer.consume(num_messages, max(0.0, min(deadline - time.monotonic(), at_most_s)))
-        # What a callback of the client has asked for must not wait for the user's next call.
-        self._steering.drain()
         delivered = [message for message in messages if self._reading.is_read(message)]
         for message in delivered:
             self._reading.advance(message)
+        if not delivered:
+            # What a callback of the client has asked for must not wait for the user's next call. With messages in hand
+            # it does: an assign() would read them again, and a listener that raises would lose them.
+            self._steering.drain()
         return delivered
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:

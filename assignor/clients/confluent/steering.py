@@ -208,7 +208,10 @@ class Steering:
     def _rejoin(self) -> None:
         self._reading.consumer.unsubscribe()
         deadline = time.monotonic() + _REVOKED_WITHIN_S
-        while self.state.phase is Phase.REJOIN and time.monotonic() < deadline:
-            self._reading.consumer.poll(_POLL_S)
-        self._in_callback(Revoked())
-        self.subscribe()
+        try:
+            while self.state.phase is Phase.REJOIN and time.monotonic() < deadline:
+                self._reading.consumer.poll(_POLL_S)
+            self._in_callback(Revoked())
+        finally:
+            # Also when a listener raises: nobody else would subscribe again.
+            self.subscribe()

@@ -70,5 +70,7 @@ class FollowTopics:
     def close(self) -> None:
         """Send what is left, and disconnect."""
         self._writer.flush()
+        # The client's cycle of callbacks would keep the producer connected until it is collected.
+        self._writer.stop()
         self._end()
         self._thread.join(_JOIN_S)

@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 
 from assignor.clients.control import ControlState, Fed, Misfit, misfit, targets
+from assignor.clients.plugin.membership import following
 from assignor.protocol import control
 from tests.support.follow_plans import CLUSTER, GROUP, key_of, plan
 
@@ -162,3 +163,11 @@ def test_plan_is_followed_only_on_its_own_base(
 
 def test_targets_name_the_member_of_each_partition() -> None:
     assert targets(PLAN) == {("t", 0): "a", ("t", 1): "b"}
+
+
+def test_withdrawal_of_an_epoch_beyond_64_bits_keeps_no_member_from_joining() -> None:
+    state = ControlState(cluster="c", group="g")
+
+    state.feed(control.encode_key("c", "g"), None, [("epoch", b"9" * 19)])
+
+    assert following(state).user_data({}) is not None

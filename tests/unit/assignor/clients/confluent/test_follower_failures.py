@@ -1,0 +1,58 @@
+"""Listeners that raise, and what comes together: nothing is lost, read twice, or left behind."""
+
+from dataclasses import replace
+
+import pytest
+
+from assignor.clients.follower.state import FollowerState
+from assignor.protocol.acks import Accepted, Release
+from tests.support.follow_fakes import FakeMessage
+from tests.support.follow_setup import HEAD, Setup
+
+
+def fail(*_: object) -> None:
+    raise ZeroDivisionError
+
+
+def sent_long_ago(state: FollowerState) -> FollowerState:
+    tokens = {place: replace(token, sent_s=token.sent_s - 200) for place, token in state.tokens.items()}
+    return replace(state, tokens=tokens)
+
+
+def poll_until_it_leaves(member: Setup) -> None:
+    for _ in range(4):
+        member.follower._steering.state = sent_long_ago(member.follower.state)
+        member.poll()
+
+
+def test_member_joins_again_when_its_listener_fails_as_it_leaves(following: Setup) -> None:
+    following.topics.incoming = [Accepted(**HEAD)]
+    following.poll()
+    following.on_revoked = fail
+    with pytest.raises(ZeroDivisionError):
+        poll_until_it_leaves(following)
+
+    following.poll()
+
+    assert "subscribe" in [name for name, _ in following.calls()]
+
+
+def test_message_that_comes_with_the_answer_to_a_commit_is_not_read_again(setup: Setup) -> None:
+    setup.calls()
+    setup.topics.incoming = [Release(**HEAD, to="a", topic="t", partition=2, hop=1, offset=70)]
+    setup.consumer.fetched = [FakeMessage(0, 40)]
+
+    assert setup.poll().offset() == 40
+    setup.poll()
+
+    assert setup.calls() == [("commit_async", {2: 70}), ("assign", {0: 41, 1: 40, 2: 70})]
+
+
+def test_follower_is_closed_also_when_a_listener_fails(setup: Setup) -> None:
+    setup.on_revoked = fail
+
+    with pytest.raises(ZeroDivisionError):
+        setup.follower.close()
+
+    assert ("close", None) in setup.calls()
+    assert setup.topics.closed == 1
