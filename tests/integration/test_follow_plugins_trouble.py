@@ -81,6 +81,8 @@ def test_group_consumes_through_trouble_and_follows_again(
         members.settled(setup.places, after=members.generation)
         read_through(flow, members)
 
+        if kind != "damaged":
+            wait_until(lambda: told(caplog, lost) == 3, what="a word of the one that came last")
         troubled.end(kind, setup)
         if kind != "damaged":
             wait_until(lambda: told(caplog, "no longer: the control") == 3, what="all well")
