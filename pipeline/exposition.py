@@ -40,3 +40,12 @@ def line(name: str, labels: Mapping[str, str], value: float) -> str:
     """One sample."""
     pairs = ",".join(f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items())
     return f"{name}{{{pairs}}} {value}\n" if pairs else f"{name} {value}\n"
+
+
+# What the driver says of itself, and `serve` of the driver.
+LIVE = Family("lagwise_live", "1 while the driver works, or waits for what is not in its hands")
+READY = Family("lagwise_ready", "1 while the tables are up to date")
+LAST_BATCH = Family("lagwise_last_batch_timestamp_seconds", "Clock of the newest batch")
+PROVISIONAL = Family(
+    "lagwise_provisional_partitions", "Partitions of the offsets topic whose groups are provisional"
+)

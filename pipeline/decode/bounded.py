@@ -6,6 +6,9 @@ import pyarrow.compute as pc
 
 from assignor.model.arrays import Int64s
 
+LEFT_OUT = "left_out"
+"""Kind of the row that counts the records of a batch for which there was no room."""
+
 
 class Bounded:
     """Rows of kind 'bad' up to so many, and so many bytes, but the first one however large it is."""

@@ -5,7 +5,7 @@ Acknowledgements come from the followers of a plan, orders from `lagwise pause` 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from pyspark.sql.types import StructField, StructType
 
 from assignor.errors import DecodeError
 from assignor.protocol import acks, commands
+from pipeline import clock
 from pipeline.tables.schemas import ACK_FIELDS, ACKS, ORDER_FIELDS
 
 Row: TypeAlias = dict[str, Any]
@@ -112,4 +113,4 @@ def _approval(approval: commands.Approval | None) -> Row:
 
 
 def _time(at_ms: int) -> datetime:
-    return datetime.fromtimestamp(at_ms / 1000, tz=timezone.utc)
+    return clock.at(at_ms)

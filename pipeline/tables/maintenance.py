@@ -8,7 +8,7 @@ commits here.
 import logging
 import time
 from collections.abc import Mapping
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, write_deltalake
 
+from pipeline import clock
 from pipeline.row_keys import codes, last_of_each
 from pipeline.tables.encoding import by_delta_rs
 from pipeline.tables.reading import Tables
@@ -37,7 +38,7 @@ def run(root: str, *, at_ms: int, keep_days: int, storage_options: Mapping[str, 
     Replaced files and the table log stay as long as each table's own retention properties say.
     """
     begun = time.monotonic()
-    now = datetime.fromtimestamp(at_ms / 1000, tz=timezone.utc)
+    now = clock.at(at_ms)
     removed = 0
     for table in TABLES:
         handle = DeltaTable(path_of(root, table.name), storage_options=dict(storage_options) or None)

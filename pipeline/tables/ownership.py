@@ -8,10 +8,10 @@ earlier driver learns it from `check`, at the latest with its next batch.
 import logging
 import os
 import socket
-from datetime import datetime, timezone
 
 import pyarrow as pa
 
+from pipeline import clock
 from pipeline.errors import FencedError, StoreError
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
@@ -50,7 +50,7 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
         )
     # Delta skips writes of a term that is not above all that a table has seen, silently.
     store = tables.under(max(last[1] if last else 0, tables.highest_term()) + 1)
-    acquired_at = datetime.fromtimestamp(now_ms / 1000, tz=timezone.utc)
+    acquired_at = clock.at(now_ms)
     row = {"cluster": cluster, "owner": owner, "term": store.term, "acquired_at": acquired_at}
     store.write(_TABLE, pa.Table.from_pylist([row]), Stamp(query_id="", batch_id=-1, at_ms=now_ms))
     check(store, owner)

@@ -7,7 +7,7 @@ lag = Tables(".lagwise/tables").read("partition_lag", columns=["group_id", "lag"
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
+from pipeline import clock
 from pipeline.errors import MissingTableError, StoreError
 from pipeline.tables.stamp import Stamp, newest_stamp
 
@@ -144,7 +145,7 @@ class Tables:
             StoreError: It cannot be read.
         """
         timestamp_ms = self.open(name).handle.history(1)[0]["timestamp"]
-        return datetime.fromtimestamp(timestamp_ms / 1000, tz=timezone.utc)
+        return clock.at(timestamp_ms)
 
     def folder(self, name: str) -> FileSystem:
         """The files of table `name`, which exists."""

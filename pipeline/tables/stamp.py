@@ -50,6 +50,10 @@ class Stamp:
         """Whether the commit belongs to this batch."""
         return self.query_id == query_id and self.batch_id == batch_id
 
+    def age_s(self, now_ms: int) -> float:
+        """How long ago its clock was read, not below 0: clocks of two hosts may differ by more than a batch is old."""
+        return max(0.0, (now_ms - self.at_ms) / 1000)
+
     def to_json(self) -> str:
         """One line that `from_json` reads back."""
         positions = None if self.positions is None else to_fields(self.positions)

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from unittest.mock import patch
 
+from pipeline import exposition
 from pipeline.config.model import Config
-from pipeline.exposition import Family
+from pipeline.exposition import LIVE, READY, Family
 from pipeline.operate.serve.metrics import families, scrape
 from pipeline.operate.serve.metrics.text import Samples
 from pipeline.run.health import text
@@ -21,7 +22,7 @@ Exposed = dict[str, frozenset[str]]
 
 TARGET = frozenset({"job", "instance"})
 
-_AT_EACH_MOMENT = {families.LIVE, families.READY, families.TABLES_AGE, families.SEGLO_POLL_TIME}
+_AT_EACH_MOMENT = {LIVE, READY, families.TABLES_AGE, families.SEGLO_POLL_TIME}
 _OF_HISTOGRAMS = ("_bucket", "_sum", "_count")
 
 
@@ -62,4 +63,6 @@ def of_the_driver() -> Exposed:
 
 
 def _families() -> list[Family]:
-    return [one for one in vars(families).values() if isinstance(one, Family)]
+    return [
+        one for module in (families, exposition) for one in vars(module).values() if isinstance(one, Family)
+    ]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import TypeAlias
 
 from confluent_kafka import Consumer, TopicPartition
@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, TopicPartition
 from assignor.errors import DecodeError
 from assignor.protocol import acks
 from assignor.protocol.acks import AnyAck, Release, Taken
+from pipeline import clock
 
 _AT_ONCE = 500
 _BROKERS_SUFFIX = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
@@ -65,7 +66,7 @@ class Moves:
             partition=ack.partition,
             from_client=client_of(released_by),
             to_client=client_of(ack.member),
-            at=datetime.fromtimestamp(ack.at_ms / 1000, tz=timezone.utc),
+            at=clock.at(ack.at_ms),
         )
 
 

@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from assignor.errors import DecodeError
 from assignor.protocol.kafka.offsets import group_id_of
+from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import MissingTableError
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
@@ -93,9 +94,7 @@ class StreamEvidence:
     @property
     def as_of(self) -> datetime | None:
         """When the newest batch looked: what the tables say of groups and lag was true then."""
-        return (
-            None if self.stamp is None else datetime.fromtimestamp(self.stamp.at_ms / 1000, tz=timezone.utc)
-        )
+        return None if self.stamp is None else clock.at(self.stamp.at_ms)
 
     @property
     def offsets_partitions(self) -> int:

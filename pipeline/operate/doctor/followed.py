@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timezone
 
 from assignor.protocol.migration import POLICY, is_why
+from pipeline import clock
 from pipeline.operate.doctor.evidence import GroupEvidence
 from pipeline.operate.doctor.facts import facts_of, names_of, plan_of
 from pipeline.operate.doctor.finding import Figures, Finding, named, span_text
@@ -76,9 +76,7 @@ def _silent(group: GroupEvidence, plan: PlanState, facts: GroupFacts, figures: F
     """Members that might have answered by now."""
     if group.stream.as_of is None:
         return
-    age_s = (
-        group.stream.as_of - datetime.fromtimestamp(plan.sent_at_ms / 1000, tz=timezone.utc)
-    ).total_seconds()
+    age_s = (group.stream.as_of - clock.at(plan.sent_at_ms)).total_seconds()
     if age_s <= group.stream.config.plan.for_group(group.group_id).guards.settle_s:
         return
     if not follows_within_generation(facts):

@@ -1,6 +1,5 @@
 """Findings about the job as a whole: what it could not read, and what it decides about all groups."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,13 +7,14 @@ from datetime import timedelta
 
 import pyarrow.compute as pc
 
+from pipeline.decode.bounded import LEFT_OUT
 from pipeline.operate.doctor.evidence import Row, StreamEvidence, rows_of
 from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.doctor.stream import TABLE
 from pipeline.operate.output import plain
+from pipeline.planning import reasons
 
 _RECENT = timedelta(days=1)
-_GUARD = re.compile(r"held back by \w+")
 _MOST_CAUSES = 5
 
 
@@ -75,7 +75,7 @@ def _quarantined(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
     )
     if rows:
         # A row of what was only counted says how many there were, not why.
-        bad = [row for row in rows if row["kind"] != "left_out"]
+        bad = [row for row in rows if row["kind"] != LEFT_OUT]
         more = " (others were only counted)" if len(bad) < len(rows) else ""
         newest: Row = max(bad or rows, key=lambda row: row["updated_at"])
         topics = sorted({plain(row["topic"]) for row in rows})
@@ -110,9 +110,9 @@ def _decisions(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
 def _cause(row: Row) -> str | None:
     """What keeps the group's plan back, without what differs from group to group."""
     reason = row["reason"] or ""
-    guard = _GUARD.match(reason)
+    guard = reasons.guard_of(reason)
     if guard is not None:
-        return guard.group()
+        return reasons.held_back(guard)
     return reason.partition("; ")[0] if row["decision"] == "abstain" else None
 
 

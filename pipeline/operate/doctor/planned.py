@@ -1,6 +1,5 @@
 """Findings about one group: does lagwise make plans for it, and publish them, and if not, why not."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,10 +9,8 @@ from pipeline.operate.doctor.finding import Figures, Finding, Level, span_text
 from pipeline.operate.output import plain
 from pipeline.planning import reasons
 from pipeline.planning.eligibility import why_not_plannable
-from pipeline.planning.rows.kept import cause as cause_of
 
 _INTERVALS_UNTIL_OLD = 3
-_GUARD = re.compile(r"held back by (\w+): ")
 _TODO_OF_GUARD = {
     "settle": "wait until the group has settled, or lower settle_s",
     "lag": "nothing while nobody is late; else lower min_lag_s, or min_lag if it is set",
@@ -110,11 +107,11 @@ def _published(decision: Row) -> str:
 
 def _unchanged(figures: Figures, reason: str) -> Finding:
     cause, more = _halves(reason)
-    guard = _GUARD.match(reason)
+    guard = reasons.guard_of(reason)
     if guard is None:
         return figures.finding("ok", f"no new plan: {plain(reason)}")
-    todo = _TODO_OF_GUARD.get(guard[1], more)
-    return figures.about(f"plan.guards.{guard[1]}").finding("note", f"a better plan is {plain(cause)}", todo)
+    todo = _TODO_OF_GUARD.get(guard, more)
+    return figures.about(f"plan.guards.{guard}").finding("note", f"a better plan is {plain(cause)}", todo)
 
 
 def _late(group: GroupEvidence, decision: Row, figures: Figures) -> Iterator[Finding]:
@@ -153,7 +150,7 @@ def _is_excluded(group: GroupEvidence) -> bool:
 
 def _is_same(reason: str | None, other: str | None) -> bool:
     """Whether the two name one cause, whatever its figures."""
-    return cause_of(reason) == cause_of(other)
+    return reasons.cause(reason) == reasons.cause(other)
 
 
 def _level(reason: str) -> Level:

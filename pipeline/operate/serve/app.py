@@ -12,7 +12,7 @@ from starlette.routing import Route
 from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import StoreError
-from pipeline.exposition import CONTENT_TYPE, Family
+from pipeline.exposition import CONTENT_TYPE, LIVE, READY, Family
 from pipeline.operate.health import look, sight
 from pipeline.operate.serve.api import api_routes
 from pipeline.operate.serve.metrics import families
@@ -69,8 +69,7 @@ def _metrics(scraper: Scraper, tables: Tables, config: Config) -> Callable[[Requ
 def _now(page: Page, tables: Tables, config: Config, *, now_ms: int) -> str:
     """What is different at each moment, with the same tables."""
     stamp = page.stamp
-    # Clocks of two hosts may differ by more than a batch is old.
-    values = {families.TABLES_AGE: None if stamp is None else max(0.0, (now_ms - stamp.at_ms) / 1000)}
+    values = {families.TABLES_AGE: None if stamp is None else stamp.age_s(now_ms)}
     try:
         seen = sight(tables.root, stamp, config)
     except StoreError as error:
@@ -86,8 +85,8 @@ def _now(page: Page, tables: Tables, config: Config, *, now_ms: int) -> str:
 def _health(seen: Sight, config: Config, *, now_ms: int) -> dict[Family, float | None]:
     health = judge(seen, now_ms=now_ms)
     values: dict[Family, float | None] = {
-        families.LIVE: float(health.is_live),
-        families.READY: float(health.is_ready),
+        LIVE: float(health.is_live),
+        READY: float(health.is_ready),
     }
     report = seen.beat.report if seen.beat else None
     if "seglo" in config.serve.metrics.families and report is not None and report.batch_s is not None:

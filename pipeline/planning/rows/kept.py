@@ -3,7 +3,6 @@
 Everything here is an Arrow table of one row per group, or of one per member.
 """
 
-import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,16 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.planning import reasons
+
 _RECORDED_EVERY = timedelta(hours=1)
 """A group about which nothing new is decided has a row in the history so often, so that its figures can be followed."""
 
 _COMPARED = ("group_id", "decision", "reason", "strategy", "target_hash", "base_hash", "plan", "recorded_at")
 """Columns of `schemas.PLAN_STATE` that say whether a decision differs from the one before."""
-
-_FIGURE = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
-_ANSWER = "approval refused: "
-"""An operator who has approved a plan finds each answer in the history."""
-_GUARD = re.compile(r"held back by \w+")
 
 
 def newest_decisions(before: pa.Table, decided: pa.Table, *, cluster: str) -> pa.Table:
@@ -44,7 +40,8 @@ def newest_decisions(before: pa.Table, decided: pa.Table, *, cluster: str) -> pa
 def _recorded_at(row: Mapping[str, Any], last: Mapping[str, Any] | None) -> datetime:
     """Time of the group's newest row in the history: now if the decision goes into it."""
     now: datetime = row["updated_at"]
-    is_answer = row["epoch"] is not None or (row["reason"] or "").startswith(_ANSWER)
+    # An operator who has approved a plan finds each answer in the history.
+    is_answer = row["epoch"] is not None or (row["reason"] or "").startswith(reasons.APPROVAL_REFUSED)
     if last is None or is_answer or _content(row) != _content(last):
         return now
     before: datetime = last["recorded_at"]
@@ -58,18 +55,11 @@ def _content(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return (
         row["decision"],
         row["strategy"],
-        cause(row["reason"]),
+        reasons.cause(row["reason"]),
         *hashes,
         plan.get("epoch"),
         plan.get("status"),
     )
-
-
-def cause(reason: str | None) -> str:
-    """The cause in a reason without its figures, which differ each time; of a guard only its name."""
-    first = (reason or "").split(";", maxsplit=1)[0]
-    guard = _GUARD.match(first)
-    return guard.group() if guard else _FIGURE.sub("#", first)
 
 
 def merged(before: pa.Table, newer: pa.Table, *, keep_days: int) -> pa.Table:

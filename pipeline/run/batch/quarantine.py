@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.arrow_columns import moment
-from pipeline.decode.bounded import Bounded
+from pipeline.decode.bounded import LEFT_OUT, Bounded
 from pipeline.row_keys import codes
 from pipeline.run.batch.writes import stamped, write_measured
 from pipeline.run.driver import Batch
@@ -15,8 +15,6 @@ from pipeline.tables.store import Store
 
 log = logging.getLogger(__name__)
 
-LEFT_OUT = "left_out"
-"""Kind of the row that counts the records of a batch for which there was no room."""
 MOST_ROWS_AN_HOUR, MOST_BYTES_AN_HOUR = 1_000, 4 * 2**20
 """At most 720,000 rows and 3 GB in 30 days, whoever writes what into the topics."""
 _HOUR_MS = 3_600_000

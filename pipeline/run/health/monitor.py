@@ -1,6 +1,5 @@
 """The monitor: told by the parts of the driver what they do, asked by other threads how it is."""
 
-import re
 import threading
 from bisect import bisect_left
 from collections import Counter
@@ -9,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.clock import now_ms
+from pipeline.planning.reasons import guard_of
 from pipeline.tables.driver_report import DriverReport, Stage
 from pipeline.tables.health import Health, Sight, judge
 from pipeline.tables.heartbeat import Beat
@@ -18,7 +18,6 @@ BATCH_BUCKETS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0
 
 _STUCK_TRIGGERS = 10
 _LEAST_STUCK_S = 60.0
-_GUARD = re.compile(r"held back by (\w+): ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +109,9 @@ class Monitor:
             totals.batches[_bucket(figures.seconds)] += 1
             totals.batch_s += figures.seconds
             totals.records.update(figures.counts)
-            totals.decisions.update((decision, _guard(reason)) for decision, reason in figures.decisions)
+            totals.decisions.update(
+                (decision, guard_of(reason) or "") for decision, reason in figures.decisions
+            )
             totals.published += figures.published
             self._report = replace(
                 self._report,
@@ -153,8 +154,3 @@ class Monitor:
 def _bucket(seconds: float) -> float:
     at = bisect_left(BATCH_BUCKETS_S, seconds)
     return BATCH_BUCKETS_S[at] if at < len(BATCH_BUCKETS_S) else float("inf")
-
-
-def _guard(reason: str | None) -> str:
-    held = _GUARD.match(reason or "")
-    return held[1] if held else ""

@@ -2,19 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 
-from pipeline.exposition import Family, line
+from pipeline.exposition import LAST_BATCH, LIVE, PROVISIONAL, READY, Family, line
 from pipeline.run.health.monitor import BATCH_BUCKETS_S, BatchFigures, Monitor, Totals
 
-LIVE = Family("lagwise_live", "1 while the driver works, or waits for what is not in its hands")
-READY = Family("lagwise_ready", "1 while the tables are up to date")
 KAFKA_UP = Family("lagwise_kafka_up", "1 while the brokers answer")
 DRIVER_TERM = Family("lagwise_driver_term", "Term of this driver")
-LAST_BATCH = Family("lagwise_last_batch_timestamp_seconds", "Clock of the newest batch")
 BATCH_SECONDS = Family("lagwise_batch_seconds", "How long batches took", "histogram")
 STEP_SECONDS = Family("lagwise_batch_step_seconds", "How long the steps of the newest batch took")
-PROVISIONAL = Family(
-    "lagwise_provisional_partitions", "Partitions of the offsets topic whose groups are provisional"
-)
 UNANSWERED = Family(
     "lagwise_unanswered_partitions", "Partitions whose leader did not answer the newest batch"
 )

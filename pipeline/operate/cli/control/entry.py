@@ -2,11 +2,11 @@
 
 import json
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
 from typing import Any, Protocol
 
 from assignor.errors import DecodeError
 from assignor.protocol.control import decode
+from pipeline import clock
 from pipeline.operate.output import plain
 
 
@@ -83,5 +83,5 @@ def _decoded(value: bytes) -> tuple[dict[str, Any] | None, str | None]:
 
 
 def _iso(timestamp_ms: int) -> str:
-    moment = datetime.fromtimestamp(timestamp_ms / 1000, tz=timezone.utc)
+    moment = clock.at(timestamp_ms)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -7,8 +7,7 @@ import pyarrow.compute as pc
 
 from pipeline.config.model import MetricsConfig
 from pipeline.name_filter import NameFilter
-from pipeline.tables.reading import OpenTable, Tables
-from pipeline.tables.stamp import Stamp
+from pipeline.operate.serve.snapshot import Snapshot
 
 COLUMNS = {
     "partition_lag": (
@@ -53,23 +52,6 @@ COLUMNS = {
 """Columns that are read, by table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """The tables, each at one version."""
-
-    tables: dict[str, OpenTable]
-
-    @property
-    def versions(self) -> tuple[int, ...]:
-        """The same for the same rows."""
-        return tuple(table.version for table in self.tables.values())
-
-    @property
-    def stamp(self) -> Stamp | None:
-        """Of the newest batch; None before the first."""
-        return self.tables["partition_lag"].stamp
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Facts:
     """Rows of the tables, under the tables' names; columns as in `COLUMNS`."""
@@ -84,17 +66,7 @@ class Facts:
     planner_state: pa.Table
 
 
-def opened(tables: Tables) -> Opened:
-    """The newest version of each table.
-
-    Raises:
-        MissingTableError: The stream has not made them yet.
-        StoreError: One cannot be opened.
-    """
-    return Opened({name: tables.open(name) for name in COLUMNS})
-
-
-def facts(found: Opened, config: MetricsConfig) -> Facts:
+def facts(found: Snapshot, config: MetricsConfig) -> Facts:
     """The rows of the groups and topics that are wanted.
 
     Raises:
@@ -103,8 +75,8 @@ def facts(found: Opened, config: MetricsConfig) -> Facts:
     groups = NameFilter(config.groups_include, config.groups_exclude)
     topics = NameFilter(config.topics_include, config.topics_exclude)
     rows = {}
-    for name, table in found.tables.items():
-        all_rows = table.read(columns=COLUMNS[name])
+    for name, columns in COLUMNS.items():
+        all_rows = found.read(name, columns=columns)
         rows[name] = _wanted(_wanted(all_rows, "group_id", groups), "topic", topics)
     # What was decided about a group outlives it by weeks.
     rows["plan_state"] = _of_groups(rows["plan_state"], rows["partition_lag"], rows["consumer_groups"])

@@ -71,14 +71,8 @@ PLAN_PUBLISHED = Family(
 )
 PLAN_VALID_UNTIL = Family("lagwise_plan_valid_until_timestamp_seconds", "When the open plan expires")
 
-# lagwise itself.
-LAST_BATCH = Family("lagwise_last_batch_timestamp_seconds", "Clock of the newest batch in the tables")
-LIVE = Family("lagwise_live", "1 while the driver works, or waits for what is not in its hands")
-READY = Family("lagwise_ready", "1 while the tables are up to date")
+# lagwise itself; more in `pipeline.exposition`.
 TABLES_AGE = Family("lagwise_tables_age_seconds", "Age of the newest batch in the tables")
-PROVISIONAL = Family(
-    "lagwise_provisional_partitions", "Partitions of the offsets topic whose groups are provisional"
-)
 DRIVER_TERM = Family("lagwise_driver_term", "Term of the driver that owns the tables")
 DEGRADED = Family("lagwise_metrics_degraded", "1 while max_series makes metrics coarser than configured")
 SERIES = Family("lagwise_metrics_series", "Series that the configured granularity has")

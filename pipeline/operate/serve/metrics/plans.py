@@ -1,6 +1,5 @@
 """Samples of plans: what was decided about each group last, and what became of the newest plan that was published."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,13 +13,12 @@ from pipeline.operate.serve.metrics import families
 from pipeline.operate.serve.metrics.facts import Facts
 from pipeline.operate.serve.metrics.groups import group_labels
 from pipeline.operate.serve.metrics.text import Samples, samples
+from pipeline.planning.reasons import guard_of
 from pipeline.planning.state import PlanState, from_json
 
 OUTCOMES = ("open", "applied", "partly", "refused", "superseded", "expired")
 DECIDED = ("none", "held_back", "dry_run", "awaiting_approval", "abstain", "paused")
 KINDS = ("accepted", "applied", "refused", "void")
-
-_HELD_BACK = re.compile(r"held back by (\w+): ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +55,7 @@ class Plan:
     @property
     def guard(self) -> str | None:
         """The one that holds a plan back."""
-        held = _HELD_BACK.match(self.row["reason"] or "")
-        return held[1] if held else None
+        return guard_of(self.row["reason"])
 
     @property
     def states(self) -> frozenset[str]:

@@ -8,15 +8,16 @@ from dataclasses import replace
 import pyarrow as pa
 
 from pipeline.config.model import Config, Granularity
-from pipeline.exposition import Family
+from pipeline.exposition import LAST_BATCH, PROVISIONAL, Family
 from pipeline.operate.old_log_ends import limit_of, with_is_old
 from pipeline.operate.serve.metrics import families
-from pipeline.operate.serve.metrics.facts import Facts, Opened, facts, opened
+from pipeline.operate.serve.metrics.facts import COLUMNS, Facts, facts
 from pipeline.operate.serve.metrics.groups import group_samples
 from pipeline.operate.serve.metrics.page import Page
 from pipeline.operate.serve.metrics.partitions import partition_samples, topic_samples
 from pipeline.operate.serve.metrics.plans import plan_samples
 from pipeline.operate.serve.metrics.text import Labels, Samples, samples, text_of
+from pipeline.operate.serve.snapshot import Snapshot, snapshot
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 
@@ -45,12 +46,12 @@ class Scraper:
         """
         # Whoever asks while a page is made waits for it, instead of making it as well.
         with self._lock:
-            found = opened(self._tables)
+            found = snapshot(self._tables, COLUMNS)
             if self._page is None or self._page.versions != found.versions:
                 self._page = self._made(found)
             return self._page
 
-    def _made(self, found: Opened) -> Page:
+    def _made(self, found: Snapshot) -> Page:
         metrics = self._config.serve.metrics
         rows = facts(found, metrics)
         rows = replace(rows, partition_lag=with_is_old(rows.partition_lag, limit_of(self._config)))
@@ -98,8 +99,8 @@ class Scraper:
             return samples(family, labels, pa.array([value] * owner.num_rows, pa.float64()))
 
         return [
-            each(families.LAST_BATCH, None if stamp is None else stamp.at_ms / 1000),
-            each(families.PROVISIONAL, None if stamp is None else len(stamp.behind)),
+            each(LAST_BATCH, None if stamp is None else stamp.at_ms / 1000),
+            each(PROVISIONAL, None if stamp is None else len(stamp.behind)),
             samples(families.DRIVER_TERM, labels, owner["term"]),
             each(families.DEGRADED, int(used != self._config.serve.metrics.granularity)),
             each(families.SERIES, sum(series.values())),

@@ -1,7 +1,7 @@
 """`/`, `/group`, `/health`: the page. Reads only."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from importlib.resources import files
 from typing import Any
 
@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from assignor.errors import DecodeError
+from pipeline import clock
 from pipeline.errors import StoreError
 from pipeline.operate.listings.decisions import plan_story
 from pipeline.operate.listings.partitions import COLUMNS, SortKey
@@ -124,7 +125,7 @@ def _group(source: Source, now: Now, request: Request) -> _Shown | None:
 
 def _plot(source: Source, now: Now, view: GroupView, decided: Sequence[Row]) -> Any:
     """The lag of the last hours up to the newest batch; None where nothing is known."""
-    end = now.observed_at or datetime.fromtimestamp(now.at_ms / 1000, tz=timezone.utc)
+    end = now.observed_at or clock.at(now.at_ms)
     max_gap = timedelta(seconds=2 * source.config.history.max_gap_s)
     group_id = view.row["group_id"]
     points = lag_over_time(now.found, group_id, end=end, span=_SPAN, max_gap=max_gap)

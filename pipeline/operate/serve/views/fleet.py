@@ -17,8 +17,8 @@ from pipeline.operate.output import Row, iterate, names
 from pipeline.operate.serve.metrics.facts import COLUMNS, Facts
 from pipeline.operate.serve.metrics.members import Members, members_of
 from pipeline.operate.serve.metrics.plans import Plan, plans_of
+from pipeline.operate.serve.snapshot import Snapshot
 from pipeline.operate.serve.views.plans import plan_row
-from pipeline.operate.serve.views.snapshot import Snapshot
 
 _UNKNOWN = ("lag", "max_lag", "lag_seconds", "growing", "retention_seconds", "arrival_rate", "drain_rate")
 _NO_LAG: Row = {

@@ -9,10 +9,10 @@ from pipeline.config.model import Config
 from pipeline.operate.listings import decisions, groups, partitions
 from pipeline.operate.old_log_ends import IS_OLD, limit_of, with_is_old
 from pipeline.operate.output import Row, iterate, names
+from pipeline.operate.serve.snapshot import Snapshot
 from pipeline.operate.serve.views.advice import advice
 from pipeline.operate.serve.views.fleet import Fleet
 from pipeline.operate.serve.views.members import member_rows
-from pipeline.operate.serve.views.snapshot import Snapshot
 
 _DECISION = ("epoch", "strategy", "base_generation", "valid_until", "assignment", "moves", "updated_at")
 _ORDERS = ("paused", "pause_reason", "pinned", "triggered_at", "ordered_by", "ordered_at", "updated_at")

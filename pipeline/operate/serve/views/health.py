@@ -1,7 +1,6 @@
 """How the stream is: the verdict of `lagwise health`, the newest batch, and the driver."""
 
-from datetime import datetime, timezone
-
+from pipeline import clock
 from pipeline.operate.output import Row
 from pipeline.operate.serve.views.source import Now
 from pipeline.tables.health import Health
@@ -41,5 +40,5 @@ def _verdict(health: Health | None) -> Row:
 def _owner(beat: Beat | None) -> Row:
     if beat is None:
         return dict.fromkeys(("driver", "term", "beat_at"))
-    beat_at = datetime.fromtimestamp(beat.at_ms / 1000, tz=timezone.utc)
+    beat_at = clock.at(beat.at_ms)
     return {"driver": beat.owner, "term": beat.term, "beat_at": beat_at}

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pipeline.errors import MissingTableError
 from pipeline.operate.listings.spans import between
 from pipeline.operate.output import iterate
-from pipeline.operate.serve.views.snapshot import Snapshot
+from pipeline.operate.serve.snapshot import Snapshot
 
 Point: TypeAlias = tuple[datetime, int | None]
 """A moment, and the lag of the partitions whose lag was known then; None if none was."""

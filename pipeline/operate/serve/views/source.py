@@ -8,10 +8,14 @@ from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import StoreError
 from pipeline.operate.health import sight
+from pipeline.operate.serve.metrics.facts import COLUMNS
+from pipeline.operate.serve.snapshot import Snapshot, snapshot
 from pipeline.operate.serve.views.fleet import Fleet, Fleets
-from pipeline.operate.serve.views.snapshot import Snapshot, snapshot
 from pipeline.tables.health import Health, Sight, judge
 from pipeline.tables.reading import Tables
+
+_NOT_IN_OLD_ONES = ("group_history",)
+_NAMES = (*COLUMNS, "recommendations", "lag_history", *_NOT_IN_OLD_ONES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +36,7 @@ class Now:
     def age_s(self) -> float | None:
         """Age of the newest batch; None before the first."""
         stamp = self.found.stamp
-        # Clocks of two hosts may differ by more than a batch is old.
-        return None if stamp is None else max(0.0, (self.at_ms - stamp.at_ms) / 1000)
+        return None if stamp is None else stamp.age_s(self.at_ms)
 
     @property
     def health(self) -> Health | None:
@@ -64,7 +67,7 @@ class Source:
             MissingTableError: The stream has not made them yet.
             StoreError: They cannot be opened.
         """
-        found = snapshot(self.tables)
+        found = snapshot(self.tables, _NAMES, may_miss=_NOT_IN_OLD_ONES)
         try:
             seen = sight(self.tables.root, found.stamp, self.config)
         except StoreError:

@@ -1,22 +1,17 @@
-"""All tables at one version each, opened together for one answer."""
+"""Tables at one version each, opened together for one answer."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline import clock
 from pipeline.errors import MissingTableError
-from pipeline.operate.serve.metrics.facts import COLUMNS
 from pipeline.tables.reading import OpenTable, Tables
 from pipeline.tables.stamp import Stamp
-
-_NAMES = (*COLUMNS, "recommendations", "lag_history")
-_NOT_IN_OLD_ONES = "group_history"
-"""Tables that an earlier version has written may not have it."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +34,13 @@ class Snapshot:
     @property
     def observed_at(self) -> datetime | None:
         """Clock of the newest batch; None before the first."""
-        return (
-            None if self.stamp is None else datetime.fromtimestamp(self.stamp.at_ms / 1000, tz=timezone.utc)
-        )
+        return None if self.stamp is None else clock.at(self.stamp.at_ms)
 
     def read(self, name: str, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
         """As `OpenTable.read`.
 
         Raises:
-            MissingTableError: The page does not show this table, or there is none.
+            MissingTableError: This answer has no use for the table, or there is none.
             StoreError: It cannot be read.
         """
         if name not in self.tables:
@@ -55,14 +48,23 @@ class Snapshot:
         return self.tables[name].read(columns=columns, where=where)
 
 
-def snapshot(tables: Tables) -> Snapshot:
+def snapshot(tables: Tables, names: Iterable[str], *, may_miss: Collection[str] = ()) -> Snapshot:
     """The newest version of each table.
+
+    Args:
+        tables: All of them.
+        names: Of those that are opened; `partition_lag` is among them.
+        may_miss: Those that an earlier version of lagwise has not made.
 
     Raises:
         MissingTableError: The stream has not made them yet.
         StoreError: One cannot be opened.
     """
-    found = {name: tables.open(name) for name in _NAMES}
-    with suppress(MissingTableError):
-        found[_NOT_IN_OLD_ONES] = tables.open(_NOT_IN_OLD_ONES)
+    found = {}
+    for name in names:
+        try:
+            found[name] = tables.open(name)
+        except MissingTableError:
+            if name not in may_miss:
+                raise
     return Snapshot(found)
