@@ -113,7 +113,7 @@ def warnings(config: Config, cluster: Cluster) -> Iterator[str]:
         yield (
             f"source.max_offsets_per_trigger: {source.max_offsets_per_trigger} take about "
             f"{takes.commits_per_s:,.0f} commits/s of {cluster.commits_per_s:,.0f}, so lagwise falls behind; raise it "
-            "(each million takes 100 MB), exclude groups, or take more cores"
+            "(each million takes 150 MB), exclude groups, or take more cores"
         )
     if takes.batch_s > trigger_s:
         yield (

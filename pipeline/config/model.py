@@ -128,7 +128,7 @@ class SourceConfig(_Section):
     groups_include: Patterns = (".*",)
     groups_exclude: Patterns = ("lagwise.*", "spark-kafka-.*")
     isolation: Isolation = "read_uncommitted"
-    max_offsets_per_trigger: Count = 1_000_000
+    max_offsets_per_trigger: Count = 4_000_000
     request_timeout_s: Seconds = 10
     log_offset_splits: Count = 2
 

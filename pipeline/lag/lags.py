@@ -64,11 +64,8 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
     old, log = batch["old"], batch["log"]
     # A topic of which nothing is known is not one that is gone: this user may not be allowed to describe it.
     is_deleted = is_set(field(log, "deleted_at"))
-    exists = is_set(log) & ~is_deleted
-    committed = int64s(batch["committed_offset"])
-    comparable = exists & ~_is_of_another_topic(batch)
-    start = np.where(comparable, int64s(field(log, "log_start_offset")), UNKNOWN)
-    end = np.where(comparable, int64s(field(log, "log_end_offset")), UNKNOWN)
+    offsets = _offsets(batch, is_known=is_set(log) & ~is_deleted)
+    committed, start, end = offsets.committed, offsets.log_start, offsets.log_end
     ring = samples.from_arrow(field(log, "samples"))
     records = lag(committed, start, end)
     age = lag_age(ring, committed=committed, log_start=start, lag=records, now_ms=settings.at_ms)
@@ -88,7 +85,7 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
     codes = judge(
         window,
         ring,
-        Offsets(committed, start, end),
+        offsets,
         topic_exists=~is_deleted,
         now_ms=settings.at_ms,
         allowed_lag=settings.allowed_lag,
@@ -118,6 +115,17 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
     columns |= _trend(old, columns, is_apart, settings)
     turn = history_turn(old, columns, settings.history, now_ms=settings.at_ms)
     return columns | {"history_at": from_millis(turn.at_ms), "history_hash": from_int64s(turn.says)}
+
+
+def _offsets(batch: pa.RecordBatch, *, is_known: Bools) -> Offsets:
+    """The commits, and the ends of the log where they are of the same topic."""
+    is_comparable = is_known & ~_is_of_another_topic(batch)
+    start, end = (int64s(field(batch["log"], name)) for name in ("log_start_offset", "log_end_offset"))
+    return Offsets(
+        int64s(batch["committed_offset"]),
+        np.where(is_comparable, start, UNKNOWN),
+        np.where(is_comparable, end, UNKNOWN),
+    )
 
 
 def _trend(

@@ -46,7 +46,7 @@ class Outlook:
     approval: Approval | None = None
     """An approval that this decision answers."""
     refusal: str | None = None
-    """Why it is refused; None when its plan is to be published."""
+    """Why it is refused; None when its plan is to be published, or when nothing is told of it any more."""
 
 
 def observe(waiting: WaitingPlan, sight: WaitingSight) -> Event:
@@ -103,12 +103,11 @@ def _outlook(
     action = Action.PLAN if event is None else TABLE[Phase.AWAITING, event].action
     refusal = None
     if approval is not None and action is not Action.PUBLISH:
-        refusal = _refusal(approval, waiting, event, case.published)
         is_old = case.now_ms - approval.at_ms >= case.rules.valid_for_ms
-        if waiting is None and is_old:
-            # It was meant for tables that are gone, or for rules that asked for approval then: nothing is told, and no
-            # later plan is published by it.
-            refusal = None
+        # An old one was meant for tables that are gone, or for rules that asked for approval then: nothing is told, and
+        # no later plan is published by it.
+        if waiting is not None or not is_old:
+            refusal = _refusal(approval, waiting, event, case.published)
     return Outlook(
         action=action,
         target=None if action is Action.PLAN else target,

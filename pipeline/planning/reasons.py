@@ -5,14 +5,10 @@ after a semicolon, what to do if there is something to do. The group is that of 
 beginnings `provisional: `, `withdrawn: `, `held back by <guard>: ` and `approval refused: ` and on nothing else.
 """
 
-import re
 from collections.abc import Sequence
 
 from assignor.protocol.migration import POLICY, Migration
 
-APPROVAL_REFUSED = "approval refused: "
-_GUARD = re.compile(r"held back by (\w+): ")
-_FIGURE = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 _SHOWN = 3
 """Members that a list names."""
 
@@ -148,7 +144,7 @@ def approved(by: str, why: str) -> str:
 
 def approval_refused(by: str, cause: str) -> str:
     """An approval publishes nothing, for this cause; what is decided instead follows."""
-    return f"{APPROVAL_REFUSED}{cause} (approved by {by})"
+    return f"approval refused: {cause} (approved by {by})"
 
 
 def published_already(epoch: int) -> str:
@@ -181,20 +177,6 @@ def still_current(epoch: int) -> str:
 def held_back(guard_and_cause: str) -> str:
     """A guard speaks against the plan; see the functions below for what follows."""
     return f"held back by {guard_and_cause}"
-
-
-def guard_of(reason: str | None) -> str | None:
-    """Name of the guard that a reason says holds a plan back; None when none does."""
-    held = _GUARD.match(reason or "")
-    return held[1] if held else None
-
-
-def cause(reason: str | None) -> str:
-    """The cause in a reason without its figures, which differ each time; of a guard only its name."""
-    guard = guard_of(reason)
-    if guard is not None:
-        return f"held back by {guard}"
-    return _FIGURE.sub("#", (reason or "").split(";", maxsplit=1)[0])
 
 
 def guard_settle(generation: int | None, age_ms: int, limit_ms: int) -> str:

@@ -49,7 +49,7 @@ DECIDED = t.StructType(
     [*(field for field in PLAN_STATE if field.name not in _LATER), t.StructField("rates", _RATES)]
 )
 """Columns of `schemas.PLAN_STATE` that hang on one decision alone, and what was learned of the group's members."""
-_ARROW = to_arrow_schema(DECIDED)
+DECIDED_ARROW = to_arrow_schema(DECIDED)
 
 LAG_COLUMNS = (
     *("group_id", "topic", "partition", "offsets_partition"),
@@ -135,7 +135,7 @@ def make_plans(
         )
         for row in _group_rows(stored, frozenset(wanted))
     ]
-    return pa.Table.from_pylist(rows, schema=_ARROW)
+    return pa.Table.from_pylist(rows, schema=DECIDED_ARROW)
 
 
 def _group_rows(stored: Stored, wanted: frozenset[str]) -> Iterator[dict[str, Any]]:

@@ -13,6 +13,7 @@ from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.doctor.stream import TABLE
 from pipeline.operate.output import plain
 from pipeline.planning import reasons
+from pipeline.planning.rows.causes import guard_of
 
 _RECENT = timedelta(days=1)
 _MOST_CAUSES = 5
@@ -110,7 +111,7 @@ def _decisions(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
 def _cause(row: Row) -> str | None:
     """What keeps the group's plan back, without what differs from group to group."""
     reason = row["reason"] or ""
-    guard = reasons.guard_of(reason)
+    guard = guard_of(reason)
     if guard is not None:
         return reasons.held_back(guard)
     return reason.partition("; ")[0] if row["decision"] == "abstain" else None

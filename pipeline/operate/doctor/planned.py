@@ -9,6 +9,7 @@ from pipeline.operate.doctor.finding import Figures, Finding, Level, span_text
 from pipeline.operate.output import plain
 from pipeline.planning import reasons
 from pipeline.planning.eligibility import why_not_plannable
+from pipeline.planning.rows.causes import cause_of, guard_of
 
 _INTERVALS_UNTIL_OLD = 3
 _TODO_OF_GUARD = {
@@ -107,7 +108,7 @@ def _published(decision: Row) -> str:
 
 def _unchanged(figures: Figures, reason: str) -> Finding:
     cause, more = _halves(reason)
-    guard = reasons.guard_of(reason)
+    guard = guard_of(reason)
     if guard is None:
         return figures.finding("ok", f"no new plan: {plain(reason)}")
     todo = _TODO_OF_GUARD.get(guard, more)
@@ -150,7 +151,7 @@ def _is_excluded(group: GroupEvidence) -> bool:
 
 def _is_same(reason: str | None, other: str | None) -> bool:
     """Whether the two name one cause, whatever its figures."""
-    return reasons.cause(reason) == reasons.cause(other)
+    return cause_of(reason) == cause_of(other)
 
 
 def _level(reason: str) -> Level:

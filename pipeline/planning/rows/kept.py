@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.planning import reasons
+from pipeline.planning.rows import causes
 
 _RECORDED_EVERY = timedelta(hours=1)
 """A group about which nothing new is decided has a row in the history so often, so that its figures can be followed."""
@@ -41,7 +41,7 @@ def _recorded_at(row: Mapping[str, Any], last: Mapping[str, Any] | None) -> date
     """Time of the group's newest row in the history: now if the decision goes into it."""
     now: datetime = row["updated_at"]
     # An operator who has approved a plan finds each answer in the history.
-    is_answer = row["epoch"] is not None or (row["reason"] or "").startswith(reasons.APPROVAL_REFUSED)
+    is_answer = row["epoch"] is not None or causes.refuses_approval(row["reason"])
     if last is None or is_answer or _content(row) != _content(last):
         return now
     before: datetime = last["recorded_at"]
@@ -55,7 +55,7 @@ def _content(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return (
         row["decision"],
         row["strategy"],
-        reasons.cause(row["reason"]),
+        causes.cause_of(row["reason"]),
         *hashes,
         plan.get("epoch"),
         plan.get("status"),

@@ -8,7 +8,6 @@ from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.arrow_columns import moment
 from pipeline.clock import now_ms
@@ -84,7 +83,7 @@ def _decided(batch: Batch, groups: tuple[str, ...]) -> tuple[pa.Table, tuple[str
         clock_s=time.monotonic,
     )
     # Spark has another opinion of which columns may be null.
-    schema = to_arrow_schema(plan.DECIDED)
+    schema = plan.DECIDED_ARROW
     return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)]), left
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.clock import now_ms
-from pipeline.planning.reasons import guard_of
+from pipeline.planning.rows.causes import guard_of
 from pipeline.tables.driver_report import DriverReport, Stage
 from pipeline.tables.health import Health, Sight, judge
 from pipeline.tables.heartbeat import Beat

@@ -13,7 +13,7 @@ from pipeline.operate.serve.metrics import families
 from pipeline.operate.serve.metrics.facts import Facts
 from pipeline.operate.serve.metrics.groups import group_labels
 from pipeline.operate.serve.metrics.text import Samples, samples
-from pipeline.planning.reasons import guard_of
+from pipeline.planning.rows.causes import guard_of
 from pipeline.planning.state import PlanState, from_json
 
 OUTCOMES = ("open", "applied", "partly", "refused", "superseded", "expired")

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.planning.rows import kept
+from pipeline.planning.rows.causes import cause_of
 from pipeline.planning.step import DECIDED
 from pipeline.tables.schemas import MEMBER_RATES, PLAN_STATE, RECOMMENDATIONS
 from tests.support.frames import at
@@ -150,4 +151,4 @@ def test_each_members_rate_is_a_row() -> None:
     ],
 )
 def test_cause_in_a_reason_is_without_figures(reason: str | None, words: str) -> None:
-    assert kept.cause(reason) == words
+    assert cause_of(reason) == words
