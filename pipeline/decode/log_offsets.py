@@ -1,6 +1,5 @@
 """Decode: where logs start and end, asked of the brokers as `kafka.sources.log_offsets` does, as decoded rows."""
 
-import atexit
 from functools import partial
 
 import pyarrow as pa
@@ -10,19 +9,16 @@ from pyspark.sql import SparkSession
 from pipeline.decode.decoded import Decoded, decoded_of
 from pipeline.decode.shares import rows_of_shares
 from pipeline.decode.step import log_offset_rows
-from pipeline.kafka.sources.log_offsets.apart import Asker
+from pipeline.kafka.sources.log_offsets.apart import ask_apart
 from pipeline.kafka.sources.log_offsets.ask import ask, shares
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Share
-
-_asker = Asker()
-atexit.register(_asker.close)
 
 
 def read(spark: SparkSession, settings: LogOffsetsSettings) -> Decoded:
     """A row of kind 'log_offset' for each wanted partition, and one of kind 'listing'."""
     parts = shares(settings)
     if len(parts) == 1:
-        return _decoded(_asker.ask(settings, parts[0]))
+        return _decoded(ask_apart(settings, parts[0]))
     return rows_of_shares(spark, partial(_rows, settings), parts)
 
 

@@ -7,13 +7,13 @@ from confluent_kafka.admin import AdminClient
 from pipeline.config.model import Config
 from pipeline.decode.control_messages import ControlTopics
 from pipeline.decode.step import Filters
-from pipeline.kafka.client import librdkafka_properties
+from pipeline.kafka.client import librdkafka_properties, unresolved
 from pipeline.kafka.cluster import Cluster
 from pipeline.kafka.errors import Reason, client_with_reason
 from pipeline.kafka.ghosts import Brokers, GhostHunt
 from pipeline.kafka.migration import MigrationWatch
 from pipeline.kafka.retention import RetentionWatch
-from pipeline.kafka.sources.records.ends import EndsAsker
+from pipeline.kafka.sources.records.ends_apart import EndsApart
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.publish.outbox import Publisher
 from pipeline.run.readiness import Readiness
@@ -57,7 +57,7 @@ def build_services(
         owner=owner,
         store=store,
         filters=build_filters(config, name),
-        ask_ends=EndsAsker(client, found.topics, timeout_s=timeout_s),
+        ask_ends=EndsApart(properties=unresolved(config), topics=tuple(found.topics), timeout_s=timeout_s),
         configs=found.configs,
         migration=MigrationWatch(admin),
         retention=RetentionWatch(admin),
