@@ -1,25 +1,19 @@
 """Real members in Java, killed and stopped while their group applies one plan after the other."""
 
-import logging
 import signal
 import subprocess
-from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
-from assignor.protocol.acks import Applied
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.fault.test_follow_plugins_killed import MEMBERS, Plans, begin_to_apply, committed, stale_commits
+from tests.support.follow_hurts import Plans, hurt_in_turn
 from tests.support.follow_processes import Processes
 from tests.support.java_jar import JavaJar, java_jar
 from tests.support.java_members import COOPERATIVE, EAGER
 from tests.support.waiting import wait_until
-
-log = logging.getLogger(__name__)
 
 MODULE = "tests.support.java_process"
 HURTS = ("kill", "kill", "kill", "stop", "kill", "zombie") * 5
@@ -35,8 +29,12 @@ def options(jar: JavaJar, assignor: str) -> dict[str, Any]:
     return {"command": jar.command("lagwise.follow.Members"), "assignor": assignor}
 
 
-def stop(processes: Processes, who: str) -> None:
+def halt(processes: Processes, who: str, what: str) -> None:
     """Stop it, and note that when it stands still: a thread in Java may write a line after the signal was sent."""
+    if what == "zombie":
+        # Java keeps SIGUSR2 for itself.
+        processes.send(who, signal.SIGHUP)
+        return
     process = processes._processes[who]
     process.send_signal(signal.SIGSTOP)
 
@@ -50,44 +48,6 @@ def stop(processes: Processes, who: str) -> None:
     processes.send(who, signal.SIGSTOP)
 
 
-def stop_for_generations(processes: Processes, plans: Plans, who: str, what: str) -> None:
-    """It goes on when it is no member any more and the others have applied plans without it."""
-    hurts = processes.count("hurt")
-    # Java keeps SIGUSR2 for itself.
-    if what == "zombie":
-        processes.send(who, signal.SIGHUP)
-    else:
-        stop(processes, who)
-
-    def stopped() -> bool:
-        # With no partition it commits nothing: another plan will give it some.
-        plans.publish(MEMBERS)
-        return processes.count("hurt") > hurts
-
-    wait_until(stopped, what=f"{who} stopped")
-    plans.go_on(MEMBERS - 1)
-    processes.send(who, signal.SIGCONT)
-
-
-def run(processes: Processes, plans: Plans, random: Random, given: Mapping[str, Any]) -> None:
-    """Each hurt in its turn, while a plan is being applied, with plans in between."""
-    alive = ["a", "b", "c", "d"]
-    for who in alive:
-        processes.start(who, **given)
-    for number, what in enumerate(HURTS):
-        plans.go_on(MEMBERS)
-        if random.random() < 0.5:
-            begin_to_apply(processes)
-        who = random.choice(alive)
-        if what == "kill":
-            processes.send(who, signal.SIGKILL)
-            alive[alive.index(who)] = f"m{number}"
-            processes.start(f"m{number}", **given)
-        else:
-            stop_for_generations(processes, plans, who, what)
-    plans.go_on(MEMBERS)
-
-
 @pytest.mark.parametrize("assignor", [EAGER, COOPERATIVE], ids=["eager", "cooperative"])
 @pytest.mark.timeout(1200)
 def test_group_whose_members_are_killed_between_plans_loses_nothing_and_has_one_owner(
@@ -95,29 +55,8 @@ def test_group_whose_members_are_killed_between_plans_loses_nothing_and_has_one_
 ) -> None:
     name = f"java-{request.node.callspec.id}"
     with Processes(broker.bootstrap_servers, name, tmp_path, partitions=8, module=MODULE) as processes:
-        random = Random(5)
-        plans = Plans(processes, random)
+        stale = hurt_in_turn(processes, hurts=HURTS, halt=halt, options=options(jar, assignor))
 
-        run(processes, plans, random, options(jar, assignor))
-        processes.drain()
-        wait_until(
-            lambda: committed(processes) == [processes.produced] * processes.partitions, what="all committed"
-        )
-        processes.finish()
-
-        stale = stale_commits(processes)
-        log.info(
-            "%s: %s records, %s repeated, %s hurt, stale commits %s, %s plans, %s applied, %s acknowledged, %s generations",
-            name,
-            processes.produced * processes.partitions,
-            processes.repeated(),
-            processes.count("hurt"),
-            Counter(line["refused"] for line in stale),
-            plans.published,
-            plans.applied,
-            len({ack.epoch for ack in processes.all_acks() if isinstance(ack, Applied)}),
-            len({line["generation"] for line in processes.lines() if "generation" in line}),
-        )
         assert processes.count("hurt") == len(HURTS)
         assert stale
         assert not any(line["accepted"] for line in stale)

@@ -25,8 +25,8 @@ def troubled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Troubled]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (of_kafka_python, of_aiokafka):
-        monkeypatch.setattr(module, "_PROBE_EVERY_S", 0.5)
-        monkeypatch.setattr(module, "_RETRY_AT_MOST_S", 1.0)
+        monkeypatch.setattr(module, "PROBE_EVERY_S", 0.5)
+        monkeypatch.setattr(module, "RETRY_AT_MOST_S", 1.0)
     monkeypatch.setattr(of_kafka_python, "_PROBE_WITHIN_MS", 1000)
     monkeypatch.setattr(of_aiokafka, "_ANSWER_WITHIN_S", 1.0)
     for settings in ("_READER", "_WRITER"):

@@ -47,7 +47,9 @@ class FragileSteering(Steering):
         super()._carry_out_next()
         if isinstance(action, Write) and isinstance(action.ack, Release) and _next_point() == "released":
             # Or it would be as if killed before it had said so.
-            self._side._writer.flush()
+            producer = self._side._writer._producer
+            assert producer is not None
+            producer.flush(5)
             self._hurt_at({"released"})
         if not isinstance(action, Commit):
             # The answer to a commit comes later.

@@ -11,15 +11,20 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from assignor.clients.aiokafka.bounded import within
 from assignor.clients.control import ControlState
-from assignor.clients.plugin.trouble import ControlTopicError, acknowledging, reading
+from assignor.clients.plugin.trouble import (
+    PROBE_EVERY_S,
+    RETRY_AFTER_S,
+    RETRY_AT_MOST_S,
+    acknowledging,
+    made_again,
+    not_there,
+    reading,
+)
 from assignor.protocol import acks as wire
 from assignor.protocol.acks import AnyAck
 
 _LOOK_EVERY_S = 0.2
-_PROBE_EVERY_S = 5.0
 _ANSWER_WITHIN_S = 5.0
-_RETRY_AFTER_S = 1.0
-_RETRY_AT_MOST_S = 8.0
 
 _READER: Mapping[str, Any] = {
     "group_id": None,
@@ -89,7 +94,7 @@ class Background:
                 await asyncio.wait_for(arrived, within_s)
 
     async def _read(self) -> None:
-        retry_after_s = _RETRY_AFTER_S
+        retry_after_s = RETRY_AFTER_S
         while True:
             reader = None
             try:
@@ -97,14 +102,14 @@ class Background:
                 await self._read_with(reader)
             except Exception as error:  # noqa: BLE001 - whatever it is, the consumer beside it goes on
                 # It has worked until now, so it may work again at once.
-                retry_after_s = _RETRY_AFTER_S if self._is_reading else retry_after_s
+                retry_after_s = RETRY_AFTER_S if self._is_reading else retry_after_s
                 self._reading.begins(error)
             finally:
                 await self._is_reading_now(is_reading=False)
                 if reader is not None:
                     await self._quietly(reader.stop())
             await asyncio.sleep(retry_after_s)
-            retry_after_s = min(2 * retry_after_s, _RETRY_AT_MOST_S)
+            retry_after_s = min(2 * retry_after_s, RETRY_AT_MOST_S)
 
     async def _read_with(self, reader: Any) -> None:
         """Read the topic from its beginning, until something is wrong.
@@ -125,16 +130,14 @@ class Background:
             if loop.time() >= probe_s:
                 await within(_ANSWER_WITHIN_S, self._probe(reader))
                 self._reading.ends()
-                probe_s = loop.time() + _PROBE_EVERY_S
+                probe_s = loop.time() + PROBE_EVERY_S
             await self._is_reading_now(is_reading=True)
 
     async def _subscribe(self, reader: Any) -> None:
         await reader.start()
         # Asked for by its name, the broker might make it.
         if self._control_topic not in await reader.topics():
-            raise ControlTopicError(
-                f"topic {self._control_topic} is not there; the stream makes it when it starts"
-            )
+            raise not_there(self._control_topic)
         reader.subscribe([self._control_topic])
         while not reader.assignment():  # noqa: ASYNC110 - the client has no event for it
             await asyncio.sleep(_LOOK_EVERY_S)
@@ -143,9 +146,7 @@ class Background:
         ends = await reader.end_offsets(list(reader.assignment()))
         positions = {partition: await reader.position(partition) for partition in ends}
         if not ends or any(positions[partition] > ends[partition] for partition in ends):
-            raise ControlTopicError(
-                f"topic {self._control_topic} was made again; it is read from its beginning"
-            )
+            raise made_again(self._control_topic)
 
     async def _is_reading_now(self, *, is_reading: bool) -> None:
         self._is_reading = is_reading

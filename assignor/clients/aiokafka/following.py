@@ -8,8 +8,9 @@ from aiokafka import AIOKafkaConsumer
 
 from assignor.clients.aiokafka.assignors import MemberAssignor, default_assignors
 from assignor.clients.aiokafka.background import Background
+from assignor.clients.clock import now_ms
 from assignor.clients.control import ControlState
-from assignor.clients.plugin.attached import ACKS_TOPIC, CATCH_UP_WITHIN_S, CONTROL_TOPIC, now_ms
+from assignor.clients.plugin.attached import ACKS_TOPIC, CATCH_UP_WITHIN_S, CONTROL_TOPIC
 from assignor.clients.plugin.dialect import Joined
 from assignor.clients.plugin.membership import following
 

@@ -10,7 +10,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 
 from assignor.clients.aiokafka.assignors import MemberAssignor
 from assignor.clients.aiokafka.bounded import within
-from assignor.clients.plugin.lags import LAG_WITHIN_S, lags_of
+from assignor.clients.plugin.lags import LAG_WITHIN_S, lags_of, warn_of_no_lag
 from assignor.clients.plugin.leader import Lags
 from assignor.clients.plugin.membership import under_strategy
 from assignor.strategies import lag_aware
@@ -43,10 +43,7 @@ class LagAwareAssignor(MemberAssignor):
         try:
             return await within(LAG_WITHIN_S, self._ask(topics))
         except Exception as error:  # noqa: BLE001 - a leader that raised would stop its group
-            log.warning(
-                "the lag of the group cannot be asked for, so partition counts alone are evened",
-                extra={"group": self._group_id, "problem": f"{type(error).__name__}: {error}"},
-            )
+            warn_of_no_lag(self._group_id, error)
             return None
 
     async def _ask(self, topics: frozenset[str]) -> Lags:
@@ -69,9 +66,9 @@ class LagAwareAssignor(MemberAssignor):
             await _quietly(admin.close())
             await _quietly(asker.stop())
         return lags_of(
-            committed={tuple(p): at.offset for p, at in committed.items() if at.offset >= 0},
-            starts={tuple(p): offset for p, offset in starts.items()},
-            ends={tuple(p): offset for p, offset in ends.items()},
+            committed={place: at.offset for place, at in committed.items()},
+            starts=starts,
+            ends=ends,
             from_latest=self._from_latest,
         )
 

@@ -5,11 +5,11 @@ the user from the partitions that the member goes on reading.
 """
 
 import logging
-import time
 from collections.abc import Collection, Iterable, Mapping
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
+from assignor.clients.clock import clock_s
 from assignor.clients.follower.state import PartitionKey
 
 log = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ class Commits:
         if self._accepted is None and not self._is_patient():
             self._accepted = False
         if self._accepted is None:
-            if self._again_s is not None and time.monotonic() >= self._again_s:
+            if self._again_s is not None and clock_s() >= self._again_s:
                 self._send_handover()
             return None
         answer = (self._handover, self._accepted)
@@ -134,7 +134,7 @@ class Commits:
         if not problems:
             self._accepted = True
         elif all(problem.code() in _UNREACHED for problem in problems):
-            self._again_s = time.monotonic() + _AGAIN_AFTER_S
+            self._again_s = clock_s() + _AGAIN_AFTER_S
         else:
             log.info("the commit of a hand-over was refused: %s", problems[0].str())
             self._accepted = False
@@ -144,7 +144,7 @@ class Commits:
         self._consumer.commit(offsets=as_partitions(self._handover or {}), asynchronous=True)
 
     def _is_patient(self) -> bool:
-        now_s = time.monotonic()
+        now_s = clock_s()
         if self._since_s is None:
             self._since_s = now_s
         return now_s - self._since_s < _ANSWERED_WITHIN_S

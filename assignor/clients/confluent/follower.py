@@ -18,13 +18,14 @@ One rule for threads: all calls of a follower come from one thread.
 
 import logging
 import math
-import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from types import TracebackType
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from confluent_kafka.admin import ClusterMetadata
 
+from assignor.clients.clock import clock_s
 from assignor.clients.confluent import config as confluent_config
 from assignor.clients.confluent.commits import as_partitions
 from assignor.clients.confluent.config import Config
@@ -134,10 +135,10 @@ class Follower:
 
     def consume(self, num_messages: int = 1, timeout: float = _FOREVER_S) -> list[Message]:
         """Up to that many messages; returns as soon as there are any, or after `timeout` seconds."""
-        deadline = time.monotonic() + timeout if timeout >= 0 else math.inf
+        deadline = clock_s() + timeout if timeout >= 0 else math.inf
         while True:
             delivered = self._consume_for_a_while(num_messages, deadline)
-            if delivered or time.monotonic() >= deadline:
+            if delivered or clock_s() >= deadline:
                 return delivered
 
     def commit(
@@ -247,21 +248,18 @@ class Follower:
         if self._closed:
             return
         self._closed = True
-        # LeaveGroup goes out before the client's own callback: a commit there comes too late.
-        try:
+        # A listener that raises must not leave behind a member that reads nothing and holds its partitions.
+        with ExitStack() as ending:
+            ending.callback(self._side.close)
+            ending.callback(self._consumer.close)
+            # LeaveGroup goes out before the client's own callback: a commit there comes too late.
             self._steering.leave()
-        finally:
-            # A listener that raises must not leave behind a member that reads nothing and holds its partitions.
-            try:
-                self._consumer.close()
-            finally:
-                self._side.close()
 
     def _consume_for_a_while(self, num_messages: int, deadline: float) -> list[Message]:
         """What arrives before the topics have to be looked at again."""
         self._steering.step()
         at_most_s = _ANSWER_SOON_S if self._steering.is_waiting else _LOOK_EVERY_S
-        messages = self._consumer.consume(num_messages, max(0.0, min(deadline - time.monotonic(), at_most_s)))
+        messages = self._consumer.consume(num_messages, max(0.0, min(deadline - clock_s(), at_most_s)))
         delivered = [message for message in messages if self._reading.is_read(message)]
         for message in delivered:
             self._reading.advance(message)

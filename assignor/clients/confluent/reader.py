@@ -11,7 +11,6 @@ there: older ones cannot name this member, or have been heard. One that is heard
 
 import logging
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import cast
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from assignor.clients.clock import clock_s, now_ms
 from assignor.clients.confluent.config import Config, reader_config
 from assignor.clients.confluent.heard import Heard
 from assignor.errors import AssignorError
@@ -64,7 +64,7 @@ class TopicsReader:
     def __init__(self, config: Config, names: Names, heard: Heard) -> None:
         self.end = threading.Event()
         self._config, self._names, self._heard = reader_config(config), names, heard
-        self._since_ms = _now_ms() - _SLACK_MS
+        self._since_ms = now_ms() - _SLACK_MS
         self._positions: dict[tuple[str, int], int] = {}
         self._last_said = ""
 
@@ -124,25 +124,25 @@ class TopicsReader:
         return {place: found.offset if found.offset >= 0 else ends[place]}
 
     def _read_to(self, reader: Consumer, ends: dict[tuple[str, int], int]) -> None:
-        deadline = time.monotonic() + _CURRENT_WITHIN_S
+        deadline = clock_s() + _CURRENT_WITHIN_S
         left, starts = set(ends), dict(self._positions)
         while left and not self.end.is_set():
             left -= self._take(reader)
             # Where nothing was read, only the end that a fetch has seen proves that it may be.
             read = {place for place in left if self._positions[place] > starts[place]}
             left -= {place for place in read if self._positions[place] >= ends[place]}
-            if left and time.monotonic() > deadline:
+            if left and clock_s() > deadline:
                 raise TopicsAwayError(
                     _away(min(left)[0], f"not read to its end within {_CURRENT_WITHIN_S:.0f} s")
                 )
 
     def _read_on(self, reader: Consumer) -> None:
-        asked_s = time.monotonic()
+        asked_s = clock_s()
         while not self.end.is_set():
             self._take(reader)
-            if time.monotonic() - asked_s >= _ASK_EVERY_S:
+            if clock_s() - asked_s >= _ASK_EVERY_S:
                 self._ask(reader)
-                asked_s = time.monotonic()
+                asked_s = clock_s()
 
     def _ask(self, reader: Consumer) -> None:
         """Whether both topics are there, and are the ones that are read."""
@@ -150,7 +150,7 @@ class TopicsReader:
         for place, position in self._positions.items():
             if position > ends[place]:
                 raise TopicsAwayError(_away(place[0], "made anew, or cut"))
-        self._since_ms = _now_ms() - _SLACK_MS
+        self._since_ms = now_ms() - _SLACK_MS
 
     def _ends(self, reader: Consumer, places: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
         answers = _answers(reader, [TopicPartition(*place, OFFSET_END) for place in places])
@@ -230,7 +230,3 @@ def _in_words(error: Exception) -> str:
     cause = error.args[0]
     text = cause.str() if isinstance(cause, KafkaError) else str(cause)
     return f"the brokers of lagwise's topics do not answer ({text}); see to them, or to this member's way to them"
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

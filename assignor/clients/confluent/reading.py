@@ -4,7 +4,6 @@ librdkafka's own record of that ends with each assign(), and what a plan brings 
 """
 
 import logging
-import time
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
@@ -20,6 +19,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from assignor.clients.clock import clock_s
 from assignor.clients.confluent.commits import Commits, as_partitions, offsets_of
 from assignor.clients.confluent.errors import NotOwnedError
 from assignor.clients.confluent.offsets import bound_offsets, start_offsets
@@ -78,7 +78,7 @@ class Reading:
 
     def start_waiting(self) -> None:
         """Ask again where those start that wait for it, if it is time to."""
-        if self._starting and time.monotonic() >= self._ask_again_s:
+        if self._starting and clock_s() >= self._ask_again_s:
             self._ask_where_to_start()
 
     def unassign(self) -> None:
@@ -193,7 +193,7 @@ class Reading:
                     problem,
                 )
             self._answer_s = min(2 * self._answer_s, _SLOWEST_ANSWER_S)
-            self._ask_again_s = time.monotonic() + self._answer_s / 2
+            self._ask_again_s = clock_s() + self._answer_s / 2
         self._starting -= found.keys()
         self.commits.start(found)
         self.positions.update(found)

@@ -1,11 +1,11 @@
 """Drives the follower's state machine: what the client and the topics say goes in, what is to be done comes out."""
 
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from confluent_kafka import Consumer, TopicPartition
 
+from assignor.clients.clock import clock_s, now_ms
 from assignor.clients.confluent.group import generation_of
 from assignor.clients.confluent.reading import Reading
 from assignor.clients.confluent.topics import FollowTopics
@@ -78,7 +78,7 @@ class Steering:
     def step(self) -> None:
         """Carry out what is left, look at the topics now and then, and do what comes of it."""
         self.drain()
-        now_s = time.monotonic()
+        now_s = clock_s()
         if now_s - self._looked_s < _LOOK_AT_MOST_EVERY_S:
             return
         self._looked_s = now_s
@@ -174,7 +174,7 @@ class Steering:
                 return
 
     def _advance(self, event: Event) -> None:
-        now = Instant(monotonic_s=time.monotonic(), wall_ms=time.time_ns() // 1_000_000)
+        now = Instant(monotonic_s=clock_s(), wall_ms=now_ms())
         self.state, actions = advance(self.state, event, now)
         self._todo.extend(actions)
 
@@ -207,9 +207,9 @@ class Steering:
 
     def _rejoin(self) -> None:
         self._reading.consumer.unsubscribe()
-        deadline = time.monotonic() + _REVOKED_WITHIN_S
+        deadline = clock_s() + _REVOKED_WITHIN_S
         try:
-            while self.state.phase is Phase.REJOIN and time.monotonic() < deadline:
+            while self.state.phase is Phase.REJOIN and clock_s() < deadline:
                 self._reading.consumer.poll(_POLL_S)
             self._in_callback(Revoked())
         finally:

@@ -1,9 +1,9 @@
 """The control topic and the acks topic, as a follower reads and writes them: without waiting, and without failing."""
 
 import threading
-import time
 import weakref
 
+from assignor.clients.clock import now_ms
 from assignor.clients.confluent.config import Config
 from assignor.clients.confluent.heard import Heard
 from assignor.clients.confluent.reader import Names, TopicsReader
@@ -58,7 +58,7 @@ class FollowTopics:
 
     def plan(self) -> ControlRecord | None:
         """The plan that is valid now."""
-        return self._heard.plan(time.time_ns() // 1_000_000)
+        return self._heard.plan(now_ms())
 
     def write(self, ack: AnyAck) -> None:
         """Send an acknowledgement, without waiting for it to arrive."""
@@ -69,8 +69,6 @@ class FollowTopics:
 
     def close(self) -> None:
         """Send what is left, and disconnect."""
-        self._writer.flush()
-        # The client's cycle of callbacks would keep the producer connected until it is collected.
-        self._writer.stop()
+        self._writer.close()
         self._end()
         self._thread.join(_JOIN_S)

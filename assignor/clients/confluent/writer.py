@@ -53,18 +53,19 @@ class AckWriter:
 
     def stop(self) -> None:
         """Send nothing more until the next one is written; a producer asks for its topic, and so would make it anew."""
-        self._is_broken = False
         if self._producer is not None:
             self._producer.purge()
             self._producer.poll(0)
             self._producer = None
         self._is_broken = False
 
-    def flush(self) -> None:
-        """Wait a little until all has arrived; one that cannot write is left alone."""
+    def close(self) -> None:
+        """Wait a little until all has arrived, and disconnect; a producer that cannot write is not waited for."""
         if self._producer is not None:
             with suppress(KafkaException):
                 self._producer.flush(_FLUSH_S)
+        # The client's cycle of callbacks would keep the producer connected until it is collected.
+        self.stop()
 
     def _delivered(self, ack: AnyAck, error: KafkaError | None, _message: Message) -> None:
         if error is None:

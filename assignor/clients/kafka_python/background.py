@@ -2,27 +2,31 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer
 
+from assignor.clients.clock import clock_s
 from assignor.clients.control import ControlState
+from assignor.clients.kafka_python.making import made
 from assignor.clients.kafka_python.private import topic_id_of
-from assignor.clients.plugin.attached import clock_s
-from assignor.clients.plugin.trouble import ControlTopicError, acknowledging, reading
+from assignor.clients.plugin.trouble import (
+    PROBE_EVERY_S,
+    RETRY_AFTER_S,
+    RETRY_AT_MOST_S,
+    acknowledging,
+    made_again,
+    not_there,
+    reading,
+)
 from assignor.protocol import acks as wire
 from assignor.protocol.acks import AnyAck
 
-ClientT = TypeVar("ClientT")
-
 _POLL_MS = 200
-_PROBE_EVERY_S = 5.0
 # Metadata takes a moment to come.
 _FIRST_PROBE_AFTER_S = 1.0
 _PROBE_WITHIN_MS = 3000
-_RETRY_AFTER_S = 1.0
-_RETRY_AT_MOST_S = 8.0
 _CLOSE_WITHIN_S = 5.0
 
 _READER: Mapping[str, Any] = {
@@ -76,7 +80,7 @@ class Background:
         self._reader: _Reader | None = None
         self._writer: KafkaProducer | None = None
         self._has_failed = False
-        self._retry_s, self._retry_after_s = 0.0, _RETRY_AFTER_S
+        self._retry_s, self._retry_after_s = 0.0, RETRY_AFTER_S
         self._closing = threading.Event()
         self._fed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="lagwise-follow", daemon=True)
@@ -115,12 +119,12 @@ class Background:
             self._reader.read(self._state)
             if self._reader.is_sound:
                 self._reading.ends()
-                self._retry_after_s = _RETRY_AFTER_S
+                self._retry_after_s = RETRY_AFTER_S
         except Exception as error:  # noqa: BLE001 - whatever it is, the consumer beside it goes on
             self._reading.begins(error)
             self._close_reader()
             self._retry_s = clock_s() + self._retry_after_s
-            self._retry_after_s = min(2 * self._retry_after_s, _RETRY_AT_MOST_S)
+            self._retry_after_s = min(2 * self._retry_after_s, RETRY_AT_MOST_S)
         with self._fed:
             self._fed.notify_all()
 
@@ -185,7 +189,7 @@ class _Reader:
                 state.feed(record.key, record.value, record.headers)
         if clock_s() >= self._probe_s:
             self._probe()
-            self._probe_s = clock_s() + _PROBE_EVERY_S
+            self._probe_s = clock_s() + PROBE_EVERY_S
             self.is_sound = True
 
     def close(self) -> None:
@@ -195,30 +199,13 @@ class _Reader:
     def _probe(self) -> None:
         partitions = self._consumer.assignment()
         if not partitions:
-            raise ControlTopicError(f"topic {self._topic} is not there; the stream makes it when it starts")
+            raise not_there(self._topic)
         topic_id = topic_id_of(self._consumer, self._topic)
         self._topic_id = self._topic_id or topic_id
         ends = self._consumer.end_offsets(list(partitions), timeout_ms=_PROBE_WITHIN_MS)
         known = {p: self._consumer.position(p, timeout_ms=_PROBE_WITHIN_MS) for p in partitions}
         if topic_id != self._topic_id or any((known[p] or 0) > ends[p] for p in partitions):
-            raise ControlTopicError(f"topic {self._topic} was made again; it is read from its beginning")
-
-
-def made(client: Callable[..., ClientT], *topics: str, **settings: Any) -> ClientT:
-    """A client of kafka-python; where it cannot be made, the thread that it has begun is ended."""
-    make = settings.pop("kafka_client", KafkaConsumer.DEFAULT_CONFIG["kafka_client"])
-    begun: list[Any] = []
-
-    def remembered(**config: Any) -> Any:
-        begun.append(make(**config))
-        return begun[-1]
-
-    try:
-        return client(*topics, kafka_client=remembered, **settings)
-    except BaseException:
-        for one in begun:
-            one.close()
-        raise
+            raise made_again(self._topic)
 
 
 def _writer(connection: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from types import TracebackType
 from typing import Any
 
 from kafka import KafkaConsumer
-from kafka.errors import KafkaConfigurationError
 
+from assignor.clients.clock import now_ms
 from assignor.clients.control import ControlState
 from assignor.clients.kafka_python.assignors import EAGER, MemberAssignor, default_assignors
 from assignor.clients.kafka_python.background import Background
-from assignor.clients.plugin.attached import ACKS_TOPIC, CATCH_UP_WITHIN_S, CONTROL_TOPIC, now_ms
+from assignor.clients.kafka_python.making import check
+from assignor.clients.plugin.attached import ACKS_TOPIC, CATCH_UP_WITHIN_S, CONTROL_TOPIC
 from assignor.clients.plugin.dialect import Joined
 from assignor.clients.plugin.membership import following
 from assignor.strategies.registry import RebalanceProtocol
@@ -51,9 +52,7 @@ class Following:
         acks_topic: str | None = ACKS_TOPIC,
         **connection: Any,
     ) -> None:
-        unknown = sorted(set(connection) - set(KafkaConsumer.DEFAULT_CONFIG))
-        if unknown:
-            raise KafkaConfigurationError(f"KafkaConsumer has no setting {', '.join(unknown)}")
+        check(connection)
         state = ControlState(cluster=cluster, group=group_id)
         self._membership = following(state)
         self.assignor = MemberAssignor(self._membership, protocol, before_leading=self._catch_up)

@@ -1,21 +1,17 @@
 """KIP-169 with kafka-python: the leader asks for the group's lag and places it evenly."""
 
-import logging
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
-from kafka.errors import KafkaConfigurationError
 
 from assignor.clients.kafka_python.assignors import EAGER, MemberAssignor
-from assignor.clients.kafka_python.background import made
-from assignor.clients.plugin.lags import LAG_WITHIN_S, lags_of, within
+from assignor.clients.kafka_python.making import check, made
+from assignor.clients.plugin.lags import LAG_WITHIN_S, lags_of, warn_of_no_lag, within
 from assignor.clients.plugin.leader import Lags
 from assignor.clients.plugin.membership import under_strategy
 from assignor.strategies import lag_aware
-
-log = logging.getLogger(__name__)
 
 
 class LagAwareAssignor(MemberAssignor):
@@ -34,9 +30,7 @@ class LagAwareAssignor(MemberAssignor):
     """
 
     def __init__(self, *, group_id: str, auto_offset_reset: str = "latest", **connection: Any) -> None:
-        unknown = sorted(set(connection) - set(KafkaConsumer.DEFAULT_CONFIG))
-        if unknown:
-            raise KafkaConfigurationError(f"KafkaConsumer has no setting {', '.join(unknown)}")
+        check(connection)
         super().__init__(under_strategy(lag_aware.NAME, knows_lag=True), EAGER, ask_lag=self._lags)
         self._group_id, self._from_latest = group_id, auto_offset_reset == "latest"
         self._connection = connection
@@ -45,10 +39,7 @@ class LagAwareAssignor(MemberAssignor):
         try:
             return within(LAG_WITHIN_S, lambda: self._asked(counts))
         except Exception as error:  # noqa: BLE001 - a leader that raised would stop its group
-            log.warning(
-                "the lag of the group cannot be asked for, so partition counts alone are evened",
-                extra={"group": self._group_id, "problem": f"{type(error).__name__}: {error}"},
-            )
+            warn_of_no_lag(self._group_id, error)
             return None
 
     def _asked(self, counts: Mapping[str, int]) -> Lags:
@@ -63,8 +54,8 @@ class LagAwareAssignor(MemberAssignor):
             starts = asker.beginning_offsets(partitions, timeout_ms=within_ms)
             ends = asker.end_offsets(partitions, timeout_ms=within_ms)
         return lags_of(
-            committed={tuple(p): at.offset for p, at in committed.items() if at.offset >= 0},
-            starts={tuple(p): offset for p, offset in starts.items()},
-            ends={tuple(p): offset for p, offset in ends.items()},
+            committed={place: at.offset for place, at in committed.items()},
+            starts=starts,
+            ends=ends,
             from_latest=self._from_latest,
         )

@@ -3,11 +3,11 @@
 It joins a client, which has a clock and a consumer, to a `Membership`, which has neither.
 """
 
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from assignor.clients.clock import now_ms
 from assignor.clients.plugin.dialect import Joined
 from assignor.clients.plugin.leader import Lags
 from assignor.clients.plugin.membership import Answer, Membership, NotAttachedError, Past
@@ -97,13 +97,3 @@ class Attached(Generic[ConsumerT]):
         if self._consumer is None:
             raise NotAttachedError(f"assignor {self.name} has no consumer: call attach(consumer)")
         return self._consumer
-
-
-def now_ms() -> int:
-    """Time in ms since 1970."""
-    return time.time_ns() // 1_000_000
-
-
-def clock_s() -> float:
-    """Seconds of a clock that only goes forward."""
-    return time.monotonic()

@@ -1,5 +1,6 @@
 """Lag of a group as KIP-169 computes it, from offsets that a client was asked for."""
 
+import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from threading import Thread
@@ -7,8 +8,10 @@ from typing import TypeAlias
 
 from assignor.clients.plugin.leader import Lags
 
+log = logging.getLogger(__name__)
+
 Offsets: TypeAlias = Mapping[tuple[str, int], int]
-"""Offsets by (topic, partition)."""
+"""Offsets by (topic, partition), which is what a client's own `TopicPartition` is, a named tuple."""
 
 LAG_WITHIN_S = 2.0
 """How long a leader waits for lag; the whole group stands still meanwhile."""
@@ -21,17 +24,27 @@ def lags_of(*, committed: Offsets, starts: Offsets, ends: Offsets, from_latest: 
     log start is deleted, so it is no lag.
 
     Args:
-        committed: Where there is a commit.
+        committed: Where there is a commit; negative where a client says so that there is none.
         starts: Log start offsets.
         ends: Log end offsets.
         from_latest: Whether auto.offset.reset is `latest`.
     """
     lags = {}
     for place in starts.keys() & ends.keys():
-        without_commit = ends[place] if from_latest else starts[place]
-        position = max(committed.get(place, without_commit), starts[place])
+        position = committed.get(place, -1)
+        if position < 0:
+            position = ends[place] if from_latest else starts[place]
+        position = max(position, starts[place])
         lags[place] = max(ends[place] - position, 0)
     return lags
+
+
+def warn_of_no_lag(group: str, problem: Exception) -> None:
+    """Say that the leader could not ask for lag; it must not raise, for that would stop its group."""
+    log.warning(
+        "the lag of the group cannot be asked for, so partition counts alone are evened",
+        extra={"group": group, "problem": f"{type(problem).__name__}: {problem}"},
+    )
 
 
 def within(seconds: float, ask: Callable[[], Lags]) -> Lags:

@@ -4,6 +4,11 @@ import logging
 
 log = logging.getLogger(__name__)
 
+PROBE_EVERY_S = 5.0
+"""How often a reader asks whether its topic is still the same."""
+RETRY_AFTER_S, RETRY_AT_MOST_S = 1.0, 8.0
+"""After trouble a reader begins anew, after twice that time if it lasts, and so on up to the second."""
+
 
 class Trouble:
     """One topic's trouble; meanwhile the group goes on as it is, and where it rebalances `sticky` assigns.
@@ -50,3 +55,13 @@ def acknowledging(topic: str, group: str) -> Trouble:
 
 class ControlTopicError(Exception):
     """The control topic is not there, or is another than a moment ago; it is read anew from its beginning."""
+
+
+def not_there(topic: str) -> ControlTopicError:
+    """To raise where the topic does not exist."""
+    return ControlTopicError(f"topic {topic} is not there; the stream makes it when it starts")
+
+
+def made_again(topic: str) -> ControlTopicError:
+    """To raise where the topic is another one, or shorter."""
+    return ControlTopicError(f"topic {topic} was made again; it is read from its beginning")

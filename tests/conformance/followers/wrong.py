@@ -64,7 +64,7 @@ class _TakesUnproven(Follower):
 
 def _never_expires() -> None:
     newest = ControlState.newest
-    ControlState.newest = lambda self, _now_ms: newest(self, 0)  # type: ignore[method-assign]
+    ControlState.newest = lambda self, _now_ms: newest(self, 0)  # type: ignore[method-assign]  # in the whole process
 
 
 def _is_impatient() -> None:
@@ -81,7 +81,7 @@ def _is_impatient() -> None:
 
 def _is_silent() -> None:
     """A cooperative member that does not say what it still reads."""
-    of_kafka_python.MemberAssignor._held = lambda _: {}  # type: ignore[method-assign]
+    of_kafka_python.MemberAssignor._held = lambda _: {}  # type: ignore[method-assign]  # in the whole process
 
 
 FOLLOWERS: Mapping[str, type[Follower]] = {"keeps-reading": _KeepsReading, "takes-unproven": _TakesUnproven}

@@ -87,7 +87,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
     monkeypatch.setattr(background, "AIOKafkaConsumer", QuietReader)
     monkeypatch.setattr(background, "AIOKafkaProducer", Writer)
     monkeypatch.setattr(background, "_LOOK_EVERY_S", 0.01)
-    monkeypatch.setattr(background, "_RETRY_AFTER_S", 0.01)
+    monkeypatch.setattr(background, "RETRY_AFTER_S", 0.01)
     monkeypatch.setattr(QuietReader, "made", 0)
     monkeypatch.setattr(QuietReader, "failing", [])
     monkeypatch.setattr(Writer, "sent", [])

@@ -11,7 +11,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaConfigurationError, KafkaConnectionError, KafkaTimeoutError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from assignor.clients.kafka_python import EAGER, Following, MemberAssignor, background
+from assignor.clients.kafka_python import EAGER, Following, MemberAssignor, background, making
 from assignor.clients.plugin.membership import NotAttachedError
 from assignor.clients.plugin.user_data import AssignmentData, Outcome, encode_assignment_data
 from assignor.protocol import acks, control
@@ -83,7 +83,7 @@ class Writer:
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
     monkeypatch.setattr(background, "KafkaConsumer", Reader)
     monkeypatch.setattr(background, "KafkaProducer", Writer)
-    for name in ("_FIRST_PROBE_AFTER_S", "_PROBE_EVERY_S", "_RETRY_AFTER_S"):
+    for name in ("_FIRST_PROBE_AFTER_S", "PROBE_EVERY_S", "RETRY_AFTER_S"):
         monkeypatch.setattr(background, name, 0.01)
     monkeypatch.setattr(background, "_POLL_MS", 10)
     for name in ("made", "records", "failing", "position_", "end_", "topic_id_"):
@@ -214,7 +214,7 @@ def test_leader_waits_for_a_plan_that_a_member_has_read_before_it() -> None:
 
 
 def test_leader_does_not_wait_where_the_topic_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "_RETRY_AFTER_S", 60)
+    monkeypatch.setattr(background, "RETRY_AFTER_S", 60)
     Reader.failing.append(KafkaConnectionError())
 
     with started() as following:
@@ -240,6 +240,6 @@ def test_client_that_cannot_be_made_leaves_no_thread() -> None:
         raise KafkaConnectionError
 
     with pytest.raises(KafkaConnectionError):
-        background.made(client, kafka_client=begun)
+        making.made(client, kafka_client=begun)
 
     assert ended == ["closed"]
