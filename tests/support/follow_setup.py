@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import OFFSET_INVALID, TopicPartition
 
 from assignor.clients.confluent import Follower
+from assignor.protocol.acks import Release
 from tests.support.follow_plans import CLUSTER, GROUP, plan
 
 BASE = {"a": [0, 1], "b": [2]}
@@ -50,3 +51,18 @@ class Setup:
     def calls(self) -> list[tuple[str, Any]]:
         made, self.consumer.calls[:] = list(self.consumer.calls), []
         return made
+
+
+def at(partition: int, offset: int = OFFSET_INVALID) -> TopicPartition:
+    """A partition of the setup's topic."""
+    return TopicPartition("t", partition, offset)
+
+
+def offsets(partitions: list[TopicPartition]) -> dict[int, int]:
+    """By number."""
+    return {partition.partition: partition.offset for partition in partitions}
+
+
+def release_of(setup: Setup) -> list[int]:
+    """Offsets at which it has released something, oldest first."""
+    return [ack.offset for ack in setup.topics.written if isinstance(ack, Release)]

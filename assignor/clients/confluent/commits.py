@@ -46,6 +46,8 @@ class Commits:
         self.finished: Offsets = {}
         self._consumer = consumer
         self._sent: list[tuple[int, Offsets]] = []
+        # Of stays that are over; their user still waits for the answers.
+        self._sent_before: list[Offsets] = []
         self._number = 0
         self._finished_by: dict[PartitionKey, int] = {}
         self._handover: Offsets | None = None
@@ -54,7 +56,8 @@ class Commits:
         self._since_s: float | None = None
 
     def forget(self) -> None:
-        """The stay is over: answers say nothing about a later one."""
+        """The stay is over: answers say nothing about a later one, and are the user's all the same."""
+        self._sent_before += [offsets for _, offsets in self._sent]
         self.finished, self._sent, self._finished_by = {}, [], {}
         self.give_up_handover()
 
@@ -82,6 +85,9 @@ class Commits:
         """Take the answer to an asynchronous commit, and say whether that was the user's."""
         answer = list(partitions)
         offsets = offsets_of(answer)
+        if offsets in self._sent_before:
+            self._sent_before.remove(offsets)
+            return True
         number = next((number for number, sent in self._sent if sent == offsets), None)
         if number is not None:
             self._sent.remove((number, offsets))

@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException, TopicPartition
 
+from assignor.clients.clock import clock_s
 from assignor.clients.follower.state import PartitionKey
 
 
@@ -13,13 +14,17 @@ def start_offsets(
 ) -> tuple[dict[PartitionKey, int], str]:
     """Committed offset of each partition; without one, the beginning or the end of its log.
 
+    Returns within `timeout_s`.
+
     Returns:
         What could be found out, and the last problem in words, empty if there was none. A coordinator or a leader
         that does not answer leaves its partitions out.
     """
+    deadline_s = clock_s() + timeout_s
     committed, problem = _asked(lambda asked: consumer.committed(asked, timeout=timeout_s), _at(places, 0))
     never = [key for key, offset in committed.items() if offset < 0]
-    bounds, problem_of_bounds = bound_offsets(consumer, never, earliest=earliest, timeout_s=timeout_s)
+    left_s = max(deadline_s - clock_s(), 0.0)
+    bounds, problem_of_bounds = bound_offsets(consumer, never, earliest=earliest, timeout_s=left_s)
     known = {key: offset for key, offset in committed.items() if offset >= 0}
     return {**known, **bounds}, problem_of_bounds or problem
 

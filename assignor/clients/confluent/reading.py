@@ -29,7 +29,9 @@ log = logging.getLogger(__name__)
 
 _FAILED = KafkaError._FAIL  # noqa: SLF001  # librdkafka marks codes of its own with an underscore
 _SEEK_WITHIN_S = 10.0
-_FIRST_ANSWER_S, _SLOWEST_ANSWER_S = 1.0, 10.0
+# The user's poll waits for it.
+_ANSWER_WITHIN_S = 1.0
+_ASK_AGAIN_AFTER_S, _ASK_AGAIN_AT_MOST_AFTER_S = 1.0, 8.0
 
 
 class Reading:
@@ -50,7 +52,7 @@ class Reading:
         self._paused: set[PartitionKey] = set()
         # What was given up, too: librdkafka goes on pausing it when it has come back.
         self._paused_in_client: set[PartitionKey] = set()
-        self._answer_s, self._ask_again_s = _FIRST_ANSWER_S, 0.0
+        self._ask_again_after_s, self._ask_again_s = _ASK_AGAIN_AFTER_S, 0.0
 
     @property
     def places(self) -> frozenset[PartitionKey]:
@@ -71,7 +73,7 @@ class Reading:
         self.positions = {key: offset for key, offset in self.positions.items() if key in places} | known
         self._starting = frozenset(new - known.keys())
         self._paused &= places - new
-        self._answer_s = _FIRST_ANSWER_S
+        self._ask_again_after_s = _ASK_AGAIN_AFTER_S
         # Nothing is assigned twice: what has been fetched is lost each time.
         if not self._ask_where_to_start():
             self._reassign()
@@ -183,17 +185,17 @@ class Reading:
         if not self._starting:
             return False
         found, problem = start_offsets(
-            self.consumer, self._starting, earliest=self._starts_earliest, timeout_s=self._answer_s
+            self.consumer, self._starting, earliest=self._starts_earliest, timeout_s=_ANSWER_WITHIN_S
         )
         if problem:
-            if self._answer_s == _FIRST_ANSWER_S:
+            if self._ask_again_after_s == _ASK_AGAIN_AFTER_S:
                 log.warning(
                     "Kafka does not say where to start reading %d partitions (%s); they wait, and it is asked again",
                     len(self._starting - found.keys()),
                     problem,
                 )
-            self._answer_s = min(2 * self._answer_s, _SLOWEST_ANSWER_S)
-            self._ask_again_s = clock_s() + self._answer_s / 2
+            self._ask_again_s = clock_s() + self._ask_again_after_s
+            self._ask_again_after_s = min(2 * self._ask_again_after_s, _ASK_AGAIN_AT_MOST_AFTER_S)
         self._starting -= found.keys()
         self.commits.start(found)
         self.positions.update(found)

@@ -10,7 +10,6 @@ from confluent_kafka import (
     OFFSET_INVALID,
     OFFSET_STORED,
     KafkaException,
-    TopicPartition,
 )
 
 from assignor.clients.confluent import NotOwnedError
@@ -18,19 +17,7 @@ from assignor.clients.confluent import commits as confluent_commits
 from assignor.clients.follower.state import Phase
 from assignor.protocol.acks import Accepted, Refused, Release, Void
 from tests.support.follow_fakes import FakeMessage
-from tests.support.follow_setup import HEAD, Setup
-
-
-def at(partition: int, offset: int = OFFSET_INVALID) -> TopicPartition:
-    return TopicPartition("t", partition, offset)
-
-
-def offsets(partitions: list[TopicPartition]) -> dict[int, int]:
-    return {partition.partition: partition.offset for partition in partitions}
-
-
-def release_of(setup: Setup) -> list[int]:
-    return [ack.offset for ack in setup.topics.written if isinstance(ack, Release)]
+from tests.support.follow_setup import HEAD, Setup, at, offsets, release_of
 
 
 def read(setup: Setup, *messages: FakeMessage) -> None:
@@ -119,6 +106,25 @@ def test_own_callback_hears_of_own_commits_and_of_no_others() -> None:
     setup.poll()
 
     assert heard == [{0: 40, 2: 70}]
+
+
+def test_own_callback_hears_of_a_commit_that_is_answered_after_a_revocation() -> None:
+    heard: list[dict[int, int]] = []
+    setup = Setup(on_commit=lambda _error, partitions: heard.append(offsets(partitions)))
+    setup.consumer.stored = {0: 40}
+    setup.consumer.will("on_assign", [0])
+    setup.poll()
+    setup.consumer.answers_commits = False
+    setup.follower.commit()
+    setup.consumer.will("on_revoke")
+    setup.consumer.will("on_assign", [0])
+    setup.poll()
+    setup.consumer.stored = {0: 35}
+
+    setup.consumer.answers_commits = True
+    setup.poll()
+
+    assert heard == [{0: 40}]
 
 
 def test_commit_of_a_hand_over_that_reaches_no_coordinator_is_sent_again(
@@ -289,73 +295,6 @@ def test_pause_ends_with_the_generation(setup: Setup) -> None:
     setup.poll()
 
     assert setup.calls() == [("unassign", None), ("assign", {0: 40}), ("resume", [0])]
-
-
-# A coordinator that does not answer.
-
-
-def test_partitions_wait_for_a_coordinator_that_does_not_say_where_they_start(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    setup = Setup()
-    setup.consumer.stored = {0: 40, 1: 41}
-    setup.consumer.silent = True
-    setup.consumer.will("on_assign", [0, 1])
-
-    for _ in range(3):
-        setup.poll()
-    assert setup.calls() == [("subscribe", None), ("assign", {})]
-    assert offsets(setup.follower.assignment()) == {0: OFFSET_INVALID, 1: OFFSET_INVALID}
-    setup.consumer.silent = False
-    setup.follower._reading._ask_again_s = 0.0
-    setup.poll()
-
-    assert setup.calls() == [("assign", {0: 40, 1: 41})]
-    assert len(caplog.records) == 1
-
-
-def test_partition_that_has_not_started_is_not_handed_over(following: Setup) -> None:
-    following.consumer.silent = True
-    following.consumer.will("on_revoke")
-    following.consumer.will("on_assign", [0, 1])
-    following.topics.incoming = [Accepted(**{**HEAD, "member": "a"})]
-    following.poll()
-
-    following.topics.incoming = [Accepted(**HEAD)]
-    following.poll()
-
-    assert release_of(following) == []
-
-
-def test_partition_that_is_given_up_does_not_make_the_client_assign_the_others_again(
-    following: Setup,
-) -> None:
-    """It would not fetch them before all commits are answered, and this coordinator answers none."""
-    following.consumer.answers_commits = False
-    following.consumer.fetched = [FakeMessage(0, 40)]
-    following.poll()
-    following.follower.commit()
-    following.calls()
-
-    following.topics.incoming = [Accepted(**HEAD)]
-    following.poll()
-    following.consumer.fetched = [FakeMessage(1, 40), FakeMessage(0, 41)]
-    delivered = following.follower.consume(5, 0)
-
-    assert [call for call in following.calls() if "assign" in call[0]] == []
-    assert [(message.partition(), message.offset()) for message in delivered] == [(0, 41)]
-
-
-def test_seek_starts_a_partition_that_waits(setup: Setup) -> None:
-    setup.consumer.silent = True
-    setup.consumer.will("on_revoke")
-    setup.consumer.will("on_assign", [0])
-    setup.poll()
-    setup.calls()
-
-    setup.follower.seek(at(0, 7))
-
-    assert setup.calls() == [("assign", {0: 7})]
 
 
 # Trouble with the topics.

@@ -1,0 +1,127 @@
+"""A coordinator that does not answer: what needs it waits, and nothing else does."""
+
+import pytest
+from confluent_kafka import (
+    OFFSET_INVALID,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
+
+from assignor.clients.confluent import offsets as confluent_offsets
+from assignor.clients.confluent import reading as confluent_reading
+from assignor.protocol.acks import Accepted
+from tests.support.follow_fakes import FakeMessage
+from tests.support.follow_setup import HEAD, Setup, at, offsets, release_of
+
+
+def test_partitions_wait_for_a_coordinator_that_does_not_say_where_they_start(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    setup = Setup()
+    setup.consumer.stored = {0: 40, 1: 41}
+    setup.consumer.silent = True
+    setup.consumer.will("on_assign", [0, 1])
+
+    for _ in range(3):
+        setup.poll()
+    assert setup.calls() == [("subscribe", None), ("assign", {})]
+    assert offsets(setup.follower.assignment()) == {0: OFFSET_INVALID, 1: OFFSET_INVALID}
+    setup.consumer.silent = False
+    setup.follower._reading._ask_again_s = 0.0
+    setup.poll()
+
+    assert setup.calls() == [("assign", {0: 40, 1: 41})]
+    assert len(caplog.records) == 1
+
+
+def test_poll_waits_a_second_for_where_to_start_however_often_it_was_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    setup = Setup()
+    setup.consumer.silent = True
+    setup.consumer.will("on_assign", [0])
+    now_s, waits, again = 0.0, list[float](), list[float]()
+
+    def committed(_: object, timeout: float) -> list[TopicPartition]:
+        nonlocal now_s
+        waits.append(timeout)
+        now_s += timeout
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+    monkeypatch.setattr(setup.consumer, "committed", committed)
+    monkeypatch.setattr(confluent_reading, "clock_s", lambda: now_s)
+    monkeypatch.setattr(confluent_offsets, "clock_s", lambda: now_s)
+    for _ in range(6):
+        setup.poll()
+        again.append(setup.follower._reading._ask_again_s - now_s)
+        now_s += again[-1]
+
+    assert waits == [1.0] * 6
+    assert again == [1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
+
+
+def test_time_for_where_to_start_is_one_for_both_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = Setup()
+    now_s, waits = 0.0, list[float]()
+
+    def committed(partitions: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        nonlocal now_s
+        now_s += timeout - 0.25
+        return [TopicPartition(p.topic, p.partition, OFFSET_INVALID) for p in partitions]
+
+    def offsets_for_times(partitions: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        waits.append(timeout)
+        return partitions
+
+    monkeypatch.setattr(confluent_offsets, "clock_s", lambda: now_s)
+    monkeypatch.setattr(setup.consumer, "committed", committed)
+    monkeypatch.setattr(setup.consumer, "offsets_for_times", offsets_for_times)
+    setup.consumer.will("on_assign", [0])
+    setup.poll()
+
+    assert waits == [0.25]
+
+
+def test_partition_that_has_not_started_is_not_handed_over(following: Setup) -> None:
+    following.consumer.silent = True
+    following.consumer.will("on_revoke")
+    following.consumer.will("on_assign", [0, 1])
+    following.topics.incoming = [Accepted(**{**HEAD, "member": "a"})]
+    following.poll()
+
+    following.topics.incoming = [Accepted(**HEAD)]
+    following.poll()
+
+    assert release_of(following) == []
+
+
+def test_partition_that_is_given_up_does_not_make_the_client_assign_the_others_again(
+    following: Setup,
+) -> None:
+    """It would not fetch them before all commits are answered, and this coordinator answers none."""
+    following.consumer.answers_commits = False
+    following.consumer.fetched = [FakeMessage(0, 40)]
+    following.poll()
+    following.follower.commit()
+    following.calls()
+
+    following.topics.incoming = [Accepted(**HEAD)]
+    following.poll()
+    following.consumer.fetched = [FakeMessage(1, 40), FakeMessage(0, 41)]
+    delivered = following.follower.consume(5, 0)
+
+    assert [call for call in following.calls() if "assign" in call[0]] == []
+    assert [(message.partition(), message.offset()) for message in delivered] == [(0, 41)]
+
+
+def test_seek_starts_a_partition_that_waits(setup: Setup) -> None:
+    setup.consumer.silent = True
+    setup.consumer.will("on_revoke")
+    setup.consumer.will("on_assign", [0])
+    setup.poll()
+    setup.calls()
+
+    setup.follower.seek(at(0, 7))
+
+    assert setup.calls() == [("assign", {0: 7})]
