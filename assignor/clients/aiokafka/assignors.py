@@ -24,7 +24,13 @@ from aiokafka.cluster import ClusterMetadata
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 
-from assignor.clients.aiokafka.private import before_assigning, generation_of, member_id_of, request_rejoin
+from assignor.clients.aiokafka.private import (
+    before_assigning,
+    generation_of,
+    is_joining,
+    member_id_of,
+    request_rejoin,
+)
 from assignor.clients.plugin.attached import Attached
 from assignor.clients.plugin.dialect import Joined, read_subscription
 from assignor.clients.plugin.leader import Lags
@@ -54,6 +60,11 @@ class MemberAssignor(Attached[AIOKafkaConsumer], AbstractPartitionAssignor):  # 
         self._prepared: object = None
         self._joined: Sequence[Joined] = ()
         self._lags: Lags | None = None
+
+    @property
+    def is_joining(self) -> bool:
+        """Whether the consumer joins its group now, or has yet to."""
+        return self._consumer is None or is_joining(self._consumer)
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
         """The subscription to join with; part of the client's interface.

@@ -76,7 +76,8 @@ class Following:
         await self._background.close()
 
     def _look(self) -> None:
-        if self._membership.wants_rejoin(now_ms()):
+        # Under a join the generation is still the old one, and the plan may be the very reason for that join.
+        if not self.assignor.is_joining and self._membership.wants_rejoin(now_ms()):
             self.assignor.rejoin()
 
     async def _catch_up(self, members: Sequence[Joined]) -> None:

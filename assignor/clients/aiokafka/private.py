@@ -15,6 +15,18 @@ def request_rejoin(consumer: AIOKafkaConsumer) -> None:
     consumer._coordinator.request_rejoin()  # noqa: SLF001 - there is no public call for it
 
 
+def is_joining(consumer: AIOKafkaConsumer) -> bool:
+    """Whether the member joins its group, or will at once; one that was never started is about to.
+
+    A request that comes before the leader's answer is remembered beyond it, and makes the whole group rebalance again.
+    """
+    coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
+    if coordinator is None:
+        return True
+    # The second lasts until the client asks for the leader's answer, the first from before that to its end.
+    return bool(coordinator._performed_join_prepare or coordinator._rejoin_needed_fut.done())  # noqa: SLF001 - as above
+
+
 def generation_of(consumer: AIOKafkaConsumer) -> int:
     """Generation of the group that the consumer joined last; it has been started."""
     return int(consumer._coordinator.generation)  # noqa: SLF001 - assignors are not told it

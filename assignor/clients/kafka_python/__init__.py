@@ -11,6 +11,7 @@ from assignor.clients.kafka_python.assignors import (
     StrategyAssignor,
     default_assignors,
 )
+from assignor.clients.kafka_python.background import ForkedError
 from assignor.clients.kafka_python.following import Following
 from assignor.clients.kafka_python.lag_aware import LagAwareAssignor
 from assignor.clients.plugin.membership import NotAttachedError
@@ -19,6 +20,7 @@ __all__ = [
     "COOPERATIVE",
     "EAGER",
     "Following",
+    "ForkedError",
     "LagAwareAssignor",
     "MemberAssignor",
     "NotAttachedError",

@@ -1,5 +1,6 @@
 """The control and acks topics of one follower, in a thread of their own: they cannot hold up or stop consuming."""
 
+import os
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from assignor.clients.plugin.trouble import (
     not_there,
     reading,
 )
+from assignor.errors import AssignorError
 from assignor.protocol import acks as wire
 from assignor.protocol.acks import AnyAck
 
@@ -48,6 +50,10 @@ _WRITER: Mapping[str, Any] = {
     # The same acknowledgement twice is one; a producer that promises more is stuck after a broken connection.
     "enable_idempotence": False,
 }
+
+
+class ForkedError(AssignorError):
+    """A follower that has begun in one process is used in another; make one there, with its consumer."""
 
 
 class Background:
@@ -84,14 +90,27 @@ class Background:
         self._closing = threading.Event()
         self._fed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="lagwise-follow", daemon=True)
+        self._process: int | None = None
 
     def start(self) -> None:
-        """Begin, unless it has begun."""
+        """Begin, unless it has begun.
+
+        Raises:
+            ForkedError: It has begun in another process, whose thread and connections these are.
+        """
+        if self._is_of_another_process:
+            raise ForkedError(
+                f"this follower of group {self._state.group} has begun in process {self._process}, and a fork takes "
+                "neither its thread along nor its consumer's; make a Following and a consumer in each process"
+            )
+        self._process = os.getpid()
         if not self._thread.is_alive() and not self._closing.is_set():
             self._thread.start()
 
     def close(self) -> None:
-        """End; waits for the thread a few seconds at most."""
+        """End; waits for the thread a few seconds at most. In a process forked since then it does nothing."""
+        if self._is_of_another_process:
+            return
         self._closing.set()
         if self._thread.is_alive():
             self._thread.join(_CLOSE_WITHIN_S)
@@ -100,6 +119,10 @@ class Background:
         """Return when that epoch was read, after so many seconds, or at once where the topic cannot be read."""
         with self._fed:
             self._fed.wait_for(lambda: self._state.epoch >= epoch or self._reader is None, within_s)
+
+    @property
+    def _is_of_another_process(self) -> bool:
+        return self._process not in (None, os.getpid())
 
     def _run(self) -> None:
         while not self._closing.is_set():

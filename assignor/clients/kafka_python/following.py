@@ -79,6 +79,7 @@ class Following:
 
         Raises:
             NotAttachedError: There is no consumer yet.
+            ForkedError: It was attached in another process.
         """
         self._background.start()
         self.assignor.watch()

@@ -16,18 +16,20 @@ from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
 from assignor.clients.aiokafka import Following, background
 from assignor.clients.aiokafka.bounded import within
 from assignor.clients.plugin.user_data import AssignmentData, Outcome, encode_assignment_data
-from assignor.protocol import acks
+from assignor.protocol import acks, control
 from assignor.protocol.acks import AnyAck, Applied
+from tests.support.plans import plan
 
 APPLIED = encode_assignment_data(AssignmentData(epoch=3, outcome=Outcome.APPLIED))
 
 
 class QuietReader:
-    """A control topic without records."""
+    """A control topic, at first without records."""
 
     made: ClassVar[int] = 0
     failing: ClassVar[list[BaseException]] = []
     """What reading raises, the first time, the second, and so on."""
+    records: ClassVar[list[Any]] = []
     __signature__ = inspect.signature(AIOKafkaConsumer)
 
     def __init__(self, **_: Any) -> None:
@@ -58,7 +60,8 @@ class QuietReader:
         if QuietReader.failing:
             raise QuietReader.failing.pop(0)
         await asyncio.sleep(0.001)
-        return {}
+        polled, QuietReader.records = QuietReader.records, []
+        return {"t-0": polled}
 
 
 class Writer:
@@ -90,6 +93,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[AnyAck]:
     monkeypatch.setattr(background, "RETRY_AFTER_S", 0.01)
     monkeypatch.setattr(QuietReader, "made", 0)
     monkeypatch.setattr(QuietReader, "failing", [])
+    monkeypatch.setattr(QuietReader, "records", [])
     monkeypatch.setattr(Writer, "sent", [])
     return Writer.sent
 
@@ -102,7 +106,7 @@ async def until(condition: Callable[[], bool]) -> None:
 async def applied(**settings: Any) -> None:
     """A member whose leader applies plan 3, until that is acknowledged."""
     async with Following(cluster="local", group_id="g", fetch_min_bytes=1, **settings) as following:
-        coordinator = SimpleNamespace(generation=8, member_id="m")
+        coordinator = SimpleNamespace(generation=8, member_id="m", _performed_join_prepare=True)
         following.attach(SimpleNamespace(_coordinator=coordinator))
         following.assignor.on_assignment(ConsumerProtocolMemberAssignment(0, [("t", [1])], APPLIED))
         await until(lambda: not following.assignor.acks)
@@ -171,6 +175,42 @@ def test_following_is_entered_where_no_broker_answers(
 def test_setting_that_no_consumer_has_is_refused() -> None:
     with pytest.raises(TypeError, match="unheard_of"):
         Following(cluster="local", group_id="g", unheard_of=1)
+
+
+@pytest.mark.parametrize("has_requested", [True, False], ids=["about to join", "in a join"])
+def test_plan_that_is_read_while_the_member_joins_asks_for_no_other_rebalance(
+    sent: list[AnyAck], has_requested: bool
+) -> None:
+    """The leader of the join has the plan, or asks when it has: each member that came late made one more rebalance."""
+    asked: list[str] = []
+
+    async def scenario() -> list[str]:
+        needed = asyncio.get_running_loop().create_future()
+        coordinator = SimpleNamespace(
+            generation=7,
+            member_id="a",
+            request_rejoin=lambda: asked.append("rejoin"),
+            _rejoin_needed_fut=needed,
+            _performed_join_prepare=not has_requested,
+        )
+        if has_requested:
+            needed.set_result(None)
+        async with Following(cluster="local", group_id="g", acks_topic=None) as following:
+            following.attach(SimpleNamespace(_coordinator=coordinator))
+            following.assignor.on_assignment(ConsumerProtocolMemberAssignment(0, [("t", [1])], b""))
+            record = plan({"a": {"t": (1,)}}, {"a": {"t": (1,)}}, epoch=3, generation=7)
+            key, value = control.encode_key("local", "g"), control.encode(record)
+            QuietReader.records = [SimpleNamespace(key=key, value=value, headers=[])]
+            await until(lambda: following._background._state.epoch == 3)
+            await asyncio.sleep(0.05)
+            before = list(asked)
+            coordinator._performed_join_prepare = False
+            coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
+            await until(lambda: bool(asked))
+        return before
+
+    assert asyncio.run(asyncio.wait_for(scenario(), timeout=5)) == []
+    assert sent == []
 
 
 def test_cancellation_of_the_caller_is_not_swallowed(sent: list[AnyAck]) -> None:

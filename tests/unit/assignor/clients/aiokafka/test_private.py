@@ -11,10 +11,13 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.cluster import ClusterMetadata
 from aiokafka.consumer.group_coordinator import CoordinatorGroupRebalance, GroupCoordinator
 from aiokafka.consumer.subscription_state import SubscriptionState
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+from aiokafka.protocol.group import JoinGroupRequest
 
 from assignor.clients.aiokafka.private import (
     before_assigning,
     generation_of,
+    is_joining,
     member_id_of,
     request_rejoin,
 )
@@ -52,6 +55,66 @@ def test_requested_rejoin_is_needed() -> None:
         return before, after
 
     assert asyncio.run(scenario()) == (False, True)
+
+
+def test_member_joins_from_the_request_until_it_has_its_assignment() -> None:
+    """Driven through a whole join, with the answers of a broker; another request in its midst is remembered."""
+    seen: list[tuple[str, bool]] = []
+
+    async def scenario() -> bool:
+        consumer = await _coordinated()
+        await _stop(consumer)
+        assert not is_joining(consumer)
+        coordinator = consumer._coordinator
+        coordinator.coordinator_id = 0
+
+        def see(where: str) -> None:
+            seen.append((where, is_joining(consumer)))
+
+        async def answer(request: object) -> object:
+            see(type(request).__name__)
+            if isinstance(request, JoinGroupRequest):
+                return SimpleNamespace(
+                    error_code=0, member_id="m", leader_id="n", generation_id=7, group_protocol="mine"
+                )
+            request_rejoin(consumer)
+            return SimpleNamespace(
+                error_code=0,
+                member_assignment=ConsumerProtocolMemberAssignment(0, [("t", [0])], b"").encode(),
+            )
+
+        coordinator._send_req = answer
+        coordinator._assignors = [
+            SimpleNamespace(name="mine", metadata=lambda _: b"", on_assignment=lambda _: see("assigned"))
+        ]
+        coordinator._subscription.subscribe({"t"})
+        request_rejoin(consumer)
+        see("requested")
+        await coordinator.ensure_active_group(coordinator._subscription.subscription, None)
+        needs_another = coordinator.need_rejoin(coordinator._subscription.subscription)
+        # Tasks that have not begun cannot end in order.
+        await asyncio.sleep(0)
+        await coordinator._stop_heartbeat_task()
+        await coordinator._stop_commit_offsets_refresh_task()
+        return needs_another
+
+    assert asyncio.run(scenario())
+    assert seen == [
+        ("requested", True),
+        ("JoinGroupRequest", True),
+        ("SyncGroupRequest", True),
+        ("assigned", True),
+    ]
+
+
+def test_consumer_that_was_not_started_has_yet_to_join() -> None:
+    async def scenario() -> bool:
+        consumer = AIOKafkaConsumer(group_id="g")
+        joins = is_joining(consumer)
+        consumer._closed = True
+        return joins
+
+    assert asyncio.run(scenario())
 
 
 def test_generation_is_the_one_the_client_commits_with() -> None:

@@ -1,6 +1,7 @@
 """`Following` of kafka-python on fakes of its reader and its writer: what it says, and that it goes on."""
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaConfigurationError, KafkaConnectionError, KafkaTimeoutError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from assignor.clients.kafka_python import EAGER, Following, MemberAssignor, background, making
+from assignor.clients.kafka_python import EAGER, Following, ForkedError, MemberAssignor, background, making
 from assignor.clients.plugin.membership import NotAttachedError
 from assignor.clients.plugin.user_data import AssignmentData, Outcome, encode_assignment_data
 from assignor.protocol import acks, control
@@ -227,6 +228,25 @@ def test_leader_does_not_wait_where_the_topic_cannot_be_read(monkeypatch: pytest
 def test_setting_that_no_consumer_has_is_refused() -> None:
     with pytest.raises(KafkaConfigurationError, match="unheard_of"):
         Following(cluster="local", group_id="g", unheard_of=1)
+
+
+def test_forked_process_is_told_and_leaves_the_follower_of_its_parent_alone(sent: list[AnyAck]) -> None:
+    with started() as following:
+        child = os.fork()
+        if child == 0:
+            # Nothing of the test may go on here.
+            try:
+                following.keep_up()
+            except ForkedError as error:
+                following.close()
+                os._exit(7 if f"process {os.getppid()}" in str(error) else 1)
+            finally:
+                os._exit(2)
+        _, status = os.waitpid(child, 0)
+        refused(following.assignor)
+        wait_until(lambda: sent, what="an acknowledgement of the parent")
+
+    assert os.waitstatus_to_exitcode(status) == 7
 
 
 def test_client_that_cannot_be_made_leaves_no_thread() -> None:
