@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test java check check-operate shape fault bench soak clean
+.PHONY: help setup run test java wheel check check-operate check-release shape fault bench soak clean
 
 help: ## show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ test: setup ## unit, property, oracle (Kafka's own code, all assignments tried),
 java: setup ## build/lagwise-follow.jar for consumers in Java, with javac and jar (takes a JDK 17)
 	@PYTHONPATH=. $(BIN)/python deploy/java/build.py
 
+wheel: setup ## build/dist: the wheel and the source archive of this version
+	@rm -rf build/dist
+	@$(BIN)/python -m hatchling build --directory build/dist
+
 check: setup ## formatting, lint, types, import contracts
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }
 	@$(BIN)/ruff check --quiet .
@@ -44,6 +48,9 @@ check: setup ## formatting, lint, types, import contracts
 
 check-operate: setup ## a real Prometheus scrapes the demo, tries the alert rules, answers the dashboards (fetches Debian's package into .venv; about two minutes)
 	@$(BIN)/python -m pytest tests/operate -q -p no:randomly
+
+check-release: setup ## the wheel in empty environments: the demo, serve, consumers; its dependencies for Python 3.10 to 3.13 (about two minutes)
+	@$(BIN)/python -m pytest tests/release -q -p no:randomly
 
 shape: setup ## modules per package, arrows, lines, complexity, comments, unused code
 	@$(BIN)/python -m tests.shape

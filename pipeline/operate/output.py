@@ -5,7 +5,6 @@ and CSV has a header, both under the names of the table's columns, with null as 
 a pipe or a file, quoted where it must be; on a terminal no name can steer it.
 """
 
-import csv
 import json
 import sys
 import threading
@@ -38,6 +37,7 @@ WideOption = Annotated[
 ]
 
 NONE = "-"
+_TO_BE_QUOTED = frozenset(',"\r\n')
 
 # Laying out a terminal table costs about a millisecond per row.
 _MOST_ROWS_IN_COLOUR = 500
@@ -149,10 +149,18 @@ def _show_json(rows: pa.Table) -> None:
 
 
 def _show_csv(rows: pa.Table) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(rows.column_names)
     cell = _csv_cell_on_terminal if sys.stdout.isatty() else _csv_cell
-    writer.writerows([cell(value) for value in row.values()] for row in iterate(rows))
+    sys.stdout.write(_csv_line(rows.column_names))
+    sys.stdout.writelines(_csv_line(map(cell, row.values())) for row in iterate(rows))
+
+
+def _csv_line(cells: Iterable[Any]) -> str:
+    # The writer of Python 3.10 refuses a name with a NUL character.
+    return ",".join(_quoted("" if cell is None else str(cell)) for cell in cells) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return '"{}"'.format(text.replace('"', '""')) if _TO_BE_QUOTED & set(text) else text
 
 
 def _csv_cell_on_terminal(value: Any) -> Any:

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from pipeline.errors import PipelineError
+from pipeline.operate.extras import remedy
 
 COMMANDS = {
     "lag": "Lag of every partition of every group, as last written by the stream.",
@@ -85,6 +86,12 @@ class _LazyCommands(TyperGroup):
             if _wants_traceback():
                 raise
             typer.echo(f"lagwise: {error}", err=True)
+            raise typer.Exit(1) from None
+        except ModuleNotFoundError as error:
+            what = remedy(error)
+            if what is None or _wants_traceback():
+                raise
+            typer.echo(f"lagwise: {what}", err=True)
             raise typer.Exit(1) from None
 
 

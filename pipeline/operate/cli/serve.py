@@ -5,11 +5,9 @@ from typing import Annotated
 import typer
 
 from pipeline import logs
-from pipeline.errors import MissingDependencyError
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.output import note
-
-_EXTRA = frozenset({"jinja2", "markupsafe", "starlette", "uvicorn"})
+from pipeline.operate.serve.server import serve as answer
 
 
 def serve(
@@ -46,19 +44,10 @@ def serve(
     It listens on this machine alone, unless --host or serve.host says otherwise.
     Exit status: 0 stopped, 1 the address or the configuration cannot be used, 2 wrong usage.
     """
-    try:
-        from pipeline.operate.serve.server import serve as run  # noqa: PLC0415 - an extra, which may be missing
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in _EXTRA:
-            raise
-        raise MissingDependencyError(
-            f"lagwise serve needs the package {package}: pip install 'lagwise[serve]'"
-        ) from None
     logs.configure()
     source = find(tables, config)
     where = source.config.serve
-    run(
+    answer(
         source.tables,
         source.config,
         host=where.host if host is None else host,

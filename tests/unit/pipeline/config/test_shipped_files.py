@@ -9,6 +9,7 @@ import pytest
 from pipeline.config.load import load, tomllib
 from pipeline.config.model import Config
 from pipeline.config.names import known_keys
+from pipeline.operate.demo.folder import TEMPLATE
 
 _CONF = Path(__file__).parents[4] / "conf"
 _REFERENCE = (_CONF / "lagwise.toml").read_text(encoding="utf-8")
@@ -19,7 +20,7 @@ def test_reference_file_is_the_defaults() -> None:
 
 
 def test_demo_file_loads_and_publishes() -> None:
-    config = load(_CONF / "demo.toml")
+    config = load(TEMPLATE)
 
     assert not config.plan.dry_run
     assert config.trigger.interval_s == 5

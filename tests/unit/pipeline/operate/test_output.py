@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import sys
 
 import pyarrow as pa
@@ -36,4 +37,17 @@ def test_no_name_steers_a_terminal_that_is_shown_csv(monkeypatch: pytest.MonkeyP
 def test_csv_in_a_pipe_holds_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     text = printed(io.StringIO(), monkeypatch)
 
-    assert next(csv.DictReader(io.StringIO(text, newline="")))["group"] == HOSTILE
+    quoted = HOSTILE.replace('"', '""')
+    assert text.startswith(f'group,topics\n"{quoted}",')
+
+
+def test_csv_is_read_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = printed(io.StringIO(), monkeypatch).replace("\0", "")
+
+    group = HOSTILE.replace("\0", "")
+    topics = json.dumps([HOSTILE])
+    assert list(csv.reader(io.StringIO(text, newline=""))) == [
+        ["group", "topics"],
+        [group, topics],
+        ["", ""],
+    ]

@@ -130,7 +130,8 @@ def test_port_that_is_taken_is_named(world: World) -> None:
 
 @pytest.mark.parametrize("package", ["uvicorn", "starlette"])
 def test_missing_extra_is_named(world: World, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    for name in ("pipeline.operate.serve.server", "pipeline.operate.serve.app"):
+    server = ("pipeline.operate.serve.server", "pipeline.operate.serve.app")
+    for name in ("pipeline.operate.cli.serve", *server):
         monkeypatch.delitem(sys.modules, name, raising=False)
     for name in [one for one in sys.modules if one.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)

@@ -1,0 +1,37 @@
+"""The wheel and the source archive of this checkout, and environments in which nothing else of it is."""
+
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.wheels import CONSTRAINTS, ROOT, Built, Environment, build, clean_environment
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return build(ROOT, tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="session")
+def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Environment]:
+    """Makes an environment with nothing but the wheel and some of its extras, by their names with commas."""
+
+    def install(extras: str) -> Environment:
+        folder = tmp_path_factory.mktemp("environment")
+        made = Environment(folder / "venv", folder / "place")
+        made.place.mkdir()
+        venv.create(made.home, symlinks=True)
+        what = f"lagwise[{extras}] @ {built.wheel.as_uri()}" if extras else str(built.wheel)
+        pip = [sys.executable, "-m", "pip", "--python", made.program("python"), "install", "--quiet"]
+        subprocess.run(
+            [*pip, "--constraint", str(CONSTRAINTS), what],
+            env=clean_environment(),
+            cwd=made.place,
+            check=True,
+        )
+        return made
+
+    return install

@@ -1,0 +1,126 @@
+"""Each extra brings what it is for, and nothing that it is not for."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.serving import get
+from tests.support.table_world import World
+from tests.support.wheels import Environment, clean_environment
+
+_SPARK = {"pyspark", "py4j", "delta_spark"}
+_COMMANDS = {"deltalake", "pyarrow", "pydantic", "typer"}
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> World:
+    world = World(tmp_path_factory.mktemp("tables"))
+    world.write("partition_lag", {"lag": 5})
+    world.complete()
+    return world
+
+
+@pytest.fixture(scope="module")
+def server(installed: Callable[[str], Environment]) -> Environment:
+    return installed("serve")
+
+
+@pytest.fixture(scope="module")
+def consumer(installed: Callable[[str], Environment]) -> Environment:
+    return installed("confluent,kafka-python,aiokafka")
+
+
+def packages(environment: Environment) -> set[str]:
+    """Names of the distributions that are installed."""
+    (folder,) = environment.home.glob("lib/python*/site-packages")
+    return {found.name.partition("-")[0] for found in folder.glob("*.dist-info")}
+
+
+@pytest.fixture(scope="module")
+def url(server: Environment, tables: World) -> Iterator[str]:
+    command = [server.program("lagwise"), "serve", "--port", "0", "--tables", str(tables.root)]
+    with subprocess.Popen(
+        command, cwd=server.place, env=clean_environment(), stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stderr
+            said = process.stderr.readline()
+            assert " on http://" in said, said + process.stderr.read()
+            yield said.split()[-1]
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/metrics", "kafka_consumergroup_lag{"),
+        ("/", "billing"),
+        ("/static/page.css", "{"),
+        ("/api/v1/groups", "billing"),
+        ("/healthz", ""),
+    ],
+)
+def test_serve_answers_without_spark_and_kafka_clients(url: str, path: str, words: str) -> None:
+    answer = get(f"{url}{path}")
+
+    assert answer.status == 200
+    assert words in answer.text
+
+
+def test_extra_serve_has_neither_spark_nor_a_kafka_client(server: Environment) -> None:
+    assert not packages(server) & (_SPARK | {"confluent_kafka", "pandas"})
+
+
+def test_reading_commands_come_with_serve(server: Environment, tables: World) -> None:
+    done = server.run("lagwise", "lag", "--tables", str(tables.root), "-o", "csv")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "billing" in done.stdout
+
+
+def test_command_whose_packages_are_missing_names_the_extra(server: Environment) -> None:
+    done = server.run("lagwise", "run")
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("lagwise: this command needs the package ")
+    assert done.stderr.endswith(": pip install 'lagwise[stream]'\n")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_version_is_that_of_the_wheel(server: Environment) -> None:
+    done = server.run("lagwise", "--version")
+
+    (folder,) = server.home.glob("lib/python*/site-packages/lagwise-*.dist-info")
+    assert done.stdout == f"lagwise {folder.name.removeprefix('lagwise-').removesuffix('.dist-info')}\n"
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "assignor",
+        "assignor.protocol.control",
+        "assignor.clients.confluent",
+        "assignor.clients.kafka_python",
+        "assignor.clients.aiokafka",
+    ],
+)
+def test_consumer_imports_from_the_wheel(consumer: Environment, module: str) -> None:
+    done = consumer.run("python", "-c", f"import {module}; print({module}.__file__)")
+
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout).is_relative_to(consumer.home)
+
+
+def test_extras_of_consumers_bring_numpy_and_the_client(consumer: Environment) -> None:
+    assert not packages(consumer) & (_SPARK | _COMMANDS | {"pandas"})
+    assert packages(consumer) >= {"numpy", "confluent_kafka", "kafka_python", "aiokafka"}
+
+
+def test_the_command_tells_a_consumer_what_to_install(consumer: Environment) -> None:
+    done = consumer.run("lagwise", "lag")
+
+    assert done.returncode == 1
+    assert done.stderr == "lagwise: this command needs the package typer: pip install 'lagwise[serve]'\n"
