@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test java wheel check check-operate check-release shape fault bench soak clean
+.PHONY: help setup run test java wheel check check-operate check-release shape fault bench soak clean check-deploy
 
 help: ## show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,10 @@ check-operate: setup ## a real Prometheus scrapes the demo, tries the alert rule
 
 check-release: setup ## the wheel in empty environments: the demo, serve, consumers; its dependencies for Python 3.10 to 3.13 (about two minutes)
 	@$(BIN)/python -m pytest tests/release -q -p no:randomly
+
+check-deploy: setup ## image, chart, units and their configurations by helm, promtool, hadolint, systemd and others (fetches and builds them into .venv; takes Go)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt --group deploy
+	@$(BIN)/python -m pytest tests/deploy -q -p no:randomly --durations=5
 
 shape: setup ## modules per package, arrows, lines, complexity, comments, unused code
 	@$(BIN)/python -m tests.shape

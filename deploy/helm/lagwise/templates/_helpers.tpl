@@ -1,0 +1,103 @@
+{{- define "lagwise.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "lagwise.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- else if contains (include "lagwise.name" .) .Release.Name }}
+{{- .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "lagwise.name" .) | trunc 63 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "lagwise.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "lagwise.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "lagwise.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{ include "lagwise.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- /* Not those of the selector: the pod of `helm test` is none of the service. */ -}}
+{{- define "lagwise.testLabels" -}}
+app.kubernetes.io/component: test
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "lagwise.image" -}}
+{{- with .Values.image }}
+{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- define "lagwise.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- .Values.serviceAccount.name | default (include "lagwise.fullname" .) }}
+{{- else }}
+{{- .Values.serviceAccount.name | default "default" }}
+{{- end }}
+{{- end }}
+
+{{- define "lagwise.claimName" -}}
+{{- .Values.persistence.existingClaim | default (include "lagwise.fullname" .) }}
+{{- end }}
+
+{{- /*
+A map as TOML: its own values first, then its tables. toToml would write whole numbers as floats, which lagwise refuses.
+JSON's texts, numbers, booleans and lists of them are TOML's, too.
+*/ -}}
+{{- define "lagwise.toml" -}}
+{{- $path := .path }}
+{{- range $key, $value := .table }}
+{{- if not (or (kindIs "map" $value) (kindIs "invalid" $value) (include "lagwise.isListOfTables" $value)) }}
+{{ toJson $key }} = {{ toJson $value }}
+{{- end }}
+{{- end }}
+{{- range $key, $value := .table }}
+{{- $name := printf "%s%s%s" $path (ternary "." "" (ne $path "")) (toJson $key) }}
+{{- if kindIs "map" $value }}
+
+[{{ $name }}]
+{{- include "lagwise.toml" (dict "path" $name "table" $value) }}
+{{- else if include "lagwise.isListOfTables" $value }}
+{{- range $value }}
+
+[[{{ $name }}]]
+{{- include "lagwise.toml" (dict "path" $name "table" .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "lagwise.isListOfTables" -}}
+{{- if and (kindIs "slice" .) . }}{{ if kindIs "map" (first .) }}true{{ end }}{{ end }}
+{{- end }}
+
+{{- define "lagwise.securityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{- define "lagwise.mounts" -}}
+- name: config
+  mountPath: /etc/lagwise
+  readOnly: true
+- name: tmp
+  mountPath: /tmp
+{{- range .Values.existingSecrets }}
+- name: {{ printf "secret-%s" . }}
+  mountPath: {{ printf "/run/secrets/lagwise/%s" . }}
+  readOnly: true
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
