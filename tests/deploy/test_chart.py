@@ -10,9 +10,10 @@ import pytest
 import yaml
 
 from tests.deploy.chart import CHART, EXAMPLES, LEAST, ROOT, config_of, manifests, of_kind, parsed, rendered
-from tests.deploy.tools import go_tool, said
+from tests.deploy.tools import go_tool, own_go_tool, said
 from tests.operate.prometheus import installed
 
+KINDS = Path(__file__).with_name("kinds")
 KUBERNETES = ("1.28", "1.34")
 _OF_OTHERS = {"PrometheusRule", "ServiceMonitor"}
 """Kinds that Kubernetes itself does not know."""
@@ -48,6 +49,20 @@ def test_a_field_that_kubernetes_does_not_know_is_found() -> None:
 
     with pytest.raises(kubernetes_validate.ValidationError, match="replica"):
         kubernetes_validate.validate(deployment, KUBERNETES[0], strict=True)
+
+
+@each_example
+def test_operator_of_prometheus_knows_every_field(example: Path) -> None:
+    for one in parsed(rendered(example)):
+        if one["kind"] in _OF_OTHERS:
+            said([own_go_tool(KINDS)], text=yaml.safe_dump(one))
+
+
+def test_a_field_that_the_operator_does_not_know_is_found() -> None:
+    monitor = of_kind(parsed(rendered(CHART / "examples" / "monitored.yaml")), "ServiceMonitor")
+    monitor["spec"]["endpoints"][0]["intervall"] = "30s"
+
+    assert "intervall" in said([own_go_tool(KINDS)], text=yaml.safe_dump(monitor), refused=True)
 
 
 def test_one_pod_stops_before_the_next_starts_and_both_containers_share_its_volume() -> None:

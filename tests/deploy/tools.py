@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -38,36 +39,47 @@ def system_tool(name: str, package: str) -> Path:
 
 
 def go_tool(name: str) -> Path:
-    """A program that Go builds from its modules, in two minutes, and that is kept."""
+    """A program that Go builds from its modules, in a minute or two, and that is kept."""
     module = _MODULES[name]
     home = _FETCHED / module.replace("/", "_")
-    program = home / name
-    if not program.exists():
-        go = shutil.which("go")
-        if go is None:
-            pytest.fail(
-                f"{name} is missing, and Go, which builds it, too: install Go 1.25, https://go.dev/dl"
-            )
-        home.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(
-            [go, "install", "-ldflags=-s -w", module],
-            env=os.environ | {"GOBIN": str(home), "CGO_ENABLED": "0"},
-            cwd=home,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            pytest.fail(f"{name} cannot be built: go install {module}: {done.stderr[-500:]}")
+    if not (home / name).exists():
         # A program is named after the last part of its path.
-        (home / module.partition("@")[0].rpartition("/")[2]).rename(program)
+        _build(["install", module], home, home)
+        (home / module.partition("@")[0].rpartition("/")[2]).rename(home / name)
+    return home / name
+
+
+def own_go_tool(folder: Path) -> Path:
+    """The same of a program whose source is here."""
+    sources = [(folder / name).read_bytes() for name in ("go.mod", "go.sum", "main.go")]
+    program = _FETCHED / f"{folder.name}-{sha256(b''.join(sources)).hexdigest()[:12]}"
+    if not program.exists():
+        _build(["build", "-o", str(program), "."], program.parent, folder)
     return program
 
 
-def said(command: list[object], *, at: Path = _ROOT, refused: bool = False) -> str:
+def _build(arguments: list[str], target: Path, at: Path) -> None:
+    go = shutil.which("go")
+    if go is None:
+        pytest.fail("Go is missing, which builds helm and others: install Go 1.26, https://go.dev/dl")
+    target.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        [go, arguments[0], "-ldflags=-s -w", *arguments[1:]],
+        env=os.environ | {"GOBIN": str(target), "CGO_ENABLED": "0"},
+        cwd=at,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.fail(f"go {' '.join(arguments)} has failed: {done.stderr[-500:]}")
+
+
+def said(command: list[object], *, text: str | None = None, at: Path = _ROOT, refused: bool = False) -> str:
     """What a tool says in this folder, on both channels; it has to agree, or to refuse."""
     done = subprocess.run(
         [str(part) for part in command],
+        input=text,
         cwd=at,
         env=os.environ | {"PYTHONPATH": str(_ROOT)},
         capture_output=True,
