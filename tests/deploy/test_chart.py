@@ -26,8 +26,10 @@ def containers(found: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def test_there_are_six_examples() -> None:
-    assert len(EXAMPLES) == 6
+def test_examples_are_those_that_the_page_names() -> None:
+    page = (ROOT / "deploy" / "docs" / "deploying-kubernetes.md").read_text(encoding="utf-8")
+
+    assert set(re.findall(r"^\| `([\w-]+\.yaml)` \|", page, re.MULTILINE)) == {file.name for file in EXAMPLES}
 
 
 @each_example
