@@ -4,6 +4,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
@@ -39,6 +40,7 @@ from pipeline.tables import ownership, standby
 from pipeline.tables.creation import create_tables
 from pipeline.tables.heartbeat import Heartbeat
 from pipeline.tables.store import Store
+from pipeline.tables.upgrade import upgrade
 
 log = logging.getLogger(__name__)
 
@@ -178,6 +180,7 @@ class Job:
         store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms)
         self.monitor.owns(name, owner, store.term)
         self._heartbeat.begin(owner, store.term)
+        upgrade(store, partial(self.monitor.step_ended, "upgrade of the tables"))
         recalled.keep(store)
         record_left_decisions(store)
         remembered = store.rows("plan_state", ["group_id", "state"])

@@ -4,10 +4,11 @@ import json
 import logging
 from collections.abc import Iterator, Mapping
 
-from deltalake import DeltaTable, Schema
+from deltalake import CommitProperties, DeltaTable, Schema
 from pyspark.sql.types import StructField, StructType
 
 from pipeline.errors import StoreError
+from pipeline.tables import versions
 from pipeline.tables.schemas import TABLES, Table
 from pipeline.tables.store import path_of
 
@@ -19,13 +20,16 @@ _NOT_IN_PATHS = frozenset("[]{}^|%*?#")
 def create_tables(root: str, *, retention_hours: float, storage_options: Mapping[str, str]) -> None:
     """Create what is missing, tables and columns that may be null, and bring retention up to date.
 
+    A table whose schema has an earlier version stays as it is until the driver owns it (`upgrade`).
+
     Args:
         root: Folder of the tables.
         retention_hours: How long replaced files and the table log stay; longer than any reader runs.
         storage_options: For delta-rs, secrets resolved.
 
     Raises:
-        StoreError: A table exists whose columns do not fit those that this version writes, or no table can be there.
+        StoreError: A table exists that a newer version has written, or that is none of lagwise's, or no table can be
+            there.
     """
     _check_root(root)
     options = dict(storage_options) or None
@@ -34,7 +38,9 @@ def create_tables(root: str, *, retention_hours: float, storage_options: Mapping
         properties = _properties(table, retention_hours)
         if DeltaTable.is_deltatable(path, options):
             present = DeltaTable(path, storage_options=options)
-            _fit(present, table, path)
+            versions.refuse_newer(table.name, present)
+            if not versions.changes_since(table.name, versions.stated(present)):
+                _fit(present, table, path)
             _alter(present, properties)
         else:
             DeltaTable.create(
@@ -44,6 +50,7 @@ def create_tables(root: str, *, retention_hours: float, storage_options: Mapping
                 partition_by=list(table.partition_by),
                 configuration=properties,
                 storage_options=options,
+                commit_properties=CommitProperties(app_transactions=[versions.statement(table.name)]),
             )
 
 
@@ -88,8 +95,8 @@ def _fit(stored: DeltaTable, table: Table, path: str) -> None:
     unfit = [*_wrong(present, table.schema), *_unfilled(present, table.schema)]
     if unfit:
         raise StoreError(
-            f"table {table.name} at {path} was made by another version of lagwise: {', '.join(unfit)}; "
-            "install that version again, point tables.root at an empty folder, or move the old tables away"
+            f"table {table.name} at {path} does not fit this lagwise: {', '.join(unfit)}; restore it from a backup, "
+            "or move its folder away and it is filled again from Kafka, without its history (deploy/docs/upgrading.md)"
         )
     if new:
         stored.alter.add_columns(Schema.from_json(StructType(new).json()).fields)

@@ -24,6 +24,7 @@ from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSys
 from pipeline import clock
 from pipeline.errors import MissingTableError, StoreError
 from pipeline.tables.stamp import Stamp, newest_stamp
+from pipeline.tables.versions import refuse_newer
 
 _LIKE_SPECIALS = str.maketrans({"\\": r"\\", "%": r"\%", "_": r"\_", "*": "%", "?": "_"})
 
@@ -91,6 +92,10 @@ class OpenTable:
                 rows = rows.append_column(column, pa.nulls(rows.num_rows))
         return rows.select(list(columns))
 
+    def dataset(self) -> ds.Dataset:
+        """The table to be read piece by piece."""
+        return self.handle.to_pyarrow_dataset(filesystem=_filesystem(self.handle.table_uri))
+
 
 @dataclass(frozen=True, slots=True)
 class Tables:
@@ -105,11 +110,12 @@ class Tables:
 
         Raises:
             MissingTableError: There is no such table under the root.
-            StoreError: It cannot be opened.
+            StoreError: It cannot be opened, or a newer lagwise has written it.
         """
         uri = f"{self.root.rstrip('/')}/{name}"
         try:
-            return OpenTable(name, DeltaTable(uri, storage_options=dict(self.storage_options) or None))
+            handle = DeltaTable(uri, storage_options=dict(self.storage_options) or None)
+            refuse_newer(name, handle)
         except TableNotFoundError:
             raise MissingTableError(
                 f"no table {name} under {self.root}: either the stream has not written there yet, or "
@@ -117,6 +123,7 @@ class Tables:
             ) from None
         except (DeltaError, OSError) as error:
             raise StoreError(f"table {name} at {uri} cannot be opened: {_line(error)}") from error
+        return OpenTable(name, handle)
 
     def read(self, name: str, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
         """As `OpenTable.read`, of the newest version of table `name`.
@@ -134,8 +141,7 @@ class Tables:
             MissingTableError: There is no such table under the root.
             StoreError: It cannot be read.
         """
-        handle = self.open(name).handle
-        return handle.to_pyarrow_dataset(filesystem=_filesystem(handle.table_uri))
+        return self.open(name).dataset()
 
     def written_at(self, name: str) -> datetime:
         """When the newest version of table `name` was written, by the clock of its writer.

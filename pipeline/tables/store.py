@@ -2,7 +2,7 @@
 
 Every write is one Delta commit that carries two things in the commit itself:
 
-- a transaction `("lagwise", term * 2**32 + batch_id + 2)`: the write is skipped when the table has seen the same or a
+- a transaction `("lagwise", term * 2**32 + batch_id + 3)`: the write is skipped when the table has seen the same or a
   higher number, by a look and by the conflict check of Delta's protocol. A driver whose term is over can therefore
   not write, whatever it believes, and a batch that runs twice under one term writes once;
 - a stamp in the commit's user metadata (`Stamp`): which batch of which checkpoint it was, and that batch's
@@ -24,6 +24,7 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Tr
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction
 
+from pipeline.tables import versions
 from pipeline.tables.arrow import shaped
 from pipeline.tables.encoding import by_delta_rs
 from pipeline.tables.reading import Tables
@@ -34,6 +35,9 @@ log = logging.getLogger(__name__)
 
 _APP = "lagwise"
 _TERM = 2**32
+# The order of a term's writes: it is made known, tables are brought to this version, what the driver before has left
+# is written, and then batches come, whose numbers begin at 0; that of who owns the tables is -1.
+_TOUCHED, _REWRITTEN, _LEFT, _FIRST_BATCH = 0, 1, 2, 3
 
 _ATTEMPTS = 10
 # The log, and with it the stamps, is cut by maintenance alone: by then the newest stamp is young.
@@ -66,7 +70,7 @@ class Store:
 
     def restamp(self, name: str, stamp: Stamp) -> None:
         """Give a table another stamp, without a row."""
-        self._commit(name, _write_nothing, number=1, metadata=_metadata(stamp))
+        self._commit(name, _write_nothing, number=_LEFT, metadata=_metadata(stamp))
 
     def write(self, name: str, rows: pa.Table, stamp: Stamp) -> None:
         """Overwrite a latest table, or append to an append table, with `rows` and the batch's stamp.
@@ -79,7 +83,9 @@ class Store:
             rows: All its columns, in any order.
             stamp: Of the batch.
         """
-        self._write_arrow(name, lambda: shaped(rows, BY_NAME[name].schema), stamp, number=stamp.batch_id + 2)
+        self._write_arrow(
+            name, lambda: shaped(rows, BY_NAME[name].schema), stamp, number=stamp.batch_id + _FIRST_BATCH
+        )
 
     def write_files(self, name: str, make: Callable[[], Sequence[AddAction]], stamp: Stamp) -> None:
         """Overwrite a latest table with files, as `write` does with rows.
@@ -100,11 +106,11 @@ class Store:
                 post_commithook_properties=_CHECKPOINT_WHEN_DUE,
             )
 
-        self._commit(name, write, number=stamp.batch_id + 2, metadata=_metadata(stamp))
+        self._commit(name, write, number=stamp.batch_id + _FIRST_BATCH, metadata=_metadata(stamp))
 
     def append_left(self, name: str, rows: pa.Table, stamp: Stamp) -> None:
         """Append what an earlier driver has left to be written; no batch, whatever its id, is skipped for it."""
-        self._write_arrow(name, lambda: shaped(rows, BY_NAME[name].schema), stamp, number=1)
+        self._write_arrow(name, lambda: shaped(rows, BY_NAME[name].schema), stamp, number=_LEFT)
 
     def copy(
         self,
@@ -133,7 +139,7 @@ class Store:
                 name,
                 lambda: rows.scanner(columns=columns, filter=where).to_reader(),
                 stamp,
-                number=stamp.batch_id + 2,
+                number=stamp.batch_id + _FIRST_BATCH,
             )
 
     def _write_arrow(
@@ -157,7 +163,22 @@ class Store:
         """Make the term known to every table, so that writes of earlier terms are skipped from now on."""
         for table in TABLES:
             # A commit without rows. Spark would take a second for all tables where this takes hundredths.
-            self._commit(table.name, _write_nothing, number=0)
+            self._commit(table.name, _write_nothing, number=_TOUCHED)
+
+    def rewrite(self, name: str, write: Callable[[DeltaTable, CommitProperties], None]) -> None:
+        """Make a table what this version says (`versions`), by one commit; once in a term.
+
+        Args:
+            name: Table.
+            write: Commits, with the properties that it is given; called again when another driver has committed.
+        """
+        # Files that somebody compacts meanwhile conflict with nothing, for delta-rs, and their rows would be doubled:
+        # a commit that does not follow the version that was read is refused, and begins again.
+        self._commit(name, write, number=_REWRITTEN, more=(versions.statement(name),), retries=0)
+
+    def schema_version(self, name: str) -> int:
+        """See `versions.stated`."""
+        return versions.stated(self._handle(name))
 
     def _commit(
         self,
@@ -166,11 +187,15 @@ class Store:
         *,
         number: int,
         metadata: Mapping[str, str] | None = None,
+        more: Sequence[Transaction] = (),
+        retries: int | None = None,
     ) -> None:
         """One commit by delta-rs, unless the table has seen its number of this term, or a later term."""
         version = self.term * _TERM + number
         commit = CommitProperties(
-            app_transactions=[Transaction(_APP, version)], custom_metadata=dict(metadata or {})
+            app_transactions=[Transaction(_APP, version), *more],
+            custom_metadata=dict(metadata or {}),
+            max_commit_retries=retries,
         )
         for attempt in range(1, _ATTEMPTS + 1):
             handle = self._handle(name)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from deltalake import CommitProperties, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from pyspark.sql.pandas.types import to_arrow_schema
 from typer.testing import CliRunner, Result
 
@@ -68,6 +68,12 @@ class World:
         for name in _SCHEMAS:
             if not (self.root / name).exists():
                 self.write(name, *([_OWNER] if name == "planner_state" else []))
+
+    def as_of_a_newer_lagwise(self, table: str) -> None:
+        """Give the table a schema version that no lagwise knows yet."""
+        handle = DeltaTable(str(self.root / table))
+        commit = CommitProperties(app_transactions=[Transaction("lagwise-schema", 99)])
+        handle.create_write_transaction([], "append", handle.schema(), commit_properties=commit)
 
     def run(self, *arguments: str, **options: Any) -> Result:
         """The command with these tables."""

@@ -41,5 +41,5 @@ def test_new_retention_reaches_the_tables(root: str) -> None:
 def test_table_of_another_shape_is_named(tmp_path: Path) -> None:
     write_deltalake(str(tmp_path / "partition_lag"), pa.table({"cluster": ["x"]}))
 
-    with pytest.raises(StoreError, match=r"table partition_lag .*group_id \(missing\).*empty folder"):
+    with pytest.raises(StoreError, match=r"table partition_lag .*group_id \(missing\).*move its folder away"):
         create_tables(str(tmp_path), retention_hours=1, storage_options={})

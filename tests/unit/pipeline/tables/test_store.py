@@ -255,21 +255,3 @@ def test_nothing_is_recorded_of_tables_without_decisions(root: Path) -> None:
     record_left_decisions(store_of(root, 1))
 
     assert store_of(root, 1).stamp("recommendations") is None
-
-
-def test_history_of_an_earlier_version_goes_on_as_it_is(tmp_path: Path) -> None:
-    """Before `plan_state`, the table had no days, and a column for what the next decision had to know."""
-    schema = to_arrow_schema(RECOMMENDATIONS)
-    earlier = pa.schema([field for field in schema if field.name != "date"]).append(
-        pa.field("state", pa.string())
-    )
-    DeltaTable.create(str(tmp_path / "recommendations"), schema=earlier)
-    create_tables(str(tmp_path), retention_hours=1, storage_options={})
-    store = store_of(tmp_path, 1)
-
-    for batch_id, group in enumerate(("g", "h")):
-        store.write("recommendations", recorded(group), stamp(batch_id))
-    maintenance.run(str(tmp_path), at_ms=NOW_MS, keep_days=1, storage_options={})
-
-    assert groups_in(store, "recommendations") == ["g", "h"]
-    assert DeltaTable(store.path("recommendations")).metadata().partition_columns == []
