@@ -59,16 +59,30 @@ class PlanMemory:
         plan = from_json(self.states.get(group_id)).plan
         return plan is not None and plan.is_restored and generation not in {None, plan.base_generation}
 
+    def not_overtaken(self, plans: Mapping[str, WrittenPlan]) -> Mapping[str, WrittenPlan]:
+        """Those plans whose groups have no newer one; in restored tables a batch may run again long after it ran."""
+        newest = {group: one.epoch for group, one in self.published.items()}
+        return {group: one for group, one in plans.items() if one.plan.epoch >= newest.get(group, 0)}
+
     def on_published(self, plans: Mapping[str, Published]) -> None:
         """Remember plans as the newest of their groups."""
         self.published |= plans
 
-    def on_connected(self, epochs: Mapping[str, int], written: Mapping[str, WrittenPlan]) -> list[PlanRecord]:
+    def on_connected(
+        self,
+        epochs: Mapping[str, int],
+        written: Mapping[str, WrittenPlan],
+        unseen: Mapping[str, int] | None = None,
+    ) -> list[PlanRecord]:
         """Settle the highest epoch of each group: in the table and on the control topic, whichever is further.
+
+        Of a plan that was withdrawn long ago the topic keeps nothing, and the table may be a copy from before: then
+        no epoch is taken that can have been used since.
 
         Args:
             epochs: Highest epoch of each group on the control topic.
             written: Newest plan of each group in the table, of those whose plan still holds.
+            unseen: How many epochs can have been used since that plan, by group.
 
         Returns:
             What is written down, still holds, and was never sent, by group: the broker was away when its turn came.
@@ -81,10 +95,12 @@ class PlanMemory:
                 # new plan is due.
                 self.published[group_id] = _unknown_plan(last)
             elif known.epoch > last:
-                if group_id in written:
-                    unsent.append(written[group_id].record(group_id))
+                plan = written.get(group_id)
+                if plan is not None and (plan.value is not None or group_id in epochs):
+                    unsent.append(plan.record(group_id))
                 else:
-                    self.published[group_id] = _unknown_plan(known.epoch)
+                    skipped = 0 if group_id in epochs else (unseen or {}).get(group_id, 0)
+                    self.published[group_id] = _unknown_plan(known.epoch + skipped)
         return unsent
 
 

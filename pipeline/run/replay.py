@@ -63,12 +63,26 @@ class Past:
 def look_back(store: Store, *, query_id: str, batch_id: int) -> Past:
     """What the tables hold when the first batch after a start begins."""
     stamps: dict[str, Stamp] = {name: stamp for name in _WRITTEN if (stamp := store.stamp(name))}
-    lags, decided = stamps.get("partition_lag"), stamps.get("plan_state")
+    lags, decided, first = stamps.get("partition_lag"), stamps.get("plan_state"), stamps.get("topic_offsets")
     # Where all is read again (`memory`), what a batch left half done has read does not count.
     is_reread = lags is not None and lags.positions == {}
-    done = () if is_reread else stamps.items()
+    done = () if is_reread or not _follows(first, lags) else stamps.items()
     return Past(
         written=frozenset(name for name, stamp in done if stamp.is_batch(query_id, batch_id)),
         at_ms=max((stamp.at_ms for stamp in stamps.values()), default=0),
         decided_at_ms=decided.at_ms if decided is not None else 0,
+    )
+
+
+def _follows(first: Stamp | None, lags: Stamp | None) -> bool:
+    """Whether the batch of `topic_offsets` has read on where `partition_lag` ends, or is in it already.
+
+    In tables that were copied while a driver wrote, batches may lie between the two, and must not be passed over.
+    """
+    if first is None or lags is None or first.is_batch(lags.query_id, lags.batch_id):
+        return True
+    positions = lags.positions or {}
+    return all(
+        span.key in first.reread or span.key not in positions or span.start == positions[span.key].offset
+        for span in first.spans
     )

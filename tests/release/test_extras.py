@@ -81,6 +81,13 @@ def test_reading_commands_come_with_serve(server: Environment, tables: World) ->
     assert "billing" in done.stdout
 
 
+def test_backup_comes_with_serve(server: Environment, tables: World) -> None:
+    done = server.run("lagwise", "backup", "copy", "--tables", str(tables.root))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (server.place / "copy" / "partition_lag" / "_delta_log").is_dir()
+
+
 def test_command_whose_packages_are_missing_names_the_extra(server: Environment) -> None:
     done = server.run("lagwise", "run")
 

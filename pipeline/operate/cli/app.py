@@ -36,6 +36,7 @@ COMMANDS = {
     "explain": "Explain an assignment: what moves, why, and what each move gains, for cases as of `lagwise assign`.",
     "serve": "Answer HTTP from the tables: a page, JSON, /metrics for Prometheus, probes; until Ctrl-C.",
     "health": "Say in one line whether the stream lives and keeps its tables up to date, for probes, cron and Nagios.",
+    "backup": "Copy the tables into a new folder, whole and of one moment, while the stream goes on.",
     "config": "Check a configuration.",
     "broker": "Run an Apache Kafka broker on this machine until Ctrl-C.",
     "demo": "Run the stream on an embedded broker with uneven traffic and show it live, until Ctrl-C.",

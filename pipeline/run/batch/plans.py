@@ -151,10 +151,10 @@ def why_unpublishable(services: Services, memory: PlanMemory) -> str | None:
 
 def _unsent(services: Services, memory: PlanMemory, epochs_in_topic: EpochsInTopic) -> list[PlanRecord]:
     """Bring the memory of published plans up to date; plans that are written down and not on the topic come out."""
-    plans, to_send = newest_plans(partial(services.store.arrow, "recommendations"), now_ms=now_ms())
+    found = newest_plans(partial(services.store.arrow, "recommendations"), now_ms=now_ms())
     # What is in the table counts as published until the topic can be read.
-    memory.on_published(plans)
-    return memory.on_connected(epochs_in_topic(), to_send)
+    memory.on_published(found.plans)
+    return memory.on_connected(epochs_in_topic(), found.to_send, found.unseen)
 
 
 def record_decisions(batch: Batch) -> None:
@@ -195,7 +195,7 @@ def publish_plans(batch: Batch) -> None:
     """Send the plans that this batch wrote down, as read back; nothing else is ever published."""
     if batch.decisions is not None:
         decisions = decisions_of(batch.decisions)
-        _publish(batch, decisions.plans)
+        _publish(batch, batch.driver.memory.not_overtaken(decisions.plans))
         batch.driver.memory.states |= decisions.states
 
 

@@ -58,6 +58,36 @@ def test_epoch_that_neither_table_nor_topic_has_any_more_is_not_used_again() -> 
     assert memory.published == {"g": ONLY_ITS_EPOCH}
 
 
+@pytest.mark.parametrize(
+    ("epochs", "expected"), [({}, 3 + 600), ({"g": 2}, 3), ({"g": 9}, 9)], ids=["nothing", "older", "newer"]
+)
+def test_epochs_that_a_forgotten_driver_may_have_used_are_passed_over_where_the_topic_has_nothing(
+    epochs: dict[str, int], expected: int
+) -> None:
+    memory = PlanMemory(published={"g": PLAN})
+
+    memory.on_connected(epochs, {}, {"g": 600})
+
+    assert memory.published["g"].epoch == expected
+
+
+def test_withdrawal_of_what_the_topic_does_not_have_is_not_sent_and_leaves_room_for_what_came_after_it() -> (
+    None
+):
+    memory = PlanMemory(published={"g": PLAN})
+    withdrawn = WrittenPlan(plan=PLAN, value=None)
+
+    assert memory.on_connected({}, {"g": withdrawn}, {"g": 600}) == []
+    assert memory.published["g"].epoch == 603
+
+
+def test_plan_is_overtaken_by_a_newer_one_of_its_group_only() -> None:
+    memory = PlanMemory(published={"g": PLAN, "h": replace(PLAN, epoch=4)})
+    plans = {group: WrittenPlan(plan=PLAN, value="{}") for group in ("g", "h", "new")}
+
+    assert set(memory.not_overtaken(plans)) == {"g", "new"}
+
+
 def test_group_that_took_a_plan_and_is_in_another_generation_does_not_wait_for_its_turn() -> None:
     group = walk()
     group.decide()

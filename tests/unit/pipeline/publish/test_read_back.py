@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.publish.read_back import decisions_of, newest_plans
-from pipeline.tables.schemas import PLAN_STATE
+from pipeline.tables.schemas import PLAN_STATE, RECOMMENDATIONS
 from tests.support.frames import NOW_MS, at
 
 _ROW: dict[str, Any] = {
@@ -17,11 +17,13 @@ _ROW: dict[str, Any] = {
     "target_hash": "target",
     "base_hash": "base",
     "valid_until": at(60),
+    "created_at": at(-90),
 }
 
 
 def table(*rows: dict[str, Any]) -> pa.Table:
-    schema = pa.schema([field.with_nullable(True) for field in to_arrow_schema(PLAN_STATE)])
+    fields = [*to_arrow_schema(PLAN_STATE), to_arrow_schema(RECOMMENDATIONS).field("created_at")]
+    schema = pa.schema([field.with_nullable(True) for field in fields])
     return pa.Table.from_pylist([_ROW | row for row in rows], schema=schema)
 
 
@@ -56,8 +58,9 @@ def test_newest_plan_of_each_group_is_known_and_only_one_that_holds_is_to_be_sen
         {"group_id": "never", "decision": "dry_run"},
     )
 
-    plans, to_send = newest_plans(partial(read, rows), now_ms=NOW_MS)
+    plans, to_send, unseen = newest_plans(partial(read, rows), now_ms=NOW_MS)
 
+    assert unseen == {"holds": 90, "expired": 90, "withdrawn": 90}
     assert {group: plan.epoch for group, plan in plans.items()} == {"holds": 4, "expired": 7, "withdrawn": 2}
     assert {group: (one.plan.epoch, one.value) for group, one in to_send.items()} == {
         "holds": (4, "four"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.kafka.positions import Position
+from pipeline.kafka.positions import Position, Span
 from pipeline.run.batch import opening
 from pipeline.run.batch.opening import begin
 from pipeline.run.driver import Batch
@@ -81,3 +81,28 @@ def test_batch_left_half_done_is_not_gone_on_with_when_all_is_read_again() -> No
 
     assert (new.is_replay, new.at_ms) == (False, NOW_MS)
     assert new.written == set()
+
+
+@pytest.mark.parametrize(
+    ("ended_at", "is_replay"), [(5, True), (3, False)], ids=["where it began", "batches before it"]
+)
+def test_batch_is_gone_on_with_only_if_nothing_lies_between_it_and_the_lag_table(
+    ended_at: int, is_replay: bool
+) -> None:
+    # Tables that were copied while a driver wrote are of different batches.
+    half_done = stamp_of(at_ms=NOW_MS - HOUR_MS, spans=(Span(topic="t", partition=0, start=5, end=9),))
+    lags = stamp_of(at_ms=NOW_MS - 2 * HOUR_MS, batch_id=4, positions={("t", 0): Position(ended_at)})
+
+    again = begun(StampedStore(half_done, partition_lag=lags), first())
+
+    assert again.is_replay == is_replay
+
+
+def test_batch_that_has_reached_the_lag_table_is_gone_on_with() -> None:
+    done = stamp_of(
+        at_ms=NOW_MS - HOUR_MS,
+        spans=(Span(topic="t", partition=0, start=5, end=9),),
+        positions={("t", 0): Position(9)},
+    )
+
+    assert begun(StampedStore(done), first()).is_replay

@@ -137,7 +137,8 @@ class Stored:
 
 def unavailable(driver: Driver, plans: pa.Table) -> str | None:
     """Why no plan can be published by a driver with such a history."""
-    driver.services.store.arrow = Stored(decisions=table(), recorded=plans).arrow  # type: ignore[method-assign]
+    recorded = plans.append_column("created_at", plans["recorded_at"])
+    driver.services.store.arrow = Stored(decisions=table(), recorded=recorded).arrow  # type: ignore[method-assign]
     return why_unpublishable(driver.services, driver.memory)
 
 
@@ -293,6 +294,18 @@ def test_batch_sends_and_remembers_what_it_has_decided_and_nothing_else(
     assert (cluster.sent, decided.published) == ([("g", 4)], 1)
     assert {group: one.epoch for group, one in memory.published.items()} == {"g": 4}
     assert memory.states == {"g": "of g", "h": "of h"}
+
+
+def test_batch_that_runs_again_after_newer_plans_were_published_sends_none_of_its_own(
+    cluster: Cluster, decided: Batch
+) -> None:
+    decided.driver.memory.on_published({"g": decisions_of(table({"epoch": 9})).plans["g"].plan})
+
+    record_decisions(decided)
+    publish_plans(decided)
+
+    assert cluster.sent == []
+    assert decided.driver.memory.published["g"].epoch == 9
 
 
 def test_history_gets_what_is_to_be_recorded_once(cluster: Cluster, decided: Batch) -> None:

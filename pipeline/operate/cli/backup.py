@@ -1,0 +1,37 @@
+"""`lagwise backup`: a copy of the tables, to go back to."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
+from pipeline.operate.output import progress
+from pipeline.tables.backup import back_up
+
+
+def backup(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="New folder for the copy, on this machine.", show_default=False
+        ),
+    ],
+    *,
+    tables: TablesOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Copy the tables into a new folder, whole and of one moment, while the stream goes on.
+
+    Example: lagwise backup /backup/lagwise-2026-11-22 --config conf/lagwise.toml
+
+    The folder can be read like the tables (--tables), and is what a driver starts on after a restore: see
+    deploy/docs/upgrading.md. The checkpoint is not in it and is not needed. The copy has to be done within
+    tables.retention_hours, after which maintenance removes replaced files.
+    Exit status: 0 copied, 1 it cannot be, 2 wrong usage.
+    """
+    source = find(tables, config)
+    with progress(f"copying the tables under {source.tables.root}"):
+        copied = list(back_up(source.tables, folder))
+    megabytes = sum(one.bytes_ for one in copied) / 1e6
+    typer.echo(f"{len(copied)} tables, {megabytes:.1f} MB, copied to {folder}")
