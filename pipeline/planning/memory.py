@@ -36,6 +36,8 @@ class PlanMemory:
 
     published: dict[str, Published] = field(default_factory=dict)
     """Newest plan of each group on the control topic."""
+    least_epoch: int = 0
+    """Up to here an epoch may have been used of a group of which neither table nor topic has a plan."""
     states: dict[str, str] = field(default_factory=dict)
     """Column `state` of each group's row of `plan_state`."""
     evaluated_at_ms: int = 0
@@ -58,6 +60,11 @@ class PlanMemory:
     def _waits(self, group_id: str, generation: int | None) -> bool:
         plan = from_json(self.states.get(group_id)).plan
         return plan is not None and plan.is_restored and generation not in {None, plan.base_generation}
+
+    def published_of(self, group_id: str) -> Published | None:
+        """The newest plan of a group, if it is known that one was published or may have been."""
+        unknown = _unknown_plan(self.least_epoch) if self.least_epoch else None
+        return self.published.get(group_id, unknown)
 
     def not_overtaken(self, plans: Mapping[str, WrittenPlan]) -> Mapping[str, WrittenPlan]:
         """Those plans whose groups have no newer one; in restored tables a batch may run again long after it ran."""

@@ -175,7 +175,7 @@ def _decide(
             group,
             _subscribed(group, partitions),
             rules,
-            memory.published.get(group_id),
+            memory.published_of(group_id),
             before,
             now_ms=settings.now_ms,
         )

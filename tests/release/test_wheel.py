@@ -67,6 +67,27 @@ def test_version_of_the_wheel_is_the_newest_of_the_changelog(built: Built) -> No
     assert built.sdist.name == f"lagwise-{version}.tar.gz"
 
 
+_STATED = re.compile(
+    r'(?:lagwise(?:-spark)?:|ARG VERSION=|^appVersion: "|^version: )(\d+\.\d+\.\d+)', re.MULTILINE
+)
+
+
+def test_images_and_chart_are_of_the_same_version() -> None:
+    files = [
+        file
+        for pattern in ("Dockerfile", "Chart.yaml", "compose.yaml", "*.yaml", "*.md")
+        for file in (ROOT / "deploy").rglob(pattern)
+    ]
+    stated = {
+        str(file.relative_to(ROOT)): set(found)
+        for file in files
+        if (found := _STATED.findall(file.read_text(encoding="utf-8")))
+    }
+
+    assert {"deploy/Dockerfile", "deploy/compose.yaml", "deploy/helm/lagwise/Chart.yaml"} <= stated.keys()
+    assert set().union(*stated.values()) == {project()["version"]}, stated
+
+
 def test_licence_is_named_and_enclosed(built: Built) -> None:
     metadata = metadata_of(built.wheel)
 

@@ -122,6 +122,10 @@ class Stored:
     def __init__(self, *, decisions: pa.Table, recorded: pa.Table) -> None:
         self.tables = {"plan_state": decisions, "recommendations": recorded}
         self.appended: list[pa.Table] = []
+        self.stamps: dict[str, Stamp] = {}
+
+    def stamp(self, name: str) -> Stamp | None:
+        return self.stamps.get(name)
 
     def arrow(
         self, name: str, columns: list[str] | None = None, where: pc.Expression | None = None
@@ -138,8 +142,9 @@ class Stored:
 def unavailable(driver: Driver, plans: pa.Table) -> str | None:
     """Why no plan can be published by a driver with such a history."""
     recorded = plans.append_column("created_at", plans["recorded_at"])
-    driver.services.store.arrow = Stored(decisions=table(), recorded=recorded).arrow  # type: ignore[method-assign]
-    return why_unpublishable(driver.services, driver.memory)
+    stored = Stored(decisions=table(), recorded=recorded)
+    services = replace(driver.services, store=stored)
+    return why_unpublishable(services, driver.memory)
 
 
 def publish(driver: Driver, plans: pa.Table) -> None:
@@ -244,6 +249,22 @@ def test_plan_of_a_driver_whose_tables_are_gone_leaves_its_epoch_and_nothing_els
         "h": (2, ""),
     }
     assert cluster.sent == []
+
+
+@pytest.mark.parametrize(
+    ("age_s", "epoch"), [(3600, None), (3601, 3601)], ids=["a copy of this hour", "an older one"]
+)
+def test_group_that_an_old_copy_does_not_know_begins_above_what_may_have_been_used_since(
+    cluster: Cluster, driver: Driver, age_s: int, epoch: int | None
+) -> None:
+    stored = Stored(decisions=table(), recorded=kept.history(table()))
+    stored.stamps["partition_lag"] = stamp_of(at_ms=NOW_MS - age_s * 1000)
+
+    assert why_unpublishable(replace(driver.services, store=stored), driver.memory) is None
+
+    assert cluster.sent == []
+    plan = driver.memory.published_of("unknown")
+    assert (plan and plan.epoch) == epoch
 
 
 @pytest.mark.parametrize(
