@@ -6,9 +6,11 @@ the user from the partitions that the member goes on reading.
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from assignor.clients.bounded import within
 from assignor.clients.clock import clock_s
 from assignor.clients.follower.state import PartitionKey
 
@@ -17,13 +19,14 @@ log = logging.getLogger(__name__)
 Offsets = dict[PartitionKey, int]
 
 _AGAIN_AFTER_S = 0.5
-# Longer than any request of librdkafka by default; it answers all of them.
+# Longer than any request of librdkafka by default.
 _ANSWERED_WITHIN_S = 120.0
-# The coordinator was not reached, so it has not refused. librdkafka marks codes of its own with an underscore.
+_TIMED_OUT = KafkaError._TIMED_OUT  # noqa: SLF001  # librdkafka marks codes of its own with an underscore
+# The coordinator was not reached, so it has not refused.
 _UNREACHED = frozenset(
     {
         KafkaError._TRANSPORT,  # noqa: SLF001
-        KafkaError._TIMED_OUT,  # noqa: SLF001
+        _TIMED_OUT,
         KafkaError._WAIT_COORD,  # noqa: SLF001
         KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
         KafkaError.REQUEST_TIMED_OUT,
@@ -70,16 +73,24 @@ class Commits:
         """Commit for the user.
 
         Raises:
-            KafkaException: The commit failed.
+            KafkaException: The commit failed, or nobody knows: there was no answer in two minutes.
         """
         self._number += 1
         if asynchronous:
             self._consumer.commit(offsets=partitions, asynchronous=True)
             self._sent.append((self._number, offsets_of(partitions)))
             return None
-        answer = self._consumer.commit(offsets=partitions, asynchronous=False)
+        answer = self._answer_to(partitions)
         self._finish(_accepted(answer or ()), self._number)
         return answer
+
+    def _answer_to(self, partitions: list[TopicPartition]) -> list[TopicPartition] | None:
+        """Of a synchronous commit. librdkafka may wait for ever when its coordinator goes away (its issue 3740)."""
+        commit = partial(self._consumer.commit, offsets=partitions, asynchronous=False)
+        try:
+            return within(_ANSWERED_WITHIN_S, commit)
+        except TimeoutError as error:
+            raise KafkaException(KafkaError(_TIMED_OUT, f"Commit failed: {error}")) from error
 
     def answered(self, error: KafkaError | None, partitions: Iterable[TopicPartition]) -> bool:
         """Take the answer to an asynchronous commit, and say whether that was the user's."""

@@ -12,7 +12,9 @@ _EAGER = frozenset({"range", "roundrobin"})
 _RESETS = frozenset({"smallest", "earliest", "beginning", "largest", "latest", "end"})
 _EARLIEST = frozenset({"smallest", "earliest", "beginning"})
 _MAX_POLL_INTERVAL_MS = 300_000  # of librdkafka
+_SESSION_TIMEOUT_MS = 45_000  # of librdkafka
 _TAKE_S = 10.0
+_LEAVE_S = 15.0
 # What it takes to reach and trust the cluster; everything else is about the user's own consumer.
 _SHARED = (
     "bootstrap.",
@@ -94,6 +96,11 @@ def starts_earliest(config: Config) -> bool:
 def take_timeout_s(config: Config) -> float:
     """How long to wait for a new owner that may be busy: as long as Kafka lets it be, and for what it does then."""
     return float(config.get("max.poll.interval.ms", _MAX_POLL_INTERVAL_MS)) / 1000 + _TAKE_S
+
+
+def close_within_s(config: Config) -> float:
+    """How long a consumer may take to leave: commits that reach no coordinator are tried for as long as the session."""
+    return float(config.get("session.timeout.ms", _SESSION_TIMEOUT_MS)) / 1000 + _LEAVE_S
 
 
 def reader_config(config: Config) -> dict[str, Any]:

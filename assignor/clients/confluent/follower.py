@@ -25,6 +25,7 @@ from types import TracebackType
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from confluent_kafka.admin import ClusterMetadata
 
+from assignor.clients.bounded import within
 from assignor.clients.clock import clock_s
 from assignor.clients.confluent import config as confluent_config
 from assignor.clients.confluent.commits import as_partitions
@@ -85,6 +86,7 @@ class Follower:
         """
         confluent_config.check(config)
         self._closed = False
+        self._close_within_s = confluent_config.close_within_s(config)
         self._on_commit: Callable[..., object] | None = config.get("on_commit")
         self._consumer = Consumer(confluent_config.consumer_config({**config, "on_commit": self._committed}))
         generation_of(self._consumer.consumer_group_metadata())
@@ -244,14 +246,18 @@ class Follower:
         )
 
     def close(self) -> None:
-        """Leave the group. `on_revoked` is told before, and may commit. A second call does nothing."""
+        """Leave the group. `on_revoked` is told before, and may commit. A second call does nothing.
+
+        A client that does not end, as librdkafka may where no broker answers, is left behind with its thread after its
+        session timeout and 15 s more.
+        """
         if self._closed:
             return
         self._closed = True
         # A listener that raises must not leave behind a member that reads nothing and holds its partitions.
         with ExitStack() as ending:
             ending.callback(self._side.close)
-            ending.callback(self._consumer.close)
+            ending.callback(self._close_consumer)
             # LeaveGroup goes out before the client's own callback: a commit there comes too late.
             self._steering.leave()
 
@@ -268,6 +274,15 @@ class Follower:
             # it does: an assign() would read them again, and a listener that raises would lose them.
             self._steering.drain()
         return delivered
+
+    def _close_consumer(self) -> None:
+        try:
+            within(self._close_within_s, self._consumer.close)
+        except TimeoutError:
+            log.warning(
+                "the Kafka client does not end, so it is left behind; no broker of it answers. Nothing is lost: "
+                "whoever reads its partitions goes on where the group has committed"
+            )
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         if self._reading.commits.answered(error, partitions) and self._on_commit is not None:

@@ -6,9 +6,10 @@ from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
+from assignor.clients.bounded import within
 from assignor.clients.kafka_python.assignors import EAGER, MemberAssignor
 from assignor.clients.kafka_python.making import check, made
-from assignor.clients.plugin.lags import LAG_WITHIN_S, lags_of, warn_of_no_lag, within
+from assignor.clients.plugin.lags import LAG_WITHIN_S, lags_of, warn_of_no_lag
 from assignor.clients.plugin.leader import Lags
 from assignor.clients.plugin.membership import under_strategy
 from assignor.strategies import lag_aware

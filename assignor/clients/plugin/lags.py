@@ -1,9 +1,7 @@
 """Lag of a group as KIP-169 computes it, from offsets that a client was asked for."""
 
 import logging
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from threading import Thread
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from assignor.clients.plugin.leader import Lags
@@ -45,22 +43,3 @@ def warn_of_no_lag(group: str, problem: Exception) -> None:
         "the lag of the group cannot be asked for, so partition counts alone are evened",
         extra={"group": group, "problem": f"{type(problem).__name__}: {problem}"},
     )
-
-
-def within(seconds: float, ask: Callable[[], Lags]) -> Lags:
-    """The answer, asked for in a thread of its own.
-
-    Raises:
-        TimeoutError: There was none in time; the thread is left to itself.
-        Exception: Whatever asking raises.
-    """
-    answer: Future[Lags] = Future()
-
-    def run() -> None:
-        try:
-            answer.set_result(ask())
-        except BaseException as error:  # noqa: BLE001 - raised where the answer is waited for
-            answer.set_exception(error)
-
-    Thread(target=run, name="lagwise-lag", daemon=True).start()
-    return answer.result(seconds)

@@ -1,5 +1,8 @@
 """A coordinator that does not answer: what needs it waits, and nothing else does."""
 
+import threading
+from collections.abc import Callable, Iterator
+
 import pytest
 from confluent_kafka import (
     OFFSET_INVALID,
@@ -8,6 +11,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from assignor.clients.confluent import commits as confluent_commits
 from assignor.clients.confluent import offsets as confluent_offsets
 from assignor.clients.confluent import reading as confluent_reading
 from assignor.protocol.acks import Accepted
@@ -125,3 +129,53 @@ def test_seek_starts_a_partition_that_waits(setup: Setup) -> None:
     setup.follower.seek(at(0, 7))
 
     assert setup.calls() == [("assign", {0: 7})]
+
+
+@pytest.fixture
+def stuck() -> Iterator[Callable[..., object]]:
+    """A call that returns when the test is over."""
+    over = threading.Event()
+    yield lambda **_: over.wait()
+    over.set()
+
+
+def test_synchronous_commit_that_librdkafka_never_answers_fails_and_finishes_nothing(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, stuck: Callable[..., object]
+) -> None:
+    monkeypatch.setattr(confluent_commits, "_ANSWERED_WITHIN_S", 0.01)
+    monkeypatch.setattr(setup.consumer, "commit", stuck)
+    setup.consumer.fetched = [FakeMessage(0, 40)]
+    setup.poll()
+
+    with pytest.raises(KafkaException, match="no answer within"):
+        setup.follower.commit(asynchronous=False)
+
+    assert setup.follower._reading.commits.finished["t", 0] == 40
+
+
+def test_client_that_does_not_end_is_left_behind(
+    setup: Setup,
+    monkeypatch: pytest.MonkeyPatch,
+    stuck: Callable[..., object],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    setup.follower._close_within_s = 0.01
+    monkeypatch.setattr(setup.consumer, "close", stuck)
+
+    setup.follower.close()
+
+    assert "left behind" in caplog.text
+    assert (setup.told[-1], setup.topics.closed) == (("revoked", [0, 1]), 1)
+
+
+def test_listener_that_commits_into_a_client_that_never_answers_does_not_hold_up_the_end(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, stuck: Callable[..., object]
+) -> None:
+    monkeypatch.setattr(confluent_commits, "_ANSWERED_WITHIN_S", 0.01)
+    monkeypatch.setattr(setup.consumer, "commit", stuck)
+    setup.on_revoked = lambda: setup.follower.commit(asynchronous=False)
+
+    with pytest.raises(KafkaException, match="no answer within"):
+        setup.follower.close()
+
+    assert ("close", None) in setup.calls()

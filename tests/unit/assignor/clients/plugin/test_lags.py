@@ -2,7 +2,7 @@
 
 import pytest
 
-from assignor.clients.plugin.lags import lags_of, within
+from assignor.clients.plugin.lags import lags_of
 
 P = ("t", 0)
 
@@ -27,11 +27,3 @@ def test_partition_whose_log_is_not_known_has_no_lag() -> None:
     other = ("t", 1)
 
     assert lags_of(committed={other: 3}, starts={P: 0}, ends={P: 1, other: 9}, from_latest=False) == {P: 1}
-
-
-def test_what_asking_raises_is_raised() -> None:
-    def ask() -> dict[tuple[str, int], int]:
-        raise ConnectionRefusedError
-
-    with pytest.raises(ConnectionRefusedError):
-        within(5, ask)
