@@ -1,4 +1,4 @@
-"""Make `lagwise-follow.jar` with `javac` and `jar` alone: python deploy/java/build.py [file].
+"""Make `lagwise-follow.jar` with `javac` and `jar` alone: python deploy/java/build.py [file [folder of more sources]].
 
 It is compiled against the oldest kafka-clients that it is for, which the project's own fetcher brings.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipeline.errors import MissingDependencyError
 from pipeline.local.jars import resolve
-from pipeline.local.java import find_java
+from pipeline.local.java import find_tool
 
 KAFKA_CLIENTS = ("org.apache.kafka:kafka-clients:3.9.1",)
 """slf4j comes with it."""
@@ -19,37 +19,21 @@ SOURCES = Path(__file__).parent / "src"
 JAR = Path(__file__).parents[2] / "build" / "lagwise-follow.jar"
 
 
-def build(target: Path) -> None:
-    """Write the jar, in place of one that is there.
+def build(target: Path, *more: Path) -> None:
+    """Write the jar, in place of one that is there, with the sources in more folders if there are any.
 
     Raises:
         MissingDependencyError: No JDK, or kafka-clients could not be fetched; the message says what to do.
         CalledProcessError: A source does not compile; the compiler has said where.
     """
-    javac, jar = _tool("javac"), _tool("jar")
+    javac, jar = find_tool("javac"), find_tool("jar")
     class_path = os.pathsep.join(map(str, resolve(KAFKA_CLIENTS, report=_say)))
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as classes:
-        sources = sorted(map(str, SOURCES.rglob("*.java")))
+        sources = sorted(str(source) for folder in (SOURCES, *more) for source in folder.rglob("*.java"))
         options = ("--release", "17", "-Xlint:all", "-Werror", "-cp", class_path, "-d", classes)
         subprocess.run([javac, *options, *sources], check=True)
         subprocess.run([jar, "--create", "--file", str(target), "-C", classes, "."], check=True)
-
-
-def _tool(name: str) -> str:
-    """A program of the JDK that `java` belongs to.
-
-    Raises:
-        MissingDependencyError: It is a Java without a compiler.
-    """
-    java = find_java()
-    tool = java.resolve().with_name(name)
-    if not tool.exists():
-        raise MissingDependencyError(
-            f"{java} is a Java without {name}, which the jar is made with: install a JDK 17, on Debian and Ubuntu "
-            "with sudo apt-get install openjdk-17-jdk-headless"
-        )
-    return str(tool)
 
 
 def _say(line: str) -> None:
@@ -58,9 +42,9 @@ def _say(line: str) -> None:
 
 def main() -> int:
     """Build; the exit status."""
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else JAR
+    target, *more = map(Path, sys.argv[1:] or [JAR])
     try:
-        build(target)
+        build(target, *more)
     except MissingDependencyError as error:
         _say(str(error))
         return 1

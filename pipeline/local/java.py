@@ -50,6 +50,22 @@ def find_java() -> Path:
     return program
 
 
+def find_tool(name: str) -> Path:
+    """Another program of the JDK that `java` belongs to.
+
+    Raises:
+        MissingDependencyError: As `find_java`, or it is a Java without a compiler; the message has the install line.
+    """
+    java = find_java()
+    tool = java.resolve().with_name(name)
+    if not tool.exists():
+        raise MissingDependencyError(
+            f"{java} is a Java without {name}, which lagwise's jar for consumers is made with: install a JDK 17, on "
+            "Debian and Ubuntu with sudo apt-get install openjdk-17-jdk-headless"
+        )
+    return tool
+
+
 def candidate() -> tuple[Path | None, str]:
     """The program that `find_java` would try, and where it stands; without running it."""
     home = os.environ.get("JAVA_HOME")

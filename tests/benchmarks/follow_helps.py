@@ -45,10 +45,15 @@ assert _AT_MOST_S < PHASE_S
 
 def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     """Seconds until drained for each pair and run, the ratios, moves, and what was published for the even group."""
+    return measure_pairs(PAIRED, say, quick=quick)
+
+
+def measure_pairs(pairs: Scenario, say: Say, *, quick: bool) -> dict[str, Any]:
+    """The same of any pairs."""
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder, ExitStack() as cleanup:
         broker = cleanup.enter_context(EmbeddedBroker(properties=_BROKER))
         config = _config(broker.bootstrap_servers, Path(folder))
-        setup = _Setup(config, cleanup)
+        setup = _Setup(config, pairs, cleanup)
         begun_s = time.monotonic()
         runs = [setup.run(number, say) for number in range(1, 2 if quick else _RUNS + 1)]
         while not quick and time.monotonic() - begun_s < _EVEN_FOR_S:
@@ -67,8 +72,8 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
 class _Setup:
     """The stream on a broker, and the even group; the pairs come and go."""
 
-    def __init__(self, config: Config, cleanup: ExitStack) -> None:
-        self._config = config
+    def __init__(self, config: Config, pairs: Scenario, cleanup: ExitStack) -> None:
+        self._config, self._pairs = config, pairs
         self._bootstrap = config.kafka.properties["bootstrap.servers"]
         create_stream_topics(self._bootstrap, config)
         self._even = _only(BESIDE, [group for group in BESIDE.groups if group.group_id == _EVEN])
@@ -91,10 +96,10 @@ class _Setup:
 
     def run(self, number: int, say: Say) -> list[dict[str, Any]]:
         """One run of all pairs: a row for each."""
-        scenario = _renamed(PAIRED, f"run{number}-")
+        scenario = _renamed(self._pairs, f"run{number}-")
         moves: list[Move] = []
         with (
-            closing(MovesReader(self._bootstrap, self._config.control.acks_topic)) as acks,
+            closing(MovesReader(self._bootstrap, self._config.control)) as acks,
             Processes(self._bootstrap, scenario) as processes,
             closing(Ruler(self._bootstrap, scenario)) as ruler,
         ):

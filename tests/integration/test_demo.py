@@ -1,6 +1,7 @@
 """The demo as a user runs it, without a terminal."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -16,12 +17,26 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from assignor.protocol.control import decode, decode_key
+from pipeline.errors import MissingDependencyError
 from pipeline.local.embedded.broker import EmbeddedBroker
+from pipeline.local.java import find_java, find_tool
 from pipeline.tables.reading import Tables
 from tests.support.waiting import wait_until
 
 _FOLDER = Path(".lagwise/demo")
 _ENDED_WITHIN_S = 120.0
+
+
+def _in_java() -> list[str]:
+    try:
+        find_tool("javac")
+    except MissingDependencyError:
+        return []
+    return ["invoicing"]
+
+
+_IN_JAVA = _in_java()
+"""The group that is there where a JDK is."""
 
 
 class Ended(NamedTuple):
@@ -37,13 +52,14 @@ class Ended(NamedTuple):
 
 
 @contextmanager
-def _demo(place: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+def _demo(place: Path, *arguments: str, **environment: str) -> Iterator["subprocess.Popen[str]"]:
     with subprocess.Popen(
         [sys.executable, "-c", "from pipeline.operate.cli.app import main; main()", "demo", *arguments],
         cwd=place,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, **environment},
     ) as process:
         try:
             yield process
@@ -51,15 +67,17 @@ def _demo(place: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
-def _read_until(process: "subprocess.Popen[str]", start: str) -> list[str]:
-    """Lines up to the first that begins with `start`."""
+def _read_until(process: "subprocess.Popen[str]", *starts: str) -> list[str]:
+    """Lines until each of `starts` has begun one."""
     assert process.stdout
     lines: list[str] = []
+    left = set(starts)
     for line in process.stdout:
         lines.append(line)
-        if line.startswith(start):
+        left -= {start for start in left if line.startswith(start)}
+        if not left:
             return lines
-    raise AssertionError(f"ended before {start!r}: {lines}, {process.stderr and process.stderr.read()}")
+    raise AssertionError(f"ended before {left}: {lines}, {process.stderr and process.stderr.read()}")
 
 
 def _descendants(pid: int) -> set[int]:
@@ -110,7 +128,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     """A demo that was ended by Ctrl-C as soon as its first followers had taken a plan over."""
     place = tmp_path_factory.mktemp("demo")
     with _demo(place, "--json", "summary.json", "--keep") as demo:
-        said = _read_until(demo, "billing: moved")
+        said = _read_until(demo, *(f"{group}: moved" for group in ("billing", *_IN_JAVA)))
         processes = _descendants(demo.pid)
         demo.send_signal(signal.SIGINT)
         rest, errors = demo.communicate(timeout=_ENDED_WITHIN_S)
@@ -135,7 +153,7 @@ def test_summary_is_what_tables_and_control_topic_hold(ended: Ended) -> None:
     assert summary == {
         "batches": pc.max(lags["batch_id"]).as_py() + 1,
         "batch_seconds_p50": summary["batch_seconds_p50"],
-        "groups": 7,
+        "groups": 7 + len(_IN_JAVA),
         "partitions": lags.num_rows,
         "total_lag": pc.sum(lags["lag"]).as_py(),
         "published": len(made),
@@ -149,7 +167,11 @@ def test_summary_is_what_tables_and_control_topic_hold(ended: Ended) -> None:
     # What has no commit yet is no lag, but is waiting to be read.
     assert ends.keys() == _lag_by_group(lags).keys()
     assert all(ends[name] >= lag for name, lag in _lag_by_group(lags).items())
-    assert [one["group_id"] for one in summary["by_group"] if one["follows"]] == ["billing", "shipping"]
+    assert [one["group_id"] for one in summary["by_group"] if one["follows"]] == [
+        "billing",
+        "shipping",
+        *_IN_JAVA,
+    ]
     assert summary["batch_seconds_p50"] > 0
     published = _published(ended.place, summary["control_topic"])
     assert published == {(plan["group_id"], plan["epoch"]) for plan in made}
@@ -163,17 +185,29 @@ def test_followers_take_a_plan_over_and_the_page_shows_it(ended: Ended) -> None:
     assert results["billing-plain"]["moves"] == 0
     assert "billing: publish epoch 1" in ended.said
     assert re.search(r"^billing-plain +no +", ended.said, re.MULTILINE)
+    assert all(results[group]["moves"] >= 1 for group in _IN_JAVA)
     page = ended.place / ".lagwise" / "lagwise-demo.html"
     assert f"lag over time: {page}" in ended.said
     assert "billing (follows)" in page.read_text()
 
 
-def test_time_is_up_so_long_after_the_first_batch(tmp_path: Path) -> None:
-    with _demo(tmp_path, "--seconds", "1") as demo:
-        _read_until(demo, "batch 0")
+def test_time_is_up_so_long_after_the_first_batch_and_without_a_jdk_no_group_is_in_java(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "jre" / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nexec {find_java()} "$@"\n')
+    program.chmod(0o755)
+    with _demo(tmp_path, "--seconds", "1", JAVA_HOME=str(tmp_path / "jre")) as demo:
+        said = _read_until(demo, "batch 0")
         rest, errors = demo.communicate(timeout=_ENDED_WITHIN_S)
 
     assert (demo.returncode, errors) == (0, "")
+    missing = [line for line in said if "in Java" in line]
+    assert missing == [
+        f"no group in Java: {program} is a Java without javac, which lagwise's jar for consumers is made with: install a JDK 17, on Debian and Ubuntu with sudo apt-get install openjdk-17-jdk-headless\n"
+    ]
+    assert "invoicing" not in rest
     # How many of the groups the first batch has found depends on how far it got.
     assert re.search(r"^\d groups on \d+ partitions, ", rest, re.MULTILINE)
     assert not (tmp_path / _FOLDER).exists()

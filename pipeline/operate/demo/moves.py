@@ -1,7 +1,12 @@
-"""Partitions that changed hands, according to the acknowledgements of the members that follow."""
+"""Partitions that changed hands by plans, according to the acknowledgements of the members that follow.
+
+Members that hand over within a generation say so of each partition. Those whose leader assigns the plan say that
+they have applied it, and the plan says what that has moved.
+"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
@@ -9,9 +14,11 @@ from typing import TypeAlias
 from confluent_kafka import Consumer, TopicPartition
 
 from assignor.errors import DecodeError
-from assignor.protocol import acks
-from assignor.protocol.acks import AnyAck, Release, Taken
+from assignor.protocol import acks, control
+from assignor.protocol.acks import AnyAck, Applied, Release, Taken
+from assignor.protocol.control import ControlRecord
 from pipeline import clock
+from pipeline.config.model import ControlConfig
 
 _AT_ONCE = 500
 _BROKERS_SUFFIX = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
@@ -38,19 +45,39 @@ class Move:
 
 
 class Moves:
-    """Pairs releases with takes; each hand-over counts once, however often it is acknowledged."""
+    """Pairs releases with takes, and applied plans with what they move; each counts once, however often it is said."""
 
     def __init__(self) -> None:
+        self._plans: dict[tuple[str, int], ControlRecord] = {}
         self._released: dict[_HandOver, str] = {}
         self._completed: set[_HandOver] = set()
+        self._hands_over: set[str] = set()
+        self._applied: dict[tuple[str, int, str], Applied] = {}
+        self._counted: set[tuple[str, int, str]] = set()
 
-    def feed(self, acks: Iterable[AnyAck]) -> tuple[Move, ...]:
-        """The hand-overs that these acknowledgements complete, in their order."""
-        return tuple(move for ack in acks if (move := self._move(ack)))
+    def feed(self, acks: Iterable[AnyAck], plans: Iterable[ControlRecord] = ()) -> tuple[Move, ...]:
+        """The moves that these acknowledgements complete, or these plans explain."""
+        self._plans.update({(plan.group, plan.epoch): plan for plan in plans})
+        handed_over = [move for ack in acks if (move := self._move(ack))]
+        return (*handed_over, *self._explained())
+
+    def _explained(self) -> Iterator[Move]:
+        """Moves to members that have applied plans, of groups whose members do not hand over."""
+        for key, ack in self._applied.items():
+            plan = self._plans.get((ack.group, ack.epoch))
+            if plan is None or key in self._counted or ack.group in self._hands_over:
+                continue
+            self._counted.add(key)
+            for move in plan.moves:
+                if move.to_member == ack.member and move.from_member is not None:
+                    yield _of(ack, move.topic, move.partition, move.from_member)
 
     def _move(self, ack: AnyAck) -> Move | None:
+        if isinstance(ack, Applied):
+            self._applied.setdefault((ack.group, ack.epoch, ack.member), ack)
         if not isinstance(ack, Release | Taken):
             return None
+        self._hands_over.add(ack.group)
         hand_over = (ack.group, ack.generation, ack.topic, ack.partition, ack.hop)
         if isinstance(ack, Release):
             self._released.setdefault(hand_over, ack.member)
@@ -59,15 +86,19 @@ class Moves:
         if released_by is None or hand_over in self._completed:
             return None
         self._completed.add(hand_over)
-        return Move(
-            group_id=ack.group,
-            epoch=ack.epoch,
-            topic=ack.topic,
-            partition=ack.partition,
-            from_client=client_of(released_by),
-            to_client=client_of(ack.member),
-            at=clock.at(ack.at_ms),
-        )
+        return _of(ack, ack.topic, ack.partition, released_by)
+
+
+def _of(ack: Taken | Applied, topic: str, partition: int, from_member: str) -> Move:
+    return Move(
+        group_id=ack.group,
+        epoch=ack.epoch,
+        topic=topic,
+        partition=partition,
+        from_client=client_of(from_member),
+        to_client=client_of(ack.member),
+        at=clock.at(ack.at_ms),
+    )
 
 
 def client_of(member_id: str) -> str:
@@ -76,26 +107,28 @@ def client_of(member_id: str) -> str:
 
 
 class MovesReader:
-    """Reads the acks topic from its beginning, without waiting."""
+    """Reads the acks topic and the control topic of the demo from their beginnings, without waiting."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        """Connect; the topic is there."""
+    def __init__(self, bootstrap: str, topics: ControlConfig) -> None:
+        """Connect; the topics are there, with a partition each."""
         self._consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "lagwise-demo"})
-        self._consumer.assign([TopicPartition(topic, 0, 0)])
+        self._acks_topic = topics.acks_topic
+        self._consumer.assign([TopicPartition(topic, 0, 0) for topic in (topics.acks_topic, topics.topic)])
         self._moves = Moves()
 
     def read(self) -> tuple[Move, ...]:
-        """The hand-overs completed since the call before."""
-        received = []
+        """The moves completed since the call before."""
+        received, plans = list[AnyAck](), list[ControlRecord]()
         for message in self._consumer.consume(_AT_ONCE, 0):
             key, value = message.key(), message.value()
             # What cannot be read is for the stream's quarantine; the view goes on.
             if message.error() is None and key is not None and value is not None:
-                try:
-                    received.append(acks.decode(key, value))
-                except DecodeError:
-                    continue
-        return self._moves.feed(received)
+                with suppress(DecodeError):
+                    if message.topic() == self._acks_topic:
+                        received.append(acks.decode(key, value))
+                    else:
+                        plans.append(control.decode(value))
+        return self._moves.feed(received, plans)
 
     def close(self) -> None:
         """Disconnect."""

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from datetime import datetime, timezone
 from queue import Empty, SimpleQueue
@@ -12,7 +13,7 @@ from typing import Protocol
 from rich.console import Console
 
 from pipeline.config.load import load
-from pipeline.errors import BrokerUnavailableError
+from pipeline.errors import BrokerUnavailableError, MissingDependencyError
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.local.embedded.config import KAFKA
 from pipeline.local.jars import resolve, resolve_for_spark
@@ -21,11 +22,12 @@ from pipeline.operate.demo.background import in_background
 from pipeline.operate.demo.engine import Engine
 from pipeline.operate.demo.folder import TEMPLATE, Folder
 from pipeline.operate.demo.moves import Move, MovesReader
+from pipeline.operate.demo.processes.java import make_jar
 from pipeline.operate.demo.processes.launcher import Processes, create_stream_topics
 from pipeline.operate.demo.report import plot
 from pipeline.operate.demo.report.summary import Summary, summarise
 from pipeline.operate.demo.report.timeline import Timeline
-from pipeline.operate.demo.scenario import BESIDE, PAIRED, Scenario
+from pipeline.operate.demo.scenario import BESIDE, JAVA, PAIRED, Scenario
 from pipeline.operate.demo.snapshot import Snapshot, read_snapshot
 from pipeline.operate.demo.views.lines import Lines
 from pipeline.operate.demo.views.live import Screen
@@ -41,7 +43,10 @@ _BROKER = {
     "group.initial.rebalance.delay.ms": "1000",
 }
 
-_ALL = Scenario(topics=(*PAIRED.topics, *BESIDE.topics), groups=(*PAIRED.groups, *BESIDE.groups))
+_ALL = Scenario(
+    topics=(*PAIRED.topics, *JAVA.topics, *BESIDE.topics),
+    groups=(*PAIRED.groups, *JAVA.groups, *BESIDE.groups),
+)
 
 
 class View(Protocol):
@@ -118,7 +123,7 @@ class DemoRun:
             self._folder.write_config(self._bootstrap)
             config = load(self._folder.config)
             create_stream_topics(self._bootstrap, config)
-            moves = cleanup.enter_context(closing(MovesReader(self._bootstrap, config.control.acks_topic)))
+            moves = cleanup.enter_context(closing(MovesReader(self._bootstrap, config.control)))
             running = cleanup.enter_context(ExitStack())
             started = [running.enter_context(Processes(self._bootstrap, BESIDE))]
         reports: SimpleQueue[Report] = SimpleQueue()
@@ -129,6 +134,7 @@ class DemoRun:
             reports.put(report)
 
         engine.run(config, on_batch=on_batch)
+        jar = in_background(make_jar)
         # The stream stops before the consumers do, so that the tables show them at work.
         cleanup.callback(engine.stop)
 
@@ -148,12 +154,23 @@ class DemoRun:
             return
         with self._view.phase("starting groups that follow, and their control groups that do not"):
             started.append(running.enter_context(Processes(self._bootstrap, PAIRED)))
+            if self._has_made(jar):
+                started.append(running.enter_context(Processes(self._bootstrap, JAVA)))
             self._timeline = Timeline(_ALL, began_at=datetime.now(tz=timezone.utc))
         until_s = time.monotonic() + (math.inf if self._seconds is None else self._seconds)
         with self._view.open():
             while report:
                 self._show(report)
                 report = _next(reports, asked, meanwhile, until_s=until_s)
+
+    def _has_made(self, jar: Future[None]) -> bool:
+        """Whether there is a jar for the group in Java; what is missing is said."""
+        try:
+            jar.result()
+        except MissingDependencyError as error:
+            self._console.print(f"no group in Java: {error}", markup=False, emoji=False, soft_wrap=True)
+            return False
+        return True
 
     def _show_moves(self, reader: MovesReader) -> None:
         moves = reader.read()

@@ -6,6 +6,7 @@ shipping         roundrobin. One member is half as fast as the others, and loses
 shipping-plain   its control group: equal in everything, but does not follow.
 search           cooperative-sticky, static members, even traffic: nothing to gain.
 fraud            KIP-848: the broker assigns, so no plan is made.
+invoicing        members in Java, one of them slow. Follows, with the assignor of lagwise; only where there is a JDK.
 export           takes its partitions with assign(), so it has no members; too slow for its topic.
 
 Traffic comes in phases, each with another hot spot. Those of billing begin with a burst, as after an outage of the
@@ -69,6 +70,8 @@ class Group:
     """Whether the consumers join the group, or take all partitions with assign()."""
     follows: bool = False
     """Whether they follow plans of the control topic."""
+    is_java: bool = False
+    """Whether its members are in Java; its properties are those of the Java client then."""
     note: str = ""
     """Why it falls behind, for the title of its plot."""
 
@@ -107,7 +110,8 @@ class Scenario:
         )
 
 
-def _with_control(following: Group) -> tuple[Group, Group]:
+def with_control(following: Group) -> tuple[Group, Group]:
+    """A group that follows, and its control group."""
     return following, replace(following, group_id=f"{following.group_id}-plain", follows=False)
 
 
@@ -152,11 +156,27 @@ BESIDE = Scenario(
 )
 """Runs from the beginning."""
 
+JAVA = Scenario(
+    topics=(Topic(name="invoices", partitions=12, records_per_s=200, skew=1.0, burst_s=20),),
+    groups=(
+        Group(
+            group_id="invoicing",
+            topics=("invoices",),
+            speeds=(80, 240),
+            properties={"partition.assignment.strategy": "lagwise.follow.LagwiseAssignor"},
+            follows=True,
+            is_java=True,
+            note="one member is slow",
+        ),
+    ),
+)
+"""Plays beside `PAIRED`, without a control group: the machine has to run all of it."""
+
 PAIRED = Scenario(
     topics=(
         Topic(name="orders", partitions=60, records_per_s=600, skew=0.8, burst_s=40),
         Topic(name="parcels", partitions=60, records_per_s=600, skew=0.8),
     ),
-    groups=(*_with_control(_BILLING), *_with_control(_SHIPPING)),
+    groups=(*with_control(_BILLING), *with_control(_SHIPPING)),
 )
 """Plays once the stream runs: it is a race."""

@@ -15,8 +15,8 @@ from pipeline.config.model import Config
 from pipeline.errors import BrokerUnavailableError, PipelineError
 from pipeline.kafka import cluster
 from pipeline.kafka.errors import explained
-from pipeline.operate.demo.processes import traffic
-from pipeline.operate.demo.scenario import Scenario
+from pipeline.operate.demo.processes import java, traffic
+from pipeline.operate.demo.scenario import Group, Scenario
 
 _TIMEOUT_S = 30.0
 _AGAIN_AFTER_S = 0.5
@@ -53,7 +53,7 @@ class Processes:
     def __init__(self, bootstrap: str, scenario: Scenario) -> None:
         """Create the topics of the scenario with their first burst, and start all processes.
 
-        Where a group follows, the stream's topics must be there.
+        Where a group follows, the stream's topics must be there; where one is in Java, its jar (`java.make_jar`).
 
         Raises:
             BrokerUnavailableError: The broker did not make the topics.
@@ -64,9 +64,9 @@ class Processes:
         self._processes = {
             "the producer": _start("traffic", bootstrap, scenario),
             **{
-                f"the consumers of {group.group_id}": _start(
-                    "members", bootstrap, replace(scenario, groups=(group,))
-                )
+                f"the consumers of {group.group_id}": _start_java(bootstrap, group)
+                if group.is_java
+                else _start("members", bootstrap, replace(scenario, groups=(group,)))
                 for group in scenario.groups
             },
         }
@@ -115,8 +115,17 @@ def _create_topics(bootstrap: str, scenario: Scenario) -> None:
 
 
 def _start(module: str, bootstrap: str, scenario: Scenario) -> "subprocess.Popen[bytes]":
+    name = f"pipeline.operate.demo.processes.{module}"
+    return _run([sys.executable, "-m", name, bootstrap, scenario.to_json()])
+
+
+def _start_java(bootstrap: str, group: Group) -> "subprocess.Popen[bytes]":
+    return _run(java.command(bootstrap, group))
+
+
+def _run(command: list[str]) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [sys.executable, "-m", f"pipeline.operate.demo.processes.{module}", bootstrap, scenario.to_json()],
+        command,
         stdin=subprocess.PIPE,
         # Ctrl-C goes to the whole foreground group; the consumers leave when the demo says so.
         start_new_session=True,

@@ -105,3 +105,23 @@ def test_install_line_on_macos_is_brew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
 
     assert java.install_line().startswith("brew install")
+
+
+def test_tool_of_a_jdk_stands_beside_its_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    at_home = install_java(tmp_path, 'openjdk version "17.0.1"')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    at_home.with_name("javac").touch()
+
+    assert java.find_tool("javac") == at_home.with_name("javac")
+
+
+def test_java_without_a_compiler_is_named_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    at_home = install_java(tmp_path, 'openjdk version "17.0.1"')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+    with pytest.raises(
+        MissingDependencyError, match=rf"^{at_home} is a Java without javac.* install a JDK 17"
+    ):
+        java.find_tool("javac")

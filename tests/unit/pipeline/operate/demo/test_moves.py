@@ -2,9 +2,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from assignor.protocol.acks import Accepted, AnyAck, Release, Taken
+from assignor.protocol.acks import Accepted, AnyAck, Applied, Release, Taken
 from pipeline.operate.demo.moves import Moves, client_of
 from tests.support.demo_views import NOON
+from tests.support.follow_plans import plan
 
 _AT_MS = int(NOON.timestamp() * 1000)
 _SAID = {"cluster": "demo", "group": "billing", "generation": 3, "epoch": 2, "at_ms": _AT_MS}
@@ -49,3 +50,31 @@ def test_each_hand_over_counts_once(received: Sequence[AnyAck], expected: int) -
 )
 def test_client_id_is_within_the_member_id(member_id: str, client_id: str) -> None:
     assert client_of(member_id) == client_id
+
+
+# Groups whose leader assigns the plan.
+
+_PLAN = plan({_A: [7, 8], _B: []}, {_A: [8], _B: [7]}, epoch=2, topic="orders")
+_APPLIED = Applied(**_SAID, member=_B)
+
+
+def test_partition_of_an_applied_plan_has_moved_when_its_new_owner_says_so() -> None:
+    moves = Moves()
+
+    assert moves.feed([Applied(**_SAID, member=_A)], [_PLAN]) == ()
+    (move,) = moves.feed([_APPLIED])
+
+    assert (move.group_id, move.epoch, move.topic, move.partition) == ("billing", 2, "orders", 7)
+    assert (move.from_client, move.to_client, move.at) == ("billing-1", "billing-4", NOON)
+
+
+def test_plan_may_be_read_after_the_acknowledgement_and_counts_once() -> None:
+    moves = Moves()
+
+    assert moves.feed([_APPLIED]) == ()
+    assert len(moves.feed([], [_PLAN])) == 1
+    assert moves.feed([_APPLIED], [_PLAN]) == ()
+
+
+def test_applied_plan_of_members_that_hand_over_adds_nothing() -> None:
+    assert len(Moves().feed([_RELEASE, _TAKEN, _APPLIED], [_PLAN])) == 1

@@ -2,7 +2,7 @@ import pytest
 
 from pipeline.config.load import load
 from pipeline.operate.demo.folder import TEMPLATE
-from pipeline.operate.demo.scenario import BESIDE, CLUSTER, PAIRED, PHASE_S, Scenario, Topic
+from pipeline.operate.demo.scenario import BESIDE, CLUSTER, JAVA, PAIRED, PHASE_S, Scenario, Topic
 
 _TOPICS = {topic.name: topic for topic in (*PAIRED.topics, *BESIDE.topics)}
 _ORDERS = _TOPICS["orders"]
@@ -54,6 +54,16 @@ def test_slow_member_of_shipping_alone_loses_ground_though_the_group_is_fast_eno
     assert sum(rates) < sum(shipping.speeds) * 0.75
 
 
+def test_slow_member_in_java_loses_ground_though_the_group_is_fast_enough() -> None:
+    """Kafka's sticky assignor deals partitions out in turn."""
+    (topic,), (group,) = JAVA.topics, JAVA.groups
+    shares = [sum(topic.rates(0)[member::2]) for member in range(2)]
+
+    assert shares[0] > group.speeds[0] * 1.2
+    assert shares[1] < group.speeds[1]
+    assert topic.records_per_s < sum(group.speeds) * 0.75
+
+
 def test_each_group_that_follows_has_a_control_group_that_does_not() -> None:
     pairs = [(group.group_id, control.group_id) for group, control in PAIRED.pairs()]
 
@@ -66,7 +76,7 @@ def test_a_scenario_survives_its_way_into_another_process() -> None:
 
 def test_configuration_is_about_the_groups_of_the_scenario() -> None:
     config = load(TEMPLATE)
-    groups = (*PAIRED.groups, *BESIDE.groups)
+    groups = (*PAIRED.groups, *JAVA.groups, *BESIDE.groups)
     dry = [group.group_id for group in groups if config.plan.for_group(group.group_id).dry_run]
 
     assert config.cluster.name == CLUSTER
