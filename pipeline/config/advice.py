@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
+from pipeline.config.hosts import is_loopback
 from pipeline.config.model import Config
 from pipeline.config.secret_values import is_plain_secret
 
 
 def warnings(config: Config) -> tuple[str, ...]:
     """One line per risk, each beginning with its key; never a value that may be a secret."""
-    return (*_secrets(config), *_connection(config), *_timing(config), *_plans(config))
+    return (*_secrets(config), *_connection(config), *_serving(config), *_timing(config), *_plans(config))
 
 
 def _secrets(config: Config) -> Iterator[str]:
@@ -37,6 +38,14 @@ def _connection(config: Config) -> Iterator[str]:
         )
     if config.kafka.java:
         yield "kafka.java: has no effect since lagwise reads Kafka without Spark's Java client; remove the table"
+
+
+def _serving(config: Config) -> Iterator[str]:
+    if config.serve.token and not is_loopback(config.serve.host) and not config.serve.origins:
+        yield (
+            f"serve.token: is sent unencrypted to {config.serve.host}; put a proxy with TLS before the page and "
+            "name it in serve.origins"
+        )
 
 
 def _timing(config: Config) -> Iterator[str]:

@@ -21,6 +21,7 @@ tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 # Whatever stands in these tables may be a secret, so a message never quotes a value of theirs.
 _FREE_TABLES = ("kafka", "spark", "storage_options", "options")
+_SECRETS = ("token",)
 _MESSAGES = {
     "bool_type": "must be true or false",
     "dict_type": "must be a table",
@@ -90,7 +91,7 @@ def _sentence(problem: ErrorDetails) -> str:
 
 
 def _got(location: tuple[int | str, ...], value: object) -> str:
-    if isinstance(value, dict):
+    if isinstance(value, dict) or any(part in _SECRETS for part in location):
         return ""
     kind = {str: "a string", bool: "a boolean", int: "a whole number", list: "an array"}.get(type(value))
     if any(part in _FREE_TABLES for part in location) or not isinstance(value, str | int | float):

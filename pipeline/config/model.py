@@ -21,6 +21,7 @@ from pydantic import (
 
 from assignor.errors import InvalidOptionError
 from assignor.strategies.registry import STRATEGIES
+from pipeline.config.secret_values import is_reference
 from pipeline.name_filter import NameFilter
 
 Isolation = Literal["read_uncommitted", "read_committed"]
@@ -50,6 +51,18 @@ def _dry_run(value: object) -> object:
     if isinstance(value, bool) or value == "approve":
         return value
     raise ValueError('must be true, false or "approve"')
+
+
+def _reference(text: str) -> str:
+    if text and not is_reference(text):
+        raise ValueError('must be "env:NAME" or "file:/path"')
+    return text
+
+
+def _origin(text: str) -> str:
+    if not re.fullmatch(r"https?://[^/?#@\s]+", text):
+        raise ValueError('must be like "https://lagwise.example.com", without a path')
+    return text.lower()
 
 
 def _topic_name(name: str) -> str:
@@ -317,6 +330,7 @@ Granularity = Literal["partition", "topic", "group"]
 MemberLabels = Literal["client", "full"]
 Port = Annotated[int, Field(ge=0, le=65_535)]
 Host = Annotated[str, Field(min_length=1)]
+Origin = Annotated[str, AfterValidator(_origin)]
 
 
 class MetricsConfig(_Section):
@@ -345,6 +359,10 @@ class ServeConfig(_Section):
 
     host: Host = "127.0.0.1"
     port: Port = 8000
+    token: Annotated[str, AfterValidator(_reference)] = ""
+    """A reference to what an operator must know to give orders on the page; without it none can be given there."""
+    origins: Annotated[tuple[Origin, ...], Field(strict=False)] = ()
+    """Of a proxy by which browsers reach the page."""
     metrics: MetricsConfig = MetricsConfig()
 
 
@@ -366,3 +384,8 @@ class Config(_Section):
     serve: ServeConfig = ServeConfig()
     spark: Properties = Field(default={}, repr=False)
     """Properties of the Spark session; may hold secrets."""
+
+    def serving_on(self, *, host: str | None = None, port: int | None = None) -> "Config":
+        """The same, with another address of `lagwise serve`."""
+        given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+        return self.model_copy(update={"serve": self.serve.model_copy(update=given)})

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 from uuid import uuid4
 
 import pytest
@@ -17,19 +18,27 @@ from pipeline.config.model import Config
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.operate.cli.app import app
 from pipeline.operate.cli.orders.topic import orders_topic
+from pipeline.operate.cli.serve import desk_of
+from pipeline.operate.serve.app import build_app
 from pipeline.run.batch.steps import Step
 from pipeline.run.driver import Batch
+from pipeline.tables.reading import Tables
+from tests.support.asgi import ask
 from tests.support.broker import create_topics, produce
 from tests.support.group_records import group_record, lopsided_group, member
 from tests.support.inject import inject
 from tests.support.job import AMONG_GHOSTS, read_table, running, write_config
+from tests.support.serving import Answer
 from tests.support.traffic import control_records
 
 _ASK = """
 [[plan.groups]]
 pattern = ".*"
 dry_run = "approve"
+[serve]
+token = "env:LAGWISE_PAGE_TOKEN"
 """
+_TOKEN = "correct horse battery"  # noqa: S105 - of the test
 Lagwise = Callable[..., Result]
 
 
@@ -86,8 +95,13 @@ class Bombs:
 
 
 def test_plan_waits_and_is_published_once_by_the_order_of_the_first_operator(
-    forged_broker: EmbeddedBroker, file: Path, group: str, lagwise: Lagwise
+    forged_broker: EmbeddedBroker,
+    file: Path,
+    group: str,
+    lagwise: Lagwise,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("LAGWISE_PAGE_TOKEN", _TOKEN)
     config, bootstrap = load(file), forged_broker.bootstrap_servers
     with running(config) as job:
         job.wait(lambda: _decision(config, group) == "awaiting_approval", what="a plan that waits")
@@ -98,8 +112,10 @@ def test_plan_waits_and_is_published_once_by_the_order_of_the_first_operator(
     name = shown.stdout.partition("  plan ")[2].split()[0]
 
     # The driver is away when the order is given, and dies twice between the order and the publication.
-    first = lagwise("approve", group, "--plan", name, "--reason", "INC-1")
+    stale_page = _approve_on_page(config, group, f"{name}0")
+    first = _approve_on_page(config, group, name)
     second = lagwise("approve", group, "--yes")
+    second_page = _approve_on_page(config, group, name)
     bombs = Bombs(group)
     with running(config, steps=bombs.steps) as job:
         job.wait(
@@ -116,25 +132,48 @@ def test_plan_waits_and_is_published_once_by_the_order_of_the_first_operator(
         _approve_blindly(config, group, name)
         job.wait(lambda: len(_refusals(config, group)) == 2, what="the answer to the stale approval")
 
-    assert (first.exit_code, bombs.left) == (0, [])
+    assert (first.status, bombs.left) == (200, [])
+    assert (stale_page.status, f"but {name} does" in stale_page.text) == (409, True)
     assert second.exit_code == 1
-    assert " has approved the plan already, and the stream publishes it" in second.stderr
+    told = "ann@page has approved the plan already, and the stream publishes it"
+    assert told in second.stderr
+    assert (second_page.status, told in second_page.text) == (409, True)
     assert late.exit_code == 1
     ((epoch, reason),) = _publications(config, group)
-    assert f"plan epoch {epoch} is published already, approved by " in late.stderr
-    assert reason.endswith(": INC-1")
+    assert f"plan epoch {epoch} is published already, approved by ann@page" in late.stderr
+    assert {row["approved_by"] for row in read_table(config, "orders") if row["group_id"] == group} == {
+        "eva@desk"
+    }, "the newest approval"
+    assert reason.endswith("approved by ann@page: INC-1")
     ((sent, value),) = _published(bootstrap, group)
     assert (sent, {move["to"] for move in json.loads(value)["moves"]}) == (epoch, {"idle"})
     already, stale = _refusals(config, group)
     assert already == f"approval refused: plan epoch {epoch} has published it already (approved by eva@desk)"
     assert stale.startswith("approval refused: plan ")
     assert "awaiting_approval since" in lagwise("groups", "--group", group).stdout
+    assert lagwise("approve", group, "--yes").exit_code == 0
 
 
 def _turned(group: str) -> Any:
     """A rebalance: everything is on the other member."""
     idle = member("idle", group, assigned={group: (0, 1, 2)})
     return group_record(group, idle, member("busy", group), generation=2)
+
+
+def _approve_on_page(config: Config, group: str, name: str) -> Answer:
+    """What Ann is answered when she sends the form of the page on which she has looked at a plan."""
+    tables = Tables(config.tables.root)
+    desk = desk_of(tables, config)
+    fields = {"plan": name, "name": "ann", "reason": "INC-1", "token": _TOKEN}
+    return ask(
+        build_app(tables, config, desk),
+        f"/approve?id={group}",
+        method="POST",
+        body=urlencode(fields).encode(),
+        Host="localhost:8000",
+        Origin="http://localhost:8000",
+        **{"Content-Type": "application/x-www-form-urlencoded"},
+    )
 
 
 def _approve_blindly(config: Config, group: str, name: str) -> None:

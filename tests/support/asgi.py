@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from tests.support.serving import Answer
 
 
-def ask(app: Any, url: str, *, method: str = "GET", **headers: str) -> Answer:
+def ask(app: Any, url: str, *, method: str = "GET", body: bytes = b"", **headers: str) -> Answer:
     """What is answered to a request of this path and query."""
     raw_path, _, query = url.partition("?")
     scope = {
@@ -29,7 +29,7 @@ def ask(app: Any, url: str, *, method: str = "GET", **headers: str) -> Answer:
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)

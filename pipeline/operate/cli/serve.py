@@ -5,9 +5,14 @@ from typing import Annotated
 import typer
 
 from pipeline import logs
+from pipeline.config.model import Config
+from pipeline.config.secret_values import resolve
+from pipeline.errors import ConfigError, MissingDependencyError
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.output import note
+from pipeline.operate.serve.orders import Desk, why_too_short
 from pipeline.operate.serve.server import serve as answer
+from pipeline.tables.reading import Tables
 
 
 def serve(
@@ -35,7 +40,8 @@ def serve(
 
     It needs no Java and no broker, and goes on when the stream has stopped: lagwise_tables_age_seconds then grows.
     / lists the groups; each has a page with its members and partitions, plan, decisions and history, and the same as
-    JSON below /api/v1/groups (deploy/docs/page.md). Nothing can be changed there.
+    JSON below /api/v1/groups (deploy/docs/page.md). Nothing can be changed there unless serve.token is set: then
+    plans that wait for approval can be approved there.
     /metrics has the names of kafka-lag-exporter and kafka_exporter, so that their dashboards and rules go on, and
     lagwise's own: plans, members, capacity (deploy/docs/metrics.md). Table serve.metrics of the configuration says
     which groups, topics and names, and how many series at most.
@@ -46,11 +52,37 @@ def serve(
     """
     logs.configure()
     source = find(tables, config)
-    where = source.config.serve
+    settings = source.config.serving_on(host=host, port=port)
     answer(
         source.tables,
-        source.config,
-        host=where.host if host is None else host,
-        port=where.port if port is None else port,
+        settings,
+        desk=desk_of(source.tables, settings),
         on_listening=lambda url: note(f"serving {source.tables.root} on {url}"),
     )
+
+
+def desk_of(tables: Tables, config: Config) -> Desk | None:
+    """Where orders of the page are taken; None where no token is set.
+
+    Raises:
+        ConfigError: The token cannot be read, or is too short.
+        MissingDependencyError: There is no Kafka client to write orders with.
+    """
+    if not config.serve.token:
+        return None
+    token = resolve({"serve.token": config.serve.token})["serve.token"]
+    if why := why_too_short(token):
+        raise ConfigError(f"serve.token: {why}")
+    try:
+        from pipeline.operate.cli.orders.approval import approve_plan  # noqa: PLC0415 - a page that is only read needs none
+    except ModuleNotFoundError as error:
+        if error.name != "confluent_kafka":
+            raise
+        raise MissingDependencyError(
+            "serve.token: orders on the page need the package confluent-kafka: pip install 'lagwise[confluent]'"
+        ) from None
+
+    def approve(group: str, *, plan: str, reason: str, by: str) -> None:
+        approve_plan(tables, config, group, plan=plan, reason=reason, by=by)
+
+    return Desk(token=token, approve=approve)

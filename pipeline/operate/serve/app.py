@@ -18,8 +18,10 @@ from pipeline.operate.serve.api import api_routes
 from pipeline.operate.serve.metrics import families
 from pipeline.operate.serve.metrics.page import Page
 from pipeline.operate.serve.metrics.scrape import Scraper
+from pipeline.operate.serve.orders import Desk
 from pipeline.operate.serve.page.routes import page_routes
 from pipeline.operate.serve.responses import RawPaths
+from pipeline.operate.serve.sites import KnownHosts
 from pipeline.operate.serve.views.source import Source
 from pipeline.tables.health import Sight, judge
 from pipeline.tables.reading import Tables
@@ -29,12 +31,13 @@ log = logging.getLogger(__name__)
 OK, UNAVAILABLE = 200, 503
 
 
-def build_app(tables: Tables, config: Config) -> Starlette:
+def build_app(tables: Tables, config: Config, desk: Desk | None = None) -> Starlette:
     """The application; the tables need not be there yet.
 
     Args:
         tables: What is shown.
         config: Of `serve`, and of the stream that writes the tables.
+        desk: Where orders of the page are taken; without it, none are.
     """
     source = Source(tables, config)
     return Starlette(
@@ -43,9 +46,9 @@ def build_app(tables: Tables, config: Config) -> Starlette:
             Route("/healthz", _alive),
             Route("/readyz", _ready(tables, config)),
             *api_routes(source),
-            *page_routes(source),
+            *page_routes(source, desk),
         ],
-        middleware=[Middleware(RawPaths)],
+        middleware=[Middleware(KnownHosts, config.serve), Middleware(RawPaths)],
     )
 
 

@@ -10,29 +10,30 @@ import uvicorn
 from pipeline.config.model import Config
 from pipeline.errors import ConfigError
 from pipeline.operate.serve.app import build_app
+from pipeline.operate.serve.orders import Desk
 from pipeline.tables.reading import Tables
 
 _LAST_ANSWERS_S = 5
 
 
 def serve(
-    tables: Tables, config: Config, *, host: str, port: int, on_listening: Callable[[str], None]
+    tables: Tables, config: Config, *, on_listening: Callable[[str], None], desk: Desk | None = None
 ) -> None:
-    """Answer on this address until SIGINT or SIGTERM.
+    """Answer on the address in `config.serve` until SIGINT or SIGTERM.
 
     Args:
         tables: What is shown.
-        config: See `build_app`.
-        host: Name or address.
-        port: 0 takes any that is free.
+        config: See `build_app`; port 0 takes any that is free.
         on_listening: Called with the URL as soon as it answers.
+        desk: See `build_app`.
 
     Raises:
         ConfigError: The address cannot be had.
     """
-    listening = _listening(host, port)
+    host = config.serve.host
+    listening = _listening(host, config.serve.port)
     settings = uvicorn.Config(
-        build_app(tables, config),
+        build_app(tables, config, desk),
         log_config=None,
         access_log=False,
         lifespan="off",

@@ -1,26 +1,18 @@
 """`lagwise approve`: publish the plan that waits for an operator, once he has looked at it."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
-import pyarrow.compute as pc
 import typer
 
-from assignor.protocol.commands import Approval, Orders
-from pipeline import clock
 from pipeline.config.load import load
-from pipeline.config.model import Config
 from pipeline.config.secret_values import resolve
-from pipeline.errors import NotWaitingError
 from pipeline.operate.cli.locations import StreamConfigOption, find_config
-from pipeline.operate.cli.orders import change as orders_change
+from pipeline.operate.cli.orders.approval import with_approval
 from pipeline.operate.cli.orders.commands import GroupArgument, OutputOption, give, who
 from pipeline.operate.cli.tables.recommendations import STORY_COLUMNS, story
-from pipeline.operate.output import Row, iterate, plain
-from pipeline.planning.state import from_json
+from pipeline.operate.listings.waiting import check_is, plan_id, waiting_row
+from pipeline.operate.output import Row, plain
 from pipeline.tables.reading import Tables
-
-_COLUMNS = (*STORY_COLUMNS, "awaiting_since", "valid_until", "target_hash", "base_hash", "state")
 
 
 def approve(
@@ -49,55 +41,21 @@ def approve(
     if output == "json" and not (yes or plan):
         raise typer.BadParameter("-o json asks no questions: add --plan ID or --yes")
     settings = load(find_config(config))
-    row = waiting_row(settings, group)
-    found = plan_id(row)
-    if plan is not None and plan != found:
-        raise NotWaitingError(
-            f"plan {plain(plan)} of group {plain(group)} does not wait for approval any more, but {found} does; "
-            f"look at it with `lagwise approve {plain(group)}`"
-        )
+    tables = Tables(settings.tables.root, resolve(settings.tables.storage_options))
+    row = waiting_row(tables, group, STORY_COLUMNS)
+    if plan is not None:
+        check_is(row, group, plan)
     if output == "text":
         typer.echo("\n".join(_shown(row)))
     if not (yes or plan):
-        typer.confirm(f"Publish plan {found}?", abort=True)
+        typer.confirm(f"Publish plan {plan_id(row)}?", abort=True)
     give(
         group,
-        lambda held: _changed(held, row, reason=reason),
+        lambda held: with_approval(held, row, reason=reason, by=who()),
         then="it then publishes the plan, or `lagwise recommendations` tells why it is refused",
         config=config,
         output=output,
     )
-
-
-def waiting_row(settings: Config, group: str) -> Row:
-    """The row of `plan_state` with the plan of the group that waits for approval.
-
-    Raises:
-        NotWaitingError: None does.
-        StoreError: The tables cannot be read.
-    """
-    tables = Tables(settings.tables.root, resolve(settings.tables.storage_options))
-    rows = iterate(tables.read("plan_state", columns=_COLUMNS, where=pc.field("group_id") == group))
-    row = next(rows, None)
-    if row is None:
-        raise NotWaitingError(
-            f"nothing has been decided about group {plain(group)} yet; check the name, or wait for the next evaluation"
-        )
-    if row["decision"] != "awaiting_approval":
-        raise NotWaitingError(f"no plan of group {plain(group)} waits for approval; {_instead(row)}")
-    return row
-
-
-def plan_id(row: Mapping[str, Any]) -> str:
-    """What names the plan of a row of `plan_state`: its target, and the group that its moves start from."""
-    return f"{row['target_hash']}-{row['base_hash']}"
-
-
-def _instead(row: Row) -> str:
-    plan = from_json(row["state"]).plan
-    if plan is not None and plan.status == "open" and plan.approved_by is not None:
-        return f"plan epoch {plan.epoch} is published already, approved by {plain(plan.approved_by)}"
-    return f"the newest decision is {plain(row['decision'])}: {plain(row['reason'])}"
 
 
 def _shown(row: Row) -> list[str]:
@@ -106,26 +64,3 @@ def _shown(row: Row) -> list[str]:
         f"  waits since {plain(row['awaiting_since'])}, may be approved until {plain(row['valid_until'])}",
         f"  plan {plan_id(row)}",
     ]
-
-
-def _changed(held: Orders, row: Row, *, reason: str) -> Orders:
-    """The orders with the approval.
-
-    Raises:
-        NotWaitingError: Another operator has approved the same plan, and the stream has not answered yet.
-    """
-    approval = Approval(
-        target_hash=row["target_hash"],
-        base_hash=row["base_hash"],
-        reason=reason,
-        by=who(),
-        at_ms=clock.now_ms(),
-    )
-    before = held.approval
-    is_unanswered = before is not None and before.at_ms > from_json(row["state"]).approval_at_ms
-    if before is not None and is_unanswered and before.hashes == approval.hashes:
-        raise NotWaitingError(
-            f"{plain(before.by)} has approved the plan already, and the stream publishes it with its next batch; "
-            "your order was not written"
-        )
-    return orders_change.approve(held, approval)

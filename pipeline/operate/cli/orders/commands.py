@@ -9,7 +9,6 @@ import json
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -226,9 +225,7 @@ def give(
     settings = load(find_config(config))
     with progress("asking the brokers"), orders_topic(settings) as topic:
         try:
-            written, found = topic.change(
-                group, lambda held: replace(change(held), by=who(), at_ms=clock.now_ms())
-            )
+            written, found = topic.order(group, change, by=who())
         except EncodeError as error:
             raise typer.BadParameter(str(error)) from None
         doubts = _doubts(topic, group, pins or {})

@@ -7,7 +7,7 @@ broker refuse every uncommitted one that began before, and it begins before the 
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -24,6 +24,7 @@ from confluent_kafka.admin import AdminClient
 from assignor.errors import DecodeError
 from assignor.protocol import commands
 from assignor.protocol.commands import Orders
+from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import BrokerUnavailableError
 from pipeline.kafka.client import librdkafka_properties
@@ -98,6 +99,15 @@ class OrdersTopic:
             silence_s=self._timeout_s,
         )
         return collect(found)
+
+    def order(self, group: str, change: Change, *, by: str) -> tuple[Orders, Found]:
+        """As `change`, with who gives the order, and when.
+
+        Raises:
+            AccessRefusedError: This user may not.
+            BrokerUnavailableError: They could not be read or written, or somebody else wrote meanwhile.
+        """
+        return self.change(group, lambda held: replace(change(held), by=by, at_ms=clock.now_ms()))
 
     def change(self, group: str, change: Change) -> tuple[Orders, Found]:
         """Read the group's orders, change them and write them; what was written, and what was read.

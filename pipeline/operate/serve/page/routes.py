@@ -1,4 +1,4 @@
-"""`/`, `/group`, `/health`: the page. Reads only."""
+"""`/`, `/group`, `/health`: the page; and the form on it, if orders are taken."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -15,7 +15,9 @@ from pipeline import clock
 from pipeline.errors import StoreError
 from pipeline.operate.listings.decisions import plan_story
 from pipeline.operate.listings.partitions import COLUMNS, SortKey
+from pipeline.operate.listings.waiting import plan_id
 from pipeline.operate.output import Row, iterate
+from pipeline.operate.serve.orders import Answer, Desk, order_routes
 from pipeline.operate.serve.page.heat import LEVELS, heat, member_name
 from pipeline.operate.serve.page.plot import plot, within
 from pipeline.operate.serve.page.words import FILTERS
@@ -37,8 +39,8 @@ _Shown = tuple[str, Mapping[str, Any]]
 """Name of a template, and its values."""
 
 
-def page_routes(source: Source) -> Sequence[Route]:
-    """Routes of the page and of its style."""
+def page_routes(source: Source, desk: Desk | None) -> Sequence[Route]:
+    """Routes of the page, of its style, and of orders, where there is a desk for them."""
     environment = Environment(
         loader=PackageLoader(_HERE, "templates"),
         autoescape=True,
@@ -47,7 +49,9 @@ def page_routes(source: Source) -> Sequence[Route]:
         lstrip_blocks=True,
     )
     environment.filters.update(FILTERS)
-    environment.globals.update(member_name=member_name, plan_story=plan_story)
+    environment.globals.update(
+        member_name=member_name, plan_story=plan_story, plan_id=plan_id, takes_orders=desk is not None
+    )
 
     def shows(view: Callable[[Source, Now, Request], _Shown | None]) -> Callable[[Request], Response]:
         return lambda request: _answer(environment, source, view, request)
@@ -57,7 +61,19 @@ def page_routes(source: Source) -> Sequence[Route]:
         Route("/group", shows(_group)),
         Route("/health", shows(_health)),
         Route("/static/page.css", _style()),
+        *(order_routes(desk, source.config.serve, _told(environment)) if desk else ()),
     ]
+
+
+def _told(environment: Environment) -> Answer:
+    """What is shown to who has ordered something."""
+
+    def answer(request: Request, title: str, text: str, *, group: str | None, status: int) -> Response:
+        values = {"now": None, "title": title, "cause": text, "group": group}
+        html = environment.get_template("error.html").render(values)
+        return respond(request, html.encode(), media_type="text/html", status=status)
+
+    return answer
 
 
 def _answer(
@@ -74,9 +90,15 @@ def _answer(
         values = {"now": now}
         shown = view(source, now, request)
     except (StoreError, DecodeError) as error:
-        status, shown = _UNAVAILABLE, ("error.html", {"title": "Not available", "cause": str(error)})
+        status, shown = (
+            _UNAVAILABLE,
+            ("error.html", {"title": "Not available", "cause": str(error), "group": None}),
+        )
     if shown is None:
-        status, shown = _NOT_FOUND, ("error.html", {"title": "No group of this name", "cause": None})
+        status, shown = (
+            _NOT_FOUND,
+            ("error.html", {"title": "No group of this name", "cause": None, "group": None}),
+        )
     name, more = shown
     html = environment.get_template(name).render({**values, **more})
     return respond(request, html.encode(), media_type="text/html", status=status)

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from pipeline.operate.output import NONE, plain
+from pipeline.operate.serve.orders import PATH
 
 _MINUTE, _HOUR, _DAY = 60.0, 3_600.0, 86_400.0
 _STATUS_CLASSES = {
@@ -66,6 +67,11 @@ def group_url(group_id: str) -> str:
     return f"/group?id={quote(group_id, safe='')}"
 
 
+def approve_url(group_id: str) -> str:
+    """Where the approval of its plan is ordered. A browser would change line ends in the value of a form's field."""
+    return f"{PATH}?id={quote(group_id, safe='')}"
+
+
 def api_url(group_id: str, rest: str = "") -> str:
     """Of the same as JSON."""
     return f"/api/v1/groups/{quote(group_id, safe='')}{rest}"
@@ -81,6 +87,7 @@ FILTERS: Mapping[str, Any] = {
     "status_class": status_class,
     "group_url": group_url,
     "api_url": api_url,
+    "approve_url": approve_url,
 }
 """By the names that templates use."""
 

@@ -14,8 +14,14 @@ from pipeline.operate.serve.views.advice import advice
 from pipeline.operate.serve.views.fleet import Fleet
 from pipeline.operate.serve.views.members import member_rows
 
-_DECISION = ("epoch", "strategy", "base_generation", "valid_until", "assignment", "moves", "updated_at")
-_ORDERS = ("paused", "pause_reason", "pinned", "triggered_at", "ordered_by", "ordered_at", "updated_at")
+_DECISION = (
+    *("epoch", "strategy", "base_generation", "valid_until", "assignment", "moves", "updated_at"),
+    *("target_hash", "base_hash", "awaiting_since"),
+)
+_ORDERS = (
+    *("paused", "pause_reason", "pinned", "triggered_at", "ordered_by", "ordered_at", "updated_at"),
+    *("approved_target_hash", "approved_base_hash", "approval_reason", "approved_by", "approved_at"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -164,6 +164,7 @@ def test_bytes_that_are_not_utf8_are_one_line(tmp_path: Path) -> None:
         "[spark]\na = ['hunter2']",
         "[tables]\nstorage_options = 'hunter2'",
         "[kafka.properties]\nsasl.password = 'hunter2",
+        "[serve]\ntoken = 'hunter2'",
     ],
 )
 def test_no_error_quotes_a_secret(problems: Problems, text: str) -> None:

@@ -11,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.config.model import Config, ServeConfig
+from pipeline.errors import ConfigError
+from pipeline.operate.cli.serve import desk_of
 from pipeline.tables.driver_report import DriverReport
 from pipeline.tables.heartbeat import FILE_NAME, Heartbeat
+from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from tests.support.prometheus_text import parse
 from tests.support.serving import Serving, serving
@@ -141,3 +145,31 @@ def test_missing_extra_is_named(world: World, monkeypatch: pytest.MonkeyPatch, p
 
     assert result.exit_code == 1
     assert f"needs the package {package}: pip install 'lagwise[serve]'" in result.stderr
+
+
+def test_orders_need_a_kafka_client_and_say_how_to_get_it(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("correct horse battery\n", encoding="utf-8")
+    file = tmp_path / "lagwise.toml"
+    file.write_text(
+        f'[tables]\nroot = "{tmp_path}"\n[serve]\ntoken = "file:{tmp_path / "token"}"\n', encoding="utf-8"
+    )
+
+    with pytest.raises(AssertionError, match=r"serve\.token: .* pip install 'lagwise\[confluent\]'"):  # noqa: SIM117
+        with serving("--config", str(file)):
+            pass
+
+
+def test_token_that_is_missing_or_short_is_told_at_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = Config(serve=ServeConfig(token="env:LAGWISE_PAGE_TOKEN"))  # noqa: S106 - a reference
+    tables = Tables(str(tmp_path))
+
+    with pytest.raises(
+        ConfigError, match=r"^serve\.token: environment variable LAGWISE_PAGE_TOKEN is not set"
+    ):
+        desk_of(tables, config)
+    monkeypatch.setenv("LAGWISE_PAGE_TOKEN", "short")
+    with pytest.raises(ConfigError, match=r"^serve\.token: has 5 characters"):
+        desk_of(tables, config)
+    assert desk_of(tables, Config()) is None

@@ -14,6 +14,7 @@ from pipeline.errors import NotWaitingError
 from pipeline.operate.cli.app import app
 from pipeline.operate.cli.orders import approve as command
 from pipeline.operate.cli.orders import change as orders_change
+from pipeline.operate.cli.orders.approval import with_approval
 from pipeline.operate.cli.orders.change import as_text, row
 from pipeline.planning.state import GroupState, to_json
 from tests.support.patient import plan
@@ -145,14 +146,14 @@ def test_second_operator_is_told_who_was_first() -> None:
     held = replace(NOTHING, approval=APPROVAL)
 
     with pytest.raises(NotWaitingError, match=r"ann@desk has approved the plan already"):
-        command._changed(held, WAITING, reason="")
+        with_approval(held, WAITING, reason="", by="eva@desk")
 
 
 def test_plan_that_was_approved_too_late_and_waits_again_may_be_approved_again() -> None:
     held = replace(NOTHING, approval=APPROVAL)
     answered = WAITING | {"state": to_json(GroupState(approval_at_ms=500))}
 
-    approval = command._changed(held, answered, reason="again").approval
+    approval = with_approval(held, answered, reason="again", by="eva@desk").approval
 
     assert approval is not None
     assert (approval.reason, approval.at_ms > 500) == ("again", True)

@@ -125,7 +125,18 @@ def billing(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     world.write("plan_state", {**decided, "recorded_at": NOON})
     world.write("recommendations", decided)
     world.write(
-        "orders", {"paused": True, "pause_reason": "<i>night</i>", "ordered_by": "eva", "position": 1}
+        "orders",
+        {
+            "paused": True,
+            "pause_reason": "<i>night</i>",
+            "ordered_by": "eva",
+            "position": 1,
+            "approved_target_hash": "3f2a",
+            "approved_base_hash": "91bc",
+            "approved_by": "ann@page",
+            "approval_reason": "INC-1",
+            "approved_at": NOON,
+        },
     )
     return world
 
@@ -206,6 +217,7 @@ def test_plan_is_told_with_its_guard_its_outcome_and_the_orders(page: Asking) ->
     assert "epoch 6, partly, 2 of 3 moves made" in text
     assert "predicted, realised 40.5 s , 61.2 s" in text
     assert "paused yes: &lt;i&gt;night&lt;/i&gt;" in text
+    assert "newest approval plan 3f2a-91bc by ann@page at 2026-01-31 12:00:00 : INC-1" in text
 
 
 @pytest.mark.usefixtures("billing")

@@ -1,0 +1,60 @@
+"""The order that approves a plan which waits: the same whether the command gives it or the page."""
+
+from assignor.protocol.commands import Approval, Orders
+from pipeline import clock
+from pipeline.config.model import Config
+from pipeline.errors import NotWaitingError
+from pipeline.operate.cli.orders import change as orders_change
+from pipeline.operate.cli.orders.topic import orders_topic
+from pipeline.operate.listings.waiting import check_is, waiting_row
+from pipeline.operate.output import Row, plain
+from pipeline.planning.state import from_json
+from pipeline.tables.reading import Tables
+
+
+def approve_plan(tables: Tables, config: Config, group: str, *, plan: str, reason: str, by: str) -> Orders:
+    """Write the order, and return what holds for the group then.
+
+    Args:
+        tables: Where the plan waits.
+        config: Of the stream.
+        group: The group.
+        plan: `plan_id` of the plan that was looked at.
+        reason: Why, for the next operator.
+        by: Who gives the order.
+
+    Raises:
+        NotWaitingError: This plan does not wait, or somebody has approved it already.
+        StoreError: The tables cannot be read.
+        BrokerUnavailableError: The order could not be written.
+        AccessRefusedError: The cluster does not let this user do it.
+        EncodeError: A text is none that can be written.
+    """
+    row = waiting_row(tables, group)
+    check_is(row, group, plan)
+    with orders_topic(config) as topic:
+        written, _ = topic.order(group, lambda held: with_approval(held, row, reason=reason, by=by), by=by)
+    return written
+
+
+def with_approval(held: Orders, row: Row, *, reason: str, by: str) -> Orders:
+    """The orders with the approval of the plan of a `waiting_row`.
+
+    Raises:
+        NotWaitingError: Another operator has approved the same plan, and the stream has not answered yet.
+    """
+    approval = Approval(
+        target_hash=row["target_hash"],
+        base_hash=row["base_hash"],
+        reason=reason,
+        by=by,
+        at_ms=clock.now_ms(),
+    )
+    before = held.approval
+    is_unanswered = before is not None and before.at_ms > from_json(row["state"]).approval_at_ms
+    if before is not None and is_unanswered and before.hashes == approval.hashes:
+        raise NotWaitingError(
+            f"{plain(before.by)} has approved the plan already, and the stream publishes it with its next batch; "
+            "your order was not written"
+        )
+    return orders_change.approve(held, approval)

@@ -1,0 +1,61 @@
+"""Plans that wait for an operator: which one does, and what names it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow.compute as pc
+
+from pipeline.errors import NotWaitingError
+from pipeline.operate.output import Row, iterate, plain
+from pipeline.planning.state import from_json
+from pipeline.tables.reading import Readable
+
+_COLUMNS = ("decision", "reason", "target_hash", "base_hash", "awaiting_since", "valid_until", "state")
+
+
+def waiting_row(tables: Readable, group: str, columns: Iterable[str] = ()) -> Row:
+    """The row of `plan_state` with the plan of the group that waits for approval.
+
+    Args:
+        tables: Where it is.
+        group: The group.
+        columns: What is wanted of the row besides what approval needs.
+
+    Raises:
+        NotWaitingError: None does.
+        StoreError: The tables cannot be read.
+    """
+    wanted = list(dict.fromkeys((*columns, *_COLUMNS)))
+    row = next(iterate(tables.read("plan_state", columns=wanted, where=pc.field("group_id") == group)), None)
+    if row is None:
+        raise NotWaitingError(
+            f"nothing has been decided about group {plain(group)} yet; check the name, or wait for the next evaluation"
+        )
+    if row["decision"] != "awaiting_approval":
+        raise NotWaitingError(f"no plan of group {plain(group)} waits for approval; {_instead(row)}")
+    return row
+
+
+def plan_id(row: Mapping[str, Any]) -> str:
+    """What names the plan of a row of `plan_state`: its target, and the group that its moves start from."""
+    return f"{row['target_hash']}-{row['base_hash']}"
+
+
+def check_is(row: Mapping[str, Any], group: str, plan: str) -> None:
+    """Return if the plan that waits is the one that somebody has looked at.
+
+    Raises:
+        NotWaitingError: Another one waits.
+    """
+    if plan != plan_id(row):
+        raise NotWaitingError(
+            f"plan {plain(plan)} of group {plain(group)} does not wait for approval any more, but {plan_id(row)} does; "
+            f"look at it with `lagwise approve {plain(group)}`, or on its page"
+        )
+
+
+def _instead(row: Row) -> str:
+    plan = from_json(row["state"]).plan
+    if plan is not None and plan.status == "open" and plan.approved_by is not None:
+        return f"plan epoch {plan.epoch} is published already, approved by {plain(plan.approved_by)}"
+    return f"the newest decision is {plain(row['decision'])}: {plain(row['reason'])}"

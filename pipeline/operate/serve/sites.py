@@ -1,0 +1,74 @@
+"""Which requests a browser may send here: none that another site has made it send.
+
+A page of another site may post a form to any address (CSRF), and may point a name of its own at this machine and then
+read what is answered (DNS rebinding). Against the former, an order must come from a page of the same host; against
+the latter, that host must be an address, or a name that nobody else can point here.
+"""
+
+from collections.abc import Collection, Mapping
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from pipeline.config.hosts import is_address, is_local_name, is_loopback
+from pipeline.config.model import ServeConfig
+
+_MISDIRECTED = 421
+_SAME_ORIGIN = "same-origin"
+
+
+class KnownHosts:
+    """Where only this machine is to read, answers nobody who has come by a name that is not known."""
+
+    def __init__(self, app: ASGIApp, config: ServeConfig) -> None:
+        """Wrap the application."""
+        self._app = app
+        self._config = config
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer."""
+        if scope["type"] == "http" and is_loopback(self._config.host):
+            host = Request(scope).headers.get("Host")
+            # Every browser tells it.
+            if host is not None and not is_known(host, self._config):
+                answer = PlainTextResponse(
+                    "this page is not known under this name: name its origin in serve.origins\n", _MISDIRECTED
+                )
+                await answer(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def is_known(host: str, config: ServeConfig) -> bool:
+    """Whether a `Host` is an address, this machine, or a name from the configuration."""
+    name = _name(f"http://{host}")
+    return name is not None and (
+        is_address(name) or is_local_name(name) or name in {config.host.lower(), *_names(config.origins)}
+    )
+
+
+def refusal(headers: Mapping[str, str], config: ServeConfig) -> str | None:
+    """Why an order with these headers is not taken; None when a page that was served here has sent it."""
+    origin, host = headers.get("Origin", "").lower(), headers.get("Host", "").lower()
+    if headers.get("Sec-Fetch-Site", _SAME_ORIGIN) != _SAME_ORIGIN:
+        return "another site has sent it"
+    if origin in config.origins:
+        return None
+    if not host or origin not in {f"http://{host}", f"https://{host}"}:
+        return "it was not sent by a page of the same host; behind a proxy, name the proxy's origin in serve.origins"
+    if not is_known(host, config):
+        return "the page is not known under this name: name its origin in serve.origins"
+    return None
+
+
+def _names(origins: Collection[str]) -> set[str | None]:
+    return {_name(origin) for origin in origins}
+
+
+def _name(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

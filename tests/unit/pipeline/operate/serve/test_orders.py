@@ -1,0 +1,189 @@
+"""An order on the page: who may give it, and what is written."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from assignor.errors import EncodeError
+from pipeline.config.model import Config
+from pipeline.errors import AccessRefusedError, BrokerUnavailableError, NotWaitingError, StoreError
+from pipeline.operate.serve.app import build_app
+from pipeline.operate.serve.orders import Desk, why_too_short
+from pipeline.planning.state import GroupState, to_json
+from pipeline.tables.reading import Tables
+from tests.support.asgi import ask
+from tests.support.serving import Answer
+from tests.support.table_world import NOON, World
+
+_TOKEN = "correct horse battery"  # noqa: S105 - of the test
+_FIELDS = {"plan": "3f2a-91bc", "name": "ann", "reason": "INC-1", "token": _TOKEN}
+_FROM = {"Host": "localhost:8000", "Origin": "http://localhost:8000", "Sec-Fetch-Site": "same-origin"}
+_FORM = "application/x-www-form-urlencoded"
+
+Ordering = Callable[..., Answer]
+
+
+@dataclass
+class Clerk:
+    """Takes orders, or fails."""
+
+    written: list[dict[str, str]] = field(default_factory=list)
+    failure: Exception | None = None
+
+    def __call__(self, group: str, *, plan: str, reason: str, by: str) -> None:
+        if self.failure:
+            raise self.failure
+        self.written.append({"group": group, "plan": plan, "reason": reason, "by": by})
+
+
+@pytest.fixture
+def clerk() -> Clerk:
+    return Clerk()
+
+
+@pytest.fixture
+def waiting(world: World) -> World:
+    world.write("partition_lag", {"lag": 900, "member_id": "b-1"})
+    world.write(
+        "plan_state",
+        {
+            "decision": "awaiting_approval",
+            "target_hash": "3f2a",
+            "base_hash": "91bc",
+            "moves": [{"topic": "invoices", "partition": 0, "from": "b-1", "to": "b-2", "lag": 900}],
+            "assignment": [("b-2", [("invoices", "0")])],
+            "awaiting_since": NOON,
+            "valid_until": NOON + timedelta(minutes=10),
+            "recorded_at": NOON,
+            "state": to_json(GroupState()),
+        },
+    )
+    world.complete()
+    return world
+
+
+@pytest.fixture
+def app(waiting: World, clerk: Clerk) -> Any:
+    return build_app(Tables(str(waiting.root)), Config(), Desk(token=_TOKEN, approve=clerk))
+
+
+@pytest.fixture
+def order(app: Any) -> Ordering:
+    """Send the form, with other fields or headers than the page would."""
+
+    def send(*, fields: dict[str, str] | None = None, group: str = "billing", **headers: str) -> Answer:
+        body = urlencode({**_FIELDS, **(fields or {})}).encode()
+        path = f"/approve?id={quote(group, safe='')}"
+        return ask(app, path, method="POST", body=body, **{**_FROM, "Content-Type": _FORM, **headers})
+
+    return send
+
+
+def test_form_says_which_plan_is_looked_at_and_sends_no_token_anywhere_else(app: Any) -> None:
+    html = ask(app, "/group?id=billing").text
+
+    assert '<form method="post" action="/approve?id=billing" class="order">' in html
+    assert '<input type="hidden" name="plan" value="3f2a-91bc">' in html
+    assert "<details open>" in html
+    assert _TOKEN not in html
+    assert ask(app, "/group?id=billing").headers["referrer-policy"] == "same-origin"
+
+
+def test_without_a_token_there_is_no_form_and_nothing_that_takes_one(waiting: World) -> None:
+    app = build_app(Tables(str(waiting.root)), Config())
+
+    answer = ask(app, "/approve?id=billing", method="POST", body=urlencode(_FIELDS).encode(), **_FROM)
+
+    assert answer.status == 404
+    html = ask(app, "/group?id=billing").text
+    assert 'method="post"' not in html
+    assert "<code>lagwise approve</code>" in html
+
+
+def test_order_is_written_with_who_has_given_it(order: Ordering, clerk: Clerk) -> None:
+    answer = order(fields={"name": " ann "})
+
+    assert answer.status == 200
+    assert "ann@page has approved plan 3f2a-91bc" in answer.text
+    assert '<a href="/group?id=billing">' in answer.text
+    assert clerk.written == [{"group": "billing", "plan": "3f2a-91bc", "reason": "INC-1", "by": "ann@page"}]
+
+
+@pytest.mark.parametrize("group", ["a/b", "new\nline", "<script>", "ü&b=c", ""])
+def test_group_of_any_name_is_the_one_that_is_meant(order: Ordering, clerk: Clerk, group: str) -> None:
+    answer = order(group=group)
+
+    assert [one["group"] for one in clerk.written] == [group]
+    assert "<script>" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "text"),
+    [
+        ({"fields": {"token": "wrong"}}, 403, "The token is not that of serve.token."),
+        ({"fields": {"token": ""}}, 403, "The token is not that of serve.token."),
+        ({"fields": {"token": "ü" * 20}}, 403, "The token is not that of serve.token."),
+        ({"Origin": "https://evil.example.com"}, 403, "was not sent by a page of the same host"),
+        ({"Sec-Fetch-Site": "cross-site"}, 403, "another site has sent it"),
+        ({"Content-Type": "text/plain"}, 400, "is no application/x-www-form-urlencoded"),
+        ({"fields": {"name": "  "}}, 400, "Say who you are."),
+        ({"fields": {"name": "a\nb"}}, 400, "strange"),
+        ({"fields": {"name": "a" * 65}}, 400, "more than 64 characters"),
+        ({"fields": {"reason": "a" * 501}}, 400, "more than 500 characters"),
+        ({"fields": {"reason": "a" * 20_000}}, 413, "too long"),
+    ],
+    ids=str,
+)
+def test_order_that_is_none_is_refused_and_not_written(
+    order: Ordering, clerk: Clerk, given: dict[str, Any], status: int, text: str
+) -> None:
+    answer = order(**given)
+
+    assert (answer.status, text in answer.text) == (status, True)
+    assert clerk.written == []
+
+
+@pytest.mark.parametrize("body", [b"\xff", b"plan=%ff", b"token=" + quote(_TOKEN).encode()])
+def test_body_that_is_no_form_is_refused(app: Any, clerk: Clerk, body: bytes) -> None:
+    headers = {**_FROM, "Content-Type": _FORM}
+
+    assert ask(app, "/approve?id=billing", method="POST", body=body, **headers).status == 400
+    assert ask(app, "/approve", method="POST", body=urlencode(_FIELDS).encode(), **headers).status == 400
+    assert clerk.written == []
+
+
+def test_reading_changes_nothing(app: Any, clerk: Clerk) -> None:
+    for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS"):
+        answer = ask(app, f"/approve?id=billing&{urlencode(_FIELDS)}", method=method, **_FROM)
+        assert answer.status == 405
+    assert clerk.written == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "status"),
+    [
+        (NotWaitingError("eva@desk has approved the plan already"), 409),
+        (BrokerUnavailableError("another operator gave an order at the same moment"), 503),
+        (AccessRefusedError("the cluster does not let this user write"), 503),
+        (StoreError("table plan_state cannot be read"), 503),
+        (EncodeError("not encodable"), 400),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_order_that_cannot_be_written_says_why(
+    order: Ordering, clerk: Clerk, failure: Exception, status: int
+) -> None:
+    clerk.failure = failure
+
+    answer = order()
+
+    assert (answer.status, f"{failure}." in answer.text) == (status, True)
+
+
+def test_token_that_can_be_guessed_is_not_relied_on() -> None:
+    assert why_too_short("x" * 16) is None
+    assert (why_too_short("x" * 15) or "").startswith("has 15 characters")
