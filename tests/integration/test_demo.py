@@ -21,10 +21,12 @@ from pipeline.errors import MissingDependencyError
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.local.java import find_java, find_tool
 from pipeline.tables.reading import Tables
+from tests.support.serving import get
 from tests.support.waiting import wait_until
 
 _FOLDER = Path(".lagwise/demo")
 _ENDED_WITHIN_S = 120.0
+_SHOWN_WITHIN_S = 60.0
 
 
 def _in_java() -> list[str]:
@@ -49,6 +51,8 @@ class Ended(NamedTuple):
     left: set[int]
     """Those of them that ran on when it had ended."""
     summary: dict[str, Any]
+    shown: dict[str, Any]
+    """The first answer of the page's process that was up to date and had lag."""
 
 
 @contextmanager
@@ -78,6 +82,20 @@ def _read_until(process: "subprocess.Popen[str]", *starts: str) -> list[str]:
         if not left:
             return lines
     raise AssertionError(f"ended before {left}: {lines}, {process.stderr and process.stderr.read()}")
+
+
+def _shown(said: list[str]) -> dict[str, Any]:
+    """What is answered at the address that the demo has told, as soon as it is up to date and has lag."""
+    (url,) = (line.split()[1] for line in said if line.startswith("page: "))
+    found: dict[str, Any] = {}
+
+    def has_live_lag() -> bool:
+        found.update(json.loads(get(f"{url}/api/v1/groups").text))
+        return found["is_old"] is False and any(row["lag"] for row in found["groups"])
+
+    wait_until(has_live_lag, what=f"live lag on the page: {found}", within_s=_SHOWN_WITHIN_S)
+    assert get(f"{url}/").text.count("<tr>") == len(found["groups"]) + 1
+    return found
 
 
 def _descendants(pid: int) -> set[int]:
@@ -128,20 +146,28 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     """A demo that was ended by Ctrl-C as soon as its first followers had taken a plan over."""
     place = tmp_path_factory.mktemp("demo")
     with _demo(place, "--json", "summary.json", "--keep") as demo:
-        said = _read_until(demo, *(f"{group}: moved" for group in ("billing", *_IN_JAVA)))
+        said = _read_until(demo, "batch 0")
+        shown = _shown(said)
+        said += _read_until(demo, *(f"{group}: moved" for group in ("billing", *_IN_JAVA)))
         processes = _descendants(demo.pid)
         demo.send_signal(signal.SIGINT)
         rest, errors = demo.communicate(timeout=_ENDED_WITHIN_S)
         left = _running(processes)
     assert (demo.returncode, errors) == (0, "")
     summary = json.loads((place / "summary.json").read_text())
-    return Ended(place, "".join(said) + rest, len(processes), left, summary)
+    return Ended(place, "".join(said) + rest, len(processes), left, summary, shown)
 
 
 def test_ctrl_c_ends_all_processes_and_prints_no_colours_into_a_pipe(ended: Ended) -> None:
     assert ended.processes > 8
     assert not ended.left
     assert "\x1b" not in ended.said
+
+
+def test_page_shows_live_lag_within_a_minute_of_the_first_batch(ended: Ended) -> None:
+    assert {row["group_id"] for row in ended.shown["groups"] if row["lag"]} <= {
+        row["group_id"] for row in ended.summary["by_group"]
+    }
 
 
 def test_summary_is_what_tables_and_control_topic_hold(ended: Ended) -> None:

@@ -22,6 +22,7 @@ from pipeline.operate.demo.background import in_background
 from pipeline.operate.demo.engine import Engine
 from pipeline.operate.demo.folder import TEMPLATE, Folder
 from pipeline.operate.demo.moves import Move, MovesReader
+from pipeline.operate.demo.page import Page
 from pipeline.operate.demo.processes.java import make_jar
 from pipeline.operate.demo.processes.launcher import Processes, create_stream_topics
 from pipeline.operate.demo.report import plot
@@ -57,6 +58,9 @@ class View(Protocol):
 
     def open(self) -> AbstractContextManager[None]:
         """Get ready for batches, while the body runs."""
+
+    def show_page(self, address: str) -> None:
+        """Where the page is."""
 
     def show(self, report: Report, snapshot: Snapshot) -> None:
         """One finished batch."""
@@ -122,6 +126,7 @@ class DemoRun:
             self._bootstrap = broker.bootstrap_servers
             self._folder.write_config(self._bootstrap)
             config = load(self._folder.config)
+            page = self._page(cleanup)
             create_stream_topics(self._bootstrap, config)
             moves = cleanup.enter_context(closing(MovesReader(self._bootstrap, config.control)))
             running = cleanup.enter_context(ExitStack())
@@ -140,6 +145,8 @@ class DemoRun:
 
         def meanwhile() -> None:
             self._show_moves(moves)
+            if page and (address := page.news()):
+                self._view.show_page(address)
             engine.check()
             for processes in started:
                 processes.check()
@@ -171,6 +178,14 @@ class DemoRun:
             self._console.print(f"no group in Java: {error}", markup=False, emoji=False, soft_wrap=True)
             return False
         return True
+
+    def _page(self, cleanup: ExitStack) -> Page | None:
+        """What serves the page until the end; None where its packages are missing, which is told."""
+        try:
+            return cleanup.enter_context(closing(Page(self._folder.config)))
+        except MissingDependencyError as error:
+            self._view.show_page(f"none; {error}")
+            return None
 
     def _show_moves(self, reader: MovesReader) -> None:
         moves = reader.read()

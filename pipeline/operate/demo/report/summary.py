@@ -96,6 +96,7 @@ def next_commands(folder: Folder, *, kept: bool, bootstrap: str) -> list[str]:
         f"lagwise lag --top 10 --tables {folder.tables}",
         f"lagwise recommendations --last 3 --detail --tables {folder.tables}",
         f"lagwise history --group billing --tables {folder.tables}",
+        f"lagwise serve --tables {folder.tables}    # the page",
         f"lagwise broker --data {folder.broker} --port {port} &",
         f"lagwise control tail --no-follow --config {folder.config}",
     ]

@@ -33,6 +33,10 @@ class Lines:
         """Nothing has to be prepared for batches."""
         yield
 
+    def show_page(self, address: str) -> None:
+        """Where the page is."""
+        self._say(f"page: {address}")
+
     def show(self, report: Report, snapshot: Snapshot) -> None:
         """One finished batch."""
         self._say(

@@ -42,6 +42,7 @@ class Screen:
         self._snapshot = Snapshot(groups=(), plans=(), seen_at=None)
         self._seconds: deque[float] = deque(maxlen=_BATCHES_FOR_MEDIAN)
         self._published = 0
+        self._page = ""
         self._newest: dict[str, Entry] = {}
         self._earlier: deque[Entry] = deque(maxlen=50)
         self._marks: deque[tuple[float, Move]] = deque(maxlen=500)
@@ -69,6 +70,12 @@ class Screen:
             redirect_stderr=False,
         ):
             yield
+
+    def show_page(self, address: str) -> None:
+        """Where the page is: a line of its own until the first batch, and below the tables."""
+        self._page = address
+        if self._report is None:
+            self._console.print(Text.assemble(("✓ ", "green"), f"page: {address}"))
 
     def show(self, report: Report, snapshot: Snapshot) -> None:
         """One finished batch."""
@@ -132,7 +139,10 @@ class Screen:
     def _footer(self) -> tuple[Text, Text]:
         age = time.monotonic() - self._shown_at_s
         return (
-            _line(("tables ", "dim"), str(self._tables), ("  log ", "dim"), str(self._log)),
+            _line(
+                *(("page ", "dim"), self._page, "  ") if self._page else (),
+                *(("tables ", "dim"), str(self._tables), ("  log ", "dim"), str(self._log)),
+            ),
             _line((f"seen {age:.0f} s ago · Ctrl-C ends · elsewhere try: lagwise lag --top 10", "dim")),
         )
 

@@ -48,6 +48,19 @@ def test_plain_lines_say_each_move() -> None:
     ]
 
 
+def test_address_of_the_page_is_a_line_before_the_first_batch_and_stays_below_the_tables() -> None:
+    console, text = _console(140, 30)
+    screen = Screen(console, tables=Path("tables"), log=Path("log"))
+
+    screen.show_page("http://127.0.0.1:8000")
+    before = text.getvalue()
+    screen.show(report(), snapshot(group(share())))
+    console.print(screen.draw())
+
+    assert "page: http://127.0.0.1:8000" in before
+    assert "page http://127.0.0.1:8000  tables tables  log log" in text.getvalue().removeprefix(before)
+
+
 def test_plain_lines_say_why_there_are_no_plans_yet() -> None:
     console, text = _console(width=200)
 

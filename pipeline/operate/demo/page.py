@@ -1,0 +1,56 @@
+"""The page of the demo: a process beside the driver, as `lagwise serve` would be."""
+
+import subprocess
+import sys
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from typing import final
+
+from pipeline.operate.demo.background import in_background
+from pipeline.operate.serve import extra
+
+_STOPPED_WITHIN_S = 6.0
+
+
+@final
+class Page:
+    """A process that serves the tables of the demo; close it after use."""
+
+    def __init__(self, config: Path) -> None:
+        """Start it.
+
+        Raises:
+            MissingDependencyError: It needs packages that are not there.
+        """
+        extra.check()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pipeline.operate.demo.processes.page", str(config)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._address: Future[str] = in_background(self._read)
+        self._is_told = False
+
+    def news(self) -> str | None:
+        """Its address, once, as soon as it answers; or that it has ended before it did."""
+        if self._is_told or not self._address.done():
+            return None
+        self._is_told = True
+        return self._address.result() or "none; see the log for the cause"
+
+    def close(self) -> None:
+        """End it."""
+        if self._process.stdin:
+            self._process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_STOPPED_WITHIN_S)
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdout:
+            self._process.stdout.close()
+
+    def _read(self) -> str:
+        return self._process.stdout.readline().strip() if self._process.stdout else ""
