@@ -1,11 +1,13 @@
 """Lag summed up per group, topic or member."""
 
-from typing import Literal
+from collections.abc import Callable, Mapping
+from operator import itemgetter
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.operate.output import Column
+from pipeline.operate.output import Column, Row, plain
 
 TotalBy = Literal["group", "topic", "member"]
 
@@ -21,50 +23,87 @@ _HEADERS = {
     "client_id": "CLIENT-ID",
     "client_host": "HOST",
 }
+AT_LEAST, AT_MOST = ">", "<"
+"""Stand before a figure that would be larger, or smaller, if all were known."""
+
+
+def has_more_lag(row: Row) -> bool:
+    """Whether `lag` and `max_lag` of a total are lower bounds: of some partition it is unknown, or may have grown."""
+    return bool(row["unknown_lag"] or row["old_lag"])
+
+
+def _marked(name: str, sign: str, is_bound: Callable[[Row], object]) -> Callable[[Row], str]:
+    def cell(row: Row) -> str:
+        return f"{sign if row[name] is not None and is_bound(row) else ''}{plain(row[name])}"
+
+    return cell
+
+
+def _bound(name: str, sign: str, header: str, is_bound: Callable[[Row], object]) -> Column:
+    return Column(header=header, name=name, cell=_marked(name, sign, is_bound), is_number=True)
+
+
 _SUMS = (
     Column(header="PARTITIONS", name="partitions", is_number=True),
-    Column(header="LAG", name="lag", is_number=True),
+    _bound("lag", AT_LEAST, "LAG", has_more_lag),
     Column(header="UNKNOWN", name="unknown_lag", is_number=True),
     Column(header="OLD", name="old_lag", is_number=True),
-    Column(header="MAX-LAG", name="max_lag", is_number=True),
-    Column(header="LAG-SECONDS", name="lag_seconds", is_number=True),
-    Column(header="GROWING", name="growing", is_number=True),
-    Column(header="RETENTION-S", name="retention_seconds", is_number=True),
+    _bound("max_lag", AT_LEAST, "MAX-LAG", has_more_lag),
+    _bound("lag_seconds", AT_LEAST, "LAG-SECONDS", itemgetter("lag_seconds_is_lower_bound")),
+    _bound("growing", AT_LEAST, "GROWING", itemgetter("unknown_trend")),
+    _bound("retention_seconds", AT_MOST, "RETENTION-S", itemgetter("unknown_retention")),
+    Column(header="LOWER-BOUND", name="lag_seconds_is_lower_bound", is_wide=True),
+    Column(header="UNKNOWN-SECONDS", name="unknown_lag_seconds", is_number=True, is_wide=True),
+    Column(header="UNKNOWN-TREND", name="unknown_trend", is_number=True, is_wide=True),
+    Column(header="UNKNOWN-RETENTION", name="unknown_retention", is_number=True, is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )
+_UNKNOWN = pc.CountOptions(mode="only_null")
+_AGGREGATES: Mapping[str, tuple[Any, ...]] = {
+    "partitions": ("partition", "count"),
+    "lag": ("lag", "sum"),
+    "unknown_lag": ("lag", "count", _UNKNOWN),
+    "old_lag": ("is_old", "sum"),
+    "max_lag": ("lag", "max"),
+    "lag_seconds": ("lag_seconds", "max"),
+    "lag_seconds_is_lower_bound": ("is_bound", "any"),
+    "unknown_lag_seconds": ("lag_seconds", "count", _UNKNOWN),
+    "growing": ("is_growing", "sum"),
+    "unknown_trend": ("is_growing", "count", _UNKNOWN),
+    "retention_seconds": ("retention_seconds", "min"),
+    "unknown_retention": ("has_unknown_retention", "sum"),
+}
+"""Figures of a total: from which column, and how."""
 
 
 def totals(rows: pa.Table, *, by: TotalBy) -> tuple[pa.Table, tuple[Column, ...]]:
     """One row per group, per topic of a group or per member of a group, and the columns that show it.
 
-    `lag` sums the partitions whose lag is known and is null when none is; `unknown_lag` counts the others,
-    `old_lag` those that are marked as old (`with_is_old`). `lag_seconds` is the largest, `retention_seconds` the least;
-    `growing` counts the partitions whose trend that is, and is null when no trend is known.
+    Figures are of the partitions of which they are known, and null when that is none. `lag` is their sum, `max_lag` and
+    `lag_seconds` the largest, `retention_seconds` the least, `growing` how many have that trend. `unknown_…` count
+    the others; `old_lag` those that are marked as old (`with_is_old`). `lag_seconds_is_lower_bound` says that some
+    partition may have an older record. Partitions without unread records have no time until such are deleted.
     Partitions that nobody owns add up in a member of null.
     """
     keys = list(_KEYS[by])
-    is_growing = pc.equal(rows["trend"].cast(pa.string()), "growing")
-    grouped = (
-        rows.append_column("is_growing", is_growing)
-        .group_by(keys)
-        .aggregate(
-            [
-                ("partition", "count"),
-                ("lag", "sum"),
-                ("lag", "count", pc.CountOptions(mode="only_null")),
-                ("is_old", "sum"),
-                ("lag", "max"),
-                ("lag_seconds", "max"),
-                ("is_growing", "sum"),
-                ("retention_seconds", "min"),
-            ]
-        )
-    )
-    summed = grouped.rename_columns(
-        [
-            *(*keys, "partitions", "lag", "unknown_lag", "old_lag"),
-            *("max_lag", "lag_seconds", "growing", "retention_seconds"),
-        ]
-    )
+    summed = _prepared(rows).group_by(keys).aggregate(list(_AGGREGATES.values()))
     shown = tuple(Column(header=_HEADERS[key], name=key) for key in keys if key in _HEADERS)
-    return summed, (*shown, *_SUMS)
+    return summed.rename_columns([*keys, *_AGGREGATES]), (*shown, *_SUMS)
+
+
+def _prepared(rows: pa.Table) -> pa.Table:
+    """The rows with what is added up of them."""
+    has_more_seconds = pc.or_kleene(rows["lag_seconds"].is_null(), rows["lag_seconds_is_lower_bound"])
+    columns = {
+        "is_growing": pc.equal(rows["trend"].cast(pa.string()), "growing"),
+        "is_bound": pc.fill_null(has_more_seconds, fill_value=False),
+        "has_unknown_retention": pc.and_(rows["retention_seconds"].is_null(), may_have_unread(rows)),
+    }
+    for name, column in columns.items():
+        rows = rows.append_column(name, column)
+    return rows
+
+
+def may_have_unread(rows: pa.Table) -> pa.ChunkedArray:
+    """Of each row, whether there is anything to read, and so to be deleted unread: true also where nobody knows."""
+    return pc.fill_null(pc.not_equal(rows["lag"], 0), fill_value=True)

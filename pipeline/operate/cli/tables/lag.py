@@ -61,6 +61,7 @@ def lag(
     A status with * is provisional. LAG with ~ rests on an old log end offset, which no broker has reported since.
     LAG-SECONDS with > is a lower bound. TREND is that of the last minutes: growing, steady or falling. RETENTION-S is
     how long Kafka keeps the first unread record at least; 0 when some are deleted already. - means unknown or none.
+    Totals are of what is known: with > they would be larger, with < smaller, if all were known and fresh.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     source = find(tables, config)

@@ -19,6 +19,7 @@ COLUMNS = {
         "lag",
         "lag_seconds",
         "lag_seconds_is_lower_bound",
+        "retention_seconds",
         "arrival_rate",
         "drain_rate",
         "status",

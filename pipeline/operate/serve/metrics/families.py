@@ -43,6 +43,9 @@ GROUP_ARRIVAL = Family(
     "lagwise_group_arrival_records_per_second", "Records appended to the partitions of a group"
 )
 GROUP_DRAIN = Family("lagwise_group_drain_records_per_second", "Records that a group commits")
+GROUP_RETENTION = Family(
+    "lagwise_group_retention_seconds", "Least time until unread records of a group may be deleted"
+)
 GROUP_CAPACITY = Family(
     "lagwise_group_capacity_ratio", "What arrives for a group, by what its members have shown to drain"
 )

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.config.model import MetricsConfig
+from pipeline.operate.listings.totals import may_have_unread
 from pipeline.operate.old_log_ends import IS_OLD
 from pipeline.operate.serve.metrics import families
 from pipeline.operate.serve.metrics.facts import Facts
@@ -37,6 +38,7 @@ def group_samples(facts: Facts, config: MetricsConfig) -> Iterator[Samples]:
             ("lag_seconds", "max"),
             ("arrival_rate", "sum"),
             ("drain_rate", "sum"),
+            ("retention_seconds", "min"),
         ]
     )
     labels = group_labels(sums)
@@ -46,6 +48,7 @@ def group_samples(facts: Facts, config: MetricsConfig) -> Iterator[Samples]:
         yield samples(families.SEGLO_MAX_LAG_SECONDS, labels, sums["lag_seconds_max"])
     yield samples(families.GROUP_ARRIVAL, labels, sums["arrival_rate_sum"])
     yield samples(families.GROUP_DRAIN, labels, sums["drain_rate_sum"])
+    yield samples(families.GROUP_RETENTION, labels, sums["retention_seconds_min"])
     yield from _partition_counts(lag)
     members = members_of(facts)
     yield from _member_counts(facts, members, config)
@@ -63,6 +66,7 @@ def _partition_counts(lag: pa.Table) -> Iterator[Samples]:
         "lag_seconds_lower_bound": lag["lag_seconds_is_lower_bound"],
         "log_end_old": lag[IS_OLD],
         "provisional": lag["provisional"],
+        "retention_unknown": pc.and_(lag["retention_seconds"].is_null(), may_have_unread(lag)),
         "rate_unknown": pc.or_(lag["arrival_rate"].is_null(), lag["drain_rate"].is_null()),
     }
     counted = pa.concat_tables(_counts(lag, why, holds) for why, holds in doubts.items())

@@ -41,17 +41,22 @@ class Heat:
     """Partitions without a cell: those with the least lag, if there are too many."""
 
 
-def heat(members: Sequence[Row], partitions: Sequence[Row], moves: Sequence[Mapping[str, Any]]) -> Heat:
+def heat(
+    members: Sequence[Row],
+    partitions: Sequence[Row],
+    moves: Sequence[Mapping[str, Any]],
+    names: Mapping[str, str],
+) -> Heat:
     """The map of a group.
 
     Args:
         members: Its `member_rows`.
+        names: Their `member_names`.
         partitions: As `lagwise lag` lists them.
         moves: Of the newest decision's target.
     """
     to: dict[Key, str | None] = {(move["topic"], move["partition"]): move["to"] for move in moves}
     shown = _worst(partitions)
-    names = {one["member_id"]: member_name(one) for one in members}
     owned: dict[str | None, dict[str, list[Cell]]] = {}
     for row in shown:
         cells = owned.setdefault(row["member_id"], {}).setdefault(row["topic"], [])
@@ -75,11 +80,6 @@ def _worst(partitions: Sequence[Row]) -> Sequence[Row]:
     return [row for row in partitions if (row["topic"], row["partition"]) in keys]
 
 
-def member_name(member: Row) -> str:
-    """What people call it: its instance id, its client id, or else its member id."""
-    return plain(member["group_instance_id"] or member["client_id"] or member["member_id"])
-
-
 def level_of(lag: int | None) -> str:
     """Class of a cell: the number of digits of its lag."""
     if lag is None:
@@ -91,7 +91,11 @@ def _cell(row: Row, to: Mapping[Key, str | None], names: Mapping[str, str]) -> C
     key = row["topic"], row["partition"]
     lag = "lag unknown" if row["lag"] is None else f"lag {row['lag']:,}{' (old)' if row['is_old'] else ''}"
     seconds = row["lag_seconds"]
-    age = "" if seconds is None else f", {'> ' if row['lag_seconds_is_lower_bound'] else ''}{seconds:.1f} s"
+    age = (
+        ""
+        if seconds is None
+        else f", {'at least ' if row['lag_seconds_is_lower_bound'] else ''}{seconds:.1f} s"
+    )
     moves = f", moves to {names.get(to[key] or '', plain(to[key]))}" if key in to else ""
     return Cell(
         partition=row["partition"],

@@ -18,7 +18,8 @@ from pipeline.operate.listings.partitions import COLUMNS, SortKey
 from pipeline.operate.listings.waiting import plan_id
 from pipeline.operate.output import Row, iterate
 from pipeline.operate.serve.orders import Answer, Desk, order_routes
-from pipeline.operate.serve.page.heat import LEVELS, heat, member_name
+from pipeline.operate.serve.page.heat import LEVELS, heat
+from pipeline.operate.serve.page.names import member_names
 from pipeline.operate.serve.page.plot import plot, within
 from pipeline.operate.serve.page.words import FILTERS
 from pipeline.operate.serve.responses import respond
@@ -49,9 +50,7 @@ def page_routes(source: Source, desk: Desk | None) -> Sequence[Route]:
         lstrip_blocks=True,
     )
     environment.filters.update(FILTERS)
-    environment.globals.update(
-        member_name=member_name, plan_story=plan_story, plan_id=plan_id, takes_orders=desk is not None
-    )
+    environment.globals.update(plan_story=plan_story, plan_id=plan_id, takes_orders=desk is not None)
 
     def shows(view: Callable[[Source, Now, Request], _Shown | None]) -> Callable[[Request], Response]:
         return lambda request: _answer(environment, source, view, request)
@@ -132,11 +131,12 @@ def _group(source: Source, now: Now, request: Request) -> _Shown | None:
         return None
     decided = list(iterate(decision_rows(now.found, group_id, _DECISIONS)))
     moves = (view.decision or {}).get("moves") or ()
+    names = member_names(view.members)
     return "group.html", {
         "group": view.row,
         "view": view,
-        "names": {one["member_id"]: member_name(one) for one in view.members},
-        "heat": heat(view.members, view.partitions, moves),
+        "names": names,
+        "heat": heat(view.members, view.partitions, moves, names),
         "levels": LEVELS,
         "decisions": decided,
         "plot": _plot(source, now, view, decided),

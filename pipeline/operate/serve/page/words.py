@@ -22,20 +22,34 @@ _STATUS_CLASSES = {
 }
 
 
-def number(value: float | None) -> Markup:
-    """A number with thousands apart, as `<data>` with its exact value; `-` for none."""
+def number(value: float | None, *, at_least: object = False) -> Markup:
+    """A number with thousands apart, as `<data>` with its exact value; `-` for none.
+
+    Args:
+        value: The number.
+        at_least: It would be larger if all were known.
+    """
     if value is None:
         return escape(NONE)
     text = f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
-    return Markup('<data value="{}">{}</data>').format(value, text)
+    return _data(value, text, "at least " if at_least else "")
 
 
-def duration(seconds: float | None, *, is_bound: bool = False) -> Markup:
-    """A time in the unit that fits, as `<data>` with its exact seconds; `>` before a lower bound, `-` for none."""
+def duration(seconds: float | None, *, at_least: object = False, at_most: object = False) -> Markup:
+    """A time in the unit that fits, as `<data>` with its exact seconds; `-` for none.
+
+    Args:
+        seconds: The time.
+        at_least: It would be longer if all were known.
+        at_most: It would be shorter.
+    """
     if seconds is None:
         return escape(NONE)
-    text = _duration(seconds)
-    return Markup('<data value="{}">{}{}</data>').format(seconds, "> " if is_bound else "", text)
+    return _data(seconds, _duration(seconds), "at least " if at_least else "at most " if at_most else "")
+
+
+def _data(value: float, text: str, bound: str) -> Markup:
+    return Markup('{}<data value="{}">{}</data>').format(bound, value, text)
 
 
 def drain(seconds: float | None) -> Markup:

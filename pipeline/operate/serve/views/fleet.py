@@ -23,6 +23,7 @@ from pipeline.operate.serve.views.plans import plan_row
 _UNKNOWN = ("lag", "max_lag", "lag_seconds", "growing", "retention_seconds", "arrival_rate", "drain_rate")
 _NO_LAG: Row = {
     **dict.fromkeys(("partitions", "unknown_lag", "old_lag", "provisional"), 0),
+    **dict.fromkeys(("unknown_lag_seconds", "unknown_trend", "unknown_retention"), 0),
     **dict.fromkeys(_UNKNOWN),
     "statuses": {},
     "lag_seconds_is_lower_bound": False,
@@ -112,14 +113,11 @@ def _sums(lag: pa.Table) -> dict[str, Row]:
     summed, _ = totals(lag, by="group")
     rows = {row["group_id"]: row for row in iterate(summed)}
     statuses = _statuses(lag)
-    more = lag.group_by("group_id").aggregate(
-        [("provisional", "sum"), ("lag_seconds_is_lower_bound", "any"), *_rates()]
-    )
+    more = lag.group_by("group_id").aggregate([("provisional", "sum"), *_rates()])
     for row in iterate(more):
         rows[row["group_id"]] |= {
             "statuses": statuses[row["group_id"]],
             "provisional": row["provisional_sum"],
-            "lag_seconds_is_lower_bound": bool(row["lag_seconds_is_lower_bound_any"]),
             **rates(row),
         }
     return rows

@@ -13,7 +13,10 @@ from pipeline.planning.facts import MemberFacts
 from pipeline.planning.problem.capacity import identities
 
 _WHO = ("member_id", "client_id", "client_host", "group_instance_id", "rack", "error")
-_SUMS = ("partitions", "lag", "unknown_lag", "old_lag", "max_lag", "lag_seconds")
+_SUMS = (
+    *("partitions", "lag", "unknown_lag", "old_lag", "max_lag"),
+    *("lag_seconds", "lag_seconds_is_lower_bound", "unknown_lag_seconds"),
+)
 _MEASURED = ("arrival_rate", "drain_rate")
 
 
@@ -62,7 +65,11 @@ def _sums(row: Row, sums: Mapping[str | None, Row]) -> Row:
     if own is not None:
         return {name: own[name] for name in _SUMS}
     nothing = None if row["partitions"] else 0
-    return {**dict.fromkeys(_SUMS, nothing), "partitions": row["partitions"], "lag_seconds": nothing}
+    return {
+        **dict.fromkeys(_SUMS, nothing),
+        "partitions": row["partitions"],
+        "lag_seconds_is_lower_bound": False,
+    }
 
 
 def _owned(lag: pa.Table) -> dict[str | None, list[Row]]:

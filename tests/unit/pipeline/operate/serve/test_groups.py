@@ -28,7 +28,14 @@ def test_sums_are_of_what_is_known_and_the_rest_is_counted(world: World, scrape:
     old = {"log_observed_at": NOON - timedelta(hours=1)}
     world.write(
         "partition_lag",
-        {"partition": 0, "lag": 3, "lag_seconds": 1.5, "arrival_rate": 2.0, "drain_rate": 1.0},
+        {
+            "partition": 0,
+            "lag": 3,
+            "lag_seconds": 1.5,
+            "arrival_rate": 2.0,
+            "drain_rate": 1.0,
+            "retention_seconds": 60.5,
+        },
         {"partition": 1, "lag": 4, "lag_seconds": 9.5, "lag_seconds_is_lower_bound": True, **old},
         {"partition": 0, "topic": "u", "status": "UNKNOWN", "provisional": True},
     )
@@ -51,10 +58,28 @@ def test_sums_are_of_what_is_known_and_the_rest_is_counted(world: World, scrape:
         "log_end_old": 1,
         "provisional": 1,
         "rate_unknown": 2,
+        "retention_unknown": 2,
     }
+    assert found.value("lagwise_group_retention_seconds", **GROUP) == 60.5
     assert found.value("lagwise_group_partitions", **GROUP, status="OK") == 2
     assert found.value("lagwise_group_partitions", **GROUP, status="UNKNOWN") == 1
     assert found.value("lagwise_group_provisional", **GROUP) == 1
+
+
+def test_retention_has_no_sample_where_nothing_is_unread_or_nobody_knows(
+    world: World, scrape: Scraping
+) -> None:
+    world.write("partition_lag", {"lag": 0}, {"lag": 5, "group_id": "unknown"})
+
+    found = scrape()
+
+    assert found.of("lagwise_group_retention_seconds") == {}
+    doubts = found.of("lagwise_group_doubtful_partitions")
+    assert {
+        dict(labels)["group"]: count
+        for labels, count in doubts.items()
+        if dict(labels)["why"] == "retention_unknown"
+    } == {"billing": 0, "unknown": 1}
 
 
 def test_members_are_counted_where_kafka_says_who_they_are(world: World, scrape: Scraping) -> None:

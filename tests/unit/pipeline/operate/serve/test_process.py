@@ -147,6 +147,12 @@ def test_missing_extra_is_named(world: World, monkeypatch: pytest.MonkeyPatch, p
     assert f"needs the package {package}: pip install 'lagwise[serve]'" in result.stderr
 
 
+def test_listens_on_ipv6(tables: World) -> None:
+    with serving("--tables", str(tables.root), "--host", "::1") as running:
+        assert running.url.startswith("http://[::1]:")
+        assert running.get("/").status == 200
+
+
 def test_orders_need_a_kafka_client_and_say_how_to_get_it(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("correct horse battery\n", encoding="utf-8")
     file = tmp_path / "lagwise.toml"

@@ -1,12 +1,13 @@
 import csv
 import io
 import json
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
 from pipeline.tables.reading import Tables
+from tests.support.table_world import NOON
 
 _ROW: dict[str, Any] = {
     "committed_offset": 30,
@@ -123,7 +124,7 @@ def test_order_is_by_key_then_group_with_unknown_last(
         (
             "group",
             [
-                ["billing", "3", "15", "1", "0", "10", "3.0", "2", "5.0"],
+                ["billing", "3", ">15", "1", "0", ">10", ">3.0", ">2", "<5.0"],
                 ["orders", "1", "-", "1", "0", "-", "-", "-", "-"],
             ],
         ),
@@ -131,7 +132,7 @@ def test_order_is_by_key_then_group_with_unknown_last(
             "topic",
             [
                 ["billing", "credits", "1", "10", "0", "0", "10", "1.0", "1", "5.0"],
-                ["billing", "invoices", "2", "5", "1", "0", "5", "3.0", "1", "9.0"],
+                ["billing", "invoices", "2", ">5", "1", "0", ">5", ">3.0", ">1", "<9.0"],
                 ["orders", "invoices", "1", "-", "1", "0", "-", "-", "-", "-"],
             ],
         ),
@@ -155,6 +156,40 @@ def test_totals_add_known_lag_and_count_unknown(world: Any, by: str, expected: l
     )
 
     assert world.lines("lag", "--total", by) == expected
+
+
+def test_totals_are_marked_where_the_true_figure_may_be_another(world: Any) -> None:
+    known: dict[str, Any] = {"lag": 5, "lag_seconds": 3.0, "trend": "growing", "retention_seconds": 60.0}
+    others: list[dict[str, Any]] = [
+        {"lag": 0, "lag_seconds": 0.0, "trend": "steady", "retention_seconds": None},
+        {"log_observed_at": NOON - timedelta(hours=1)},
+        {"lag_seconds_is_lower_bound": True},
+        {"lag_seconds": None},
+        {"trend": None},
+        {"retention_seconds": None},
+    ]
+    world.write(
+        "partition_lag",
+        *(
+            row
+            for number, other in enumerate(others)
+            for row in (
+                known | {"topic": f"t{number}"},
+                known | {"topic": f"t{number}", "partition": 1} | other,
+            )
+        ),
+    )
+
+    lines = [line[1:] for line in world.lines("lag", "--total", "topic")]
+
+    assert lines == [
+        ["t0", "2", "5", "0", "0", "5", "3.0", "1", "60.0"],
+        ["t1", "2", ">10", "0", "1", ">5", "3.0", "2", "60.0"],
+        ["t2", "2", "10", "0", "0", "5", ">3.0", "2", "60.0"],
+        ["t3", "2", "10", "0", "0", "5", ">3.0", "2", "60.0"],
+        ["t4", "2", "10", "0", "0", "5", "3.0", ">1", "60.0"],
+        ["t5", "2", "10", "0", "0", "5", "3.0", "2", "<60.0"],
+    ]
 
 
 def test_totals_of_two_clusters_stay_apart(world: Any) -> None:

@@ -150,9 +150,9 @@ def test_fleet_has_the_figures_of_the_api(page: Asking) -> None:
     assert [row[0] for row in shown.texts[1:]] == ["billing", "other"]
     billing = shown.row("billing")
     assert billing[1:6] == [
-        "70,128 1 unknown",
-        "1",
-        "15.2 min",
+        "at least 70,128 1 of 3 unknown",
+        "at least 1 2 of 3 unknown",
+        "at least 15.2 min",
         "STALL 1 UNKNOWN 1 OK 1",
         "2 1 idle",
     ]
@@ -197,7 +197,7 @@ def test_group_has_the_figures_of_the_api(page: Asking) -> None:
             "-",
         ],
         ["two", "/10.0.0.2", "-", "0", "0", "0.0 s", "0.0", "0.0", "-", "0, 1", "1", "5", "-"],
-        ["nobody", "-", "UNKNOWN", "1", "- 1 unknown", "-", "-", "-", "-", "0, 0", "1", "-", "-"],
+        ["nobody", "-", "UNKNOWN", "1", "- 1 of 1 unknown", "-", "-", "-", "-", "0, 0", "1", "-", "-"],
     ]
 
 
@@ -343,6 +343,21 @@ def test_unknown_group_and_missing_tables_are_told(world: World) -> None:
     assert (unknown.status, "No group of this name" in unknown.text) == (404, True)
     assert ask(app, "/", method="POST").status == 405
     assert ask(app, "/group?id=billing", method="POST").status == 405
+
+
+def test_members_of_one_name_are_told_apart_by_the_ends_of_their_ids(world: World, page: Asking) -> None:
+    ids = ["app-0-aaaa1111", "app-1-bbbb1111", "app-2-cccc2222"]
+    members: list[dict[str, Any]] = [
+        *({"member_id": one, "client_id": "app", "assigned": []} for one in ids),
+        {"member_id": "other-1", "client_id": "other", "assigned": []},
+    ]
+    world.write("consumer_groups", {"members": members})
+    world.write("partition_lag", {"lag": 3, "member_id": ids[1], "client_id": "app"})
+
+    shown = Read(page("/group?id=billing").text)
+
+    names = ["app …a1111", "app …b1111", "app …c2222", "other"]
+    assert [row[0] for row in shown.texts if row and row[0] in names] == [*names, *names]
 
 
 def test_many_partitions_are_shown_in_part_the_worst_first(world: World, page: Asking) -> None:
