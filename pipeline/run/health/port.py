@@ -1,6 +1,12 @@
-"""The driver's own port: `/healthz`, `/readyz` and `/metrics`, answered by a thread whatever the batches do."""
+"""The driver's own port: `/healthz`, `/readyz` and `/metrics`, answered by a thread whatever the batches do.
 
+A driver whose port another process has, such as the one that it stands by for, works without and takes the port when it
+is free.
+"""
+
+import errno
 import logging
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -23,44 +29,78 @@ _REQUEST_S = 10
 class HealthPort:
     """Answers from the start to the end of the block; with port 0 it does nothing."""
 
-    def __init__(self, config: HealthConfig, monitor: Monitor) -> None:
-        """Nothing listens yet."""
+    def __init__(self, config: HealthConfig, monitor: Monitor, *, again_after_s: float = 5.0) -> None:
+        """Nothing listens yet.
+
+        Args:
+            config: Where to listen.
+            monitor: What to tell.
+            again_after_s: How long to wait before the next look whether a port that is taken is free.
+        """
         self._config = config
         self._monitor = monitor
+        self._again_after_s = again_after_s
         self._server: ThreadingHTTPServer | None = None
+        self._end = threading.Event()
+        self._waiting: threading.Thread | None = None
 
     @property
     def address(self) -> tuple[str, int] | None:
         """Where it listens; None while it does not."""
-        return None if self._server is None else (self._config.host, self._server.server_port)
+        server = self._server
+        return None if server is None else (self._config.host, server.server_port)
 
     def __enter__(self) -> "HealthPort":
-        """Begin to listen.
+        """Begin to listen, or to wait for a port that is taken.
 
         Raises:
-            ConfigError: The port cannot be had.
+            ConfigError: The address cannot be had.
         """
         host, port = self._config.host, self._config.port
         if port == 0:
             return self
         try:
-            self._server = _Server((host, port), _handler(self._monitor))
+            self._listen()
         except OSError as error:
-            raise ConfigError(
-                f"health.port: {port} on {host} cannot be opened: {error.strerror}; choose another, or 0 for none"
-            ) from None
-        threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
-        log.info("health is answered", extra={"host": host, "port": port})
+            if error.errno != errno.EADDRINUSE:
+                raise ConfigError(
+                    f"health.port: {port} on {host} cannot be opened: {error.strerror}; choose another, or 0 for none"
+                ) from None
+            log.warning(
+                "health is not answered: another process has the port, which answers for that one; give each driver of "
+                "a host a health.port of its own, or wait until this one has it",
+                extra={"host": host, "port": port},
+            )
+            self._waiting = threading.Thread(target=self._wait, name="health-port", daemon=True)
+            self._waiting.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Listen no more."""
+        self._end.set()
+        if self._waiting is not None:
+            self._waiting.join()
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
             self._server = None
+
+    def _listen(self) -> None:
+        host, port = self._config.host, self._config.port
+        server = _server(host, port, _handler(self._monitor))
+        threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
+        self._server = server
+        log.info("health is answered", extra={"host": host, "port": port})
+
+    def _wait(self) -> None:
+        while not self._end.wait(self._again_after_s):
+            try:
+                self._listen()
+            except OSError:
+                continue
+            return
 
 
 class _Server(ThreadingHTTPServer):
@@ -69,6 +109,17 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, *_: Any) -> None:
         """A client that goes away in the middle of an answer is not worth a trace."""
+
+
+def _server(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> _Server:
+    """One that is bound to the address, of whichever family that is."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, _, _, _, address = found[0]
+
+    class OfFamily(_Server):
+        address_family = family
+
+    return OfFamily((str(address[0]), int(address[1])), handler)
 
 
 def _handler(monitor: Monitor) -> type[BaseHTTPRequestHandler]:

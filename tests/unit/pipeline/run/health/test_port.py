@@ -1,8 +1,7 @@
 """The driver's own port: what it answers, where it listens, and that it is off unless somebody wants it."""
 
 import json
-import socket
-from typing import Any
+import time
 
 import pytest
 
@@ -14,6 +13,7 @@ from pipeline.run.health.port import HealthPort
 from tests.support.batches import stamp_of
 from tests.support.prometheus_text import parse
 from tests.support.serving import Answer, get
+from tests.support.waiting import wait_until
 from tests.unit.pipeline.run.health.test_monitor import figures
 
 
@@ -61,8 +61,41 @@ def test_is_off_unless_it_is_configured_and_then_on_this_machine_alone() -> None
     assert config.host == "127.0.0.1"
 
 
-def test_port_that_is_taken_is_named() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        taken: Any = other.getsockname()[1]
-        with pytest.raises(ConfigError, match=f"health.port: {taken} on 127.0.0.1 cannot be opened"):
-            HealthPort(HealthConfig(port=taken), Monitor()).__enter__()
+def test_port_that_another_driver_has_is_told_and_taken_when_that_one_ends(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    config = HealthConfig(port=free_port())
+    first = HealthPort(config, Monitor()).__enter__()
+    with HealthPort(config, Monitor(), again_after_s=0.01) as second:
+        assert second.address is None
+        assert "another process has the port" in caplog.text
+
+        first.__exit__(None, None, None)
+        wait_until(lambda: second.address, what="the port")
+
+        assert get(f"http://127.0.0.1:{config.port}/metrics").status == 200
+    with pytest.raises(ConnectionRefusedError):
+        get(f"http://127.0.0.1:{config.port}/metrics")
+
+
+def test_driver_that_waits_for_its_port_ends_at_once() -> None:
+    config = HealthConfig(port=free_port())
+    with HealthPort(config, Monitor()):
+        began_s = time.monotonic()
+        with HealthPort(config, Monitor(), again_after_s=60):
+            pass
+        assert time.monotonic() - began_s < 5
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
+def test_address_that_cannot_be_had_is_named(host: str) -> None:
+    config = HealthConfig(host=host, port=free_port())
+
+    with pytest.raises(ConfigError, match=f"health.port: {config.port} on {host} cannot be opened"):
+        HealthPort(config, Monitor()).__enter__()
+
+
+def test_listens_on_ipv6() -> None:
+    with HealthPort(HealthConfig(host="::1", port=free_port()), Monitor()) as port:
+        assert port.address
+        assert get(f"http://[::1]:{port.address[1]}/metrics").status == 200
