@@ -37,6 +37,7 @@ def behind(group: GroupEvidence) -> Iterator[Finding]:
     yield from _nobody_reads(group, rows, figures)
     if is_late:
         yield from _one_member(group, rows, figures)
+        yield from _trends(rows, figures)
         yield from _rates(rows, figures)
     yield from _of_the_planner(group)
 
@@ -172,6 +173,25 @@ def _one_member(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> 
         )
 
 
+def _trends(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
+    """Where lag has grown, or else fallen, within the last minutes."""
+    places = defaultdict(list)
+    for row in rows:
+        places[row["trend"]].append(_place(row))
+    rest = f" ({len(places[None])} unknown)" if places[None] else ""
+    growing, falling = places["growing"], places["falling"]
+    if growing:
+        yield figures.about(growing[0]).finding(
+            "problem",
+            f"lag has grown in {len(growing)} of {len(rows)} partitions{rest}: {named(growing)}",
+            "wait for a plan, if one is under way; else add members, or make them faster",
+        )
+    elif falling:
+        yield figures.about(falling[0]).finding(
+            "note", f"lag has fallen in {len(falling)} of {len(rows)} partitions{rest}: {named(falling)}"
+        )
+
+
 def _rates(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
     known = [row for row in rows if row["arrival_rate"] is not None and row["drain_rate"] is not None]
     if len(known) < len(rows):
@@ -181,7 +201,10 @@ def _rates(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
         return
     arriving, drained = (sum(row[name] for row in rows) for name in ("arrival_rate", "drain_rate"))
     text = f"{arriving:,.0f} records/s arrive and {drained:,.0f} are drained"
-    if arriving > _GROWS * drained:
+    if any(row["trend"] is not None for row in rows):
+        # What has happened is better known than what averages say of it.
+        yield figures.finding("note", text)
+    elif arriving > _GROWS * drained:
         yield figures.finding(
             "problem", f"{text}: lag grows", "add members or make them faster, if no plan helps"
         )

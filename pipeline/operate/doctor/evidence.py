@@ -46,6 +46,7 @@ _LAG = (
         "client_id",
         "client_host",
         "provisional",
+        "trend",
         "updated_at",
     ),
 )

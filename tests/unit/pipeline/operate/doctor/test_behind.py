@@ -91,6 +91,40 @@ def test_old_log_end_is_told_with_its_age(patient: Patient) -> None:
 
 
 @pytest.mark.parametrize(
+    ("trends", "level", "cause"),
+    [
+        (
+            ("growing", "falling", None),
+            "problem",
+            "lag has grown in 1 of 3 partitions (1 unknown): invoices-0",
+        ),
+        (
+            ("falling", "falling", "steady"),
+            "note",
+            "lag has fallen in 2 of 3 partitions: invoices-0, invoices-1",
+        ),
+    ],
+)
+def test_trend_says_more_than_rates(
+    patient: Patient, trends: tuple[str | None, ...], level: str, cause: str
+) -> None:
+    rates = {"arrival_rate": 9.0, "drain_rate": 1.0}
+    rows = [lag(number, **LATE, **rates, trend=trend) for number, trend in enumerate(trends)]
+
+    found = behind(patient, *rows)
+
+    assert (level, cause) in found
+    assert ("note", "27 records/s arrive and 3 are drained") in found
+
+
+def test_without_a_trend_rates_say_whether_lag_grows(patient: Patient) -> None:
+    found = behind(patient, lag(0, **LATE, arrival_rate=9.0, drain_rate=1.0))
+
+    assert ("problem", "9 records/s arrive and 1 are drained: lag grows") in found
+    assert not [cause for _, cause in found if cause.startswith("lag has ")]
+
+
+@pytest.mark.parametrize(
     ("status", "level"),
     [("EXPIRED", "problem"), ("STOP", "problem"), ("STALL", "problem"), ("REWIND", "note")],
 )
