@@ -61,11 +61,14 @@ def _plan(status: str, made: int, realised_s: float | None) -> dict[str, Any]:
 
 _ROWS: Mapping[str, tuple[dict[str, Any], ...]] = {
     "partition_lag": (
-        _lag("billing", 0, 700, 120.0, member_id="b1", arrival_rate=99.0),
+        _lag("billing", 0, 700, 120.0, member_id="b1", arrival_rate=99.0, retention_seconds=7_200.0),
         _lag("billing", 1, 0, 0.0, member_id="b2", arrival_rate=0.5),
         _lag("billing", 2, None, None, provisional=True, member_id="b3"),
-        _lag("billing", 3, 5_000, 9_999.0, status="DELETED"),
-        _lag("shipping", 0, 40, 900.0, lag_seconds_is_lower_bound=True),
+        _lag("billing", 3, 5_000, 9_999.0, status="DELETED", retention_seconds=1.0),
+        _lag(
+            "shipping", 0, 40, 900.0, lag_seconds_is_lower_bound=True, retention_seconds=0.0, trend="growing"
+        ),
+        _lag("shipping", 1, 0, 0.0, retention_seconds=21_600.0),
         _lag("audit", 0, None, None),
     ),
     "consumer_groups": (
@@ -124,6 +127,10 @@ ANSWERS: Mapping[str, list[tuple[Any, ...]]] = {
     "Which members idle?": [
         ("local", "billing", "b4", None, 0, 0.0, 99.5),
         ("local", "billing", "b2", None, 1, 0.5, 99.5),
+    ],
+    "Which partitions are near retention?": [
+        ("local", "shipping", "t", 0, 40, 0.0, "growing", None, NOW),
+        ("local", "billing", "t", 0, 700, 7_200.0, None, None, NOW),
     ],
 }
 """By heading of the query."""
