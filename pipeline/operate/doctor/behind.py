@@ -201,16 +201,17 @@ def _rates(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
         return
     arriving, drained = (sum(row[name] for row in rows) for name in ("arrival_rate", "drain_rate"))
     text = f"{arriving:,.0f} records/s arrive and {drained:,.0f} are drained"
-    if any(row["trend"] is not None for row in rows):
-        # What has happened is better known than what averages say of it.
-        yield figures.finding("note", text)
-    elif arriving > _GROWS * drained:
-        yield figures.finding(
-            "problem", f"{text}: lag grows", "add members or make them faster, if no plan helps"
-        )
-    else:
-        is_shrinking = drained > _GROWS * arriving
-        yield figures.finding("note", f"{text}: lag {'shrinks' if is_shrinking else 'stays about the same'}")
+    # What has happened is better known than what averages say of it.
+    has_trend = any(row["trend"] is not None for row in rows)
+    yield figures.finding("note", text) if has_trend else _by_averages(text, arriving, drained, figures)
+
+
+def _by_averages(text: str, arriving: float, drained: float, figures: Figures) -> Finding:
+    if arriving > _GROWS * drained:
+        todo = "add members or make them faster, if no plan helps"
+        return figures.finding("problem", f"{text}: lag grows", todo)
+    is_shrinking = drained > _GROWS * arriving
+    return figures.finding("note", f"{text}: lag {'shrinks' if is_shrinking else 'stays about the same'}")
 
 
 def _of_the_planner(group: GroupEvidence) -> Iterator[Finding]:
