@@ -35,7 +35,7 @@ class EndsApart:
         try:
             return beside.process.ask(3 * self.timeout_s + _CLIENT_S, _ends, self)
         except beside.ProcessDiedError as error:
-            raise BrokerUnavailableError(f"where the topics end is not known: {error}") from error
+            raise BrokerUnavailableError(f"the ends of the topics are unknown: {error}") from error
 
 
 # Of the process that answers: it remembers who did not.
