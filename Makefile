@@ -46,7 +46,8 @@ check: setup ## formatting, lint, types, import contracts
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-check-operate: setup ## a real Prometheus scrapes the demo, tries the alert rules, answers the dashboards (fetches Debian's package into .venv; about two minutes)
+check-operate: setup ## a real Prometheus scrapes the demo, a real Chromium looks at its page (fetches Debian's packages; about three minutes)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt --group browser
 	@$(BIN)/python -m pytest tests/operate -q -p no:randomly
 
 check-release: setup ## the wheel in empty environments: the demo, serve, consumers; its dependencies for Python 3.10 to 3.13 (about two minutes)

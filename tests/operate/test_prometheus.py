@@ -1,15 +1,8 @@
 """A real Prometheus scrapes `lagwise serve`: it takes every sample, with the names and numbers that the tables have."""
 
 import json
-import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from tests.operate.prometheus import Prometheus, installed, prometheus
 from tests.support.prometheus_text import parse
@@ -19,7 +12,6 @@ from tests.support.waiting import wait_until
 from tests.unit.pipeline.operate.serve.test_partitions import HOSTILE
 
 _CHANGES = {"lagwise_tables_age_seconds"}
-_DEMO_S = 120.0
 
 
 def assert_it_has_what_is_served(running: Prometheus, served: Serving) -> None:
@@ -63,16 +55,11 @@ def test_hostile_names_come_through(tmp_path: Path) -> None:
         )
 
 
-def test_demo_is_scraped_as_the_command_shows_it(tmp_path: Path) -> None:
-    tables = tmp_path / ".lagwise" / "demo" / "tables"
-    with _demo(tmp_path) as demo:
-        _read_until(demo, "billing: moved")
-        demo.send_signal(signal.SIGINT)
-        demo.communicate(timeout=_DEMO_S)
-    with serving("--tables", str(tables)) as served, prometheus(served.url, tmp_path) as running:
+def test_demo_is_scraped_as_the_command_shows_it(demo: World, tmp_path: Path) -> None:
+    with serving("--tables", str(demo.root)) as served, prometheus(served.url, tmp_path) as running:
         assert_it_has_what_is_served(running, served)
 
-        rows = _lag(tables)
+        rows = json.loads(demo.run("lag", "-o", "json").stdout)
         expected = {
             (row["group_id"], row["topic"], str(row["partition"])): row["lag"]
             for row in rows
@@ -90,12 +77,6 @@ def test_demo_is_scraped_as_the_command_shows_it(tmp_path: Path) -> None:
         _assert_linted(served)
 
 
-def _lag(tables: Path) -> list[dict[str, Any]]:
-    world = World(tables)
-    found: list[dict[str, Any]] = json.loads(world.run("lag", "-o", "json").stdout)
-    return found
-
-
 def _assert_linted(served: Serving) -> None:
     """Promtool has nothing against lagwise's own names; those of the others are as they are."""
     text = served.get("/metrics").body
@@ -104,25 +85,3 @@ def _assert_linted(served: Serving) -> None:
     )
     complaints = [line for line in (done.stdout + done.stderr).decode().splitlines() if "lagwise_" in line]
     assert complaints == []
-
-
-@contextmanager
-def _demo(place: Path) -> Iterator["subprocess.Popen[str]"]:
-    code = "from pipeline.operate.cli.app import main; main()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code, "demo", "--keep"], cwd=place, stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def _read_until(process: "subprocess.Popen[str]", start: str) -> None:
-    assert process.stdout
-    said = ""
-    for line in process.stdout:
-        said += line
-        if line.startswith(start):
-            return
-    pytest.fail(f"ended before {start!r}: {said}")

@@ -1,13 +1,17 @@
 """`lagwise serve` in a process of its own, in which Spark and the Kafka clients cannot be loaded; and what it answers."""
 
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+import uvicorn
 
 _CODE = """
 import sys
@@ -67,3 +71,17 @@ def serving(*arguments: str) -> Iterator[Serving]:
             yield Serving(process, said.split()[-1])
         finally:
             process.kill()
+
+
+@contextmanager
+def serving_app(app: Any) -> Iterator[str]:
+    """The address of an application that this process serves in a thread."""
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
