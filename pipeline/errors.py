@@ -29,6 +29,10 @@ class NotWaitingError(PipelineError):
     """The plan does not wait for approval; the message says what is the case instead."""
 
 
+class SparkEndedError(PipelineError):
+    """Spark has stopped, and this process cannot start it again. Starting the driver again is right."""
+
+
 class FencedError(PipelineError):
     """Another driver owns these tables now. Trying again is wrong until it is stopped."""
 

@@ -143,7 +143,8 @@ class SourceConfig(_Section):
     isolation: Isolation = "read_uncommitted"
     max_offsets_per_trigger: Count = 4_000_000
     request_timeout_s: Seconds = 10
-    log_offset_splits: Count = 2
+    log_offset_splits: Annotated[int, Field(ge=0)] = 0
+    """Pieces; 0 stands for as many as Spark has cores."""
 
     def wants_topic(self, topic: str) -> bool:
         """Whether log offsets of `topic` are kept: some include matches it whole and no exclude does."""
@@ -161,6 +162,10 @@ class TablesConfig(_Section):
     checkpoint: str = ""
     retention_hours: Annotated[float, Field(gt=0)] = 2.0
     upkeep_every_batches: Count = 60
+    shared: bool = False
+    """Every host of a Spark cluster finds the same folder at `root`."""
+    object_store: bool = False
+    """`root` may be something else than a folder."""
     storage_options: Properties = Field(default={}, repr=False)
     """For what reads and writes without Spark, in the object store's own names; may hold secrets."""
 

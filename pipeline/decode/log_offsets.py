@@ -1,5 +1,6 @@
 """Decode: where logs start and end, asked of the brokers as `kafka.sources.log_offsets` does, as decoded rows."""
 
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -16,7 +17,8 @@ from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Shar
 
 def read(spark: SparkSession, settings: LogOffsetsSettings) -> Decoded:
     """A row of kind 'log_offset' for each wanted partition, and one of kind 'listing'."""
-    parts = shares(settings)
+    splits = settings.splits or spark.sparkContext.defaultParallelism
+    parts = shares(replace(settings, splits=splits))
     if len(parts) == 1:
         return _decoded(ask_apart(settings, parts[0]))
     return rows_of_shares(spark, partial(_rows, settings), parts)

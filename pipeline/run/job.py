@@ -1,20 +1,27 @@
 """The job: configuration in, a running stream out; for ever, or until the offsets topic was read (`once`)."""
 
 import logging
-import os
 import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
-from pyspark.errors import StreamingQueryException
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 
 from pipeline.clock import now_ms
 from pipeline.config.model import Config
+from pipeline.config.places import check_places
 from pipeline.config.secret_values import resolve
-from pipeline.errors import AccessRefusedError, BrokerUnavailableError, PipelineError, TopicMissingError
+from pipeline.errors import (
+    AccessRefusedError,
+    BrokerUnavailableError,
+    PipelineError,
+    SparkEndedError,
+    TopicMissingError,
+)
 from pipeline.kafka import cluster
 from pipeline.kafka.errors import explained
 from pipeline.local.jars import resolve_for_spark
@@ -35,7 +42,7 @@ from pipeline.run.health.port import HealthPort
 from pipeline.run.memory import recall
 from pipeline.run.progress import ReadProgress
 from pipeline.run.replay import ReplayContext, Start
-from pipeline.run.session import PACKAGES, build_session
+from pipeline.run.session import PACKAGES, build_session, has_ended, is_submitted, master_of
 from pipeline.tables import ownership, standby
 from pipeline.tables.creation import create_tables
 from pipeline.tables.heartbeat import Heartbeat
@@ -94,6 +101,7 @@ class Job:
                 refused this user several times in a row.
             StreamingQueryException: The query failed several times in a row without a batch in between.
         """
+        check_places(self.config.tables, master=master_of(self.config.spark), ships_code=is_submitted())
         with HealthPort(self.config.health, self.monitor), self._heartbeat:
             if self.is_standby:
                 self.monitor.at("standing by")
@@ -126,14 +134,29 @@ class Job:
             if self._refusals >= _FAILURES_IN_A_ROW:
                 raise
             self._wait_for_cluster("Kafka says no", error)
-        except StreamingQueryException as error:
-            self._failures += 1
-            if self._failures >= _FAILURES_IN_A_ROW:
+        except (PySparkException, Py4JError, OSError) as error:
+            if has_ended(spark):
+                self._ended()
+            elif isinstance(error, StreamingQueryException):
+                self._begin_again(spark, error)
+            else:
                 raise
-            if self._failures > 1 and self._runner is not None and self._runner.failure is None:
-                # No batch failed: it is Spark that cannot go on. Its checkpoint holds batch numbers only.
-                query.set_checkpoint_aside(spark, self.config.tables.query_path, at_ms=now_ms())
-            log.error("the query failed and is started again", extra={"cause": query.cause_of(error)})  # noqa: TRY400 - the trace is the JVM's
+
+    def _ended(self) -> None:
+        if not self.stop.is_set():
+            raise SparkEndedError(
+                "Spark has ended under the driver: its process was told to, or the cluster's manager has removed the "
+                "application; start the driver again"
+            )
+
+    def _begin_again(self, spark: SparkSession, error: StreamingQueryException) -> None:
+        self._failures += 1
+        if self._failures >= _FAILURES_IN_A_ROW:
+            raise error
+        if self._failures > 1 and self._runner is not None and self._runner.failure is None:
+            # No batch failed: it is Spark that cannot go on. Its checkpoint holds batch numbers only.
+            query.set_checkpoint_aside(spark, self.config.tables.query_path, at_ms=now_ms())
+        log.error("the query failed and is started again", extra={"cause": query.cause_of(error)})
 
     def _wait_for_cluster(self, what: str, error: PipelineError) -> None:
         self.monitor.kafka_failed(f"{what}: {error}")
@@ -208,6 +231,6 @@ class Job:
 
 def _jars() -> tuple[Path, ...]:
     # Under spark-submit the JVM is there already, and its --packages or --jars have brought them.
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
+    if is_submitted():
         return ()
     return resolve_for_spark(PACKAGES, report=log.info)

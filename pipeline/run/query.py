@@ -19,6 +19,7 @@ from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.batch.steps import run as run_batch
 from pipeline.run.driver import Batch, Driver
 from pipeline.run.pace import Pace
+from pipeline.tables.store import absolute
 
 log = logging.getLogger(__name__)
 
@@ -162,12 +163,19 @@ def start(spark: SparkSession, runner: Runner, *, checkpoint: str) -> StreamingQ
     query = (
         ticks.writeStream.queryName("lagwise")
         .foreachBatch(runner)
-        .option("checkpointLocation", checkpoint)
+        .option("checkpointLocation", _located(checkpoint))
         .trigger(processingTime="0 seconds")
         .start()
     )
     runner.started(query)
     return query
+
+
+def _located(checkpoint: str) -> str:
+    """A folder of this host by a name that is one for Hadoop too, whatever its default file system is."""
+    place = absolute(checkpoint)
+    # Hadoop takes the rest as it stands: nothing is to be escaped.
+    return place if "://" in place else f"file://{place}"
 
 
 def set_checkpoint_aside(spark: SparkSession, checkpoint: str, *, at_ms: int) -> None:
@@ -176,7 +184,8 @@ def set_checkpoint_aside(spark: SparkSession, checkpoint: str, *, at_ms: int) ->
     Nothing is lost with it: it numbers batches, and what was read stands in the tables.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Hadoop's file systems have no other door in PySpark
-    path, aside = (jvm.org.apache.hadoop.fs.Path(name) for name in (checkpoint, f"{checkpoint}.{at_ms}"))
+    names = (checkpoint, f"{checkpoint}.{at_ms}")
+    path, aside = (jvm.org.apache.hadoop.fs.Path(_located(name)) for name in names)
     system = path.getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001 - as above
     if system.exists(path) and system.rename(path, aside):
         log.warning(

@@ -1,7 +1,7 @@
 """The Spark session the stream runs in: Delta on the class path, UTC, small and quiet.
 
 Settings that the job relies on are set here, each with its reason; what an operator may tune comes from the
-`[spark]` table of the configuration and wins, except for the few in `_REQUIRED`.
+`[spark]` table of the configuration, or was given to spark-submit, and wins, except for the few in `_REQUIRED`.
 """
 
 import os
@@ -9,8 +9,11 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from pipeline.config.places import is_local
 from pipeline.local import class_data
 
 DELTA = "io.delta:delta-spark_4.0_2.13:4.4.0"
@@ -31,7 +34,8 @@ _REQUIRED = {
 }
 
 _DEFAULTS = {
-    # The jobs of a batch have one stage each, without an exchange: there is nothing to adapt.
+    # The jobs of a batch have one stage each, without an exchange: there is nothing to adapt, and no number of shuffle
+    # partitions to choose. How many tasks they have follows the cores that Spark has at that moment.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     # The job's own retention of finished work, so that the driver's heap stays flat over weeks.
@@ -48,8 +52,11 @@ _DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
 }
 
-_LOCAL = {
-    "spark.master": "local[*]",
+_LOCAL = "local[*]"
+_PYTHON_MIB_A_CORE = 1536
+"""So much takes a task that folds as many rows as one is given, with what Spark itself adds to the heap."""
+_OF_THIS_COMMAND = {
+    "spark.master": _LOCAL,
     "spark.driver.memory": "2g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -69,18 +76,62 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
     # Executors start `python3` from PATH unless told otherwise.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("lagwise")
-    conf = dict(_DEFAULTS)
+    own: dict[str, str] = {}
     if jars:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        conf |= _LOCAL | {
+        own = _OF_THIS_COMMAND | {
             "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
             "spark.driver.defaultJavaOptions": class_data.one_line((_LOG4J, *shared_classes(jars))),
         }
-    for key, value in {**conf, **settings, **_REQUIRED}.items():
+    for key, value in properties({**own, **settings}, submitted()).items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def properties(settings: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """What the session is told: what the job relies on, then the settings; defaults where nobody says otherwise.
+
+    Args:
+        settings: Of the configuration.
+        given: To spark-submit.
+    """
+    known = {**given, **settings}
+    defaults = dict(_DEFAULTS)
+    if not is_local(known.get("spark.master", _LOCAL)):
+        # Tasks run in Python, which is outside the heap: a manager of memory such as YARN would kill their executor.
+        cores = int(known.get("spark.executor.cores", "1"))
+        defaults["spark.executor.memoryOverhead"] = f"{cores * _PYTHON_MIB_A_CORE}m"
+    unsaid = {key: value for key, value in defaults.items() if key not in given}
+    return {**unsaid, **settings, **_REQUIRED}
+
+
+def submitted() -> dict[str, str]:
+    """What spark-submit was given; nothing where this process was started without it."""
+    if not is_submitted():
+        return {}
+    # The JVM is there and knows it; a session that is there to ask would have taken executors already.
+    SparkContext._ensure_initialized()  # noqa: SLF001 - pyspark has no public way to the JVM before a session
+    return dict(SparkConf().getAll())
+
+
+def has_ended(session: SparkSession) -> bool:
+    """Whether Spark has stopped beneath the job, or its JVM is gone."""
+    try:
+        return bool(session.sparkContext._jsc.sc().isStopped())  # noqa: SLF001 - pyspark does not tell it otherwise
+    except (Py4JError, OSError):
+        return True
+
+
+def is_submitted() -> bool:
+    """Whether spark-submit has started this process."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def master_of(settings: Mapping[str, str]) -> str:
+    """The `spark.master` that a session with these settings would have."""
+    return {"spark.master": _LOCAL, **submitted(), **settings}["spark.master"]
 
 
 def shared_classes(jars: tuple[Path, ...]) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """The commits of a group, as the broker has taken them."""
 
+from collections.abc import Callable
+
 from confluent_kafka import Consumer, TopicPartition
 
 from assignor.protocol.kafka.offsets import (
@@ -51,3 +53,26 @@ def _commit(key: bytes | None, value: bytes | None, group: str) -> list[tuple[in
     return [
         (decode_offset_commit_key(key).partition, commit.committed_offset, commit.commit_timestamp_ms or 0)
     ]
+
+
+def commit_everywhere(
+    bootstrap: str, topic: str, partitions: int, *, groups: int, offset_of: Callable[[int], int]
+) -> int:
+    """Let groups `group-000…` commit every partition of the topic, one request each.
+
+    Args:
+        bootstrap: Of the brokers.
+        topic: That has so many partitions.
+        partitions: See `topic`.
+        groups: How many.
+        offset_of: The offset to commit, by partition number.
+
+    Returns:
+        Number of commits.
+    """
+    offsets = [TopicPartition(topic, number, offset_of(number)) for number in range(partitions)]
+    for group in range(groups):
+        consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": f"group-{group:03}", "log_level": 0})
+        consumer.commit(offsets=offsets, asynchronous=False)
+        consumer.close()
+    return groups * partitions

@@ -20,7 +20,7 @@ class LogOffsetsSettings:
     isolation: str
     request_timeout_s: float
     splits: int
-    """Most tasks that ask at the same time."""
+    """Most tasks that ask at the same time; 0 leaves it to who knows how many there can be."""
 
     def wants(self, topic: str) -> bool:
         """Whether the patterns let this topic through."""

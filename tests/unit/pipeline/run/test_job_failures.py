@@ -6,10 +6,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 from pyspark.errors import StreamingQueryException
 
 from pipeline.config.model import Config
-from pipeline.errors import AccessRefusedError, BrokerUnavailableError, FencedError, TopicMissingError
+from pipeline.errors import (
+    AccessRefusedError,
+    BrokerUnavailableError,
+    FencedError,
+    SparkEndedError,
+    TopicMissingError,
+)
 from pipeline.run import job as job_module
 from pipeline.run.driver import Batch
 from pipeline.run.job import Job
@@ -45,6 +52,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_module, "build_session", lambda *_args, **_more: None)
     monkeypatch.setattr(job_module, "create_tables", lambda *_args, **_more: None)
     monkeypatch.setattr(job_module, "_jars", tuple)
+    monkeypatch.setattr(job_module, "has_ended", lambda _spark: False)
 
 
 def away() -> BrokerUnavailableError:
@@ -123,6 +131,31 @@ def test_query_ends_with_what_its_batch_has_raised() -> None:
 def test_query_that_ends_for_another_reason_says_what_spark_says(failure: Exception | None) -> None:
     with pytest.raises(StreamingQueryException, match="it broke"):
         watch(query_that_ends(broken()), runner_with(failure), interval_s=1)
+
+
+@pytest.mark.parametrize("error", [broken(), Py4JNetworkError("nobody answers"), ConnectionRefusedError()])
+def test_spark_that_was_stopped_is_not_started_again(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_module, "has_ended", lambda _spark: True)
+    job = ScriptedJob(error, "batch")
+
+    with pytest.raises(SparkEndedError, match="start the driver again"):
+        job.run()
+
+
+def test_spark_that_ends_with_the_job_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_module, "has_ended", lambda _spark: True)
+    job = ScriptedJob(broken())
+    job.stop.set()
+
+    nothing: Any = None
+    job._stream_until_it_ends(nothing)
+
+
+def test_error_that_is_not_of_the_query_is_raised() -> None:
+    with pytest.raises(PermissionError):
+        ScriptedJob(PermissionError("tables"), "batch").run()
 
 
 class SetAside(list[str]):

@@ -1,0 +1,45 @@
+"""The code of lagwise in one file, for executors that have none of it.
+
+    <cache>/code/lagwise-<key>.zip
+
+It is made of what this process runs, so driver and executors cannot be of two versions. Executors fetch it when they
+start, also those that come hours later, so it stays.
+"""
+
+import hashlib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pipeline.local.jars import cache_home
+
+_SOURCES = Path(__file__).parents[2]
+_PACKAGES = ("assignor", "pipeline")
+
+
+def zipped(sources: Path = _SOURCES) -> Path:
+    """The zip file, made unless it is there; its name says its content.
+
+    Args:
+        sources: Folder of the packages.
+    """
+    files = [(name, Path(sources, name).read_bytes()) for name in _names(sources)]
+    key = hashlib.sha256(repr(files).encode())
+    target = cache_home() / "code" / f"lagwise-{key.hexdigest()[:20]}.zip"
+    if not target.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=target.parent) as scratch:
+            made = Path(scratch, target.name)
+            with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+                for name, content in files:
+                    archive.writestr(name, content)
+            made.replace(target)
+    return target
+
+
+def _names(sources: Path) -> Iterator[str]:
+    for package in _PACKAGES:
+        for file in sorted(Path(sources, package).rglob("*")):
+            if file.is_file() and file.suffix != ".pyc":
+                yield file.relative_to(sources).as_posix()

@@ -1,0 +1,41 @@
+import pytest
+
+from pipeline.config.model import TablesConfig
+from pipeline.config.places import check_places
+from pipeline.errors import ConfigError
+
+_SPARK = "spark://spark:7077"
+_LOCAL = ["local", "local[*]", "local[4]", "local[2,3]"]
+
+
+@pytest.mark.parametrize("master", _LOCAL)
+@pytest.mark.parametrize("root", [".lagwise/tables", "/data", "file:///data"])
+def test_folder_of_the_host_that_has_driver_and_executors_is_taken(master: str, root: str) -> None:
+    check_places(TablesConfig(root=root), master=master, ships_code=False)
+
+
+@pytest.mark.parametrize(
+    "master", [_SPARK, "yarn", "k8s://https://kubernetes:443", "local-cluster[2,1,1024]"]
+)
+@pytest.mark.parametrize("root", [".lagwise/tables", "/data", "file:///data", "FILE:/data"])
+def test_folder_that_each_executor_would_look_up_by_itself_is_refused(master: str, root: str) -> None:
+    with pytest.raises(ConfigError, match=r"tables.root: executors of .* set tables.shared = true"):
+        check_places(TablesConfig(root=root), master=master, ships_code=True)
+
+
+def test_folder_that_every_host_mounts_is_taken() -> None:
+    check_places(TablesConfig(root="/data", shared=True), master=_SPARK, ships_code=True)
+
+
+@pytest.mark.parametrize("root", ["s3a://bucket/lagwise", "abfss://c@account/lagwise", "hdfs://name/lagwise"])
+@pytest.mark.parametrize("master", ["local[*]", _SPARK])
+def test_other_store_than_a_folder_is_refused_unless_the_operator_says_so(root: str, master: str) -> None:
+    with pytest.raises(ConfigError, match=r"tables.root: .* was not tried .* set tables.object_store = true"):
+        check_places(TablesConfig(root=root, shared=True), master=master, ships_code=True)
+
+    check_places(TablesConfig(root=root, object_store=True), master=master, ships_code=True)
+
+
+def test_executors_to_whom_nobody_ships_the_code_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"spark.master: yarn .* deploy/submit.sh"):
+        check_places(TablesConfig(root="/data", shared=True), master="yarn", ships_code=False)

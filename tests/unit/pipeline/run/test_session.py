@@ -1,0 +1,80 @@
+"""Which properties a session gets; sessions are started in tests/spark and tests/integration."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JNetworkError
+
+from pipeline.run import session
+from pipeline.run.session import has_ended, master_of, properties
+
+
+def test_what_was_given_to_spark_submit_wins_over_a_default() -> None:
+    given = {"spark.ui.enabled": "true", "spark.master": "yarn"}
+
+    told = properties({}, given)
+
+    assert "spark.ui.enabled" not in told
+    assert "spark.master" not in told
+    assert properties({}, {})["spark.ui.enabled"] == "false"
+
+
+def test_configuration_wins_over_both() -> None:
+    told = properties({"spark.ui.enabled": "maybe"}, {"spark.ui.enabled": "true"})
+
+    assert told["spark.ui.enabled"] == "maybe"
+
+
+def test_what_the_job_relies_on_cannot_be_changed() -> None:
+    wrong = {"spark.sql.session.timeZone": "Europe/Berlin"}
+
+    assert properties(wrong, wrong)["spark.sql.session.timeZone"] == "UTC"
+
+
+@pytest.mark.parametrize(
+    ("given", "memory"),
+    [
+        ({"spark.master": "spark://s:7077"}, "1536m"),
+        ({"spark.master": "yarn", "spark.executor.cores": "4"}, "6144m"),
+        ({"spark.master": "yarn", "spark.executor.memoryOverhead": "1g"}, None),
+        ({"spark.master": "local[8]"}, None),
+        ({}, None),
+    ],
+)
+def test_executors_of_a_cluster_have_memory_for_the_python_of_each_core(
+    given: dict[str, str], memory: str | None
+) -> None:
+    assert properties({}, given).get("spark.executor.memoryOverhead") == memory
+
+
+def test_workers_import_ahead_only_where_the_code_is_before_it_was_shipped() -> None:
+    told = properties({}, {"spark.master": "spark://s:7077"})
+
+    assert "spark.python.daemon.module" not in told
+    assert not [value for value in told.values() if "SharedArchiveFile" in value]
+
+
+def test_master_is_the_one_of_the_configuration_then_of_spark_submit_then_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert master_of({}) == "local[*]"
+    monkeypatch.setattr(session, "submitted", lambda: {"spark.master": "yarn"})
+
+    assert master_of({}) == "yarn"
+    assert master_of({"spark.master": "local[2]"}) == "local[2]"
+
+
+def _session(is_stopped: Any) -> Any:
+    context = SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=is_stopped))
+    return SimpleNamespace(sparkContext=SimpleNamespace(_jsc=context))
+
+
+def _gone() -> bool:
+    raise Py4JNetworkError("nobody answers")
+
+
+def test_spark_has_ended_when_it_says_so_or_nobody_is_there_to_say_it() -> None:
+    assert has_ended(_session(lambda: True))
+    assert has_ended(_session(_gone))
+    assert not has_ended(_session(lambda: False))
