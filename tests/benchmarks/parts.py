@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.benchmarks import (
     assignors,
+    cluster,
     decode,
     disk,
     follow,
@@ -22,6 +23,7 @@ from tests.benchmarks.worlds import bench as worlds
 
 PARTS = {
     "assignors": assignors.measure,
+    "cluster": cluster.measure,
     "decode": decode.measure,
     "disk": disk.measure,
     "follow": follow.measure,
