@@ -263,12 +263,18 @@ def not_answered(members: Sequence[str]) -> str:
 
 def planned_around(members: Sequence[str]) -> str:
     """The remark of a target that leaves members as they are."""
-    return f"{_names(members)} stay(s) as it is: it did not answer a plan that others accepted"
+    as_now = "stays as it is: it" if len(members) == 1 else "stay as they are: they"
+    return f"{_names(members)} {as_now} did not answer a plan that others accepted"
 
 
 def optimistic(members: Sequence[str]) -> str:
     """The remark of a target that gives partitions to members of unknown capacity."""
-    return f"{_names(members)} never had a backlog, and is taken to drain up to twice what it drains now"
+    taken = (
+        "is taken to drain up to twice what it drains"
+        if len(members) == 1
+        else "are taken to drain up to twice what they drain"
+    )
+    return f"{_names(members)} never had a backlog, and {taken} now"
 
 
 def _names(members: Sequence[str]) -> str:
