@@ -43,10 +43,13 @@ class Commits:
 
     Attributes:
         finished: Where each partition goes on if it is handed over now: last commit of the user, or the start.
+        is_leaving: Whether the member closes, and must not wait for ever.
+        is_stuck: Whether a call of the client does not end; all others would wait for it.
     """
 
     def __init__(self, consumer: Consumer) -> None:
         self.finished: Offsets = {}
+        self.is_leaving = self.is_stuck = False
         self._consumer = consumer
         self._sent: list[tuple[int, Offsets]] = []
         # Of stays that are over; their user still waits for the answers.
@@ -73,7 +76,7 @@ class Commits:
         """Commit for the user.
 
         Raises:
-            KafkaException: The commit failed, or nobody knows: there was no answer in two minutes.
+            KafkaException: The commit failed; or nobody knows, as a member that leaves has no answer in two minutes.
         """
         self._number += 1
         if asynchronous:
@@ -87,9 +90,13 @@ class Commits:
     def _answer_to(self, partitions: list[TopicPartition]) -> list[TopicPartition] | None:
         """Of a synchronous commit. librdkafka may wait for ever when its coordinator goes away (its issue 3740)."""
         commit = partial(self._consumer.commit, offsets=partitions, asynchronous=False)
+        if not self.is_leaving:
+            # A call in another thread would wait for the one that has called the listener.
+            return commit()
         try:
-            return within(_ANSWERED_WITHIN_S, commit)
+            return within(0.0 if self.is_stuck else _ANSWERED_WITHIN_S, commit)
         except TimeoutError as error:
+            self.is_stuck = True
             raise KafkaException(KafkaError(_TIMED_OUT, f"Commit failed: {error}")) from error
 
     def answered(self, error: KafkaError | None, partitions: Iterable[TopicPartition]) -> bool:

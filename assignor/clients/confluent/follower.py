@@ -254,6 +254,7 @@ class Follower:
         if self._closed:
             return
         self._closed = True
+        self._reading.commits.is_leaving = True
         # A listener that raises must not leave behind a member that reads nothing and holds its partitions.
         with ExitStack() as ending:
             ending.callback(self._side.close)
@@ -277,7 +278,7 @@ class Follower:
 
     def _close_consumer(self) -> None:
         try:
-            within(self._close_within_s, self._consumer.close)
+            within(0.0 if self._reading.commits.is_stuck else self._close_within_s, self._consumer.close)
         except TimeoutError:
             log.warning(
                 "the Kafka client does not end, so it is left behind; no broker of it answers. Nothing is lost: "

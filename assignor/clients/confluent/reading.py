@@ -85,7 +85,8 @@ class Reading:
 
     def unassign(self) -> None:
         """Read nothing."""
-        self.consumer.unassign()
+        if not self.commits.is_stuck:
+            self.consumer.unassign()
         self.positions, self._starting, self._paused = {}, frozenset(), set()
         self.commits.forget()
 

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
 
 import pytest
 from confluent_kafka import (
@@ -139,20 +140,6 @@ def stuck() -> Iterator[Callable[..., object]]:
     over.set()
 
 
-def test_synchronous_commit_that_librdkafka_never_answers_fails_and_finishes_nothing(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch, stuck: Callable[..., object]
-) -> None:
-    monkeypatch.setattr(confluent_commits, "_ANSWERED_WITHIN_S", 0.01)
-    monkeypatch.setattr(setup.consumer, "commit", stuck)
-    setup.consumer.fetched = [FakeMessage(0, 40)]
-    setup.poll()
-
-    with pytest.raises(KafkaException, match="no answer within"):
-        setup.follower.commit(asynchronous=False)
-
-    assert setup.follower._reading.commits.finished["t", 0] == 40
-
-
 def test_client_that_does_not_end_is_left_behind(
     setup: Setup,
     monkeypatch: pytest.MonkeyPatch,
@@ -168,14 +155,42 @@ def test_client_that_does_not_end_is_left_behind(
     assert (setup.told[-1], setup.topics.closed) == (("revoked", [0, 1]), 1)
 
 
+@pytest.mark.parametrize("suppressed", [(), (KafkaException,)], ids=["raised", "suppressed"])
 def test_listener_that_commits_into_a_client_that_never_answers_does_not_hold_up_the_end(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch, stuck: Callable[..., object]
+    setup: Setup,
+    monkeypatch: pytest.MonkeyPatch,
+    stuck: Callable[..., object],
+    caplog: pytest.LogCaptureFixture,
+    suppressed: tuple[type[Exception], ...],
 ) -> None:
-    monkeypatch.setattr(confluent_commits, "_ANSWERED_WITHIN_S", 0.01)
-    monkeypatch.setattr(setup.consumer, "commit", stuck)
-    setup.on_revoked = lambda: setup.follower.commit(asynchronous=False)
+    """A call of this client waits for the one before, so nothing else may be called then."""
 
-    with pytest.raises(KafkaException, match="no answer within"):
+    def commit() -> None:
+        with suppress(*suppressed):
+            setup.follower.commit(asynchronous=False)
+
+    monkeypatch.setattr(confluent_commits, "_ANSWERED_WITHIN_S", 0.01)
+    for name in ("commit", "unassign", "close"):
+        monkeypatch.setattr(setup.consumer, name, stuck)
+    setup.on_revoked = commit
+
+    with nullcontext() if suppressed else pytest.raises(KafkaException, match="no answer within"):
         setup.follower.close()
 
-    assert ("close", None) in setup.calls()
+    assert "left behind" in caplog.text
+    assert setup.follower._reading.commits.finished.get(("t", 0), 40) == 40
+    assert setup.topics.closed == 1
+
+
+def test_synchronous_commit_in_a_rebalance_is_made_by_the_thread_that_polls(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client serves one thread at a time: another would wait for the call that has called the listener."""
+    threads: list[threading.Thread] = []
+    monkeypatch.setattr(setup.consumer, "commit", lambda **_: threads.append(threading.current_thread()))
+    setup.on_revoked = lambda: setup.follower.commit(asynchronous=False)
+
+    setup.consumer.will("on_revoke")
+    setup.poll()
+
+    assert threads == [threading.current_thread()]
