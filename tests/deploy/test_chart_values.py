@@ -37,6 +37,7 @@ def test_without_brokers_nothing_is_rendered() -> None:
         ("", (*_PROPERTIES, "bootstrap.servers")),
         ("127.0.0.1", ("config", "health", "host")),
         (0, ("config", "health", "port")),
+        ("a-token-in-plain-text", ("config", "serve", "token")),
         ("/var/lib/lagwise", ("config", "tables", "root")),
         ("/data/../var", ("config", "tables", "root")),
         ("s3a://bucket/lagwise", ("config", "tables", "root")),
