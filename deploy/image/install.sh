@@ -22,6 +22,8 @@ trap 'rm -rf "$wheels"' EXIT
 wheel=("$wheels"/lagwise-*.whl)
 "$python" -m pip install --quiet --constraint "$source/deploy/constraints.txt" "${wheel[0]}[stream,serve]"
 
+# From here on it is the installed package that runs, not what lies in the working directory.
+cd "$target"
 # The broker's jars are for the rehearsal only.
 broker_jars=$("$python" -c '
 import sys
