@@ -43,10 +43,11 @@ def place() -> Iterator[Path]:
 
 def python_for_all() -> str:
     """A Python that another user may run, too: one that somebody has installed at home is none."""
+    another = [system_tool("setpriv", "util-linux"), f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
     for program in (sys._base_executable, "/usr/bin/python3"):  # type: ignore[attr-defined]
-        asked = [system_tool("setpriv", "util-linux"), f"--reuid={USER}", "--clear-groups", program]
-        done = subprocess.run([*asked, "-c", "import ensurepip"], check=False, capture_output=True)
-        if done.returncode == 0:
+        # By a shell: setpriv itself starts a program while it still may do everything.
+        asked = [*another, "sh", "-c", '"$0" -c "import ensurepip"', program]
+        if subprocess.run(asked, check=False, capture_output=True).returncode == 0:
             return str(program)
     pytest.fail("no Python that another user may run is here: apt-get install python3-venv")
 
