@@ -24,10 +24,10 @@ from tests.support.waiting import wait_until
 Say = Callable[[str], None]
 
 _TOPIC, _PARTITIONS = "wide", 1000
-_INTERVAL_S = 8
+_INTERVAL_S = 5
 _SETTINGS = f"[trigger]\ninterval_s = {_INTERVAL_S}\n[plan]\ninterval_s = 1\n"
 _BATCH = re.compile(r"batch_id=(\d+) seconds=(\S+) .*counts=(\{.*?\}) steps=(\{.*?\})")
-_WARM_UP, _BATCHES = 2, 5
+_WARM_UP, _BATCHES = 2, 4
 _EXECUTORS = {"local[2]": 0, "1 executor": 1, "2 executors": 2}
 _STEPS = ("decode_records", "store_topic_offsets", "store_lag", "store_history", "make_plans")
 _HEADER = ["rows", "executors", "first batch s", "batch p50 s", *_STEPS]
@@ -86,8 +86,7 @@ def _driver(folder: Path, bootstrap: str, executors: int) -> Iterator[SubmittedD
 def _watched(driver: SubmittedDriver, bootstrap: str, groups: int, batches: int) -> list[_Batch]:
     driver.wait_for_batches()
     for number in range(batches):
-        # Between two batches, so that one batch takes them all.
-        driver.wait_for_batches()
+        # A batch has just ended, so the next one takes them all.
         inject(
             bootstrap,
             (
@@ -96,9 +95,11 @@ def _watched(driver: SubmittedDriver, bootstrap: str, groups: int, batches: int)
                 for partition in range(_PARTITIONS)
             ),
         )
-    wait_until(
-        lambda: len(_full(driver, groups)) > batches, what="the last commits in a batch", within_s=_WITHIN_S
-    )
+        wait_until(
+            lambda wanted=number + 2: len(_full(driver, groups)) >= wanted,
+            what="a batch with all commits",
+            within_s=_WITHIN_S,
+        )
     return _full(driver, groups)
 
 

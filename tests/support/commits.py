@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from assignor.protocol.kafka.offsets import (
     decode_offset_commit_key,
@@ -12,6 +12,7 @@ from assignor.protocol.kafka.offsets import (
 )
 from assignor.protocol.kafka.record_types import OFFSET_COMMIT_TYPES
 from tests.support.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC
+from tests.support.waiting import wait_until
 
 
 def set_back(bootstrap: str, group: str) -> list[tuple[int, int, int]]:
@@ -73,6 +74,17 @@ def commit_everywhere(
     offsets = [TopicPartition(topic, number, offset_of(number)) for number in range(partitions)]
     for group in range(groups):
         consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": f"group-{group:03}", "log_level": 0})
-        consumer.commit(offsets=offsets, asynchronous=False)
-        consumer.close()
+        try:
+            wait_until(lambda c=consumer: _has_committed(c, offsets), what=f"a commit of group {group}")
+        finally:
+            consumer.close()
     return groups * partitions
+
+
+def _has_committed(consumer: Consumer, offsets: list[TopicPartition]) -> bool:
+    try:
+        consumer.commit(offsets=offsets, asynchronous=False)
+    except KafkaException:
+        # Its coordinator may have moved a moment ago.
+        return False
+    return True

@@ -127,7 +127,8 @@ class SparkCluster:
     def kill_executor(self, pid: int) -> None:
         """SIGKILL to the JVM of an executor and to its Python."""
         for one in (pid, *descendants(pid)):
-            os.kill(one, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
 
     def logs(self) -> str:
         """What all processes have written to stderr, for a failed test's message."""

@@ -12,7 +12,7 @@ from tests.support.executor_python import linked_python
 from tests.support.waiting import wait_until
 
 _SUBMIT = Path(__file__).parents[2] / "deploy" / "submit.sh"
-_WITHIN_S = 180.0
+_WITHIN_S = 300.0
 _BATCH = re.compile(r"pipeline\.run\.query batch batch_id=(\d+)")
 
 
