@@ -3,7 +3,6 @@
 import json
 import signal
 import tempfile
-import time
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -18,7 +17,6 @@ from tests.support.serving import get
 from tests.support.waiting import wait_until
 
 _DOCS = Path(__file__).parents[2] / "deploy" / "docs"
-_HISTORY_S = 120.0
 _COLOURS, _MOST_BYTES = 128, 150_000
 
 
@@ -30,9 +28,9 @@ class _Picture(NamedTuple):
 
 
 _PICTURES = (
+    _Picture("page-group", "/group?id=shipping", 1280, 1300),
     _Picture("page-groups", "/", 1280, 640),
-    _Picture("page-group", "/group?id=billing", 1280, 1500),
-    _Picture("page-narrow", "/group?id=billing", 390, 1100),
+    _Picture("page-narrow", "/group?id=shipping", 390, 1100),
 )
 
 
@@ -50,15 +48,14 @@ def _take(chromium: Browser, url: str, picture: _Picture, theme: Theme) -> None:
 def _main() -> None:
     with tempfile.TemporaryDirectory() as place, started_demo(Path(place)) as demo:
         try:
-            said = lines_until(demo, "billing: moved")
+            said = lines_until(demo, "shipping: publish")
             (url,) = (line.split()[1] for line in said if line.startswith("page: "))
-            began_s = time.monotonic()
 
-            def has_history() -> bool:
-                is_old = json.loads(get(f"{url}/api/v1/health").text)["ready"] is False
-                return time.monotonic() - began_s > _HISTORY_S and not is_old
+            def has_open_plan() -> bool:
+                found = json.loads(get(f"{url}/api/v1/groups/shipping").text)
+                return "open" in (found["group"]["plan"] or {}).get("states", ())
 
-            wait_until(has_history, what="two minutes of lag to draw", within_s=2 * _HISTORY_S, every_s=1)
+            wait_until(has_open_plan, what="an open plan to show")
             with browser() as chromium:
                 for picture in _PICTURES:
                     for theme in get_args(Theme):

@@ -31,7 +31,13 @@ from pipeline.operate.serve.views.source import Now, Source
 
 _OK, _NOT_FOUND, _UNAVAILABLE = 200, 404, 503
 _ROWS, _DECISIONS, _PARTITIONS = 500, 20, 100
-_SPAN = timedelta(hours=3)
+_SPANS = {
+    timedelta(minutes=5): "5 minutes",
+    timedelta(minutes=15): "15 minutes",
+    timedelta(hours=1): "hour",
+    timedelta(hours=3): "3 hours",
+}
+"""How long lag is drawn for, and in words."""
 _HERE = "pipeline.operate.serve.page"
 
 _SORTS: Mapping[str, SortKey] = {"group": "group", "lag": "lag", "lag_seconds": "lag_seconds"}
@@ -139,21 +145,22 @@ def _group(source: Source, now: Now, request: Request) -> _Shown | None:
         "heat": heat(view.members, view.partitions, moves, names),
         "levels": LEVELS,
         "decisions": decided,
-        "plot": _plot(source, now, view, decided),
+        **_history(source, now, view, decided),
         "partitions": _worst(view.partitions),
         "columns": [column for column in COLUMNS if not column.is_wide and column.name != "group_id"],
     }
 
 
-def _plot(source: Source, now: Now, view: GroupView, decided: Sequence[Row]) -> Any:
-    """The lag of the last hours up to the newest batch; None where nothing is known."""
+def _history(source: Source, now: Now, view: GroupView, decided: Sequence[Row]) -> Row:
+    """The lag of the last hours up to the newest batch, as long as there is any; no plot where nothing is known."""
     end = now.observed_at or clock.at(now.at_ms)
     max_gap = timedelta(seconds=2 * source.config.history.max_gap_s)
     group_id = view.row["group_id"]
-    points = lag_over_time(now.found, group_id, end=end, span=_SPAN, max_gap=max_gap)
+    points = lag_over_time(now.found, group_id, end=end, spans=tuple(_SPANS), max_gap=max_gap)
     points[-1] = (points[-1][0], view.row["lag"])
+    span = _SPANS[points[-1][0] - points[0][0]]
     if sum(lag is not None for _, lag in points) <= 1:
-        return None
+        return {"plot": None, "span": span}
     plans = [
         (row["created_at"], f"plan epoch {row['epoch']} published")
         for row in decided
@@ -163,7 +170,8 @@ def _plot(source: Source, now: Now, view: GroupView, decided: Sequence[Row]) -> 
         "plan": within(plans, points),
         "change": within(changes(now.found, group_id, start=points[0][0], end=end), points),
     }
-    return plot(points, marks, label="Lag in records over the last 3 hours, times in UTC")
+    label = f"Lag in records over the last {span}, times in UTC"
+    return {"plot": plot(points, marks, label=label), "span": span}
 
 
 def _worst(partitions: Sequence[Row]) -> list[Row]:

@@ -1,5 +1,6 @@
 """A group as it was: its lag, added up from the rows of `lag_history` of its partitions, and when it changed."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, TypeAlias
 
@@ -24,7 +25,7 @@ _KEY = ["topic", "partition"]
 
 
 def lag_over_time(
-    found: Snapshot, group_id: str, *, end: datetime, span: timedelta, max_gap: timedelta
+    found: Snapshot, group_id: str, *, end: datetime, spans: Sequence[timedelta], max_gap: timedelta
 ) -> list[Point]:
     """The lag of the group at moments evenly apart.
 
@@ -32,15 +33,16 @@ def lag_over_time(
         found: The tables.
         group_id: The group.
         end: The last moment.
-        span: From the first to the last.
+        spans: From the first to the last, ascending; the shortest that leaves out nothing of the longest is taken.
         max_gap: How far apart two rows of a partition may be; after a longer time its lag is unknown.
 
     Raises:
         StoreError: The table cannot be read.
     """
-    start = end - span - max_gap
-    own = between(start, end) & (pc.field("group_id") == group_id)
+    own = between(end - spans[-1] - max_gap, end) & (pc.field("group_id") == group_id)
     rows = found.read("lag_history", columns=_COLUMNS, where=own)
+    first = pc.min(rows["updated_at"]).as_py()
+    span = next((one for one in spans if first is not None and end - one <= first), spans[-1])
     moments_us = np.linspace(_us(end - span), _us(end), _POINTS).astype(np.int64)
     sums, known = np.zeros(_POINTS), np.zeros(_POINTS, np.int64)
     for times_us, lags in _by_partition(rows):

@@ -252,6 +252,23 @@ def test_history_ends_with_the_lag_of_now_and_marks_what_changed(billing: World,
     assert "<title>11:25:00 plan epoch 6 published</title>" in html
 
 
+@pytest.mark.parametrize(
+    ("minutes", "words"),
+    [(None, "3 hours"), (4, "5 minutes"), (12, "15 minutes"), (59, "hour"), (90, "3 hours")],
+)
+def test_history_is_drawn_for_as_long_as_there_is_any(
+    billing: World, page: Asking, minutes: int | None, words: str
+) -> None:
+    if minutes is not None:
+        rows = [{"lag": ago, "updated_at": NOON - timedelta(minutes=ago)} for ago in (minutes, 1)]
+        billing.write("lag_history", *rows)
+
+    html = page("/group?id=billing").text
+
+    assert f'<h2 id="lag">Lag, last {words}</h2>' in html
+    assert ("<polyline" in html) == (minutes is not None)
+
+
 @pytest.mark.usefixtures("billing")
 def test_old_figures_are_said_to_be_old(page: Asking) -> None:
     for path in PATHS[:3]:
