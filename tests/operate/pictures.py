@@ -34,8 +34,13 @@ _PICTURES = (
 )
 
 
+def _is_fresh(url: str) -> bool:
+    return json.loads(get(f"{url}/api/v1/health").text)["ready"] is True
+
+
 def _take(chromium: Browser, url: str, picture: _Picture, theme: Theme) -> None:
     page = chromium.new_page(viewport={"width": picture.width, "height": picture.height}, color_scheme=theme)
+    wait_until(lambda: _is_fresh(url), what="fresh figures")
     page.goto(f"{url}{picture.path}")
     with Image.open(BytesIO(page.screenshot())) as taken:
         few = taken.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)

@@ -12,6 +12,8 @@ from pipeline.operate.serve.views.history import Mark, Point
 _WIDTH, _HEIGHT = 720, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 12, 14, 26
 _LINES, _TIMES = 4, 6
+_SHORT = timedelta(minutes=10)
+"""So long, some times would be the same to the minute."""
 _NICE = (1, 2, 2.5, 5, 10)
 
 
@@ -60,12 +62,13 @@ def _grid(scale: _Scale) -> list[Markup]:
             ),
             Markup('<text x="{}" y="{}" text-anchor="end">{}</text>').format(_LEFT - 8, y + 4, f"{lag:,.0f}"),
         ]
+    clock = "%H:%M" if scale.end - scale.start > _SHORT else "%H:%M:%S"
     for step in range(_TIMES + 1):
         at = scale.start + (scale.end - scale.start) * step / _TIMES
         anchor = "end" if step == _TIMES else "middle"
         parts.append(
             Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>').format(
-                scale.x(at), _HEIGHT - 8, anchor, f"{at.astimezone(timezone.utc):%H:%M}"
+                scale.x(at), _HEIGHT - 8, anchor, at.astimezone(timezone.utc).strftime(clock)
             )
         )
     return parts
