@@ -1,9 +1,13 @@
 """An order on the page: who may give it, and what is written."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from threading import Barrier, BrokenBarrierError
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -182,6 +186,21 @@ def test_order_that_cannot_be_written_says_why(
     answer = order()
 
     assert (answer.status, f"{failure}." in answer.text) == (status, True)
+
+
+def test_orders_of_two_operators_are_written_one_after_the_other(order: Ordering, clerk: Clerk) -> None:
+    both = Barrier(2)
+
+    def meet(*_: str, **__: str) -> None:
+        with suppress(BrokenBarrierError):
+            both.wait(0.2)
+            clerk.failure = AssertionError("two at once")
+
+    with patch.object(Clerk, "__call__", meet), ThreadPoolExecutor(2) as operators:
+        answers = [operators.submit(order) for _ in range(2)]
+
+    assert [answer.result().status for answer in answers] == [200, 200]
+    assert clerk.failure is None
 
 
 def test_token_that_can_be_guessed_is_not_relied_on() -> None:
