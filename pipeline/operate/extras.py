@@ -1,6 +1,7 @@
 """The extras of the distribution: which one brings a package that is missing here."""
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Final
 
 _EXTRAS: Final[Mapping[str, str]] = {
@@ -20,3 +21,11 @@ def remedy(error: ModuleNotFoundError) -> str | None:
     package = (error.name or "").partition(".")[0]
     extra = _EXTRAS.get(package)
     return extra and f"this command needs the package {package}: pip install 'lagwise[{extra}]'"
+
+
+def lacking(extra: str) -> str | None:
+    """What to install for an extra, in words; None if all of it is here, as far as can be told without loading it."""
+    for package, brought_by in _EXTRAS.items():
+        if brought_by == extra and find_spec(package) is None:
+            return f"it needs the package {package}: pip install 'lagwise[{extra}]'"
+    return None

@@ -7,8 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import final
 
+from pipeline.errors import MissingDependencyError
 from pipeline.operate.demo.background import in_background
-from pipeline.operate.serve import extra
+from pipeline.operate.extras import lacking
 
 _STOPPED_WITHIN_S = 6.0
 
@@ -23,7 +24,9 @@ class Page:
         Raises:
             MissingDependencyError: It needs packages that are not there.
         """
-        extra.check()
+        why = lacking("serve")
+        if why is not None:
+            raise MissingDependencyError(why)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "pipeline.operate.demo.processes.page", str(config)],
             stdin=subprocess.PIPE,

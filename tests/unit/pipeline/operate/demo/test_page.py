@@ -6,7 +6,6 @@ import pytest
 
 from pipeline.errors import MissingDependencyError
 from pipeline.operate.demo.page import Page
-from pipeline.operate.serve import extra
 from tests.support.serving import get
 from tests.support.waiting import wait_until
 
@@ -35,7 +34,7 @@ def test_page_answers_at_the_address_it_tells_also_if_its_port_is_taken(tmp_path
 def test_page_without_its_packages_says_which_command_installs_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(extra, "find_spec", lambda name: None if name == "uvicorn" else object())
+    monkeypatch.setattr("pipeline.operate.extras.find_spec", lambda name: None if name == "uvicorn" else name)
 
     with pytest.raises(
         MissingDependencyError, match=r"needs the package uvicorn: pip install 'lagwise\[serve\]'"
