@@ -55,7 +55,7 @@ check-release: setup ## the wheel in empty environments: the demo, serve, consum
 
 check-deploy: setup ## image, chart, units and their configurations by helm, promtool, hadolint, systemd and others (fetches and builds them into .venv; takes Go)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt --group deploy
-	@$(BIN)/python -m pytest tests/deploy -q -p no:randomly --durations=5
+	@$(BIN)/python -m pytest tests/deploy -q -n 2 --dist loadfile -p no:randomly --durations=5
 
 shape: setup ## modules per package, arrows, lines, complexity, comments, unused code
 	@$(BIN)/python -m tests.shape

@@ -3,10 +3,13 @@
 What cannot be had on a machine is named, with the way to get it, and the tests that need it fail.
 """
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
@@ -42,10 +45,11 @@ def go_tool(name: str) -> Path:
     """A program that Go builds from its modules, in a minute or two, and that is kept."""
     module = _MODULES[name]
     home = _FETCHED / module.replace("/", "_")
-    if not (home / name).exists():
-        # A program is named after the last part of its path.
-        _build(["install", module], home, home)
-        (home / module.partition("@")[0].rpartition("/")[2]).rename(home / name)
+    with _turn():
+        if not (home / name).exists():
+            # A program is named after the last part of its path.
+            _build(["install", module], home, home)
+            (home / module.partition("@")[0].rpartition("/")[2]).rename(home / name)
     return home / name
 
 
@@ -53,9 +57,19 @@ def own_go_tool(folder: Path) -> Path:
     """The same of a program whose source is here."""
     sources = [(folder / name).read_bytes() for name in ("go.mod", "go.sum", "main.go")]
     program = _FETCHED / f"{folder.name}-{sha256(b''.join(sources)).hexdigest()[:12]}"
-    if not program.exists():
-        _build(["build", "-o", str(program), "."], program.parent, folder)
+    with _turn():
+        if not program.exists():
+            _build(["build", "-o", str(program), "."], program.parent, folder)
     return program
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """One process builds, the others wait."""
+    _FETCHED.mkdir(exist_ok=True)
+    with (_FETCHED / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _build(arguments: list[str], target: Path, at: Path) -> None:
