@@ -71,7 +71,7 @@ def sample_rows(spark: SparkSession, schema: StructType) -> DataFrame:
             ("raw_lag", "recent_commits", "history_hash", "trend", "trend_at", "retention_seconds"),
         ),
         ("lag_history", ("log_start_offset", "lag_seconds_is_lower_bound")),
-        ("recommendations", ("epoch", "moves", "plan")),
+        ("group_history", ("joined", "left", "leader")),
     ],
 )
 def test_columns_that_a_newer_version_has_brought_are_added_and_the_rows_stay(
@@ -134,7 +134,7 @@ def test_column_of_a_later_version_that_must_not_be_null_is_refused(
     later = StructType([*orders, StructField("later", StringType(), nullable=False)])
     SparkDeltaTable.create(spark).location(f"{tmp_path}/orders").addColumns(later).execute()
 
-    with pytest.raises(StoreError, match=r"table orders .*: later \(not null\); install that version"):
+    with pytest.raises(StoreError, match=r"table orders .*: later \(not null\); restore it from a backup"):
         create_tables(str(tmp_path), retention_hours=1, storage_options={})
 
 
@@ -147,7 +147,7 @@ def test_column_of_another_type_is_refused_and_nothing_is_added(spark: SparkSess
     ]
     SparkDeltaTable.create(spark).location(f"{tmp_path}/acks").addColumns(StructType(other)).execute()
 
-    with pytest.raises(StoreError, match=r"table acks .*: epoch \(string\); install that version"):
+    with pytest.raises(StoreError, match=r"table acks .*: epoch \(string\); restore it from a backup"):
         create_tables(str(tmp_path), retention_hours=1, storage_options={})
 
     assert "why" not in spark.read.format("delta").load(f"{tmp_path}/acks").columns
