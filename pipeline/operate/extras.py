@@ -1,12 +1,14 @@
 """The extras of the distribution: which one brings a package that is missing here."""
 
+import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Final
 
 _EXTRAS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("jinja2", "markupsafe", "starlette", "uvicorn"), "serve"),
-    **dict.fromkeys(("deltalake", "pyarrow", "pydantic", "rich", "tomli", "typer"), "serve"),
+    **dict.fromkeys(("deltalake", "pyarrow", "pydantic", "rich", "typer"), "serve"),
+    **dict.fromkeys(("tomli",) if sys.version_info < (3, 11) else (), "serve"),
     **dict.fromkeys(("confluent_kafka", "delta", "pandas", "py4j", "pyspark"), "stream"),
     "matplotlib": "stream,demo",
 }

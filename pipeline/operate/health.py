@@ -1,8 +1,8 @@
 """Health of the stream, as its tables and its driver's sign of life show it; nobody is asked."""
 
 from pipeline.config.model import Config
-from pipeline.tables import heartbeat
-from pipeline.tables.health import Health, Sight, judge
+from pipeline.tables.owner import heartbeat
+from pipeline.tables.owner.health import Health, Sight, judge
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 

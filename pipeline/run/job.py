@@ -43,9 +43,9 @@ from pipeline.run.memory import recall
 from pipeline.run.progress import ReadProgress
 from pipeline.run.replay import ReplayContext, Start
 from pipeline.run.session import PACKAGES, build_session, has_ended, is_submitted, master_of
-from pipeline.tables import ownership, standby
 from pipeline.tables.creation import create_tables
-from pipeline.tables.heartbeat import Heartbeat
+from pipeline.tables.owner import ownership, standby
+from pipeline.tables.owner.heartbeat import Heartbeat
 from pipeline.tables.store import Store
 from pipeline.tables.upgrade import upgrade
 

@@ -1,5 +1,5 @@
 """The Delta tables: their columns, who may write them, what keeps them small.
 
-Imports `config` and `kafka.positions`. Start with `schemas`, then `store`; `ownership` fences a second driver,
+Imports `config` and `kafka.positions`. Start with `schemas`, then `store`; `owner` fences a second driver,
 `reading` needs neither Spark nor a JVM.
 """

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from pipeline.run import main
-from pipeline.tables import standby
+from pipeline.tables.owner import standby
 
 if __name__ == "__main__":
     standby.PATIENCE_S = float(sys.argv[2])

@@ -14,7 +14,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from pipeline.config.model import Config
 from pipeline.local.embedded.broker import EmbeddedBroker
-from pipeline.tables import heartbeat
+from pipeline.tables.owner import heartbeat
 from tests.support.job import read_table, write_config
 from tests.support.waiting import wait_until
 

@@ -8,7 +8,7 @@ from pipeline.config.model import HealthConfig
 from pipeline.local.embedded.config import free_port
 from pipeline.run.health.monitor import Monitor
 from pipeline.run.health.port import HealthPort
-from pipeline.tables.heartbeat import Heartbeat
+from pipeline.tables.owner.heartbeat import Heartbeat
 from tests.operate.prometheus import Prometheus, installed, prometheus
 from tests.support.batches import stamp_of
 from tests.support.dashboards import DASHBOARDS, Query

@@ -19,8 +19,8 @@ from pyspark.sql.types import (
 )
 
 from pipeline.errors import StoreError
-from pipeline.tables import ownership
 from pipeline.tables.creation import create_tables
+from pipeline.tables.owner import ownership
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import Stamp, Store
 from tests.support.frames import NOW_MS, picked

@@ -30,7 +30,7 @@ from pipeline.run.batch.groups import find_ghosts
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.job import Job
 from pipeline.run.query import Report
-from pipeline.tables.health import Health
+from pipeline.tables.owner.health import Health
 from pipeline.tables.reading import Tables
 from tests.support.waiting import wait_until
 

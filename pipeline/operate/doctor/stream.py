@@ -6,8 +6,8 @@ from pipeline.errors import StoreError
 from pipeline.operate.doctor.evidence import StreamEvidence
 from pipeline.operate.doctor.finding import Figures, Finding, span_text
 from pipeline.operate.output import plain
-from pipeline.tables import heartbeat
-from pipeline.tables.heartbeat import Beat
+from pipeline.tables.owner import heartbeat
+from pipeline.tables.owner.heartbeat import Beat
 
 TABLE = "partition_lag"
 """Its newest batch is that of all tables: it is written last."""

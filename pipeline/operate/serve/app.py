@@ -23,7 +23,7 @@ from pipeline.operate.serve.page.routes import page_routes
 from pipeline.operate.serve.responses import RawPaths
 from pipeline.operate.serve.sites import KnownHosts
 from pipeline.operate.serve.views.source import Source
-from pipeline.tables.health import Sight, judge
+from pipeline.tables.owner.health import Sight, judge
 from pipeline.tables.reading import Tables
 
 log = logging.getLogger(__name__)

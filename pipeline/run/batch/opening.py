@@ -13,7 +13,7 @@ from pipeline.kafka.sources.records.consumer import ReadSettings
 from pipeline.run.batch import intake
 from pipeline.run.driver import Batch
 from pipeline.run.replay import look_back
-from pipeline.tables import ownership
+from pipeline.tables.owner import ownership
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from pipeline.clock import now_ms
 from pipeline.planning.rows.causes import guard_of
-from pipeline.tables.driver_report import DriverReport, Stage
-from pipeline.tables.health import Health, Sight, judge
-from pipeline.tables.heartbeat import Beat
+from pipeline.tables.owner.driver_report import DriverReport, Stage
+from pipeline.tables.owner.health import Health, Sight, judge
+from pipeline.tables.owner.heartbeat import Beat
 from pipeline.tables.stamp import Stamp
 
 BATCH_BUCKETS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)

@@ -14,7 +14,7 @@ from pipeline.operate.listings.partitions import COLUMNS, SortKey, ordered
 from pipeline.operate.listings.totals import TotalBy, totals
 from pipeline.operate.old_log_ends import limit_of, with_is_old
 from pipeline.operate.output import FormatOption, WideOption, names, note, plain, progress, show
-from pipeline.tables import heartbeat
+from pipeline.tables.owner import heartbeat
 from pipeline.tables.reading import all_of, matches
 
 _BATCHES_UNTIL_OLD = 3

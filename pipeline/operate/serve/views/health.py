@@ -3,8 +3,8 @@
 from pipeline import clock
 from pipeline.operate.output import Row
 from pipeline.operate.serve.views.source import Now
-from pipeline.tables.health import Health
-from pipeline.tables.heartbeat import Beat
+from pipeline.tables.owner.health import Health
+from pipeline.tables.owner.heartbeat import Beat
 
 
 def health_row(now: Now) -> Row:

@@ -11,7 +11,7 @@ from pipeline.operate.health import sight
 from pipeline.operate.serve.metrics.facts import COLUMNS
 from pipeline.operate.serve.snapshot import Snapshot, snapshot
 from pipeline.operate.serve.views.fleet import Fleet, Fleets
-from pipeline.tables.health import Health, Sight, judge
+from pipeline.tables.owner.health import Health, Sight, judge
 from pipeline.tables.reading import Tables
 
 _NOT_IN_OLD_ONES = ("group_history",)

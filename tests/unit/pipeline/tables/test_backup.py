@@ -10,9 +10,10 @@ from deltalake import DeltaTable
 
 from pipeline.errors import MissingTableError, StoreError
 from pipeline.tables import backup as module
-from pipeline.tables import maintenance, ownership
+from pipeline.tables import maintenance
 from pipeline.tables.backup import ORDER, back_up
 from pipeline.tables.creation import create_tables
+from pipeline.tables.owner import ownership
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp

@@ -11,9 +11,9 @@ from deltalake import DeltaTable
 from deltalake.transaction import AddAction
 
 from pipeline.errors import FencedError, StoreError
-from pipeline.tables import ownership
 from pipeline.tables.creation import create_tables
 from pipeline.tables.files import write_file
+from pipeline.tables.owner import ownership
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp

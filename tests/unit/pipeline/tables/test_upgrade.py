@@ -15,9 +15,10 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.errors import StoreError
-from pipeline.tables import ownership, versions
 from pipeline.tables import upgrade as upgrading
+from pipeline.tables import versions
 from pipeline.tables.creation import create_tables
+from pipeline.tables.owner import ownership
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME
 from pipeline.tables.stamp import Stamp

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pipeline import clock
-from pipeline.tables.driver_report import DriverReport
-from pipeline.tables.heartbeat import FILE_NAME, Heartbeat
+from pipeline.tables.owner.driver_report import DriverReport
+from pipeline.tables.owner.heartbeat import FILE_NAME, Heartbeat
 from pipeline.tables.stamp import Stamp
 from tests.support.table_world import World
 

@@ -14,8 +14,8 @@ import pytest
 from pipeline.config.model import Config, ServeConfig
 from pipeline.errors import ConfigError
 from pipeline.operate.cli.serve import desk_of
-from pipeline.tables.driver_report import DriverReport
-from pipeline.tables.heartbeat import FILE_NAME, Heartbeat
+from pipeline.tables.owner.driver_report import DriverReport
+from pipeline.tables.owner.heartbeat import FILE_NAME, Heartbeat
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from tests.support.prometheus_text import parse

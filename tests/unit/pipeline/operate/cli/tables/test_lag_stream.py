@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.tables.heartbeat import FILE_NAME, Heartbeat
+from pipeline.tables.owner.heartbeat import FILE_NAME, Heartbeat
 from pipeline.tables.reading import Tables
 
 

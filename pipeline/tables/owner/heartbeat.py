@@ -20,7 +20,7 @@ from urllib.request import url2pathname
 
 from pipeline import clock
 from pipeline.errors import FencedError, StoreError
-from pipeline.tables.driver_report import DriverReport
+from pipeline.tables.owner.driver_report import DriverReport
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.config.secret_values import resolve
 from pipeline.errors import MissingTableError, StoreError
-from pipeline.tables import heartbeat, ownership
-from pipeline.tables.heartbeat import Beat, Heartbeat
+from pipeline.tables.owner import heartbeat, ownership
+from pipeline.tables.owner.heartbeat import Beat, Heartbeat
 from pipeline.tables.reading import Tables
 
 log = logging.getLogger(__name__)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.tables.driver_report import DriverReport
-from pipeline.tables.health import Health, Sight, judge
-from pipeline.tables.heartbeat import Beat
+from pipeline.tables.owner.driver_report import DriverReport
+from pipeline.tables.owner.health import Health, Sight, judge
+from pipeline.tables.owner.heartbeat import Beat
 
 NOW_MS = 1_700_000_000_000
 REPORT = DriverReport(

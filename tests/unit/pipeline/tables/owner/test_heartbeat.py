@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import FencedError, PipelineError, StoreError
-from pipeline.tables import heartbeat
-from pipeline.tables.driver_report import DriverReport
-from pipeline.tables.heartbeat import FILE_NAME, Beat, Heartbeat
+from pipeline.tables.owner import heartbeat
+from pipeline.tables.owner.driver_report import DriverReport
+from pipeline.tables.owner.heartbeat import FILE_NAME, Beat, Heartbeat
 from tests.support.waiting import wait_until
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pipeline.tables.heartbeat import Beat
+from pipeline.tables.owner.heartbeat import Beat
 
 State: TypeAlias = Literal["ok", "warning", "critical"]
 

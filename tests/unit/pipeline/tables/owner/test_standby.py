@@ -10,8 +10,8 @@ import pytest
 
 from pipeline.config.model import Config, TablesConfig
 from pipeline.errors import StoreError
-from pipeline.tables import heartbeat, standby
-from pipeline.tables.heartbeat import Beat, Heartbeat
+from pipeline.tables.owner import heartbeat, standby
+from pipeline.tables.owner.heartbeat import Beat, Heartbeat
 
 HOUR_MS = 3_600_000
 
