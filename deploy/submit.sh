@@ -37,6 +37,7 @@ if [ -n "${LAGWISE_ENVIRONMENT:-}" ]; then
   export PYSPARK_PYTHON=./environment/bin/python
 fi
 export PYSPARK_PYTHON="${PYSPARK_PYTHON:-$python}"
+export PYSPARK_DRIVER_PYTHON="$python"
 
 is_elsewhere=
 case " ${more[*]-} " in
@@ -58,11 +59,11 @@ case " ${more[*]-} " in
     files="$here/pipeline/run/log4j2.properties${files:+,$files}"
     own=(
       --conf "spark.yarn.appMasterEnv.PYSPARK_PYTHON=$PYSPARK_PYTHON"
+      --conf "spark.yarn.appMasterEnv.PYSPARK_DRIVER_PYTHON=$PYSPARK_PYTHON"
       --conf spark.driver.defaultJavaOptions=-Dlog4j2.configurationFile=log4j2.properties
     )
     ;;
   *)
-    export PYSPARK_DRIVER_PYTHON="$python"
     own=(--conf "spark.driver.defaultJavaOptions=-Dlog4j2.configurationFile=$here/pipeline/run/log4j2.properties")
     # The archive is of the Spark of this environment, and a cluster's may have a class path of its own.
     if [ -z "${SPARK_SUBMIT:-}" ] && [ -n "$shared_classes" ]; then
