@@ -15,6 +15,9 @@ from tests.deploy.chart import ROOT
 from tests.deploy.contained import USER
 from tests.deploy.tools import said, system_tool
 
+# A gigabyte is installed and a start rehearsed: two minutes of processor time, and more on a machine that is busy.
+pytestmark = pytest.mark.timeout(1200)
+
 # Everything is read-only but for /tmp, which is empty, and the tables.
 _CONTAINED = """
 mount --make-rprivate /
