@@ -90,8 +90,13 @@ command=(
 (trap '' TERM INT && exec "${command[@]}") &
 jvm=$!
 stop() {
+  heard=
   while kill -0 "$jvm" 2>/dev/null; do
-    pkill -TERM -P "$jvm" || kill -KILL "$jvm" 2>/dev/null || true
+    if pkill -TERM -P "$jvm"; then
+      heard=1
+    elif [ -z "$heard" ]; then
+      kill -KILL "$jvm" 2>/dev/null || true
+    fi
     sleep 1
   done
 }

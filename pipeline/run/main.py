@@ -59,7 +59,11 @@ def main() -> int:
         help="wait, without Spark, until the driver that owns the tables has stopped or gives no sign of life",
     )
     arguments = parser.parse_args()
-    return run(arguments.config, once=arguments.once, is_standby=arguments.standby)
+    status = run(arguments.config, once=arguments.once, is_standby=arguments.standby)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Told again while the interpreter ends, it would end by the signal, and not with its status.
+        signal.signal(number, signal.SIG_IGN)
+    return status
 
 
 if __name__ == "__main__":

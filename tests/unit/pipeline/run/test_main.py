@@ -51,3 +51,14 @@ def test_once_tells_by_its_exit_status_whether_it_read_everything(
     monkeypatch.setattr(Job, "run", run)
 
     assert main.run(tmp_path / "lagwise.toml", once=True) == status
+
+
+def test_signal_that_comes_while_the_process_ends_does_not_change_its_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lagwise.toml").write_text("")
+    monkeypatch.setattr(Job, "run", lambda job: job.stop.set())
+    monkeypatch.setattr("sys.argv", ["lagwise", "--config", str(tmp_path / "lagwise.toml")])
+
+    assert main.main() == 0
+    assert {signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)} == {signal.SIG_IGN}
