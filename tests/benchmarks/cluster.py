@@ -46,7 +46,7 @@ class _Batch:
 
 def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     """Seconds of a batch by rows and executors."""
-    sizes = [10] if quick else [10, 100, 200]
+    sizes = [10] if quick else [10, 100]
     rows = [
         row
         for groups in sizes
