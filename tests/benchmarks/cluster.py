@@ -27,7 +27,7 @@ _TOPIC, _PARTITIONS = "wide", 1000
 _INTERVAL_S = 5
 _SETTINGS = f"[trigger]\ninterval_s = {_INTERVAL_S}\n[plan]\ninterval_s = 1\n"
 _BATCH = re.compile(r"batch_id=(\d+) seconds=(\S+) .*counts=(\{.*?\}) steps=(\{.*?\})")
-_WARM_UP, _BATCHES = 2, 4
+_WARM_UP, _BATCHES = 1, 3
 _EXECUTORS = {"local[2]": 0, "1 executor": 1, "2 executors": 2}
 _STEPS = ("decode_records", "store_topic_offsets", "store_lag", "store_history", "make_plans")
 _HEADER = ["rows", "executors", "first batch s", "batch p50 s", *_STEPS]
@@ -64,7 +64,7 @@ def _of_size(say: Say, *, groups: int, batches: int) -> Iterator[list[Any]]:
         # A group that no coordinator knows would be dropped; the rounds that follow it needs not know of.
         commit_everywhere(bootstrap, _TOPIC, _PARTITIONS, groups=groups, offset_of=lambda _: 1)
         for name, executors in _EXECUTORS.items():
-            with _driver(Path(folder, name.replace(" ", "-")), bootstrap, executors) as driver:
+            with _driver(Path(folder, f"executors-{executors}"), bootstrap, executors) as driver:
                 seen = _watched(driver, bootstrap, groups, batches)
             row = [groups * _PARTITIONS, name, *_figures(seen)]
             say(", ".join(f"{what}: {value}" for what, value in zip(_HEADER, row, strict=True)))
