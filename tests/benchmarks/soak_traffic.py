@@ -57,6 +57,9 @@ class Traffic:
                 "auto.offset.reset": "earliest",
                 "auto.commit.interval.ms": 2000,
                 "partition.assignment.strategy": "cooperative-sticky",
+                # A consumer that falls behind fetches ahead up to 64 MB, in an hour: it would look like a leak of the driver.
+                "queued.max.messages.kbytes": 64,
+                "fetch.queue.backoff.ms": 100,
                 "log_level": 0,
             }
         )
