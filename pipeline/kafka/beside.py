@@ -29,16 +29,22 @@ class ProcessDiedError(PipelineError):
     """The process died, or was ended since it did not answer in time."""
 
 
+def _code() -> str:
+    """What the process runs; modules are found where this process finds them.
+
+    spark-submit may have put them on this path alone, and with `-m` those of the working folder would come first.
+    """
+    return f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; main()"
+
+
 class _Child:
     """A process that answers questions."""
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", __name__],
+            [sys.executable, "-c", _code()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # spark-submit may have put the code on this process's path alone.
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             # Ctrl-C is for this process to deal with.
             start_new_session=True,
         )
@@ -49,7 +55,7 @@ class _Child:
         """What the question returns, or raises.
 
         Raises:
-            EOFError, OSError, UnpicklingError: It has died.
+            EOFError, OSError: It has died; or whatever else keeps the exchange from its end.
         """
         pickle.dump((question, args), self._questions)
         self._questions.flush()
@@ -93,7 +99,8 @@ class Beside:
             overdue.start()
             try:
                 answer, error = child.ask(question, *args)
-            except (EOFError, OSError, pickle.UnpicklingError) as failure:
+            except Exception as failure:
+                # Whatever it is, what comes next would not be the answer to the next question.
                 self._child = None
                 log.warning(
                     "the process that asks the brokers has died, or was ended since it did not answer; "
@@ -127,6 +134,13 @@ def _answered(question: Callable[..., Any], args: tuple[object, ...]) -> tuple[A
         return None, error
 
 
+def _pickled(answer: Any, error: Exception | None) -> bytes:
+    try:
+        return pickle.dumps((answer, error))
+    except Exception:  # noqa: BLE001 - those of confluent-kafka, for one, cannot be pickled
+        return pickle.dumps((None, PipelineError(f"{type(error).__name__}: {error}")))
+
+
 def main() -> None:
     """Answer what comes in, until nothing more does."""
     # A service manager may send it to all processes, and the batch at hand still wants its answers.
@@ -139,9 +153,5 @@ def main() -> None:
             question, args = pickle.load(sys.stdin.buffer)  # noqa: S301 - the process that started this one wrote it
         except EOFError:
             return
-        pickle.dump(_answered(question, args), answers)
+        answers.write(_pickled(*_answered(question, args)))
         answers.flush()
-
-
-if __name__ == "__main__":
-    main()

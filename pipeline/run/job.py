@@ -101,7 +101,9 @@ class Job:
                 refused this user several times in a row.
             StreamingQueryException: The query failed several times in a row without a batch in between.
         """
-        check_places(self.config.tables, master=master_of(self.config.spark), ships_code=is_submitted())
+        check_places(
+            self.config.tables, master=master_of(resolve(self.config.spark)), ships_code=is_submitted()
+        )
         with HealthPort(self.config.health, self.monitor), self._heartbeat:
             if self.is_standby:
                 self.monitor.at("standing by")

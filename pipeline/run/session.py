@@ -55,6 +55,8 @@ _DEFAULTS = {
 _LOCAL = "local[*]"
 _PYTHON_MIB_A_CORE = 1536
 """So much takes a task that folds as many rows as one is given, with what Spark itself adds to the heap."""
+_OVERHEAD_FACTORS = ("spark.executor.memoryOverheadFactor", "spark.kubernetes.memoryOverheadFactor")
+"""Spark takes no notice of them where a size is given."""
 _OF_THIS_COMMAND = {
     "spark.master": _LOCAL,
     "spark.driver.memory": "2g",
@@ -99,7 +101,7 @@ def properties(settings: Mapping[str, str], given: Mapping[str, str]) -> dict[st
     """
     known = {**given, **settings}
     defaults = dict(_DEFAULTS)
-    if not is_local(known.get("spark.master", _LOCAL)):
+    if not is_local(known.get("spark.master", _LOCAL)) and known.keys().isdisjoint(_OVERHEAD_FACTORS):
         # Tasks run in Python, which is outside the heap: a manager of memory such as YARN would kill their executor.
         cores = int(known.get("spark.executor.cores", "1"))
         defaults["spark.executor.memoryOverhead"] = f"{cores * _PYTHON_MIB_A_CORE}m"

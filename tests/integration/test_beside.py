@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
-from pipeline.errors import BrokerUnavailableError
+from pipeline.errors import BrokerUnavailableError, PipelineError
 from pipeline.kafka import beside
 from pipeline.kafka.beside import Beside
 from pipeline.kafka.sources.log_offsets import apart
@@ -156,3 +157,27 @@ def test_process_ends_with_the_one_that_asks_however_that_ends(tmp_path: Path) -
     wait_until(
         lambda: not Path("/proc", said.read_text()).exists(), what="the end of the process that was asked"
     )
+
+
+def test_process_runs_the_code_of_the_one_that_asks_wherever_that_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pipeline").mkdir()
+    (tmp_path / "pipeline" / "__init__.py").touch()
+    (tmp_path / "logging.py").touch()
+    monkeypatch.chdir(tmp_path)
+
+    assert [row["error"] for row in ask_apart(SETTINGS, NOTHING).to_pylist()] == [None]
+
+
+def _refused() -> None:
+    raise KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+
+
+def test_error_that_cannot_be_sent_is_told_in_words(process: Beside) -> None:
+    with pytest.raises(PipelineError, match=r"KafkaException: .*TOPIC_AUTHORIZATION_FAILED"):
+        process.ask(30, _refused)
+    pid = child(process)
+
+    assert [row["error"] for row in ask_apart(SETTINGS, NOTHING).to_pylist()] == [None]
+    assert child(process) == pid

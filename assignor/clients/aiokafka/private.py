@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
+from aiokafka.consumer.group_coordinator import NoGroupCoordinator
 
 
 def request_rejoin(consumer: AIOKafkaConsumer) -> None:
@@ -21,7 +22,7 @@ def is_joining(consumer: AIOKafkaConsumer) -> bool:
     A request that comes before the leader's answer is remembered beyond it, and makes the whole group rebalance again.
     """
     coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
-    if coordinator is None:
+    if coordinator is None or isinstance(coordinator, NoGroupCoordinator):
         return True
     # The second lasts until the client asks for the leader's answer, the first from before that to its end.
     return bool(coordinator._performed_join_prepare or coordinator._rejoin_needed_fut.done())  # noqa: SLF001 - as above

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from assignor.errors import EncodeError
 from pipeline.config.model import ServeConfig
-from pipeline.errors import AccessRefusedError, BrokerUnavailableError, NotWaitingError, StoreError
+from pipeline.errors import NotWaitingError, PipelineError
 from pipeline.operate.serve.sites import refusal
 
 log = logging.getLogger(__name__)
@@ -175,7 +175,7 @@ def _give(order: _Order, desk: Desk) -> None:
         desk.approve(order.group, plan=order.plan, reason=order.reason, by=order.by)
     except NotWaitingError as error:
         raise _RefusedError("Not approved", f"{error}.", _CONFLICT) from error
-    except (StoreError, BrokerUnavailableError, AccessRefusedError) as error:
+    except PipelineError as error:
         raise _RefusedError("Not approved", f"{error}.", _UNAVAILABLE) from error
     except EncodeError as error:
         raise _RefusedError("Not taken", f"{error}.", _BAD_REQUEST) from error

@@ -61,7 +61,9 @@ def _listening(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        return socket.create_server(address[:2], family=family)
+        # The wildcard of IPv6 takes IPv4, too, as clients and probes expect.
+        is_both = address[0] == "::" and socket.has_dualstack_ipv6()
+        return socket.create_server(address, family=family, dualstack_ipv6=is_both)
     except OSError as error:
         raise ConfigError(
             f"serve: port {port} on {host} cannot be opened: {error.strerror}; choose another with --port or serve.port"

@@ -38,6 +38,8 @@ def test_what_the_job_relies_on_cannot_be_changed() -> None:
         ({"spark.master": "spark://s:7077"}, "1536m"),
         ({"spark.master": "yarn", "spark.executor.cores": "4"}, "6144m"),
         ({"spark.master": "yarn", "spark.executor.memoryOverhead": "1g"}, None),
+        ({"spark.master": "yarn", "spark.executor.memoryOverheadFactor": "0.4"}, None),
+        ({"spark.master": "k8s://s", "spark.kubernetes.memoryOverheadFactor": "0.4"}, None),
         ({"spark.master": "local[8]"}, None),
         ({}, None),
     ],

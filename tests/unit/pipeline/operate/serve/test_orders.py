@@ -14,7 +14,13 @@ import pytest
 
 from assignor.errors import EncodeError
 from pipeline.config.model import Config
-from pipeline.errors import AccessRefusedError, BrokerUnavailableError, NotWaitingError, StoreError
+from pipeline.errors import (
+    AccessRefusedError,
+    BrokerUnavailableError,
+    ConfigError,
+    NotWaitingError,
+    StoreError,
+)
 from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.orders import Desk, why_too_short
 from pipeline.planning.state import GroupState, to_json
@@ -172,6 +178,7 @@ def test_reading_changes_nothing(app: Any, clerk: Clerk) -> None:
     [
         (NotWaitingError("eva@desk has approved the plan already"), 409),
         (BrokerUnavailableError("another operator gave an order at the same moment"), 503),
+        (ConfigError("kafka.properties: the variable KAFKA_PASSWORD is not set"), 503),
         (AccessRefusedError("the cluster does not let this user write"), 503),
         (StoreError("table plan_state cannot be read"), 503),
         (EncodeError("not encodable"), 400),
