@@ -29,6 +29,10 @@ FORBIDDEN = frozenset(
 _UNANSWERED = frozenset({KafkaError._TRANSPORT, KafkaError._TIMED_OUT})  # noqa: SLF001 - public constants
 _UNKNOWN = "(the client gives no reason; is it a firewall, or another security.protocol?)"
 
+# Of two errors about the same handshake only one says what to do, and either may be the last.
+_UNVERIFIED = "certificate verify failed"
+_VERIFY = "verify that ssl.ca.location is correct"
+
 
 class _Client(Protocol):
     def poll(self, timeout: float, /) -> object: ...
@@ -108,6 +112,8 @@ def error_of_call(
         return AccessRefusedError(f"{doing}: {error.str()}")
     if error.code() in FORBIDDEN:
         return AccessRefusedError(f"{doing}: {error.str()} ({RIGHTS})")
+    if _UNVERIFIED in error.str() and _VERIFY not in error.str():
+        hint = f"; {_VERIFY}"
     return BrokerUnavailableError(f"{doing}: {error.str()}{hint}")
 
 

@@ -4,6 +4,7 @@ Real sizes: so many commits are read, and so many partitions decided about, that
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import pytest
@@ -39,6 +40,13 @@ class Story(NamedTuple):
     tool: tuple[kafka_tools.OffsetRow, ...]
 
 
+def _left(cluster: SparkCluster) -> list[int]:
+    """Executors that go on without their driver; one that is told to end needs a moment."""
+    with suppress(AssertionError):
+        wait_until(lambda: not cluster.executors(), what="the end of the executors", within_s=30)
+    return cluster.executors()
+
+
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     folder = tmp_path_factory.mktemp("cluster")
@@ -69,7 +77,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
                 bytes_of_executors=proxy.passed_bytes,
                 fenced=fenced,
                 ended=ended,
-                executors_left=cluster.executors(),
+                executors_left=_left(cluster),
                 rows=rows,
                 tool=tool,
             )

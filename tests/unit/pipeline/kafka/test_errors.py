@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError
-from pipeline.kafka.errors import client_with_reason, explained
+from pipeline.kafka.errors import client_with_reason, error_of_call, explained
 
 LOST, SLOW, DOWN = KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN
 PASSWORD = KafkaError(KafkaError._AUTHENTICATION, "SASL authentication error: invalid credentials")
@@ -50,3 +50,16 @@ def test_reason_is_what_was_reported_when_a_call_got_no_answer(
 
     with pytest.raises(kind, match=rf"^it failed: .*{why}"), explained("it failed", reason):
         raise KafkaException(KafkaError(failure))
+
+
+@pytest.mark.parametrize(
+    "reported",
+    [
+        "b:1/bootstrap: error:0A000086:SSL routines::certificate verify failed (after 28ms in state SSL_HANDSHAKE)",
+        "SSL handshake failed: certificate verify failed: verify that ssl.ca.location is correct",
+    ],
+)
+def test_certificate_that_is_not_trusted_comes_with_what_to_do_once(reported: str) -> None:
+    error = error_of_call("the cluster cannot be used", KafkaError(KafkaError._SSL, reported))
+
+    assert str(error).count("verify that ssl.ca.location is correct") == 1
