@@ -21,6 +21,10 @@ from pipeline.errors import PipelineError
 
 log = logging.getLogger(__name__)
 
+# What a client may need beside the brokers' time, on a machine that has other things to do. Nobody knows of a process
+# that has hung; one that did would hold the batch, and the end of the driver, for ever.
+_CLIENT_S = 60.0
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -80,11 +84,11 @@ class Beside:
         self._child: _Child | None = None
         self._turn = threading.Lock()
 
-    def ask(self, within_s: float, question: Callable[P, T], *args: P.args, **_kwargs: P.kwargs) -> T:
+    def ask(self, brokers_s: float, question: Callable[P, T], *args: P.args, **_kwargs: P.kwargs) -> T:
         """What the question returns there.
 
         Args:
-            within_s: A process that takes longer has hung, and is ended.
+            brokers_s: What the brokers may take. A process that takes a minute longer has hung, and is ended.
             question: A function of a module; it, what it is given and what it returns can be pickled.
             args: What it is given.
 
@@ -94,7 +98,7 @@ class Beside:
         """
         with self._turn:
             child = self._child = self._child or _Child()
-            overdue = threading.Timer(within_s, child.process.kill)
+            overdue = threading.Timer(brokers_s + _CLIENT_S, child.process.kill)
             overdue.daemon = True
             overdue.start()
             try:

@@ -14,7 +14,6 @@ from confluent_kafka import KafkaError, KafkaException
 from pipeline.errors import BrokerUnavailableError, PipelineError
 from pipeline.kafka import beside
 from pipeline.kafka.beside import Beside
-from pipeline.kafka.sources.log_offsets import apart
 from pipeline.kafka.sources.log_offsets.apart import ask_apart
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Share
 from pipeline.kafka.sources.records.ends_apart import EndsApart
@@ -129,7 +128,7 @@ def test_process_that_hangs_holds_no_batch_for_ever(
     rescue: threading.Timer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(apart, "_CLIENT_S", 0.2)
+        patched.setattr(beside, "_CLIENT_S", 0.2)
         rows = ask_apart(SETTINGS, SHARE).to_pylist()
 
     assert rescue.is_alive()

@@ -7,9 +7,6 @@ from pipeline.kafka import beside
 from pipeline.kafka.sources.log_offsets.ask import LOG_OFFSETS, ask, listing
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Share
 
-# What the client may need beside the brokers' time, on a machine that has other things to do. Nobody knows of a process
-# that has hung; one that did would hold the batch, and the end of the driver, for ever.
-_CLIENT_S = 60.0
 _CLIENT_S_PER_PARTITION = 0.001
 
 
@@ -24,7 +21,7 @@ def ask_apart(settings: LogOffsetsSettings, share: Share) -> pa.RecordBatch:
 def _longest_s(settings: LogOffsetsSettings, share: Share) -> float:
     partitions = sum(len(numbers) for _, numbers in share.topics)
     # For leaders, for offsets, and for those that are asked again, each of which ends by its time-out.
-    return 3 * settings.request_timeout_s + _CLIENT_S + _CLIENT_S_PER_PARTITION * partitions
+    return 3 * settings.request_timeout_s + _CLIENT_S_PER_PARTITION * partitions
 
 
 def _unanswered(settings: LogOffsetsSettings, share: Share, error: str) -> pa.RecordBatch:

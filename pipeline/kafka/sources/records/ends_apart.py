@@ -11,9 +11,6 @@ from pipeline.kafka import beside
 from pipeline.kafka.positions import Answer, PartitionKey
 from pipeline.kafka.sources.records.ends import EndsAsker
 
-# As for log offsets: beside the brokers' time, on a machine that has other things to do.
-_CLIENT_S = 60.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndsApart:
@@ -33,7 +30,7 @@ class EndsApart:
             AccessRefusedError: The cluster does not let this user in, or read one of the topics.
         """
         try:
-            return beside.process.ask(3 * self.timeout_s + _CLIENT_S, _ends, self)
+            return beside.process.ask(3 * self.timeout_s, _ends, self)
         except beside.ProcessDiedError as error:
             raise BrokerUnavailableError(f"the ends of the topics are unknown: {error}") from error
 
