@@ -1,11 +1,15 @@
 """Memory: what decisions know of those before them, from batch to batch. Pure: others read tables and topics for it."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pipeline.planning.state import from_json
 from pipeline.planning.values import Published
+
+_REMEMBERED_S = 3600
+"""No control topic forgets a withdrawal sooner; `delete.retention.ms` is a day by default."""
 
 
 class PlanRecord(NamedTuple):
@@ -36,8 +40,8 @@ class PlanMemory:
 
     published: dict[str, Published] = field(default_factory=dict)
     """Newest plan of each group on the control topic."""
-    least_epoch: int = 0
-    """Up to here an epoch may have been used of a group of which neither table nor topic has a plan."""
+    unseen_epochs: int = 0
+    """How many epochs of any group may have been used without the tables; those that the topic has count there."""
     states: dict[str, str] = field(default_factory=dict)
     """Column `state` of each group's row of `plan_state`."""
     evaluated_at_ms: int = 0
@@ -63,7 +67,7 @@ class PlanMemory:
 
     def published_of(self, group_id: str) -> Published | None:
         """The newest plan of a group, if it is known that one was published or may have been."""
-        unknown = _unknown_plan(self.least_epoch) if self.least_epoch else None
+        unknown = _unknown_plan(self.unseen_epochs) if self.unseen_epochs else None
         return self.published.get(group_id, unknown)
 
     def not_overtaken(self, plans: Mapping[str, WrittenPlan]) -> Mapping[str, WrittenPlan]:
@@ -75,21 +79,15 @@ class PlanMemory:
         """Remember plans as the newest of their groups."""
         self.published |= plans
 
-    def on_connected(
-        self,
-        epochs: Mapping[str, int],
-        written: Mapping[str, WrittenPlan],
-        unseen: Mapping[str, int] | None = None,
-    ) -> list[PlanRecord]:
+    def on_connected(self, epochs: Mapping[str, int], written: Mapping[str, WrittenPlan]) -> list[PlanRecord]:
         """Settle the highest epoch of each group: in the table and on the control topic, whichever is further.
 
-        Of a plan that was withdrawn long ago the topic keeps nothing, and the table may be a copy from before: then
-        no epoch is taken that can have been used since.
+        Of a plan that was withdrawn long ago the topic keeps nothing, and the table may have been a copy from before:
+        then no epoch is taken that can have been used since.
 
         Args:
             epochs: Highest epoch of each group on the control topic.
             written: Newest plan of each group in the table, of those whose plan still holds.
-            unseen: How many epochs can have been used since that plan, by group.
 
         Returns:
             What is written down, still holds, and was never sent, by group: the broker was away when its turn came.
@@ -106,9 +104,18 @@ class PlanMemory:
                 if plan is not None and (plan.value is not None or group_id in epochs):
                     unsent.append(plan.record(group_id))
                 else:
-                    skipped = 0 if group_id in epochs else (unseen or {}).get(group_id, 0)
+                    skipped = 0 if group_id in epochs else self.unseen_epochs
                     self.published[group_id] = _unknown_plan(known.epoch + skipped)
         return unsent
+
+
+def epochs_within(seconds: float) -> int:
+    """How many epochs of a group can have been used and forgotten by the control topic in so many seconds.
+
+    What was withdrawn leaves the topic after its `delete.retention.ms`.
+    """
+    # No driver publishes more often than once a second.
+    return math.ceil(seconds) if seconds > _REMEMBERED_S else 0
 
 
 def _unknown_plan(epoch: int) -> Published:

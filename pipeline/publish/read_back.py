@@ -3,7 +3,6 @@
 Nothing is published, and nothing remembered between decisions, that was not read from there.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -51,8 +50,6 @@ class NewestPlans(NamedTuple):
     """Of the highest epoch."""
     to_send: Mapping[str, WrittenPlan]
     """Those of them that are to be sent if they never were."""
-    unseen: Mapping[str, int]
-    """How many epochs can have been used since: no driver publishes more often than once a second."""
 
 
 def newest_plans(read: Read, *, now_ms: int) -> NewestPlans:
@@ -63,9 +60,8 @@ def newest_plans(read: Read, *, now_ms: int) -> NewestPlans:
         now_ms: Time.
     """
     is_published = pc.field("decision") == "publish"
-    rows = read([*_PLAN, "created_at"], is_published).sort_by("epoch").to_pylist()
+    rows = read([*_PLAN], is_published).sort_by("epoch").to_pylist()
     plans = {row["group_id"]: _published(row) for row in rows}
-    ages_s = {row["group_id"]: now_ms / 1000 - row["created_at"].timestamp() for row in rows}
     # All records there ever were are too much to read. A withdrawal, which has no target, always holds.
     holds = (pc.field("valid_until") > moment(now_ms)) | (pc.field("target_hash") == "")
     records = read([*_PLAN, "record"], is_published & holds).to_pylist()
@@ -74,7 +70,7 @@ def newest_plans(read: Read, *, now_ms: int) -> NewestPlans:
         for row in records
         if row["epoch"] == plans[row["group_id"]].epoch
     }
-    return NewestPlans(plans, to_send, {group: max(0, math.ceil(age_s)) for group, age_s in ages_s.items()})
+    return NewestPlans(plans, to_send)
 
 
 def _published(row: Mapping[str, Any]) -> Published:

@@ -22,7 +22,7 @@ class TableFacts:
     """What is known of the tables without asking them in each batch."""
 
     versions: dict[str, int] = field(default_factory=dict)
-    """Of latest tables that were not written since they were asked."""
+    """Of tables that were not written since they were asked."""
     topics: tuple[str, ...] = ()
     """Whose log offsets are kept."""
 

@@ -202,7 +202,8 @@ class Job:
         owner = ownership.owner_name(at_ms)
         tables = Store(self._root, term=0, storage_options=resolve(config.tables.storage_options))
         recalled = recall(tables, cluster_id=found.cluster_id, filters=build_filters(config, name).identity)
-        store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms)
+        unseen = recalled.unseen_epochs(ownership.current(tables), now_ms=at_ms)
+        store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms, unseen_epochs=unseen)
         self.monitor.owns(name, owner, store.term)
         self._heartbeat.begin(owner, store.term)
         upgrade(store, partial(self.monitor.step_ended, "upgrade of the tables"))
@@ -216,7 +217,10 @@ class Job:
                 readiness=build_readiness(config, started_at_ms=at_ms), positions=dict(recalled.positions)
             ),
             replay=ReplayContext(start=Start(is_new_cluster=recalled.is_new_cluster)),
-            memory=PlanMemory(states={row["group_id"]: row["state"] for row in remembered if row["state"]}),
+            memory=PlanMemory(
+                unseen_epochs=unseen,
+                states={row["group_id"]: row["state"] for row in remembered if row["state"]},
+            ),
             monitor=self.monitor,
         )
         # A reason not to publish is logged at the start, not with the first plan.

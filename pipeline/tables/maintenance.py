@@ -8,6 +8,7 @@ commits here.
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -25,15 +26,43 @@ from pipeline.tables.store import path_of
 
 log = logging.getLogger(__name__)
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Last:
+    """Which row of each group stays however old it is: the last one of some, unless it says something."""
+
+    time: str
+    says: str
+    """The column that the two conditions are about."""
+    among: pc.Expression
+    unless: pc.Expression
+
+    def of(self, rows: pa.Table) -> pa.Table:
+        """These of the rows."""
+        some = rows.filter(self.among)
+        (group,) = codes(("group_id",), some)
+        last = last_of_each(group, some[self.time].cast(pa.int64()).to_numpy())
+        return some.take(pa.array(last)).filter(~self.unless)
+
+
+_LAST = {
+    # What a group is may not change for months.
+    "group_history": _Last(
+        time="updated_at", says="why", among=pc.scalar(True), unless=pc.field("why") == "gone"
+    ),
+    # Of a plan that was withdrawn the control topic keeps nothing, and no epoch may be used twice.
+    "recommendations": _Last(
+        time="created_at", says="decision", among=pc.field("decision") == "publish", unless=pc.scalar(False)
+    ),
+}
 _DAY = timedelta(days=1)
-_GROUP_HISTORY = "group_history"
 _TIME_COLUMN = {"lag_history": "date", "recommendations": "created_at", "quarantine": "updated_at"}
 
 
 def run(root: str, *, at_ms: int, keep_days: int, storage_options: Mapping[str, str]) -> None:
     """Compact the append tables, delete rows older than `keep_days`, and remove files no version needs.
 
-    What the history of groups says last of a group stays for as long as the group does: it may not change for months.
+    What the history of groups says last of a group stays for as long as the group does, and its last plan for ever.
 
     Replaced files and the table log stay as long as each table's own retention properties say.
     """
@@ -72,19 +101,18 @@ def _sweep(table: Path) -> int:
     return removed
 
 
-def _expire_groups(handle: DeltaTable, tables: Tables, oldest: date) -> None:
-    """Delete the rows of the days before, less those that say what a group was at their end."""
-    key, is_old = ("group_id", "updated_at"), pc.field("date") < pa.scalar(oldest)
-    old = tables.read(_GROUP_HISTORY, columns=[*key, "why"], where=is_old)
-    (group,) = codes(("group_id",), old)
-    last = old.take(pa.array(last_of_each(group, old["updated_at"].cast(pa.int64()).to_numpy())))
-    held = last.filter(pc.not_equal(last["why"], "gone"))
+def _expire_but_last(handle: DeltaTable, tables: Tables, name: str, oldest: date) -> None:
+    """Delete the rows of the days before, less the last one of each group."""
+    last, is_old = _LAST[name], pc.field("date") < pa.scalar(oldest)
+    key = ("group_id", last.time)
+    old = tables.read(name, columns=[*key, last.says], where=is_old)
+    held = last.of(old)
     if held.num_rows == old.num_rows:
         return
-    is_candidate = is_old & pc.field("updated_at").isin(held["updated_at"].combine_chunks().unique())
+    is_candidate = is_old & pc.field(last.time).isin(held[last.time].combine_chunks().unique())
     # Those of another version of lagwise, too.
     columns = [field.name for field in handle.schema().fields]
-    rows = tables.read(_GROUP_HISTORY, columns=columns, where=is_candidate)
+    rows = tables.read(name, columns=columns, where=is_candidate)
     own, kept = codes(key, rows, held)
     rows = rows.filter(pa.array(np.isin(own, kept)))
     write_deltalake(
@@ -92,7 +120,7 @@ def _expire_groups(handle: DeltaTable, tables: Tables, oldest: date) -> None:
         rows,
         mode="overwrite",
         predicate=f"date < DATE '{oldest}'",
-        writer_properties=by_delta_rs(BY_NAME[_GROUP_HISTORY].schema),
+        writer_properties=by_delta_rs(BY_NAME[name].schema),
     )
 
 
@@ -101,8 +129,8 @@ def _compact(handle: DeltaTable, tables: Tables, table: Table, now: datetime, ke
     is_by_day = "date" in handle.metadata().partition_columns
     column = "date" if is_by_day else _TIME_COLUMN[table.name]
     oldest = (now - timedelta(days=keep_days)).date()
-    if table.name == _GROUP_HISTORY:
-        _expire_groups(handle, tables, oldest)
+    if table.name in _LAST:
+        _expire_but_last(handle, tables, table.name, oldest)
     else:
         handle.delete(f"{column} < {'DATE' if column == 'date' else 'TIMESTAMP'} '{oldest}'")
     # Yesterday's rows may still be in files that were written after midnight.

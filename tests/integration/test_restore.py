@@ -9,6 +9,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from pipeline.config.model import Config
+from pipeline.planning import memory
 from pipeline.tables.backup import back_up
 from pipeline.tables.reading import Tables
 from tests.support.broker import admin_client
@@ -131,7 +132,9 @@ def forget_published(world: ForgetfulJob) -> None:
         deleted.result()
 
 
-def test_restored_driver_uses_no_epoch_twice(world: ForgetfulJob, tmp_path: Path) -> None:
+def test_restored_driver_uses_no_epoch_twice(
+    world: ForgetfulJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     publish(world, 1)
     list(back_up(Tables(str(world.root)), tmp_path / "copy"))
     publish(world, 2)
@@ -147,6 +150,7 @@ def test_restored_driver_uses_no_epoch_twice(world: ForgetfulJob, tmp_path: Path
 
     before = dict(published(world))
     forget_published(world)
+    monkeypatch.setattr(memory, "_REMEMBERED_S", 0)
     again = RestoredJob(world, tmp_path / "copy", tmp_path / "again")
     publish(again, 5)
 

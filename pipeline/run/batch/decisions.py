@@ -84,7 +84,7 @@ def _part(memory: PlanMemory, groups: Iterable[str]) -> PlanMemory:
     names = set(groups)
     return PlanMemory(
         published={name: one for name, one in memory.published.items() if name in names},
-        least_epoch=memory.least_epoch,
+        unseen_epochs=memory.unseen_epochs,
         states={name: one for name, one in memory.states.items() if name in names},
     )
 

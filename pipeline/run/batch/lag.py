@@ -19,8 +19,8 @@ from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, PARTITION_LAG
 from pipeline.tables.store import Store
 
-_BESIDE_LAGS = ("consumer_groups", "acks", "orders")
-"""Latest tables that are folded from records, as `partition_lag` is."""
+_BESIDE_LAGS = ("consumer_groups", "acks", "orders", "recommendations")
+"""Latest tables that are folded from records, as `partition_lag` is, and the one that has all epochs."""
 
 
 def store_lag(batch: Batch) -> None:

@@ -27,8 +27,6 @@ log = logging.getLogger(__name__)
 
 _GROUPS_AT_A_TIME = 200
 """For each second of the trigger: two cores need a quarter of it for them when a fifth is searched for a plan."""
-_REMEMBERED_S = 3600
-"""No control topic forgets a withdrawal sooner; `delete.retention.ms` is a day by default."""
 
 
 def make_plans(batch: Batch) -> None:
@@ -156,18 +154,7 @@ def _unsent(services: Services, memory: PlanMemory, epochs_in_topic: EpochsInTop
     found = newest_plans(partial(services.store.arrow, "recommendations"), now_ms=now_ms())
     # What is in the table counts as published until the topic can be read.
     memory.on_published(found.plans)
-    memory.least_epoch = _epochs_since(services.store)
-    return memory.on_connected(epochs_in_topic(), found.to_send, found.unseen)
-
-
-def _epochs_since(store: Store) -> int:
-    """How many epochs of any group can have been used and forgotten since the tables were written.
-
-    They may be an old copy, and what was withdrawn since leaves the topic after its `delete.retention.ms`.
-    """
-    stamp = store.stamp("recommendations") or store.stamp("partition_lag")
-    age_s = (now_ms() - stamp.at_ms) / 1000 if stamp is not None else 0.0
-    return math.ceil(age_s) if age_s > _REMEMBERED_S else 0
+    return memory.on_connected(epochs_in_topic(), found.to_send)
 
 
 def record_decisions(batch: Batch) -> None:

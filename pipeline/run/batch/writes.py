@@ -37,7 +37,6 @@ def less_ghosts(stored: pa.Table, ghosts: Sequence[str] | None) -> pa.Table:
 
 def write_measured(batch: Batch, name: str, rows: pa.Table) -> None:
     """Write the rows into the table, with the cluster's name and the batch's stamp."""
-    batch.driver.tables.versions.pop(name, None)
     write(batch, name, of_cluster(batch.services.cluster, rows))
 
 
@@ -48,6 +47,7 @@ def of_cluster(cluster: str, rows: pa.Table) -> pa.Table:
 
 def write(batch: Batch, name: str, rows: pa.Table) -> None:
     """Write the rows into the table; they have the cluster's name and the batch's time and number."""
+    batch.driver.tables.versions.pop(name, None)
     batch.services.store.write(name, rows, batch.clock)
     batch.written.add(name)
 

@@ -8,6 +8,7 @@ earlier driver learns it from `check`, at the latest with its next batch.
 import logging
 import os
 import socket
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -21,12 +22,22 @@ _TABLE = "planner_state"
 log = logging.getLogger(__name__)
 
 
+class Owner(NamedTuple):
+    """Who owns the tables."""
+
+    name: str
+    term: int
+    cluster: str
+    unseen_epochs: int
+    """How many epochs of any group may have been used and are in none of the tables (`planning.memory`)."""
+
+
 def owner_name(now_ms: int) -> str:
     """Host, process and start time: different for every driver that ever ran."""
     return f"{socket.gethostname()}/{os.getpid()}/{now_ms}"
 
 
-def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
+def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int, unseen_epochs: int) -> Store:
     """Take the next term and fence whoever held the last one.
 
     Args:
@@ -34,6 +45,7 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
         cluster: Name of the cluster they are about.
         owner: Name of this driver.
         now_ms: Time.
+        unseen_epochs: See `Owner`.
 
     Returns:
         The tables, open under the new term.
@@ -42,21 +54,26 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
         FencedError: Another driver took the same term in the same moment, and was first.
         StoreError: The tables are about another cluster, whose offsets would be mixed with these.
     """
-    last = _current(tables)
-    if last and last[2] != cluster:
+    last = current(tables)
+    if last and last.cluster != cluster:
         raise StoreError(
-            f"the tables under {tables.root} belong to cluster {last[2]!r}, and this driver runs for {cluster!r}; "
+            f"the tables under {tables.root} belong to cluster {last.cluster!r}, and this driver runs for {cluster!r}; "
             "give each cluster a tables.root of its own, or set cluster.name to the former name"
         )
     # Delta skips writes of a term that is not above all that a table has seen, silently.
-    store = tables.under(max(last[1] if last else 0, tables.highest_term()) + 1)
-    acquired_at = clock.at(now_ms)
-    row = {"cluster": cluster, "owner": owner, "term": store.term, "acquired_at": acquired_at}
+    store = tables.under(max(last.term if last else 0, tables.highest_term()) + 1)
+    row = {
+        "cluster": cluster,
+        "owner": owner,
+        "term": store.term,
+        "acquired_at": clock.at(now_ms),
+        "unseen_epochs": unseen_epochs,
+    }
     store.write(_TABLE, pa.Table.from_pylist([row]), Stamp(query_id="", batch_id=-1, at_ms=now_ms))
     check(store, owner)
     store.touch()
     if last:
-        log.info("took over", extra={"previous_owner": last[0], "term": store.term})
+        log.info("took over", extra={"previous_owner": last.name, "term": store.term})
     return store
 
 
@@ -66,15 +83,20 @@ def check(store: Store, owner: str) -> None:
     Raises:
         FencedError: It does not; the message names the driver that does.
     """
-    present = _current(store)
-    if present is None or present[:2] != (owner, store.term):
-        holder, term, _ = present or ("nobody", 0, "")
+    present = current(store)
+    if present is None or (present.name, present.term) != (owner, store.term):
+        holder, term = (present.name, present.term) if present else ("nobody", 0)
         raise FencedError(
             f"the tables under {store.root} belong to driver {holder} (term {term}) now; this driver "
             f"({owner}, term {store.term}) stops; run one driver per tables.root, or start both with --standby"
         )
 
 
-def _current(store: Store) -> tuple[str, int, str] | None:
-    rows = store.rows(_TABLE, ["owner", "term", "cluster"])
-    return (rows[0]["owner"], rows[0]["term"], rows[0]["cluster"]) if rows else None
+def current(store: Store) -> Owner | None:
+    """Who owns the tables; None when nobody ever did."""
+    rows = store.rows(_TABLE, ["owner", "term", "cluster", "unseen_epochs"])
+    if not rows:
+        return None
+    (row,) = rows
+    # Null in tables of an earlier version.
+    return Owner(row["owner"], row["term"], row["cluster"], row["unseen_epochs"] or 0)

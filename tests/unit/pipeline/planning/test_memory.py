@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
+from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan, epochs_within
 from pipeline.planning.state import to_json
 from pipeline.planning.values import Published
 from tests.support.facts import NOW_MS
@@ -64,20 +64,39 @@ def test_epoch_that_neither_table_nor_topic_has_any_more_is_not_used_again() -> 
 def test_epochs_that_a_forgotten_driver_may_have_used_are_passed_over_where_the_topic_has_nothing(
     epochs: dict[str, int], expected: int
 ) -> None:
-    memory = PlanMemory(published={"g": PLAN})
+    memory = PlanMemory(published={"g": PLAN}, unseen_epochs=600)
 
-    memory.on_connected(epochs, {}, {"g": 600})
+    memory.on_connected(epochs, {})
 
     assert memory.published["g"].epoch == expected
+
+
+def test_group_that_neither_table_nor_topic_knows_begins_above_what_a_forgotten_driver_may_have_used() -> (
+    None
+):
+    memory = PlanMemory(published={"g": PLAN}, unseen_epochs=600)
+
+    memory.on_connected({"g": 3, "h": 9}, {})
+
+    first = memory.published_of("new")
+    assert first is not None
+    assert (first.epoch, first.target_hash, first.valid_until_ms) == (600, "", 0)
+    assert [memory.published[group].epoch for group in ("g", "h")] == [3, 9]
+    assert PlanMemory().published_of("new") is None
+
+
+@pytest.mark.parametrize(("seconds", "epochs"), [(-5, 0), (3600, 0), (3600.5, 3601)])
+def test_what_the_control_topic_remembers_of_the_last_hour_needs_no_room(seconds: float, epochs: int) -> None:
+    assert epochs_within(seconds) == epochs
 
 
 def test_withdrawal_of_what_the_topic_does_not_have_is_not_sent_and_leaves_room_for_what_came_after_it() -> (
     None
 ):
-    memory = PlanMemory(published={"g": PLAN})
+    memory = PlanMemory(published={"g": PLAN}, unseen_epochs=600)
     withdrawn = WrittenPlan(plan=PLAN, value=None)
 
-    assert memory.on_connected({}, {"g": withdrawn}, {"g": 600}) == []
+    assert memory.on_connected({}, {"g": withdrawn}) == []
     assert memory.published["g"].epoch == 603
 
 

@@ -3,6 +3,7 @@
 import os
 import time
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.schema import Schema
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from pipeline.publish.read_back import newest_plans
 from pipeline.tables import maintenance
 from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import GROUP_HISTORY, TABLES
@@ -124,3 +126,33 @@ def test_history_without_old_rows_is_not_written_again(root: Path) -> None:
     maintenance.run(str(root), at_ms=int(NOON.timestamp() * 1000), keep_days=30, storage_options={})
 
     assert DeltaTable(str(root / "group_history")).version() == 1
+
+
+def test_newest_plan_of_each_group_stays_in_the_history_so_that_its_epoch_is_not_used_again(
+    tmp_path: Path,
+) -> None:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    store = Store(str(tmp_path), term=1)
+    decided = [
+        ("g", 7, "publish", 60),
+        ("g", 8, "publish", 50),
+        ("g", None, "unchanged", 40),
+        ("h", 3, "publish", 1),
+    ]
+    rows = [
+        {"group_id": group, "epoch": epoch, "decision": decision, "created_at": at(-days * 86_400)}
+        for group, epoch, decision, days in decided
+    ]
+    plan = {"target_hash": "target", "base_hash": "base", "valid_until": at(0)}
+    dated = [row | plan | {"date": row["created_at"].date()} for row in rows]
+    store.write(
+        "recommendations", arrow("recommendations", *dated), Stamp(query_id="q", batch_id=0, at_ms=NOW_MS)
+    )
+
+    for _ in range(2):
+        maintenance.run(str(tmp_path), at_ms=NOW_MS, keep_days=30, storage_options={})
+
+    left = store.rows("recommendations", ["group_id", "epoch"])
+    assert sorted((row["group_id"], row["epoch"]) for row in left) == [("g", 8), ("h", 3)]
+    plans, _ = newest_plans(partial(store.arrow, "recommendations"), now_ms=NOW_MS)
+    assert {group: plan.epoch for group, plan in plans.items()} == {"g": 8, "h": 3}

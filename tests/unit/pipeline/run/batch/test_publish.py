@@ -252,22 +252,6 @@ def test_plan_of_a_driver_whose_tables_are_gone_leaves_its_epoch_and_nothing_els
 
 
 @pytest.mark.parametrize(
-    ("age_s", "epoch"), [(3600, None), (3601, 3601)], ids=["a copy of this hour", "an older one"]
-)
-def test_group_that_an_old_copy_does_not_know_begins_above_what_may_have_been_used_since(
-    cluster: Cluster, driver: Driver, age_s: int, epoch: int | None
-) -> None:
-    stored = Stored(decisions=table(), recorded=kept.history(table()))
-    stored.stamps["partition_lag"] = stamp_of(at_ms=NOW_MS - age_s * 1000)
-
-    assert why_unpublishable(replace(driver.services, store=stored), driver.memory) is None
-
-    assert cluster.sent == []
-    plan = driver.memory.published_of("unknown")
-    assert (plan and plan.epoch) == epoch
-
-
-@pytest.mark.parametrize(
     ("code", "kind"),
     [
         (KafkaError._FENCED, FencedError),
