@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any, ParamSpec, TypeVar, cast
 
+from pipeline.child_python import command
 from pipeline.errors import PipelineError
 
 log = logging.getLogger(__name__)
@@ -33,20 +34,12 @@ class ProcessDiedError(PipelineError):
     """The process died, or was ended since it did not answer in time."""
 
 
-def _code() -> str:
-    """What the process runs; modules are found where this process finds them.
-
-    spark-submit may have put them on this path alone, and with `-m` those of the working folder would come first.
-    """
-    return f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; main()"
-
-
 class _Child:
     """A process that answers questions."""
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _code()],
+            command(f"from {__name__} import main; main()"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # Ctrl-C is for this process to deal with.

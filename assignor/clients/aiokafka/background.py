@@ -19,6 +19,7 @@ from assignor.clients.plugin.trouble import (
     made_again,
     not_there,
     reading,
+    steering,
 )
 from assignor.protocol import acks as wire
 from assignor.protocol.acks import AnyAck
@@ -67,6 +68,7 @@ class Background:
         self._control_topic, self._connection = control_topic, connection
         self._reading = reading(control_topic, state.group)
         self._acknowledging = acknowledging(acks_topic or "", state.group)
+        self._steering = steering(control_topic, state.group)
         self._is_reading = False
         self._fed = asyncio.Condition()
         self._writer: Any = None
@@ -155,7 +157,12 @@ class Background:
 
     async def _steer(self) -> None:
         while True:
-            self._look()
+            try:
+                self._look()
+            except Exception as error:  # noqa: BLE001 - as above
+                self._steering.begins(error)
+            else:
+                self._steering.ends()
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _send(self) -> None:

@@ -53,6 +53,11 @@ def acknowledging(topic: str, group: str) -> Trouble:
     return Trouble(topic=topic, group=group, task="an acknowledgement cannot be sent")
 
 
+def steering(topic: str, group: str) -> Trouble:
+    """Of a member and the plan that it has read."""
+    return Trouble(topic=topic, group=group, task="the group cannot be asked to rebalance for its plan")
+
+
 class ControlTopicError(Exception):
     """The control topic is not there, or is another than a moment ago; it is read anew from its beginning."""
 

@@ -3,12 +3,14 @@
 import os
 import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Event
 from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _EXIT_STATUS = 130
+_LOOK_EVERY_S = 0.2
 
 
 @contextmanager
@@ -31,3 +33,17 @@ def ended_by_signals(tidy: Callable[[], object]) -> Iterator[Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def is_done(work: Future[Any], asked: Event) -> bool:
+    """Wait until the work is done, or the end was asked for; which of the two it is.
+
+    Raises:
+        Exception: What the work has raised.
+    """
+    while not work.done() and not asked.wait(_LOOK_EVERY_S):
+        pass
+    if not work.done():
+        return False
+    work.result()
+    return True

@@ -1,12 +1,12 @@
 """The page of the demo: a process beside the driver, as `lagwise serve` would be."""
 
 import subprocess
-import sys
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import final
 
+from pipeline.child_python import module_command
 from pipeline.errors import MissingDependencyError
 from pipeline.operate.demo.background import in_background
 from pipeline.operate.extras import lacking
@@ -28,7 +28,7 @@ class Page:
         if why is not None:
             raise MissingDependencyError(why)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "pipeline.operate.demo.processes.page", str(config)],
+            [*module_command("pipeline.operate.demo.processes.page"), str(config)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -115,10 +115,7 @@ class DemoRun:
         """Whether Kafka and Spark run, rather than that the end was asked for meanwhile."""
         with self._view.phase("starting Kafka and Spark (about 15 s)"):
             for one in (in_background(broker.start), engine.session):
-                while not one.done() and not asked.wait(_LOOK_EVERY_S):
-                    pass
-                if one.done():
-                    one.result()
+                interruption.is_done(one, asked)
         return not asked.is_set()
 
     def _play(self, broker: EmbeddedBroker, engine: Engine, asked: Event, cleanup: ExitStack) -> None:
@@ -161,7 +158,7 @@ class DemoRun:
             return
         with self._view.phase("starting groups that follow, and their control groups that do not"):
             started.append(running.enter_context(Processes(self._bootstrap, PAIRED)))
-            if self._has_made(jar):
+            if self._has_made(jar, asked):
                 started.append(running.enter_context(Processes(self._bootstrap, JAVA)))
             self._timeline = Timeline(_ALL, began_at=datetime.now(tz=timezone.utc))
         until_s = time.monotonic() + (math.inf if self._seconds is None else self._seconds)
@@ -170,14 +167,13 @@ class DemoRun:
                 self._show(report)
                 report = _next(reports, asked, meanwhile, until_s=until_s)
 
-    def _has_made(self, jar: Future[None]) -> bool:
+    def _has_made(self, jar: Future[None], asked: Event) -> bool:
         """Whether there is a jar for the group in Java; what is missing is said."""
         try:
-            jar.result()
+            return interruption.is_done(jar, asked)
         except MissingDependencyError as error:
             self._console.print(f"no group in Java: {error}", markup=False, emoji=False, soft_wrap=True)
             return False
-        return True
 
     def _page(self, cleanup: ExitStack) -> Page | None:
         """What serves the page until the end; None where its packages are missing, which is told."""

@@ -1,7 +1,6 @@
 """The topics of a scenario, and the processes that produce and consume."""
 
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import final
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from pipeline.child_python import module_command
 from pipeline.config.model import Config
 from pipeline.errors import BrokerUnavailableError, PipelineError
 from pipeline.kafka import cluster
@@ -116,7 +116,7 @@ def _create_topics(bootstrap: str, scenario: Scenario) -> None:
 
 def _start(module: str, bootstrap: str, scenario: Scenario) -> "subprocess.Popen[bytes]":
     name = f"pipeline.operate.demo.processes.{module}"
-    return _run([sys.executable, "-m", name, bootstrap, scenario.to_json()])
+    return _run([*module_command(name), bootstrap, scenario.to_json()])
 
 
 def _start_java(bootstrap: str, group: Group) -> "subprocess.Popen[bytes]":

@@ -213,6 +213,31 @@ def test_plan_that_is_read_while_the_member_joins_asks_for_no_other_rebalance(
     assert sent == []
 
 
+def test_rebalance_that_cannot_be_asked_for_is_told_once_and_tried_again(
+    sent: list[AnyAck], caplog: pytest.LogCaptureFixture
+) -> None:
+    looked = 0
+
+    def look() -> None:
+        nonlocal looked
+        looked += 1
+        if looked <= 3:
+            raise AttributeError("another version of the client")
+
+    async def scenario() -> None:
+        following = Following(cluster="local", group_id="g", acks_topic=None)
+        following._background._look = look
+        async with following:
+            await until(lambda: "no longer" in caplog.text)
+
+    with caplog.at_level(logging.INFO, logger="assignor"):
+        asyncio.run(asyncio.wait_for(scenario(), timeout=5))
+
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+    assert "cannot be asked to rebalance" in caplog.text
+    assert sent == []
+
+
 def test_cancellation_of_the_caller_is_not_swallowed(sent: list[AnyAck]) -> None:
     async def cancelled_while_leaving() -> bool:
         task = asyncio.create_task(applied(acks_topic="acks"))

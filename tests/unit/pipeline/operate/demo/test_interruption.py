@@ -1,6 +1,8 @@
 import signal
 import subprocess
 import sys
+from concurrent.futures import Future
+from threading import Event, Timer
 
 import pytest
 
@@ -33,3 +35,20 @@ with ended_by_signals(lambda: os.write(1, b"tidy")):
     )
 
     assert (done.returncode, done.stdout) == (130, "tidy")
+
+
+def test_work_that_lasts_does_not_hold_back_the_end_that_was_asked_for() -> None:
+    asked, lasts = Event(), Future[None]()
+    Timer(0.05, asked.set).start()
+
+    assert not interruption.is_done(lasts, asked)
+
+
+def test_work_is_waited_for_and_raises_what_it_raises() -> None:
+    done, failed = Future[None](), Future[None]()
+    Timer(0.05, done.set_result, [None]).start()
+    failed.set_exception(ZeroDivisionError())
+
+    assert interruption.is_done(done, Event())
+    with pytest.raises(ZeroDivisionError):
+        interruption.is_done(failed, Event())
