@@ -6,6 +6,7 @@ becomes the Java process, so its process id stays. SIGTERM ends it. SIGHUP makes
 
 import json
 import os
+import signal
 import sys
 from typing import Any
 
@@ -23,5 +24,7 @@ config = {
     "lagwise.acks.topic": OPTIONS["acks"],
 }
 start = {"who": OPTIONS["who"], "following": True, "topics": {OPTIONS["topic"]: ""}, "config": config}
+# A JVM does not hear what was ignored when it started, as nohup makes it.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 command = [*OPTIONS["command"], json.dumps(start), OPTIONS["log"]]
 os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
