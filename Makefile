@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test java wheel check check-operate check-release shape fault bench soak clean check-deploy
+.PHONY: help setup run test java wheel sdist check check-operate check-release shape fault bench soak clean check-deploy
 
 help: ## show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,9 +36,13 @@ test: setup ## unit, property, oracle (Kafka's own code, all assignments tried),
 java: setup ## build/lagwise-follow.jar for consumers in Java, with javac and jar (takes a JDK 17)
 	@PYTHONPATH=. $(BIN)/python deploy/java/build.py
 
-wheel: setup ## build/dist: the wheel and the source archive of this version
-	@rm -rf build/dist
-	@$(BIN)/python -m hatchling build --directory build/dist
+wheel: setup ## build/dist: the wheel of this version
+	@rm -f build/dist/*.whl
+	@$(BIN)/python -m hatchling build --directory build/dist --target wheel
+
+sdist: setup ## build/dist: the source archive of this version
+	@rm -f build/dist/*.tar.gz
+	@$(BIN)/python -m hatchling build --directory build/dist --target sdist
 
 check: setup ## formatting, lint, types, import contracts
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }

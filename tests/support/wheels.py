@@ -12,7 +12,7 @@ CONSTRAINTS = ROOT / "deploy" / "constraints.txt"
 
 @dataclass(frozen=True)
 class Built:
-    """What `make wheel` makes."""
+    """What `make wheel sdist` makes."""
 
     wheel: Path
     sdist: Path
