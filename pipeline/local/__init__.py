@@ -1,5 +1,5 @@
 """What runs on this machine beside Spark: jars, Java, an embedded Kafka, a watchdog.
 
-Imports `errors` only. Start with `jars`; `class_data` shortens starts; `embedded` is the broker of tests, demo and
-`lagwise broker`.
+Imports `errors` only. Start with `jars`; `class_data` shortens starts; `spark_conf` reads what spark-submit is told;
+`embedded` is the broker of tests, demo and `lagwise broker`.
 """

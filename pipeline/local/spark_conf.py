@@ -1,0 +1,91 @@
+"""What a user has told spark-submit, as properties of Spark, in whichever of its ways.
+
+spark-submit takes the last of several equal options, and does not join the lists in them: whoever adds options has to
+know what they would replace. Source: `SparkSubmitOptionParser`, `SparkSubmitArguments` and `AbstractCommandBuilder`
+of Spark 4.0.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pipeline.local.jars import pyspark_jars
+
+LISTS = {
+    "--jars": "spark.jars",
+    "--py-files": "spark.submit.pyFiles",
+    "--files": "spark.files",
+    "--archives": "spark.archives",
+}
+"""Options that take lists, separated by commas, and their properties."""
+
+_OPTIONS = {
+    **LISTS,
+    "--deploy-mode": "spark.submit.deployMode",
+    "--driver-class-path": "spark.driver.extraClassPath",
+    "--driver-memory": "spark.driver.memory",
+}
+_WITH_VALUE = {*_OPTIONS, "--conf", "-c", "--properties-file"}
+_VARIABLES = {"DEPLOY_MODE": "spark.submit.deployMode", "SPARK_DRIVER_MEMORY": "spark.driver.memory"}
+
+# As java.util.Properties reads them, but for characters that are written as \t, \n or \u0020.
+_LINE_GOES_ON = re.compile(r"\\\n[ \t]*")
+_PROPERTY = re.compile(r"\s*([^\s=:#!][^\s=:]*)\s*[=:]?\s*(.*?)\s*")
+_ESCAPED = re.compile(r"\\(.)")
+
+
+def properties(options: Sequence[str], environment: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The properties that spark-submit will have; options that lagwise does not care for are left out.
+
+    Args:
+        options: For spark-submit.
+        environment: Variables it is started with.
+        folder: Of its configuration.
+    """
+    by_option: dict[str, str] = {}
+    by_conf: dict[str, str] = {}
+    files: list[Path] = []
+    for name, value in _read(options):
+        if name in _OPTIONS:
+            by_option[_OPTIONS[name]] = value
+        elif name == "--properties-file":
+            files = [Path(value)]
+        else:
+            key, _, text = value.partition("=")
+            by_conf[key] = text
+    if not files or "--load-spark-defaults" in options:
+        files.insert(0, folder / "spark-defaults.conf")
+    found = {key: environment[name] for name, key in _VARIABLES.items() if name in environment}
+    for file in files:
+        found |= _of_file(file)
+    return {**found, **by_conf, **by_option}
+
+
+def _read(options: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The options that matter, with their values, which stand behind them or in the same word."""
+    rest = iter(options)
+    for option in rest:
+        name, is_one_word, value = option.partition("=") if option.startswith("--") else (option, "", "")
+        if name in _WITH_VALUE:
+            yield name, value if is_one_word else next(rest, "")
+
+
+def folder_of(spark_submit: str, environment: Mapping[str, str]) -> Path:
+    """Where the configuration of this spark-submit lies, unless its own start script says otherwise."""
+    if folder := environment.get("SPARK_CONF_DIR"):
+        return Path(folder)
+    if home := environment.get("SPARK_HOME"):
+        return Path(home, "conf")
+    program = Path(shutil.which(spark_submit) or spark_submit)
+    # The script that pip puts in place asks the driver's Python where its pyspark is.
+    is_of_pip = program.with_name("find_spark_home.py").exists()
+    return (pyspark_jars().parent if is_of_pip else program.parent.parent) / "conf"
+
+
+def _of_file(file: Path) -> dict[str, str]:
+    if not file.is_file():
+        return {}
+    text = _LINE_GOES_ON.sub("", file.read_text(encoding="utf-8", errors="replace"))
+    found = (_PROPERTY.fullmatch(line) for line in text.splitlines())
+    return {one[1]: _ESCAPED.sub(r"\1", one[2]) for one in found if one}

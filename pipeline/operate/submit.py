@@ -1,0 +1,167 @@
+"""The command of `deploy/submit.sh`: spark-submit with what lagwise adds to what its user tells it.
+
+    python -m pipeline.operate.submit --config FILE [--once | --standby]
+
+Prints where the driver will run, `client` or `cluster`, and the words of the command, each ended by a zero byte; the
+script starts it. What the user tells spark-submit, in SUBMIT_ARGS or in Spark's own files and variables, stays:
+lagwise's jars and files come after the user's, and lagwise's defaults are for what the user does not say.
+"""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.errors import ConfigError, PipelineError
+from pipeline.local import class_data, shipped_code, spark_conf
+from pipeline.local.jars import resolve_for_spark
+from pipeline.run.session import PACKAGES, shared_classes
+
+_RUN = Path(__file__).parents[1] / "run"
+_LOG_SETTINGS = _RUN / "log4j2.properties"
+_MEMORY = "spark.driver.memory"
+_CLASS_PATH = "spark.driver.extraClassPath"
+_JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
+
+
+class Brought(NamedTuple):
+    """What lagwise brings to Spark."""
+
+    code: Path
+    """For executors."""
+    jars: tuple[Path, ...]
+    shared_classes: tuple[str, ...]
+    """Java options by which a driver with these jars takes the archive of its classes; none without one."""
+
+
+class Submission(NamedTuple):
+    """What the script starts."""
+
+    is_cluster: bool
+    """The driver is on some host of the cluster: it has what is shipped, in its working folder, and nothing else."""
+    command: tuple[str, ...]
+
+
+def submission(arguments: Sequence[str], environment: Mapping[str, str], brought: Brought) -> Submission:
+    """Which command starts the job.
+
+    Args:
+        arguments: Of the script.
+        environment: Its variables.
+        brought: What lagwise adds.
+
+    Raises:
+        ConfigError: A variable cannot be used; the message names it.
+    """
+    config, rest = _config_of(arguments)
+    options, archive = _options(environment), _archive(environment)
+    python = "./environment/bin/python" if archive else environment.get("PYSPARK_PYTHON") or sys.executable
+    program = environment.get("SPARK_SUBMIT")
+    spark_submit = program or str(Path(sys.executable).with_name("spark-submit"))
+    told = spark_conf.properties(options, environment, spark_conf.folder_of(spark_submit, environment))
+    is_cluster = told.get("spark.submit.deployMode") == "cluster"
+    # The archive of classes is of the Spark of this environment, and of a class path that is all lagwise's.
+    takes_archive = not program and _CLASS_PATH not in told
+    lists = {
+        "--jars": [str(jar) for jar in brought.jars],
+        "--py-files": [str(brought.code)],
+        "--archives": archive,
+        "--files": [
+            *([str(_LOG_SETTINGS), config] if is_cluster else []),
+            environment.get("LAGWISE_FILES", ""),
+        ],
+    }
+    own = _of_cluster(python) if is_cluster else _of_client(brought, takes_archive=takes_archive)
+    command = (
+        *("env", f"PYSPARK_PYTHON={python}", f"PYSPARK_DRIVER_PYTHON={sys.executable}"),
+        *(spark_submit, *options, *_added(own, told), *_joined(lists, told)),
+        *(str(_RUN / "main.py"), "--config", Path(config).name if is_cluster else config, *rest),
+    )
+    return Submission(is_cluster, command)
+
+
+def _config_of(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """The file of the configuration, and the arguments beside it."""
+    parser = argparse.ArgumentParser(
+        "submit.sh", usage="deploy/submit.sh --config FILE [--once | --standby]", add_help=False
+    )
+    parser.add_argument("--config", default="conf/lagwise.toml")
+    known, rest = parser.parse_known_args(arguments)
+    return known.config, rest
+
+
+def _options(environment: Mapping[str, str]) -> list[str]:
+    try:
+        return shlex.split(environment.get("SUBMIT_ARGS", ""))
+    except ValueError as error:
+        raise ConfigError(
+            f"SUBMIT_ARGS cannot be read as words of a shell: {error}; put values with spaces in quotation marks"
+        ) from None
+
+
+def _archive(environment: Mapping[str, str]) -> list[str]:
+    """The environment of executors, under the name that it is unpacked to."""
+    file = environment.get("LAGWISE_ENVIRONMENT")
+    if not file:
+        return []
+    if not Path(file).is_file():
+        raise ConfigError(f"LAGWISE_ENVIRONMENT: no file {file}: make it by deploy/pack.sh")
+    return [f"{file}#environment"]
+
+
+def _of_client(brought: Brought, *, takes_archive: bool) -> dict[str, str]:
+    log_settings = f"-Dlog4j2.configurationFile={_LOG_SETTINGS}"
+    if not (takes_archive and brought.shared_classes):
+        return {_MEMORY: "2g", _JAVA_OPTIONS: class_data.one_line((log_settings,))}
+    return {
+        _MEMORY: "2g",
+        _JAVA_OPTIONS: class_data.one_line((log_settings, *brought.shared_classes)),
+        # The archive is of a driver that has the jars on its class path.
+        _CLASS_PATH: os.pathsep.join(map(str, brought.jars)),
+    }
+
+
+def _of_cluster(python: str) -> dict[str, str]:
+    return {
+        _MEMORY: "2g",
+        _JAVA_OPTIONS: f"-Dlog4j2.configurationFile={_LOG_SETTINGS.name}",
+        "spark.yarn.appMasterEnv.PYSPARK_PYTHON": python,
+        "spark.yarn.appMasterEnv.PYSPARK_DRIVER_PYTHON": python,
+    }
+
+
+def _added(own: Mapping[str, str], told: Mapping[str, str]) -> list[str]:
+    """Lagwise's defaults, where nobody says otherwise; of two equal options Java takes the last."""
+    java = " ".join(filter(None, (own[_JAVA_OPTIONS], told.get(_JAVA_OPTIONS))))
+    unsaid = {key: value for key, value in own.items() if key not in told} | {_JAVA_OPTIONS: java}
+    return [word for key, value in unsaid.items() for word in ("--conf", f"{key}={value}")]
+
+
+def _joined(lists: Mapping[str, Sequence[str]], told: Mapping[str, str]) -> list[str]:
+    """The user's first: of two files with one name YARN takes that."""
+    joined = {
+        option: ",".join(filter(None, (told.get(spark_conf.LISTS[option]), *own)))
+        for option, own in lists.items()
+    }
+    return [word for option, value in joined.items() if value for word in (option, value)]
+
+
+def main() -> int:
+    """Print the command; the exit status."""
+    try:
+        jars = resolve_for_spark(PACKAGES)
+        brought = Brought(code=shipped_code.zipped(), jars=jars, shared_classes=shared_classes(jars))
+        found = submission(sys.argv[1:], os.environ, brought)
+    except PipelineError as error:
+        sys.stderr.write(f"submit.sh: {error}\n")
+        return 1
+    words = ("cluster" if found.is_cluster else "client", *found.command)
+    sys.stdout.write("".join(f"{word}\0" for word in words))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
