@@ -5,6 +5,7 @@ import time
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pipeline.publish.read_back import newest_plans
 from pipeline.tables import maintenance
 from pipeline.tables.creation import create_tables
+from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import GROUP_HISTORY, TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
@@ -128,25 +130,31 @@ def test_history_without_old_rows_is_not_written_again(root: Path) -> None:
     assert DeltaTable(str(root / "group_history")).version() == 1
 
 
+def decided_long_ago(root: Path, *rows: tuple[str, int | None, str, int]) -> Store:
+    """Tables with decisions: group, epoch, what was decided, and how many days ago."""
+    create_tables(str(root), retention_hours=1, storage_options={})
+    store = Store(str(root), term=1)
+    decided = [
+        {"group_id": group, "epoch": epoch, "decision": decision, "created_at": at(-days * 86_400)}
+        for group, epoch, decision, days in rows
+    ]
+    plan = {"target_hash": "target", "base_hash": "base", "valid_until": at(0)}
+    dated = [row | plan | {"date": row["created_at"].date()} for row in decided]
+    store.write(
+        "recommendations", arrow("recommendations", *dated), Stamp(query_id="q", batch_id=0, at_ms=NOW_MS)
+    )
+    return store
+
+
 def test_newest_plan_of_each_group_stays_in_the_history_so_that_its_epoch_is_not_used_again(
     tmp_path: Path,
 ) -> None:
-    create_tables(str(tmp_path), retention_hours=1, storage_options={})
-    store = Store(str(tmp_path), term=1)
-    decided = [
+    store = decided_long_ago(
+        tmp_path,
         ("g", 7, "publish", 60),
         ("g", 8, "publish", 50),
         ("g", None, "unchanged", 40),
         ("h", 3, "publish", 1),
-    ]
-    rows = [
-        {"group_id": group, "epoch": epoch, "decision": decision, "created_at": at(-days * 86_400)}
-        for group, epoch, decision, days in decided
-    ]
-    plan = {"target_hash": "target", "base_hash": "base", "valid_until": at(0)}
-    dated = [row | plan | {"date": row["created_at"].date()} for row in rows]
-    store.write(
-        "recommendations", arrow("recommendations", *dated), Stamp(query_id="q", batch_id=0, at_ms=NOW_MS)
     )
 
     for _ in range(2):
@@ -156,3 +164,20 @@ def test_newest_plan_of_each_group_stays_in_the_history_so_that_its_epoch_is_not
     assert sorted((row["group_id"], row["epoch"]) for row in left) == [("g", 8), ("h", 3)]
     plans, _ = newest_plans(partial(store.arrow, "recommendations"), now_ms=NOW_MS)
     assert {group: plan.epoch for group, plan in plans.items()} == {"g": 8, "h": 3}
+
+
+def test_decisions_that_are_no_plans_are_not_read_to_expire_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decided_long_ago(tmp_path, ("g", 7, "publish", 60), *((f"h{n}", None, "unchanged", 60) for n in range(9)))
+    read, rows_read = Tables.read, list[int]()
+
+    def counting(self: Tables, name: str, **more: Any) -> pa.Table:
+        rows = read(self, name, **more)
+        rows_read.append(rows.num_rows)
+        return rows
+
+    monkeypatch.setattr(Tables, "read", counting)
+    maintenance.run(str(tmp_path), at_ms=NOW_MS, keep_days=30, storage_options={})
+
+    assert max(rows_read) == 1
