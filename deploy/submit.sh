@@ -19,11 +19,18 @@ python="$here/.venv/bin/python"
 [ -x "$python" ] || { echo "submit.sh: no $python: run 'make setup' first" >&2; exit 1; }
 
 export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"
-# pipeline/operate/submit.py has the whole command; it says itself what is wrong.
+# pipeline/operate/submit.py has the whole command; it says itself what is wrong. Modules of the working folder do not count.
 line=()
-while IFS= read -r -d '' word; do line+=("$word"); done < <("$python" -m pipeline.operate.submit "$@")
+while IFS= read -r -d '' word; do line+=("$word"); done < <("$python" -c '
+import sys
+sys.path[:] = filter(None, sys.path)
+from pipeline.operate.submit import main
+sys.exit(main())' "$@")
 [ "${#line[@]}" -gt 0 ] || exit 1
-command=("${line[@]:1}")
+export PYSPARK_PYTHON="${line[1]}" PYSPARK_DRIVER_PYTHON="$python"
+# Whatever else says how much, spark-env.sh too, counts before this.
+export SPARK_DRIVER_MEMORY="${SPARK_DRIVER_MEMORY:-2g}"
+command=("${line[@]:2}")
 [ "${line[0]}" = client ] || exec "${command[@]}"
 type -P pkill >/dev/null || {
   echo "submit.sh: no pkill on this host, by which the driver is told to end: install procps (procps-ng)" >&2

@@ -20,17 +20,18 @@ LISTS = {
 }
 """Options that take lists, separated by commas, and their properties."""
 
+_DEPLOY_MODE = "spark.submit.deployMode"
 _OPTIONS = {
     **LISTS,
-    "--deploy-mode": "spark.submit.deployMode",
+    "--deploy-mode": _DEPLOY_MODE,
     "--driver-class-path": "spark.driver.extraClassPath",
-    "--driver-memory": "spark.driver.memory",
 }
 _WITH_VALUE = {*_OPTIONS, "--conf", "-c", "--properties-file"}
-_VARIABLES = {"DEPLOY_MODE": "spark.submit.deployMode", "SPARK_DRIVER_MEMORY": "spark.driver.memory"}
 
 # As java.util.Properties reads them, but for characters that are written as \t, \n or \u0020.
-_LINE_GOES_ON = re.compile(r"\\\n[ \t]*")
+_LINE = re.compile(r"[ \t\f]*(?:[#!].*|((?:[^\\\n]|\\.|\\\n)*))\n?")
+"""Of a comment, which ends with its line, or of a property, which goes on after a backslash."""
+_LINE_GOES_ON = re.compile(r"\\\n[ \t\f]*")
 _PROPERTY = re.compile(r"\s*([^\s=:#!][^\s=:]*)\s*[=:]?\s*(.*?)\s*")
 _ESCAPED = re.compile(r"\\(.)")
 
@@ -56,7 +57,7 @@ def properties(options: Sequence[str], environment: Mapping[str, str], folder: P
             by_conf[key] = text
     if not files or "--load-spark-defaults" in options:
         files.insert(0, folder / "spark-defaults.conf")
-    found = {key: environment[name] for name, key in _VARIABLES.items() if name in environment}
+    found = {_DEPLOY_MODE: environment["DEPLOY_MODE"]} if "DEPLOY_MODE" in environment else {}
     for file in files:
         found |= _of_file(file)
     return {**found, **by_conf, **by_option}
@@ -86,6 +87,6 @@ def folder_of(spark_submit: str, environment: Mapping[str, str]) -> Path:
 def _of_file(file: Path) -> dict[str, str]:
     if not file.is_file():
         return {}
-    text = _LINE_GOES_ON.sub("", file.read_text(encoding="utf-8", errors="replace"))
-    found = (_PROPERTY.fullmatch(line) for line in text.splitlines())
+    lines = _LINE.findall(file.read_text(encoding="utf-8", errors="replace"))
+    found = (_PROPERTY.fullmatch(_LINE_GOES_ON.sub("", line)) for line in lines)
     return {one[1]: _ESCAPED.sub(r"\1", one[2]) for one in found if one}

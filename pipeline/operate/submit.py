@@ -1,10 +1,9 @@
 """The command of `deploy/submit.sh`: spark-submit with what lagwise adds to what its user tells it.
 
-    python -m pipeline.operate.submit --config FILE [--once | --standby]
-
-Prints where the driver will run, `client` or `cluster`, and the words of the command, each ended by a zero byte; the
-script starts it. What the user tells spark-submit, in SUBMIT_ARGS or in Spark's own files and variables, stays:
-lagwise's jars and files come after the user's, and lagwise's defaults are for what the user does not say.
+Prints where the driver will run, `client` or `cluster`, the Python of executors, and the words of the command, each
+ended by a zero byte; the script starts it. What the user tells spark-submit, in SUBMIT_ARGS or in Spark's own files
+and variables, stays: lagwise's jars and files come after the user's, and lagwise's defaults are for what the user does
+not say.
 """
 
 import argparse
@@ -22,7 +21,6 @@ from pipeline.run.session import PACKAGES, shared_classes
 
 _RUN = Path(__file__).parents[1] / "run"
 _LOG_SETTINGS = _RUN / "log4j2.properties"
-_MEMORY = "spark.driver.memory"
 _CLASS_PATH = "spark.driver.extraClassPath"
 _JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 
@@ -42,6 +40,8 @@ class Submission(NamedTuple):
 
     is_cluster: bool
     """The driver is on some host of the cluster: it has what is shipped, in its working folder, and nothing else."""
+    python: str
+    """Of executors, and of a driver in the cluster."""
     command: tuple[str, ...]
 
 
@@ -76,11 +76,10 @@ def submission(arguments: Sequence[str], environment: Mapping[str, str], brought
     }
     own = _of_cluster(python) if is_cluster else _of_client(brought, takes_archive=takes_archive)
     command = (
-        *("env", f"PYSPARK_PYTHON={python}", f"PYSPARK_DRIVER_PYTHON={sys.executable}"),
         *(spark_submit, *options, *_added(own, told), *_joined(lists, told)),
         *(str(_RUN / "main.py"), "--config", Path(config).name if is_cluster else config, *rest),
     )
-    return Submission(is_cluster, command)
+    return Submission(is_cluster, python, command)
 
 
 def _config_of(arguments: Sequence[str]) -> tuple[str, list[str]]:
@@ -115,9 +114,8 @@ def _archive(environment: Mapping[str, str]) -> list[str]:
 def _of_client(brought: Brought, *, takes_archive: bool) -> dict[str, str]:
     log_settings = f"-Dlog4j2.configurationFile={_LOG_SETTINGS}"
     if not (takes_archive and brought.shared_classes):
-        return {_MEMORY: "2g", _JAVA_OPTIONS: class_data.one_line((log_settings,))}
+        return {_JAVA_OPTIONS: class_data.one_line((log_settings,))}
     return {
-        _MEMORY: "2g",
         _JAVA_OPTIONS: class_data.one_line((log_settings, *brought.shared_classes)),
         # The archive is of a driver that has the jars on its class path.
         _CLASS_PATH: os.pathsep.join(map(str, brought.jars)),
@@ -126,7 +124,6 @@ def _of_client(brought: Brought, *, takes_archive: bool) -> dict[str, str]:
 
 def _of_cluster(python: str) -> dict[str, str]:
     return {
-        _MEMORY: "2g",
         _JAVA_OPTIONS: f"-Dlog4j2.configurationFile={_LOG_SETTINGS.name}",
         "spark.yarn.appMasterEnv.PYSPARK_PYTHON": python,
         "spark.yarn.appMasterEnv.PYSPARK_DRIVER_PYTHON": python,
@@ -158,10 +155,6 @@ def main() -> int:
     except PipelineError as error:
         sys.stderr.write(f"submit.sh: {error}\n")
         return 1
-    words = ("cluster" if found.is_cluster else "client", *found.command)
+    words = ("cluster" if found.is_cluster else "client", found.python, *found.command)
     sys.stdout.write("".join(f"{word}\0" for word in words))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

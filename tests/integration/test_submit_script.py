@@ -53,8 +53,9 @@ def checkout(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fake(tmp_path: Path) -> Path:
-    """Stands for spark-submit."""
-    child, program = tmp_path / "child.py", tmp_path / "spark-submit"
+    """Stands for spark-submit; its path means something to `env`."""
+    child, program = tmp_path / "child.py", tmp_path / "spark=4" / "spark-submit"
+    program.parent.mkdir()
     child.write_text(CHILD)
     program.write_text(LOOKS_LIKE_ONE.format(child=str(child)))
     program.chmod(0o755)
@@ -101,6 +102,29 @@ def test_sigterm_is_for_the_driver_and_not_for_the_python_of_its_tasks(
     assert not (tmp_path / "daemon-told").exists()
 
 
+@pytest.mark.parametrize(("told", "memory"), [({}, "2g"), ({"SPARK_DRIVER_MEMORY": "8g"}, "8g")])
+def test_driver_has_two_gigabytes_where_nobody_says_another(
+    checkout: Path, fake: Path, tmp_path: Path, told: dict[str, str], memory: str
+) -> None:
+    fake.write_text("#!/bin/sh\necho $SPARK_DRIVER_MEMORY; exit 0")
+
+    done = ended(checkout, "--config", "my.toml", at=tmp_path, SPARK_SUBMIT=str(fake), **told)
+
+    assert (done.returncode, done.stdout) == (0, f"{memory}\n")
+
+
+def test_modules_of_the_working_folder_are_not_taken_for_those_of_the_checkout(
+    checkout: Path, fake: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "pipeline").mkdir()
+    (tmp_path / "pipeline" / "__init__.py").write_text("raise SystemExit('another one')")
+
+    done = ended(checkout, "--config", at=tmp_path, SPARK_SUBMIT=str(fake))
+
+    assert "another one" not in done.stderr
+    assert "--config: expected one argument" in done.stderr
+
+
 def test_host_without_pkill_is_named_before_anything_starts(
     checkout: Path, fake: Path, tmp_path: Path
 ) -> None:
@@ -132,8 +156,8 @@ def test_spark_has_what_the_user_says_and_what_lagwise_brings(tmp_path: Path) ->
         "spark.driver.extraClassPath own.jar\n"
         "spark.driver.extraJavaOptions -Dextra=1\n"
         "spark.driver.defaultJavaOptions \\\n  -Ddefault=1\n"
-        "spark.driver.memory 700m\n"
     )
+    (tmp_path / "spark-env.sh").write_text("SPARK_DRIVER_MEMORY=700m")
 
     done = ended(
         ROOT,

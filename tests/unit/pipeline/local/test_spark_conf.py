@@ -52,12 +52,28 @@ def test_value_may_hold_equals_signs() -> None:
     assert told == {"spark.driver.defaultJavaOptions": "-Da=b", "spark.files": "a=b"}
 
 
-def test_variables_that_spark_submit_reads_count_where_nothing_else_does(tmp_path: Path) -> None:
-    environment = {"SPARK_DRIVER_MEMORY": "5g", "DEPLOY_MODE": "cluster"}
-    (tmp_path / "spark-defaults.conf").write_text("spark.driver.memory 3g\n")
+def test_variable_that_spark_submit_reads_counts_where_nothing_else_does(tmp_path: Path) -> None:
+    (tmp_path / "spark-defaults.conf").write_text("spark.submit.deployMode client\n")
 
-    assert properties([], environment, NOWHERE) == {"spark.driver.memory": "5g", DEPLOY_MODE: "cluster"}
-    assert properties([], environment, tmp_path)["spark.driver.memory"] == "3g"
+    assert properties([], {"DEPLOY_MODE": "cluster"}, NOWHERE) == {DEPLOY_MODE: "cluster"}
+    assert properties([], {"DEPLOY_MODE": "cluster"}, tmp_path) == {DEPLOY_MODE: "client"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# spark.jars a.jar,\\",
+        "spark.a two backslashes\\\\",
+        "spark.a form feed\fspark.jars no.jar",
+        "spark.a goes on\\\n  # spark.jars no.jar",
+    ],
+)
+def test_line_that_only_looks_as_if_it_went_on_or_ended_leaves_the_next_one_alone(
+    line: str, tmp_path: Path
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(f"{line}\nspark.jars own.jar\n")
+
+    assert properties([], {}, tmp_path)["spark.jars"] == "own.jar"
 
 
 def test_file_of_defaults_is_read_as_java_reads_it(tmp_path: Path) -> None:

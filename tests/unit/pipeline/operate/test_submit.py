@@ -29,7 +29,9 @@ class Started:
     def __init__(self, *arguments: str, **variables: str) -> None:
         # Where no file of defaults is.
         environment = {"SPARK_CONF_DIR": "/nowhere", **variables}
-        self.is_cluster, self.words = submission(arguments or ("--config", "my.toml"), environment, BROUGHT)
+        self.is_cluster, self.python, self.words = submission(
+            arguments or ("--config", "my.toml"), environment, BROUGHT
+        )
         self._pairs = list(pairwise(self.words))
         self.conf = dict(value.split("=", 1) for option, value in self._pairs if option == "--conf")
 
@@ -51,7 +53,7 @@ def test_driver_of_this_machine_takes_the_archive_of_classes_with_the_jars_it_is
     assert not started.is_cluster
     assert started.conf["spark.driver.extraClassPath"] == "/cache/a.jar:/cache/b.jar"
     assert started.conf["spark.driver.defaultJavaOptions"].endswith(BROUGHT.shared_classes[0])
-    assert started.words[3] == str(Path(sys.executable).with_name("spark-submit"))
+    assert started.words[0] == str(Path(sys.executable).with_name("spark-submit"))
     assert started.of_job == ("--config", "my.toml")
 
 
@@ -87,19 +89,6 @@ def test_no_option_replaces_the_java_options_of_a_user() -> None:
     assert "spark.driver.extraJavaOptions" not in started.conf
 
 
-@pytest.mark.parametrize(
-    "variables",
-    [
-        {"SUBMIT_ARGS": "--driver-memory=8g"},
-        {"SUBMIT_ARGS": "--conf spark.driver.memory=8g"},
-        {"SPARK_DRIVER_MEMORY": "8g"},
-    ],
-)
-def test_memory_is_lagwises_only_where_nobody_says_another(variables: dict[str, str]) -> None:
-    assert Started().conf["spark.driver.memory"] == "2g"
-    assert Started(**variables).conf.get("spark.driver.memory", "8g") == "8g"
-
-
 def test_lists_of_the_user_are_joined_with_those_of_lagwise(tmp_path: Path) -> None:
     environment = tmp_path / "environment.tar.gz"
     environment.touch()
@@ -116,7 +105,7 @@ def test_lists_of_the_user_are_joined_with_those_of_lagwise(tmp_path: Path) -> N
     assert started.last("--py-files") == "a.zip,b.zip,/cache/lagwise.zip"
     assert started.last("--archives") == f"own.tgz#own,{environment}#environment"
     assert started.last("--files") == "/etc/a,/etc/b,ca.pem"
-    assert "PYSPARK_PYTHON=./environment/bin/python" in started.words
+    assert started.python == "./environment/bin/python"
 
 
 def test_nothing_is_shipped_that_there_is_not() -> None:
