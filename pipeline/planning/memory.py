@@ -79,11 +79,18 @@ class PlanMemory:
         """Remember plans as the newest of their groups."""
         self.published |= plans
 
+    def _missing(self, epochs: Mapping[str, int]) -> int:
+        """How many epochs of a group the control topic has beyond those of the table, at most."""
+        plans = self.published
+        known = {group: plans[group].epoch if group in plans else 0 for group in epochs}
+        return max((last - known[group] for group, last in epochs.items()), default=0)
+
     def on_connected(self, epochs: Mapping[str, int], written: Mapping[str, WrittenPlan]) -> list[PlanRecord]:
         """Settle the highest epoch of each group: in the table and on the control topic, whichever is further.
 
         Of a plan that was withdrawn long ago the topic keeps nothing, and the table may have been a copy from before:
-        then no epoch is taken that can have been used since.
+        then no epoch is taken that can have been used since. What the topic has now and the table has not counts as
+        unseen from now on, since the topic will forget it.
 
         Args:
             epochs: Highest epoch of each group on the control topic.
@@ -93,6 +100,7 @@ class PlanMemory:
             What is written down, still holds, and was never sent, by group: the broker was away when its turn came.
         """
         unsent: list[PlanRecord] = []
+        self.unseen_epochs = max(self.unseen_epochs, self._missing(epochs))
         for group_id in sorted(epochs.keys() | self.published.keys()):
             known, last = self.published.get(group_id), epochs.get(group_id, 0)
             if known is None or known.epoch < last:

@@ -64,7 +64,7 @@ def recall(store: Store, *, cluster_id: str, filters: str) -> Memory:
     """What the tables say, held against the cluster and the filters of today."""
     stamp = store.stamp(_TABLE)
     if stamp is None:
-        return Memory(stamp=None, plans_ms=None, doubt=None, is_new_cluster=False)
+        return Memory(stamp=None, plans_ms=_recorded_ms(store), doubt=None, is_new_cluster=False)
     versions = store.versions(stamp.versions)
     return Memory(
         stamp=stamp,
@@ -78,6 +78,11 @@ def _plans_ms(store: Store, stamp: Stamp, versions: Mapping[str, int]) -> int | 
     """The moment of the newest batch, unless the history of plans alone is a copy from before."""
     if versions.get(_PLANS, 0) >= stamp.versions.get(_PLANS, 0):
         return stamp.at_ms
+    return _recorded_ms(store)
+
+
+def _recorded_ms(store: Store) -> int | None:
+    """The moment of the newest batch in the history of plans."""
     recorded = store.stamp(_PLANS)
     return None if recorded is None else recorded.at_ms
 

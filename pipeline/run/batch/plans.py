@@ -21,6 +21,7 @@ from pipeline.run.batch.decisions import decide_all
 from pipeline.run.batch.writes import write
 from pipeline.run.driver import Batch
 from pipeline.run.services import Services
+from pipeline.tables.owner import ownership
 from pipeline.tables.store import Store
 
 log = logging.getLogger(__name__)
@@ -154,7 +155,11 @@ def _unsent(services: Services, memory: PlanMemory, epochs_in_topic: EpochsInTop
     found = newest_plans(partial(services.store.arrow, "recommendations"), now_ms=now_ms())
     # What is in the table counts as published until the topic can be read.
     memory.on_published(found.plans)
-    return memory.on_connected(epochs_in_topic(), found.to_send)
+    before = memory.unseen_epochs
+    unsent = memory.on_connected(epochs_in_topic(), found.to_send)
+    if memory.unseen_epochs > before:
+        ownership.note_unseen(services.store, memory.unseen_epochs, now_ms=now_ms())
+    return unsent
 
 
 def record_decisions(batch: Batch) -> None:

@@ -1,8 +1,8 @@
 """Store: which driver owns the tables. The newest one does; the one before it is fenced.
 
-`planner_state` holds one row: owner and term. A driver that starts takes the next term, makes it known to
-every table (`Store.touch`), and from then on every write of an earlier term is skipped (`Store`). The
-earlier driver learns it from `check`, at the latest with its next batch.
+`planner_state` holds one row: owner, term, and what owners to come have to know of epochs. A driver that starts takes
+the next term, makes it known to every table (`Store.touch`), and from then on every write of an earlier term is skipped
+(`Store`). The earlier driver learns it from `check`, at the latest with its next batch.
 """
 
 import logging
@@ -67,7 +67,8 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int, unseen_epoc
         "owner": owner,
         "term": store.term,
         "acquired_at": clock.at(now_ms),
-        "unseen_epochs": unseen_epochs,
+        # It never goes down: another driver may have noted more since this one looked.
+        "unseen_epochs": max(unseen_epochs, last.unseen_epochs if last else 0),
     }
     store.write(_TABLE, pa.Table.from_pylist([row]), Stamp(query_id="", batch_id=-1, at_ms=now_ms))
     check(store, owner)
@@ -75,6 +76,19 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int, unseen_epoc
     if last:
         log.info("took over", extra={"previous_owner": last.name, "term": store.term})
     return store
+
+
+def note_unseen(store: Store, epochs: int, *, now_ms: int) -> None:
+    """Write down what the control topic has shown to be missing in the tables, for drivers to come; once in a term.
+
+    Args:
+        store: Open under the term of this driver.
+        epochs: See `Owner.unseen_epochs`.
+        now_ms: Time.
+    """
+    (row,) = store.arrow(_TABLE).to_pylist()
+    rows = pa.Table.from_pylist([row | {"unseen_epochs": epochs}])
+    store.write(_TABLE, rows, Stamp(query_id="", batch_id=0, at_ms=now_ms))
 
 
 def check(store: Store, owner: str) -> None:

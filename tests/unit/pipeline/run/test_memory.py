@@ -60,7 +60,7 @@ class FakeStore:
         self.stamps = {"partition_lag": stamp}
 
     def stamp(self, name: str) -> Stamp | None:
-        return self.stamps[name]
+        return self.stamps.get(name)
 
     def versions(self, names: Any) -> dict[str, int]:
         return {name: STAMP.versions.get(name, 8) for name in names}
@@ -149,3 +149,10 @@ def test_history_of_plans_that_alone_is_an_old_copy_tells_its_own_age_and_lag_is
 
     assert memory.doubt is None
     assert memory.unseen_epochs(None, now_ms=NOW_MS) == unseen
+
+
+def test_copy_of_the_history_of_plans_tells_its_age_also_where_the_lag_is_lost() -> None:
+    store = FakeStore(None)
+    store.stamps["recommendations"] = TWO_HOURS_AGO
+
+    assert recalled(store).unseen_epochs(None, now_ms=NOW_MS) == 7200

@@ -106,6 +106,19 @@ def test_what_no_driver_of_these_tables_saw_is_told_to_the_next_one(root: str) -
     assert ownership.current(store) == ownership.Owner("me", 1, "local", 604_800)
 
 
+def test_what_the_topic_has_shown_is_noted_by_the_owner_and_by_nobody_else(root: str) -> None:
+    first = driver(root, "first")
+    ownership.note_unseen(first, 6, now_ms=NOW_MS)
+    noted = ownership.current(first)
+
+    second = driver(root, "second")
+    ownership.note_unseen(first, 7, now_ms=NOW_MS)
+
+    assert noted == ownership.Owner("first", 1, "local", 6)
+    # The second driver had looked before the first one noted it.
+    assert ownership.current(second) == ownership.Owner("second", 2, "local", 6)
+
+
 def test_tables_of_another_cluster_are_refused(root: str) -> None:
     driver(root, "first")
 

@@ -12,7 +12,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from assignor.protocol import control
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, FencedError, PublishError
+from pipeline.planning.memory import PlanMemory
 from pipeline.planning.rows import kept
+from pipeline.planning.values import Published
 from pipeline.publish import outbox
 from pipeline.publish.outbox import Publisher
 from pipeline.publish.read_back import decisions_of
@@ -110,6 +112,11 @@ _ROW: dict[str, Any] = {
 }
 
 
+def driver_plan(epoch: int) -> Published:
+    """A plan of which only the epoch matters."""
+    return Published(epoch=epoch, target_hash="", base_hash="", valid_until_ms=0)
+
+
 def table(*plans: dict[str, Any]) -> pa.Table:
     """Rows of `plan_state`, which those of `recommendations` are taken from."""
     schema = pa.schema([field.with_nullable(True) for field in to_arrow_schema(PLAN_STATE)])
@@ -120,7 +127,8 @@ class Stored:
     """Stands for the tables."""
 
     def __init__(self, *, decisions: pa.Table, recorded: pa.Table) -> None:
-        self.tables = {"plan_state": decisions, "recommendations": recorded}
+        owner = pa.Table.from_pylist([{"owner": "me", "term": 1, "unseen_epochs": None}])
+        self.tables = {"plan_state": decisions, "recommendations": recorded, "planner_state": owner}
         self.appended: list[pa.Table] = []
         self.stamps: dict[str, Stamp] = {}
 
@@ -235,6 +243,37 @@ def test_withdrawal_that_was_not_sent_is_sent_whenever_it_was(cluster: Cluster, 
     unavailable(driver, table({"record": None, "target_hash": "", "valid_until": at(-1)}))
 
     assert cluster.sent == [("g withdrawn", 3)]
+
+
+def test_what_the_topic_has_beyond_a_copy_is_remembered_for_when_the_topic_has_forgotten_it(
+    cluster: Cluster, driver: Driver
+) -> None:
+    cluster.topic = {"g": 9, "h": 4}
+    recorded = table({}).append_column("created_at", table({})["recorded_at"])
+    stored = Stored(decisions=table(), recorded=recorded)
+    why_unpublishable(replace(driver.services, store=stored), driver.memory)
+
+    (owner,) = stored.tables["planner_state"].to_pylist()
+    later = PlanMemory(published={"g": driver_plan(3)}, unseen_epochs=owner["unseen_epochs"])
+    later.on_connected({}, {})
+
+    assert owner == {"owner": "me", "term": 1, "unseen_epochs": 6}
+    first = later.published_of("h")
+    assert first is not None
+    assert later.published["g"].epoch >= 9
+    assert first.epoch >= 4
+
+
+def test_topic_that_has_nothing_beyond_the_tables_is_not_written_down(
+    cluster: Cluster, driver: Driver
+) -> None:
+    cluster.topic = {"g": 2}
+    recorded = table({}).append_column("created_at", table({})["recorded_at"])
+    stored = Stored(decisions=table(), recorded=recorded)
+
+    why_unpublishable(replace(driver.services, store=stored), driver.memory)
+
+    assert stored.appended == []
 
 
 def test_plan_of_a_driver_whose_tables_are_gone_leaves_its_epoch_and_nothing_else(
