@@ -54,7 +54,7 @@ def submission(arguments: Sequence[str], environment: Mapping[str, str], brought
         brought: What lagwise adds.
 
     Raises:
-        ConfigError: A variable cannot be used; the message names it.
+        ConfigError: A variable or a file cannot be used; the message names it.
     """
     config, rest = _config_of(arguments)
     options, archive = _options(environment), _archive(environment)
@@ -69,11 +69,10 @@ def submission(arguments: Sequence[str], environment: Mapping[str, str], brought
         "--jars": [str(jar) for jar in brought.jars],
         "--py-files": [str(brought.code)],
         "--archives": archive,
-        "--files": [
-            *([str(_LOG_SETTINGS), config] if is_cluster else []),
-            environment.get("LAGWISE_FILES", ""),
-        ],
+        "--files": [str(_LOG_SETTINGS), config] if is_cluster else [],
     }
+    _refuse_commas(*lists.values())
+    lists["--files"].append(environment.get("LAGWISE_FILES", ""))
     own = _of_cluster(python) if is_cluster else _of_client(brought, takes_archive=takes_archive)
     command = (
         *(spark_submit, *options, *_added(own, told), *_joined(lists, told)),
@@ -85,7 +84,11 @@ def submission(arguments: Sequence[str], environment: Mapping[str, str], brought
 def _config_of(arguments: Sequence[str]) -> tuple[str, list[str]]:
     """The file of the configuration, and the arguments beside it."""
     parser = argparse.ArgumentParser(
-        "submit.sh", usage="deploy/submit.sh --config FILE [--once | --standby]", add_help=False
+        "submit.sh",
+        usage="deploy/submit.sh --config FILE [--once | --standby]",
+        add_help=False,
+        # `--conf` is spark-submit's, and no short form of `--config`.
+        allow_abbrev=False,
     )
     parser.add_argument("--config", default="conf/lagwise.toml")
     known, rest = parser.parse_known_args(arguments)
@@ -109,6 +112,13 @@ def _archive(environment: Mapping[str, str]) -> list[str]:
     if not Path(file).is_file():
         raise ConfigError(f"LAGWISE_ENVIRONMENT: no file {file}: make it by deploy/pack.sh")
     return [f"{file}#environment"]
+
+
+def _refuse_commas(*lists: Sequence[str]) -> None:
+    for path in (path for one in lists for path in one if "," in path):
+        raise ConfigError(
+            f"{path}: Spark takes a comma for the end of a file's name; move the file, or its folder"
+        )
 
 
 def _of_client(brought: Brought, *, takes_archive: bool) -> dict[str, str]:

@@ -43,7 +43,7 @@ def run(config_file: Path, *, once: bool, is_standby: bool = False) -> int:
 
 def main() -> int:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(prog="lagwise", description=__doc__)
+    parser = argparse.ArgumentParser(prog="lagwise", description=__doc__, allow_abbrev=False)
     parser.add_argument(
         "--config", type=Path, default=Path("conf/lagwise.toml"), help="TOML file (%(default)s)"
     )

@@ -154,6 +154,17 @@ def test_option_without_its_file_is_named(capsys: pytest.CaptureFixture[str]) ->
     assert "--config: expected one argument" in capsys.readouterr().err
 
 
+def test_option_of_spark_submit_that_is_given_to_the_job_is_not_taken_for_its_configuration() -> None:
+    started = Started("--config", "my.toml", "--conf", "spark.a=b")
+
+    assert started.of_job == ("--config", "my.toml", "--conf", "spark.a=b")
+
+
+def test_file_that_spark_would_take_for_two_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"etc/a,b\.toml: Spark takes a comma"):
+        Started("--config", "etc/a,b.toml", **CLUSTER)
+
+
 @pytest.mark.parametrize(
     ("variables", "message"),
     [
