@@ -1,7 +1,8 @@
-"""A batch on a standalone Spark cluster of this machine, beside the same batch with executors in the driver.
+"""A batch on a standalone Spark cluster of this machine, beside the same batch in the driver's own process.
 
-The driver is submitted as an operator does it, with the same two cores. In every measured batch each row has a new
-commit, so that what is large enough goes through tasks; groups have no members, so plans are looked for and not made.
+The driver is submitted as an operator does it, and has the same two cores wherever they are. Every batch has a new
+commit of every row, plans, publishes and writes history. A round of commits is made as soon as a batch has ended, and
+counts if the next one has taken all of it.
 """
 
 import json
@@ -9,110 +10,150 @@ import re
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tests.support.broker import create_offsets_topic, create_topics, produce, small_broker
-from tests.support.commits import commit_everywhere
-from tests.support.inject import commit_record, inject
+from tests.benchmarks.load import Load
+from tests.support.broker import create_offsets_topic, small_broker
+from tests.support.job import EAGER_PLAN
 from tests.support.spark_cluster import SparkCluster
 from tests.support.submitted_driver import Drivers, SubmittedDriver
 from tests.support.waiting import wait_until
 
 Say = Callable[[str], None]
 
-_TOPIC, _PARTITIONS, _GROUPS = "wide", 1000, 10
-_INTERVAL_S = 5
-_SETTINGS = f"[trigger]\ninterval_s = {_INTERVAL_S}\n[plan]\ninterval_s = 1\n"
-_BATCH = re.compile(r"batch_id=(\d+) seconds=(\S+) .*counts=(\{.*?\}) steps=(\{.*?\})")
-_WARM_UP, _BATCHES = 1, 3
-_EXECUTORS = {"local[2]": 0, "1 executor": 1, "2 executors": 2}
-_STEPS = ("decode_records", "store_topic_offsets", "store_lag", "store_history", "make_plans")
-_HEADER = ["rows", "executors", "batch p50 s", *_STEPS]
+_PARTITIONS = 1000
+_OFFSETS_PARTITIONS = 50
+_MEMORY = "--driver-memory 2g --executor-memory 1g"
+_SETTINGS = """\
+[trigger]
+interval_s = {interval_s}
+[history]
+interval_s = 1
+max_gap_s = 1
+[plan]
+dry_run = false
+{eager_plan}"""
+_BATCH = re.compile(r"batch_id=\d+ seconds=(\S+) .*counts=(\{.*?\}) steps=(\{.*?\})")
+_WARM_UP, _BATCHES = 2, 5
+_STEPS = ("decode_records", "store_lag", "store_history", "make_plans", "record_decisions", "publish_plans")
+_HEADER = ["rows", "two cores as", "executors at work", "batch p50 s", "fastest", "slowest", *_STEPS]
 _WITHIN_S = 300.0
+
+
+class _Size(NamedTuple):
+    groups: int
+    interval_s: int
+    """A batch and the commits for the next one are done in it."""
+
+
+class _Cores(NamedTuple):
+    name: str
+    executors: int = 0
+    cores: int = 0
+    """Of each executor."""
+
+
+_SIZES = (_Size(10, 5), _Size(200, 10), _Size(1000, 30))
+_CORES = (_Cores("local[2]"), _Cores("1 executor of 2", 1, 2), _Cores("2 executors of 1", 2, 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Batch:
     """What the log says of one."""
 
-    number: int
     seconds: float
     commits: int
     steps: dict[str, float]
 
 
 def measure(say: Say, *, quick: bool) -> dict[str, Any]:
-    """Seconds of a batch by executors."""
-    # More commits than these take longer to be made than a trigger lasts, and come in several batches.
-    rows = list(_of_size(say, groups=_GROUPS, batches=2 if quick else _WARM_UP + _BATCHES))
-    return {"tables": [{"header": _HEADER, "rows": rows}]}
-
-
-def _of_size(say: Say, *, groups: int, batches: int) -> Iterator[list[Any]]:
-    with small_broker() as broker, tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
-        bootstrap = broker.bootstrap_servers
-        create_offsets_topic(bootstrap)
-        create_topics(bootstrap, {_TOPIC: _PARTITIONS})
-        produce(bootstrap, _TOPIC, dict.fromkeys(range(_PARTITIONS), 100))
-        # A group that no coordinator knows would be dropped; the rounds that follow it needs not know of.
-        commit_everywhere(bootstrap, _TOPIC, _PARTITIONS, groups=groups, offset_of=lambda _: 1)
-        for name, executors in _EXECUTORS.items():
-            with _driver(Path(folder, f"executors-{executors}"), bootstrap, executors) as driver:
-                seen = _watched(driver, bootstrap, groups, batches)
-            row = [groups * _PARTITIONS, name, *_figures(seen)]
+    """Seconds of a batch by rows, and by where its two cores are."""
+    rows, batches = list[list[Any]](), {}
+    for size in _SIZES[:1] if quick else _SIZES:
+        for cores in _CORES:
+            at_work, seen = _measured(size, cores, 1 if quick else _BATCHES)
+            row = [size.groups * _PARTITIONS, cores.name, at_work, *_figures(seen)]
             say(", ".join(f"{what}: {value}" for what, value in zip(_HEADER, row, strict=True)))
-            yield row
+            rows.append(row)
+            batches[f"{row[0]} rows, {cores.name}"] = [one.steps | {"whole": one.seconds} for one in seen]
+    return {"tables": [{"header": _HEADER, "rows": rows}], "batches": batches}
+
+
+def _measured(size: _Size, cores: _Cores, batches: int) -> tuple[int, list[_Batch]]:
+    """How many executors have worked, and the batches that count."""
+    with (
+        small_broker(offsets_topic_num_partitions=str(_OFFSETS_PARTITIONS)) as broker,
+        tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder,
+    ):
+        create_offsets_topic(broker.bootstrap_servers)
+        load = Load(
+            bootstrap=broker.bootstrap_servers,
+            groups=size.groups,
+            topics=1,
+            partitions=_PARTITIONS,
+            offsets_partitions=_OFFSETS_PARTITIONS,
+        )
+        load.make_groups()
+        # Coordinators know groups that were written past them only once they have read them; others would be dropped.
+        broker.stop()
+        broker.start()
+        load.advance(one_in=1)
+        with _driver(Path(folder), load.bootstrap, size, cores) as (driver, spark):
+            seen = _watched(driver, load, _WARM_UP + batches)[_WARM_UP:]
+            return len(spark.busy_executors()) if spark else 0, seen
 
 
 @contextmanager
-def _driver(folder: Path, bootstrap: str, executors: int) -> Iterator[SubmittedDriver]:
-    folder.mkdir()
-    with SparkCluster(folder / "spark", workers=executors) as spark:
-        master = spark.url if executors else "local[2]"
-        drivers = Drivers(folder, _SETTINGS, master, of_drivers=bootstrap, of_executors=bootstrap)
-        try:
-            yield drivers.submit("driver")
-        finally:
-            drivers.kill()
+def _driver(
+    folder: Path, bootstrap: str, size: _Size, cores: _Cores
+) -> Iterator[tuple[SubmittedDriver, SparkCluster | None]]:
+    settings = _SETTINGS.format(interval_s=size.interval_s, eager_plan=EAGER_PLAN)
+    master, spark = "local[2]", None
+    with ExitStack() as stack:
+        if cores.executors:
+            spark = SparkCluster(folder / "spark", workers=cores.executors, cores=cores.cores)
+            master = stack.enter_context(spark).url
+        drivers = Drivers(folder, settings, master, of_drivers=bootstrap, of_executors=bootstrap)
+        drivers.variables["SUBMIT_ARGS"] = f"--master {master} {_MEMORY}"
+        stack.callback(drivers.kill)
+        yield drivers.submit("driver"), spark
 
 
-def _watched(driver: SubmittedDriver, bootstrap: str, groups: int, batches: int) -> list[_Batch]:
-    driver.wait_for_batches()
-    for number in range(batches):
-        # A batch has just ended, so the next one takes them all.
-        inject(
-            bootstrap,
-            (
-                commit_record(f"group-{group:03}", _TOPIC, partition, 2 + number)
-                for group in range(groups)
-                for partition in range(_PARTITIONS)
-            ),
+def _watched(driver: SubmittedDriver, load: Load, wanted: int) -> list[_Batch]:
+    """So many batches that have each taken a round of commits as a whole."""
+    committed = load.rows
+    _wait_for(driver, committed)
+    first = len(_batches(driver))
+    while len(seen := [one for one in _batches(driver)[first:] if one.commits == load.rows]) < wanted:
+        assert committed < 3 * wanted * load.rows, (
+            "the trigger is too short for a batch and a round of commits"
         )
-        wait_until(
-            lambda wanted=number + 2: len(_full(driver, groups)) >= wanted,
-            what="a batch with all commits",
-            within_s=_WITHIN_S,
-        )
-    return _full(driver, groups)
+        committed += load.advance(one_in=1)
+        _wait_for(driver, committed)
+    return seen
 
 
-def _full(driver: SubmittedDriver, groups: int) -> list[_Batch]:
-    """Batches that had a commit of each row; the first one also has those that were made for another driver."""
-    found = [
-        _Batch(
-            number=int(n), seconds=float(s), commits=json.loads(c).get("commit", 0), steps=json.loads(steps)
-        )
-        for n, s, c, steps in _BATCH.findall(driver.log)
+def _wait_for(driver: SubmittedDriver, commits: int) -> None:
+    """Return when so many commits were read, by a batch that has just ended."""
+
+    def are_read() -> bool:
+        assert driver.status is None, driver.log
+        return sum(one.commits for one in _batches(driver)) >= commits
+
+    wait_until(are_read, what=f"{commits} commits to be read", within_s=_WITHIN_S)
+
+
+def _batches(driver: SubmittedDriver) -> list[_Batch]:
+    return [
+        _Batch(seconds=float(seconds), commits=json.loads(counts).get("commit", 0), steps=json.loads(steps))
+        for seconds, counts, steps in _BATCH.findall(driver.log)
     ]
-    return [one for one in found if one.commits >= groups * _PARTITIONS]
 
 
 def _figures(seen: list[_Batch]) -> list[float]:
-    counted = seen[1 + _WARM_UP :] or seen[1:]
-    return [
-        round(statistics.median(one.seconds for one in counted), 2),
-        *(round(statistics.median(one.steps.get(step, 0.0) for one in counted), 2) for step in _STEPS),
-    ]
+    seconds = [one.seconds for one in seen]
+    steps = [statistics.median(one.steps.get(step, 0.0) for one in seen) for step in _STEPS]
+    return [round(figure, 2) for figure in (statistics.median(seconds), min(seconds), max(seconds), *steps)]

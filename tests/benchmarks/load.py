@@ -21,9 +21,10 @@ from tests.support.broker import create_topics
 from tests.support.inject import RawRecord, commit_record, inject, offsets_partition
 
 _MEMBERS = 10
-_ROUNDS_TO_COMMIT_ALL = 5
 _RECORDS_A_ROUND = 4
 _GENERATION = 3
+_SESSION_MS = 3_600_000
+"""Nobody sends heartbeats, and a coordinator that has read the groups waits for some."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,6 +54,11 @@ class Load:
 
     def prepare(self) -> None:
         """Topics with records, stable groups, and a commit of every group for every partition."""
+        self.make_groups()
+        inject(self.bootstrap, self._commits(self._keys))
+
+    def make_groups(self) -> None:
+        """Topics with records, and stable groups that have committed nothing."""
         create_topics(self.bootstrap, dict.fromkeys(self._topic_names(), self.partitions))
         self._produce()
         names = [f"bench-group-{number:04d}" for number in range(self.groups)]
@@ -67,7 +73,6 @@ class Load:
             for topic in self._topic_names()
             for number in range(self.partitions)
         ]
-        inject(self.bootstrap, self._commits(self._keys))
 
     def commit_all(self) -> int:
         """A new commit for every row.
@@ -78,18 +83,15 @@ class Load:
         self.round += 1
         return inject(self.bootstrap, self._commits(self._keys))
 
-    def advance(self) -> int:
-        """A few more records in every partition, and a new commit for one row in five.
+    def advance(self, *, one_in: int = 5) -> int:
+        """A few more records in every partition, and a new commit for one row in so many.
 
         Returns:
             Number of commits.
         """
         self.round += 1
         self._produce()
-        return inject(
-            self.bootstrap,
-            self._commits(self._keys[self.round % _ROUNDS_TO_COMMIT_ALL :: _ROUNDS_TO_COMMIT_ALL]),
-        )
+        return inject(self.bootstrap, self._commits(self._keys[self.round % one_in :: one_in]))
 
     def _topic_names(self) -> list[str]:
         return [f"bench-topic-{number:02d}" for number in range(self.topics)]
@@ -123,7 +125,7 @@ class Load:
                 client_id=f"{name}-{at}",
                 client_host=f"/10.0.0.{at}",
                 rebalance_timeout_ms=300_000,
-                session_timeout_ms=45_000,
+                session_timeout_ms=_SESSION_MS,
                 subscription=encode_subscription(Subscription(topics=tuple(topics))),
                 assignment=encode_assignment(Assignment(partitions=dict.fromkeys(topics, share))),
             )

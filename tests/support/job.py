@@ -201,6 +201,12 @@ def eager_plan(**more: Any) -> PlanConfig:
     return PlanConfig(**{"interval_s": 1, "strategy": "lag-aware", "guards": NO_GUARDS, **more})
 
 
+EAGER_PLAN = 'interval_s = 1\nstrategy = "lag-aware"\n[plan.guards]\n' + "".join(
+    f"{name} = {value}\n" for name, value in NO_GUARDS.model_dump(exclude={"pin"}, exclude_none=True).items()
+)
+"""The same as lines of TOML, below `[plan]`."""
+
+
 def job_config(bootstrap: str, root: Path, **sections: Any) -> Config:
     """A configuration for tests: a batch every second, a plan with nearly every batch, dry."""
     return Config(
@@ -220,11 +226,7 @@ def write_config(file: Path, bootstrap: str, root: Path, **tables: str) -> Confi
     places = "".join(f'{name} = "{value}"\n' for name, value in {"root": root, **tables}.items())
     file.write_text(
         f'[kafka.properties]\n"bootstrap.servers" = "{bootstrap}"\n[tables]\n{places}'
-        '[trigger]\ninterval_s = 1\n[plan]\ninterval_s = 1\nstrategy = "lag-aware"\n[plan.guards]\n'
-        + "".join(
-            f"{name} = {value}\n"
-            for name, value in NO_GUARDS.model_dump(exclude={"pin"}, exclude_none=True).items()
-        ),
+        f"[trigger]\ninterval_s = 1\n[plan]\n{EAGER_PLAN}",
         encoding="utf-8",
     )
     return load(file)
