@@ -39,7 +39,8 @@ dry_run = false
 _BATCH = re.compile(r"batch_id=\d+ seconds=(\S+) .*counts=(\{.*?\}) steps=(\{.*?\})")
 _WARM_UP, _BATCHES = 2, 5
 _STEPS = ("decode_records", "store_lag", "store_history", "make_plans", "record_decisions", "publish_plans")
-_HEADER = ["rows", "two cores as", "executors at work", "batch p50 s", "fastest", "slowest", *_STEPS]
+_SECONDS = ("first batch s", "batch p50 s", "fastest", "slowest")
+_HEADER = ["rows", "two cores as", "executors at work", *_SECONDS, *_STEPS]
 _WITHIN_S = 300.0
 
 
@@ -69,21 +70,36 @@ class _Batch:
     steps: dict[str, float]
 
 
+class _Run(NamedTuple):
+    at_work: int
+    """Executors that have a Python."""
+    first_s: float
+    counted: list[_Batch]
+
+    def figures(self) -> list[float]:
+        """Of `_SECONDS` and `_STEPS`."""
+        seconds = [one.seconds for one in self.counted]
+        whole = (self.first_s, statistics.median(seconds), min(seconds), max(seconds))
+        steps = (statistics.median(one.steps.get(step, 0.0) for one in self.counted) for step in _STEPS)
+        return [round(figure, 2) for figure in (*whole, *steps)]
+
+
 def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     """Seconds of a batch by rows, and by where its two cores are."""
     rows, batches = list[list[Any]](), {}
     for size in _SIZES[:1] if quick else _SIZES:
         for cores in _CORES:
-            at_work, seen = _measured(size, cores, 1 if quick else _BATCHES)
-            row = [size.groups * _PARTITIONS, cores.name, at_work, *_figures(seen)]
+            run = _run(size, cores, 1 if quick else _BATCHES)
+            row = [size.groups * _PARTITIONS, cores.name, run.at_work, *run.figures()]
             say(", ".join(f"{what}: {value}" for what, value in zip(_HEADER, row, strict=True)))
             rows.append(row)
-            batches[f"{row[0]} rows, {cores.name}"] = [one.steps | {"whole": one.seconds} for one in seen]
+            batches[f"{row[0]} rows, {cores.name}"] = [
+                one.steps | {"whole": one.seconds} for one in run.counted
+            ]
     return {"tables": [{"header": _HEADER, "rows": rows}], "batches": batches}
 
 
-def _measured(size: _Size, cores: _Cores, batches: int) -> tuple[int, list[_Batch]]:
-    """How many executors have worked, and the batches that count."""
+def _run(size: _Size, cores: _Cores, batches: int) -> _Run:
     with (
         small_broker(offsets_topic_num_partitions=str(_OFFSETS_PARTITIONS)) as broker,
         tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder,
@@ -102,8 +118,9 @@ def _measured(size: _Size, cores: _Cores, batches: int) -> tuple[int, list[_Batc
         broker.start()
         load.advance(one_in=1)
         with _driver(Path(folder), load.bootstrap, size, cores) as (driver, spark):
-            seen = _watched(driver, load, _WARM_UP + batches)[_WARM_UP:]
-            return len(spark.busy_executors()) if spark else 0, seen
+            counted = _watched(driver, load, _WARM_UP + batches)[_WARM_UP:]
+            at_work = len(spark.busy_executors()) if spark else 0
+            return _Run(at_work, _batches(driver)[0].seconds, counted)
 
 
 @contextmanager
@@ -151,9 +168,3 @@ def _batches(driver: SubmittedDriver) -> list[_Batch]:
         _Batch(seconds=float(seconds), commits=json.loads(counts).get("commit", 0), steps=json.loads(steps))
         for seconds, counts, steps in _BATCH.findall(driver.log)
     ]
-
-
-def _figures(seen: list[_Batch]) -> list[float]:
-    seconds = [one.seconds for one in seen]
-    steps = [statistics.median(one.steps.get(step, 0.0) for one in seen) for step in _STEPS]
-    return [round(figure, 2) for figure in (statistics.median(seconds), min(seconds), max(seconds), *steps)]
