@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from pipeline.arrow_stream import unpacked
 from pipeline.config.model import PlanConfig
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import PlanSettings
@@ -78,12 +79,23 @@ def test_executors_decide_about_every_group_as_the_driver_does(
     there = decided(spark, store)
 
     assert there.to_pylist() == here.to_pylist()
+    assert there.schema == here.schema
     by_group = {row["group_id"]: row for row in here.to_pylist()}
     assert sorted(by_group) == sorted([*GROUPS, "assigns"])
     assert {name: row["epoch"] for name, row in by_group.items() if row["epoch"]} == {
         name: 11 + at for at, name in enumerate(GROUPS) if name != "g3"
     }
     assert "paused by eva" in by_group["g3"]["reason"]
+
+
+def test_task_hands_on_all_its_decisions_as_one_row(store: Store) -> None:
+    task = decisions._Task(root=store.root, storage_options={}, settings=SETTINGS)
+    worker = decisions._Worker(task, [(GROUPS[:4], MEMORY), (GROUPS[4:], MEMORY)])
+
+    (handed_on,) = worker([pa.RecordBatch.from_pydict({"id": [1]})])
+
+    assert handed_on.num_rows == 1
+    assert unpacked(handed_on["decided"][0])["group_id"].to_pylist() == GROUPS[4:]
 
 
 def test_one_group_alone_is_decided_about_when_nobody_else_is_in_need(

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from pipeline.arrow_stream import packed, unpacked
 from pipeline.config.secret_values import resolve
 from pipeline.fold.control_messages import about_plans, handed_over
 from pipeline.planning import step as plan
@@ -55,7 +56,8 @@ def decide_all(
     shares = _shares(weights, spark.sparkContext.defaultParallelism)
     worker = _Worker(task, [(groups, _part(memory, groups)) for groups in shares])
     tasks = spark.range(0, len(shares), 1, len(shares))
-    return tasks.mapInArrow(worker, schema=plan.DECIDED).toArrow().sort_by("group_id")
+    decided = tasks.mapInArrow(worker, schema="decided binary").toArrow()["decided"]
+    return pa.concat_tables(map(unpacked, decided)).sort_by("group_id")
 
 
 def _is_any_of(group_ids: Iterable[str]) -> pc.Expression:
@@ -119,7 +121,10 @@ class _Task:
 
 
 class _Worker:
-    """What one task does; made on the driver, runs on the executors."""
+    """What one task does; made on the driver, runs on the executors.
+
+    Its decisions come as a row of bytes: each has a list of moves, and Spark would take thousands of them apart.
+    """
 
     def __init__(self, task: _Task, shares: list[tuple[list[str], PlanMemory]]) -> None:
         self.task = task
@@ -128,4 +133,5 @@ class _Worker:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch["id"].to_pylist():
-                yield from self.task.decide(*self.shares[number]).to_batches()
+                decided = packed(self.task.decide(*self.shares[number]))
+                yield pa.RecordBatch.from_pydict({"decided": pa.array([decided], pa.binary())})

@@ -83,9 +83,7 @@ def _decided(batch: Batch, groups: tuple[str, ...]) -> tuple[pa.Table, tuple[str
         for_s=math.inf if services.is_once else interval_s / 2,
         clock_s=time.monotonic,
     )
-    # Spark has another opinion of which columns may be null.
-    schema = plan.DECIDED_ARROW
-    return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)]), left
+    return pa.concat_tables([plan.DECIDED_ARROW.empty_table(), *tables]), left
 
 
 def _settings(batch: Batch) -> plan.PlanSettings:
