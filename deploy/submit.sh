@@ -18,10 +18,11 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 python="$here/.venv/bin/python"
 [ -x "$python" ] || { echo "submit.sh: no $python: run 'make setup' first" >&2; exit 1; }
 
-export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"
 # pipeline/operate/submit.py has the whole command; it says itself what is wrong. Modules of the working folder do not count.
+# This checkout is on its path alone: YARN would give the path of what submits to containers too, where another version may
+# lie in the same place.
 line=()
-while IFS= read -r -d '' word; do line+=("$word"); done < <("$python" -c '
+while IFS= read -r -d '' word; do line+=("$word"); done < <(PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}" "$python" -c '
 import sys
 sys.path[:] = filter(None, sys.path)
 from pipeline.operate.submit import main

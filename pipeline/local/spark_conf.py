@@ -27,6 +27,9 @@ _OPTIONS = {
     "--driver-class-path": "spark.driver.extraClassPath",
 }
 _WITH_VALUE = {*_OPTIONS, "--conf", "-c", "--properties-file"}
+_EARLIER_NAMES = {
+    "spark.yarn.executor.failuresValidityInterval": "spark.executor.failuresValidityInterval",
+}
 
 # As java.util.Properties reads them, but for characters that are written as \t, \n or \u0020.
 _LINE = re.compile(r"[ \t\f]*(?:[#!].*|((?:[^\\\n]|\\.|\\\n)*))\n?")
@@ -60,7 +63,8 @@ def properties(options: Sequence[str], environment: Mapping[str, str], folder: P
     found = {_DEPLOY_MODE: environment["DEPLOY_MODE"]} if "DEPLOY_MODE" in environment else {}
     for file in files:
         found |= _of_file(file)
-    return {**found, **by_conf, **by_option}
+    told = {**found, **by_conf, **by_option}
+    return {_EARLIER_NAMES[key]: value for key, value in told.items() if key in _EARLIER_NAMES} | told
 
 
 def _read(options: Sequence[str]) -> Iterator[tuple[str, str]]:

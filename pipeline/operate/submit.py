@@ -23,6 +23,11 @@ _RUN = Path(__file__).parents[1] / "run"
 _LOG_SETTINGS = _RUN / "log4j2.properties"
 _CLASS_PATH = "spark.driver.extraClassPath"
 _JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
+_FORGOTTEN_AFTER = {
+    # A job runs for weeks: without a time YARN ends it after so many executors, and drivers, in all its life.
+    "spark.executor.failuresValidityInterval": "1h",
+    "spark.yarn.am.attemptFailuresValidityInterval": "1h",
+}
 
 
 class Brought(NamedTuple):
@@ -74,6 +79,7 @@ def submission(arguments: Sequence[str], environment: Mapping[str, str], brought
     _refuse_commas(*lists.values())
     lists["--files"].append(environment.get("LAGWISE_FILES", ""))
     own = _of_cluster(python) if is_cluster else _of_client(brought, takes_archive=takes_archive)
+    own |= _FORGOTTEN_AFTER
     command = (
         *(spark_submit, *options, *_added(own, told), *_joined(lists, told)),
         *(str(_RUN / "main.py"), "--config", Path(config).name if is_cluster else config, *rest),

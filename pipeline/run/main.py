@@ -1,7 +1,7 @@
 """Entry of spark-submit: `spark-submit … pipeline/run/main.py --config lagwise.toml [--once | --standby]`.
 
 Exit status: 0 stopped, 1 failed (the reason is the last line), 3 `--once` could not read everything in time,
-4 another driver has taken over the tables.
+4 another driver has taken over the tables; 0 then, too, where YARN would start this one again.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from pipeline.config.load import load
 from pipeline.errors import FencedError, PipelineError
 from pipeline.logs import configure
 from pipeline.run.job import Job
+from pipeline.run.session import is_driver_of_yarn
 
 INCOMPLETE = 3
 FENCED = 4
@@ -37,8 +38,13 @@ def run(config_file: Path, *, once: bool, is_standby: bool = False) -> int:
             running.result()
     except PipelineError as error:
         log.critical(str(error))
-        return FENCED if isinstance(error, FencedError) else 1
+        return _status_when_fenced() if isinstance(error, FencedError) else 1
     return INCOMPLETE if job.is_incomplete else 0
+
+
+def _status_when_fenced() -> int:
+    # YARN starts an application again that ends otherwise, and the two would take the tables from one another.
+    return 0 if is_driver_of_yarn() else FENCED
 
 
 def main() -> int:

@@ -131,6 +131,12 @@ def is_submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
+def is_driver_of_yarn() -> bool:
+    """Whether YARN has started this process, in cluster mode."""
+    given = submitted()
+    return (given.get("spark.master"), given.get("spark.submit.deployMode")) == ("yarn", "cluster")
+
+
 def master_of(settings: Mapping[str, str]) -> str:
     """The `spark.master` that a session with these settings would have."""
     return {"spark.master": _LOCAL, **submitted(), **settings}["spark.master"]

@@ -89,6 +89,23 @@ def test_no_option_replaces_the_java_options_of_a_user() -> None:
     assert "spark.driver.extraJavaOptions" not in started.conf
 
 
+@pytest.mark.parametrize("variables", [{}, CLUSTER])
+def test_job_that_runs_for_weeks_is_not_ended_for_executors_that_died_long_ago(
+    variables: dict[str, str],
+) -> None:
+    conf = Started(**variables).conf
+
+    assert conf["spark.executor.failuresValidityInterval"] == "1h"
+    assert conf["spark.yarn.am.attemptFailuresValidityInterval"] == "1h"
+
+
+@pytest.mark.parametrize("place", ["spark.executor", "spark.yarn.executor"])
+def test_time_after_which_dead_executors_are_forgotten_may_be_another(place: str) -> None:
+    conf = Started(SUBMIT_ARGS=f"--conf {place}.failuresValidityInterval=2h").conf
+
+    assert conf.get("spark.executor.failuresValidityInterval") in (None, "2h")
+
+
 def test_lists_of_the_user_are_joined_with_those_of_lagwise(tmp_path: Path) -> None:
     environment = tmp_path / "environment.tar.gz"
     environment.touch()

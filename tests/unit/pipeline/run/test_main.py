@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.errors import FencedError
 from pipeline.run import main
 from pipeline.run.job import Job
 
@@ -62,3 +63,18 @@ def test_signal_that_comes_while_the_process_ends_does_not_change_its_status(
 
     assert main.main() == 0
     assert {signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)} == {signal.SIG_IGN}
+
+
+@pytest.mark.parametrize(("is_driver_of_yarn", "status"), [(False, 4), (True, 0)])
+def test_driver_whose_tables_were_taken_over_is_not_started_again(
+    is_driver_of_yarn: bool, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lagwise.toml").write_text("")
+
+    def run(_job: Job) -> None:
+        raise FencedError("the tables belong to driver b now")
+
+    monkeypatch.setattr(Job, "run", run)
+    monkeypatch.setattr(main, "is_driver_of_yarn", lambda: is_driver_of_yarn)
+
+    assert main.run(tmp_path / "lagwise.toml", once=False) == status

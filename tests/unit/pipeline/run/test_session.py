@@ -7,7 +7,7 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 
 from pipeline.run import session
-from pipeline.run.session import has_ended, master_of, properties
+from pipeline.run.session import has_ended, is_driver_of_yarn, master_of, properties
 
 
 def test_what_was_given_to_spark_submit_wins_over_a_default() -> None:
@@ -74,6 +74,24 @@ def _session(is_stopped: Any) -> Any:
 
 def _gone() -> bool:
     raise Py4JNetworkError("nobody answers")
+
+
+@pytest.mark.parametrize(
+    ("master", "mode", "expected"),
+    [
+        ("yarn", "cluster", True),
+        ("yarn", "client", False),
+        ("yarn", None, False),
+        ("k8s://s", "cluster", False),
+    ],
+)
+def test_driver_of_yarn_is_one_in_a_container(
+    master: str, mode: str | None, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"spark.master": master} | ({"spark.submit.deployMode": mode} if mode else {})
+    monkeypatch.setattr(session, "submitted", lambda: given)
+
+    assert is_driver_of_yarn() is expected
 
 
 def test_spark_has_ended_when_it_says_so_or_nobody_is_there_to_say_it() -> None:
