@@ -25,6 +25,10 @@ class AccessRefusedError(PipelineError):
     """The Kafka cluster does not know this user, or does not let it do what it must. Somebody has to change that."""
 
 
+class AuthenticationError(AccessRefusedError):
+    """The Kafka cluster does not know this user, or not with this password or certificate."""
+
+
 class NotWaitingError(PipelineError):
     """The plan does not wait for approval; the message says what is the case instead."""
 
@@ -39,6 +43,10 @@ class FencedError(PipelineError):
 
 class PublishError(PipelineError):
     """The control topic does not take a plan that is written down; the message says what to change."""
+
+
+class StorageUnavailableError(PipelineError):
+    """The tables cannot be written now: a full disk, a read-only mount. Trying again later is right."""
 
 
 class StoreError(PipelineError):

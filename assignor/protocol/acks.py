@@ -4,9 +4,10 @@
     value  {"v":1,"kind":"…","group":"…","gen":42,"epoch":17,"member":"<member id>", …,"at":"2026-…Z"}
 
     kind      id            besides                        written by
-    accepted  member                                       a member that follows the plan
+    follows   member                                       a member that follows the plan, by marked commits
+    accepted  member                                       a member that follows the plan, by commits without marks
     refused   member        why                            a member that does not
-    release   <topic>-<p>   to, topic, p, hop, offset      the old owner, after its commit: p is `to`'s now
+    release   <topic>-<p>   to, topic, p, hop, offset      the old owner, after its marked commit: p is `to`'s now
     taken     <topic>-<p>   topic, p, hop                  the new owner: it reads p
     applied   member                                       a member that has all of its target, and no more
     void      member        why                            a member that follows the plan no longer
@@ -15,6 +16,10 @@
 in one generation, from 1. `offset` is the next record to read. All of a group is in one partition of the topic,
 so it keeps its order. A record may come again: equal records give equal bytes, and the same `hop` is the same
 hand-over. Later versions add fields; a reader ignores those it does not know.
+
+Anybody who may write to the topic can write any of them. What a partition is read by is not for them to say: the
+commit is, by its mark (`marks`). Versions before 0.2 had no marks and wrote `accepted`, which nobody writes any more:
+they do not know `follows`, so they give nothing to who would not believe them.
 """
 
 import json
@@ -46,8 +51,13 @@ class Ack:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Follows(Ack):
+    """The member follows the plan, marks what it commits for a hand-over, and believes nothing else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted(Ack):
-    """The member follows the plan."""
+    """A member of a version before 0.2 follows the plan: its commits have no marks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +81,7 @@ class Void(Ack):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release(Ack):
-    """The member has stopped reading a partition, has committed it, and gives it to another."""
+    """The member has stopped reading a partition, has committed it with a mark, and gives it to another."""
 
     to: str
     """Member id."""
@@ -92,7 +102,7 @@ class Taken(Ack):
     hop: int
 
 
-AnyAck: TypeAlias = Accepted | Applied | Refused | Void | Release | Taken
+AnyAck: TypeAlias = Follows | Accepted | Applied | Refused | Void | Release | Taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +197,7 @@ def _read_release(fields: Fields, head: Mapping[str, Any]) -> Release:
 
 
 _READERS: Mapping[str, Callable[[Fields, Mapping[str, Any]], AnyAck]] = {
+    "follows": lambda fields, head: Follows(**head),  # noqa: ARG005  # has nothing besides
     "accepted": lambda fields, head: Accepted(**head),  # noqa: ARG005  # has nothing besides
     "applied": lambda fields, head: Applied(**head),  # noqa: ARG005  # has nothing besides
     "refused": lambda fields, head: Refused(**head, why=fields.text("why")),

@@ -4,12 +4,13 @@
     value  null = no orders, else
            {"schema":1,"paused":false,"reason":"","pinned":{"<topic>":"0-3,7","<other topic>":"*"},
             "triggered_at":null,"by":"user@host","at":"2026-01-31T12:00:00.000Z",
-            "approved":{"target":"3f2a…","base":"91bc…","reason":"","by":"user@host","at":"…"}}
+            "approved":{"target":"3f2a…","base":"91bc…","reason":"","by":"user@host","at":"…"},
+            "resumed_at":"2026-01-31T12:00:00.000Z"}
 
 The topic is compacted by group, so a record is the whole of what holds for the group, not a change of it: who
 gives an order reads the record that is there, changes it and writes it back. `*` pins every partition of a
-topic. `approved` is absent while no plan was ever approved. Equal orders give equal bytes. Later schemas add
-fields; a reader ignores those it does not know.
+topic. `approved` is absent while no plan was ever approved, `resumed_at` before the first resume. Equal orders
+give equal bytes. Later schemas add fields; a reader ignores those it does not know.
 """
 
 import json
@@ -65,6 +66,8 @@ class Orders:
     """Partitions that no plan moves, ascending, by topic; an empty tuple is all partitions of the topic."""
     triggered_at_ms: int | None = None
     """Newest manual trigger: no guard holds back the first plan after it."""
+    resumed_at_ms: int | None = None
+    """Newest resume: it ends a probation, the time without plans after one that hurt."""
     approval: Approval | None = None
     """Newest approval of a plan."""
     at_ms: int = 0
@@ -103,6 +106,7 @@ def encode(orders: Orders) -> bytes:
         "by": orders.by,
         "at": format_instant(orders.at_ms),
         **_written_approval(orders.approval),
+        **_written_resume(orders.resumed_at_ms),
     }
     try:
         return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
@@ -132,6 +136,7 @@ def decode(key: bytes, value: bytes | None) -> Orders:
         pause_reason=fields.text("reason"),
         pinned=_read_pinned(fields.fields("pinned")),
         triggered_at_ms=None if triggered_at is None else parse_instant(triggered_at),
+        resumed_at_ms=parse_instant(fields.text("resumed_at")) if fields.has("resumed_at") else None,
         approval=_read_approval(fields),
         at_ms=parse_instant(fields.text("at")),
         by=fields.text("by"),
@@ -169,6 +174,10 @@ def _written_approval(approval: Approval | None) -> dict[str, dict[str, str]]:
         "at": format_instant(approval.at_ms),
     }
     return {"approved": fields}
+
+
+def _written_resume(resumed_at_ms: int | None) -> dict[str, str]:
+    return {} if resumed_at_ms is None else {"resumed_at": format_instant(resumed_at_ms)}
 
 
 def _read_approval(fields: Fields) -> Approval | None:

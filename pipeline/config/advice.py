@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 
 from pipeline.config.hosts import is_loopback
-from pipeline.config.model import Config
+from pipeline.config.model import Config, GuardsConfig, PlanConfig
+from pipeline.config.places import is_folder_of_host
 from pipeline.config.secret_values import is_plain_secret
 
 
 def warnings(config: Config) -> tuple[str, ...]:
     """One line per risk, each beginning with its key; never a value that may be a secret."""
-    return (*_secrets(config), *_connection(config), *_serving(config), *_timing(config), *_plans(config))
+    kinds = (_secrets, _connection, _places, _serving, _timing, _plans)
+    return tuple(line for kind in kinds for line in kind(config))
 
 
 def _secrets(config: Config) -> Iterator[str]:
@@ -38,6 +40,16 @@ def _connection(config: Config) -> Iterator[str]:
         )
     if config.kafka.java:
         yield "kafka.java: has no effect since lagwise reads Kafka without Spark's Java client; remove the table"
+
+
+def _places(config: Config) -> Iterator[str]:
+    tables = config.tables
+    if not is_folder_of_host(tables.root):
+        yield (
+            f"tables.root: {tables.root} is no folder; lagwise was not tried there: the store alone keeps a second "
+            "driver out, a standby waits much longer, and delta-rs needs tables.storage_options (region, endpoint, "
+            "credentials), or it asks the address of a cloud's instance metadata for them"
+        )
 
 
 def _serving(config: Config) -> Iterator[str]:
@@ -73,6 +85,7 @@ def _plans(config: Config) -> Iterator[str]:
     for name, section in guards.items():
         if section.min_lag_age_s is not None:
             yield f"{name}.min_lag_age_s: is now called min_lag_s; the next version does not know the old name"
+    yield from _never_a_plan(plan)
     if plan.dry_run is False:
         yield (
             "plan.dry_run: false publishes plans for every group, except where [[plan.groups]] sets dry_run"
@@ -83,3 +96,23 @@ def _plans(config: Config) -> Iterator[str]:
                 f"plan.groups[{earlier}].pattern: {rule.pattern!r} matches every group, so later entries never "
                 "apply; put it last"
             )
+
+
+def _never_a_plan(plan: PlanConfig) -> Iterator[str]:
+    """Keys with which no plan moves anything, whatever happens."""
+    if _pins_all(plan.guards):
+        yield 'plan.guards.pin: ".*" pins every partition, so no plan moves any; set exclude for groups without plans'
+    for number, rule in enumerate(plan.groups):
+        name = f"plan.groups[{number}]"
+        if rule.exclude:
+            continue
+        if _pins_all(rule.guards):
+            yield f'{name}.guards.pin: ".*" pins every partition, so no plan moves any; set exclude = true instead'
+        if rule.options.get("max_moves") == 0:
+            yield f"{name}.options.max_moves: 0 allows no move; set 1 or more, or exclude = true"
+        if rule.options.get("min_gain") == 1:
+            yield f"{name}.options.min_gain: 1 asks for more than all lag to be saved, so no plan pays; set it below 1"
+
+
+def _pins_all(guards: GuardsConfig) -> bool:
+    return any(pattern in {".*", "^.*$"} for pattern in guards.pin)

@@ -3,7 +3,6 @@
 `conf/lagwise.toml` holds every key with its default, its unit and its meaning; a test keeps both the same.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -11,97 +10,32 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
-    PlainValidator,
     field_validator,
     model_validator,
 )
 
 from assignor.errors import InvalidOptionError
 from assignor.strategies.registry import STRATEGIES
-from pipeline.config.secret_values import is_reference
+from pipeline.config.values import (
+    Count,
+    DryRun,
+    Duration,
+    Pattern,
+    Patterns,
+    Properties,
+    Seconds,
+    StrategyName,
+    TopicName,
+    host_name,
+    origin,
+    reference,
+)
 from pipeline.name_filter import NameFilter
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 OffsetReset = Literal["earliest", "latest"]
-
-Seconds = Annotated[int, Field(ge=1)]
-Count = Annotated[int, Field(ge=1)]
-Duration = Annotated[int, Field(ge=0)]
-"""Seconds; 0 switches off what it limits."""
-
-
-def _pattern(text: str) -> str:
-    try:
-        NameFilter((text,))
-    except re.error as error:
-        raise ValueError(f"must be a regular expression: {error}") from None
-    return text
-
-
-def _strategy(name: str) -> str:
-    if name not in STRATEGIES:
-        raise ValueError(f"must be one of {', '.join(STRATEGIES)}")
-    return name
-
-
-def _dry_run(value: object) -> object:
-    if isinstance(value, bool) or value == "approve":
-        return value
-    raise ValueError('must be true, false or "approve"')
-
-
-def _reference(text: str) -> str:
-    if text and not is_reference(text):
-        raise ValueError('must be "env:NAME" or "file:/path"')
-    return text
-
-
-def _origin(text: str) -> str:
-    if not re.fullmatch(r"https?://[^/?#@\s]+", text):
-        raise ValueError('must be like "https://lagwise.example.com", without a path')
-    return text.lower()
-
-
-def _topic_name(name: str) -> str:
-    if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name):
-        raise ValueError("must be a topic name: 1 to 249 letters, digits, dots, underscores and hyphens")
-    return name
-
-
-def _flat(table: object) -> object:
-    """Properties by dotted name, all as text, whether their names were quoted in TOML or not.
-
-    `ssl.ca.location = "x"` without quotes is, to TOML, three nested tables.
-    """
-    if not isinstance(table, Mapping):
-        return table
-    flat: dict[str, Any] = {}
-    for name, value in table.items():
-        if isinstance(value, Mapping):
-            inner = _flat(value)
-            if isinstance(inner, Mapping):
-                flat.update({f"{name}.{rest}": text for rest, text in inner.items()})
-        else:
-            flat[name] = _as_text(value)
-    return flat
-
-
-def _as_text(value: object) -> object:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else value
-
-
-Properties = Annotated[dict[str, str], BeforeValidator(_flat)]
-Pattern = Annotated[str, AfterValidator(_pattern)]
-# TOML has arrays where Python has tuples; nothing else is converted.
-Patterns = Annotated[tuple[Pattern, ...], Field(strict=False)]
-DryRun = Annotated[bool | Literal["approve"], PlainValidator(_dry_run)]
-StrategyName = Annotated[str, AfterValidator(_strategy)]
-TopicName = Annotated[str, AfterValidator(_topic_name)]
 
 
 class _Section(BaseModel):
@@ -162,6 +96,7 @@ class TablesConfig(_Section):
     checkpoint: str = ""
     retention_hours: Annotated[float, Field(gt=0)] = 2.0
     upkeep_every_batches: Count = 60
+    give_up_after_s: Seconds = 3600
     shared: bool = False
     """Every host of a Spark cluster finds the same folder at `root`."""
     object_store: bool = False
@@ -233,7 +168,7 @@ class GuardsConfig(_Section):
     min_lag_age_s: Annotated[Duration | None, RENAMED] = None
     """The earlier name of `min_lag_s`, taken for one version."""
     cooldown_s: Duration = 120
-    cooldown_max_s: Duration = 1200
+    cooldown_max_s: Duration = 86_400
     moves_share: Annotated[float, Field(gt=0, le=1)] = 0.1
     partition_rest_s: Duration = 1200
     partition_moves_per_day: Count = 12
@@ -335,7 +270,8 @@ Granularity = Literal["partition", "topic", "group"]
 MemberLabels = Literal["client", "full"]
 Port = Annotated[int, Field(ge=0, le=65_535)]
 Host = Annotated[str, Field(min_length=1)]
-Origin = Annotated[str, AfterValidator(_origin)]
+Origin = Annotated[str, AfterValidator(origin)]
+HostName = Annotated[str, AfterValidator(host_name)]
 
 
 class MetricsConfig(_Section):
@@ -364,10 +300,14 @@ class ServeConfig(_Section):
 
     host: Host = "127.0.0.1"
     port: Port = 8000
-    token: Annotated[str, AfterValidator(_reference)] = ""
+    token: Annotated[str, AfterValidator(reference)] = ""
     """A reference to what an operator must know to give orders on the page; without it none can be given there."""
     origins: Annotated[tuple[Origin, ...], Field(strict=False)] = ()
     """Of a proxy by which browsers reach the page."""
+    hosts: Annotated[tuple[HostName, ...], Field(strict=False)] = ()
+    """Names under which it answers, besides addresses and those of this machine."""
+    read_token: Annotated[str, AfterValidator(reference)] = ""
+    """A reference to what a reader must know; without it, whoever reaches the port reads."""
     metrics: MetricsConfig = MetricsConfig()
 
 

@@ -14,7 +14,8 @@ from pyspark.sql.types import StructField, StructType
 from assignor.errors import DecodeError
 from assignor.protocol import acks, commands
 from pipeline import clock
-from pipeline.tables.schemas import ACK_FIELDS, ACKS, ORDER_FIELDS
+from pipeline.tables.columns import ACK_FIELDS, ORDER_FIELDS
+from pipeline.tables.schemas import ACKS
 
 Row: TypeAlias = dict[str, Any]
 
@@ -57,9 +58,14 @@ def control_rows(
     return good, bad
 
 
+# To the job a plan is accepted, whatever the members of one version or another tell each other by it.
+_KINDS = {"follows": "accepted"}
+
+
 def _ack(key: bytes, value: bytes | None) -> tuple[str, Row]:
     about = acks.decode_key(key)
-    row: Row = {"row_kind": "ack", "group_id": about.group, "ack": {"kind": about.kind, "id": about.id}}
+    kind = _KINDS.get(about.kind, about.kind)
+    row: Row = {"row_kind": "ack", "group_id": about.group, "ack": {"kind": kind, "id": about.id}}
     if value is None:
         return about.cluster, row
     ack = acks.decode(key, value)
@@ -93,6 +99,7 @@ def _orders(key: bytes, value: bytes | None) -> tuple[str, Row]:
         "pause_reason": orders.pause_reason,
         "pinned": [(topic, commands.format_pin(numbers)) for topic, numbers in orders.pinned.items()],
         "triggered_at": None if orders.triggered_at_ms is None else _time(orders.triggered_at_ms),
+        "resumed_at": None if orders.resumed_at_ms is None else _time(orders.resumed_at_ms),
         **_approval(orders.approval),
         "ordered_by": orders.by,
         "ordered_at": _time(orders.at_ms),

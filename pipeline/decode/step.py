@@ -7,7 +7,8 @@ One output row per thing found; which columns are filled depends on `row_kind`:
     ack, orders              group_id position ack | orders (`control_messages`)
     read                     topic partition position leader_epoch error   (how far a partition was read)
     log_offset               topic topic_id partition log_start_offset log_end_offset isolation observed_at_ms error
-    listing                  error (null: the brokers' list of topics is complete)
+                             leader_broker preferred_leader replicas in_sync_replicas
+    listing                  error (null: the brokers' list of topics is complete) brokers
     bad                      topic partition offset timestamp key value kind reason   (`schemas.QUARANTINE`)
     count                    kind count
 
@@ -55,6 +56,11 @@ _PLAIN_COLUMNS = (
     ("isolation", t.StringType()),
     ("observed_at_ms", t.LongType()),
     ("error", t.StringType()),
+    ("leader_broker", t.IntegerType()),
+    ("preferred_leader", t.IntegerType()),
+    ("replicas", t.IntegerType()),
+    ("in_sync_replicas", t.IntegerType()),
+    ("brokers", t.IntegerType()),
     ("offset", t.LongType()),
     ("timestamp", t.TimestampType()),
     ("key", t.BinaryType()),
@@ -123,6 +129,8 @@ class Summary:
     is_listed: bool = False
     """Whether the brokers were asked for their topics at all."""
     listing_error: str | None = None
+    brokers: int | None = None
+    """Live ones; None when the brokers were not asked, or did not answer."""
 
     @property
     def group_records(self) -> int:
@@ -157,7 +165,17 @@ SUMMARISED = ("count", "listing", "read")
 
 def summarise(rows: pa.Table) -> Summary:
     """What a batch contained, of its decoded rows; those that are not of the kinds `SUMMARISED` may be left out."""
-    columns = ["row_kind", "kind", "count", "topic", "partition", "position", "leader_epoch", "error"]
+    columns = [
+        "row_kind",
+        "kind",
+        "count",
+        "topic",
+        "partition",
+        "position",
+        "leader_epoch",
+        "error",
+        "brokers",
+    ]
     counts: Counter[str] = Counter()
     summary = Summary()
     told = rows.filter(pc.is_in(rows["row_kind"], value_set=pa.array(SUMMARISED)))
@@ -165,6 +183,7 @@ def summarise(rows: pa.Table) -> Summary:
         if row["row_kind"] == "listing":
             summary.is_listed = True
             summary.listing_error = row["error"]
+            summary.brokers = row["brokers"]
         elif row["row_kind"] == "read":
             reached = Reached(Position(row["position"], row["leader_epoch"]), row["error"])
             summary.reached[row["topic"], row["partition"]] = reached

@@ -8,6 +8,11 @@ import pyarrow.compute as pc
 from assignor.model.arrays import Bools
 from pipeline.arrow_columns import bools, is_set
 
+BEHEADED = (
+    "records were deleted from the beginning of its partition of the offsets topic, and no later record and no broker "
+    "has confirmed it yet"
+)
+
 
 def still_confirmed(confirmed: pa.Array, partition: pa.Array, reread: Sequence[int]) -> Bools:
     """Which rows are confirmed although some partitions of the offsets topic are read from their start.
@@ -19,6 +24,24 @@ def still_confirmed(confirmed: pa.Array, partition: pa.Array, reread: Sequence[i
     """
     # Of a row without a partition nobody knows whether it is among them.
     return bools(confirmed) & ~(is_in(partition, reread) | (bool(reread) & ~is_set(partition)))
+
+
+def why_unconfirmed(
+    before: pa.Array, confirmed: Bools, partition: pa.Array, reread: Sequence[int], beheaded: Sequence[int]
+) -> pa.Array:
+    """Why each row may be out of date, and is kept all the same; null for one that is not, or is not to be kept.
+
+    Args:
+        before: As stored.
+        confirmed: Which rows are confirmed by now.
+        partition: Of the offsets topic, by row.
+        reread: Those that are read again from this batch on.
+        beheaded: Of these, those that have lost their beginning: what is not found there is not gone.
+    """
+    is_beheaded = is_in(partition, beheaded) | (bool(beheaded) & ~is_set(partition))
+    kept = pc.if_else(pa.array(is_in(partition, reread)), pa.scalar(None, pa.string()), before)
+    reasons = pc.if_else(pa.array(is_beheaded), pa.scalar(BEHEADED), kept)
+    return pc.if_else(pa.array(confirmed), pa.scalar(None, pa.string()), reasons)
 
 
 def is_in(column: pa.Array, numbers: Sequence[int]) -> Bools:

@@ -5,8 +5,10 @@ records of a group are in one partition, and the clocks of coordinators differ.
 
 When a partition of the offsets topic is read again from its start, because the position in it does not hold any
 more, its rows become unconfirmed: the first record about any of them counts, whatever its position. A full reading
-delivers every commit that still counts, so the rows that are still unconfirmed when it has come to the end had
-their tombstone compacted away, and are dropped.
+of a log that is whole delivers every commit that still counts, so the rows that are still unconfirmed when it has come
+to the end had their tombstone compacted away, and are dropped. A log that has lost its beginning does not: there they
+are kept, with the reason, until a record or a broker confirms them or says that they are gone. What a broker says of a
+commit comes as a row of kind 'answer' or 'answer_none', and counts for rows that are not confirmed only.
 """
 
 from collections.abc import Sequence
@@ -17,7 +19,7 @@ import pyarrow.compute as pc
 
 from assignor.model.arrays import Bools, Int64s
 from pipeline.arrow_columns import TIMESTAMP, bools, is_set
-from pipeline.fold.columns import is_in, still_confirmed
+from pipeline.fold.columns import is_in, still_confirmed, why_unconfirmed
 from pipeline.fold.owners import OWNER
 from pipeline.row_keys import LAG_KEY, NO_ROW, codes, key_columns, matched, struct, taken
 
@@ -25,7 +27,13 @@ _COMMIT = ("committed_offset", "leader_epoch", "commit_topic_id", "commit_timest
 
 
 def fold_commits(
-    stored: pa.Table, commits: pa.Table, held: pa.Table, *, reread: Sequence[int], behind: Sequence[int]
+    stored: pa.Table,
+    commits: pa.Table,
+    held: pa.Table,
+    *,
+    reread: Sequence[int],
+    behind: Sequence[int],
+    beheaded: Sequence[int] = (),
 ) -> pa.Table:
     """One row per partition that a group has committed or owns.
 
@@ -35,46 +43,69 @@ def fold_commits(
 
     Args:
         stored: `schemas.PARTITION_LAG`.
-        commits: Decoded rows of kind 'commit' and 'tombstone', the newest of each partition (`Decoded.newest`).
+        commits: Decoded rows of kind 'commit' and 'tombstone', the newest of each partition (`Decoded.newest`), and
+            answers about other partitions.
         held: `owners.held_partitions`.
         reread: Partitions of the offsets topic that are read from their start from this batch on.
         behind: Partitions of the offsets topic that are not read to their end yet.
+        beheaded: Of `reread`, those that have lost their beginning.
     """
     tables = stored, commits, held
     rows = old, new, owner = matched(*codes(LAG_KEY, *tables))
-    has_old, has_new = old != NO_ROW, new != NO_ROW
+    has_old = old != NO_ROW
     before = {
         name: taken(stored[name].combine_chunks(), old)
-        for name in (*_COMMIT, "confirmed", "offsets_partition")
+        for name in (*_COMMIT, "confirmed", "unconfirmed_reason", "offsets_partition")
     }
-    partition_now = taken(commits["offsets_partition"].combine_chunks(), new)
     stays = still_confirmed(before["confirmed"], before["offsets_partition"], reread)
-    is_newer = has_new & (
-        ~is_set(before["commit_position"])
-        | (has_old & ~stays)
-        | bools(pc.not_equal(partition_now, before["offsets_partition"]))
-        | bools(pc.greater(taken(commits["position"].combine_chunks(), new), before["commit_position"]))
-    )
-    is_commit = is_newer & ~bools(pc.equal(taken(commits["row_kind"].combine_chunks(), new), "tombstone"))
+    is_answer = _is_kind(commits, new, "answer", "answer_none")
+    new = np.where(is_answer & has_old & stays, NO_ROW, new)
+    has_new = new != NO_ROW
+    partition_now = taken(commits["offsets_partition"].combine_chunks(), new)
+    is_newer = has_new & _is_newer(before, commits, new, is_answer=is_answer, is_lost=has_old & ~stays)
+    is_commit = is_newer & ~_is_kind(commits, new, "tombstone", "answer_none")
     partition = pc.coalesce(
         partition_now, before["offsets_partition"], taken(held["offsets_partition"].combine_chunks(), owner)
     )
     # Where there was no row there is nothing to confirm.
     confirmed = has_new | stays | ~has_old
-    holds = confirmed | is_in(partition, behind)
+    why = why_unconfirmed(before["unconfirmed_reason"], confirmed, partition, reread, beheaded)
+    holds = confirmed | is_in(partition, behind) | is_set(why)
     columns = {
         **key_columns(LAG_KEY, tables, rows),
         "old": taken(struct(stored, stored.column_names), old),
         "owner": taken(struct(held, OWNER), owner),
-        "has_new_commit": pa.array(is_commit),
+        "has_new_commit": pa.array(is_commit & ~is_answer),
         "is_reread": pa.array(is_newer & has_old & ~stays),
         **_commit_columns(before, commits, new, is_newer=is_newer, is_commit=is_commit, holds=holds),
         "offsets_partition": partition,
         "confirmed": pa.array(confirmed | ~holds),
+        "unconfirmed_reason": why,
     }
     # A partition may be owned whose commit is gone: the owner stays, the commit does not.
     is_row = is_set(columns["committed_offset"]) | (owner != NO_ROW)
     return pa.table(columns).filter(pa.array(is_row))
+
+
+def _is_newer(
+    before: dict[str, pa.Array], commits: pa.Table, new: Int64s, *, is_answer: Bools, is_lost: Bools
+) -> Bools:
+    """Rows whose new commit, if there is one, replaces the stored one; an answer of a broker only if it differs."""
+    partition_now = taken(commits["offsets_partition"].combine_chunks(), new)
+    is_as_before = is_answer & bools(
+        pc.equal(taken(commits["committed_offset"].combine_chunks(), new), before["committed_offset"])
+    )
+    return ~is_as_before & (
+        ~is_set(before["commit_position"])
+        | is_lost
+        | bools(pc.not_equal(partition_now, before["offsets_partition"]))
+        | bools(pc.greater(taken(commits["position"].combine_chunks(), new), before["commit_position"]))
+    )
+
+
+def _is_kind(commits: pa.Table, new: Int64s, *kinds: str) -> Bools:
+    found = taken(commits["row_kind"].combine_chunks(), new)
+    return bools(pc.is_in(found, value_set=pa.array(kinds)))
 
 
 def _commit_columns(
@@ -100,6 +131,9 @@ def _commit_columns(
         # Even a tombstone has a position, by which what comes later is newer.
         counts = is_newer if name == "commit_position" else is_commit
         value = taken(given[name], np.where(counts, new, NO_ROW))
+        if name == "commit_position":
+            # An answer has none: it is no older than what was read.
+            value = pc.coalesce(value, before[name])
         column = pc.if_else(pa.array(is_newer), value, before[name])
         columns[name] = pc.if_else(pa.array(holds), column, pa.scalar(None, column.type))
     return columns

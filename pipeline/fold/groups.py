@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipeline.fold.columns import is_in, still_confirmed
+from pipeline.arrow_columns import bools, is_set
+from pipeline.fold.columns import is_in, still_confirmed, why_unconfirmed
 from pipeline.row_keys import NO_ROW, codes, last_of_each
 from pipeline.tables.schemas import CONSUMER_GROUPS, GROUP_STATE
 
@@ -16,7 +17,13 @@ _ARROW = pa.schema([to_arrow_schema(CONSUMER_GROUPS).field(name) for name in _CO
 
 
 def fold_groups(
-    stored: pa.Table, events: pa.Table, *, reread: Sequence[int], behind: Sequence[int]
+    stored: pa.Table,
+    events: pa.Table,
+    *,
+    reread: Sequence[int],
+    behind: Sequence[int],
+    beheaded: Sequence[int] = (),
+    seconded: Sequence[str] = (),
 ) -> pa.Table:
     """One row per live group: its newest group record.
 
@@ -29,11 +36,18 @@ def fold_groups(
         events: Decoded rows of kind 'group' and 'group_tombstone'.
         reread: Partitions of the offsets topic that are read from their start from this batch on.
         behind: Partitions of the offsets topic that are not read to their end yet.
+        beheaded: Of `reread`, those that have lost their beginning: groups that are not found there are kept.
+        seconded: Groups of which the brokers say now what is stored.
     """
     before = stored.select([*_COLUMNS, "confirmed"])
-    stays = still_confirmed(
-        before["confirmed"].combine_chunks(), before["offsets_partition"].combine_chunks(), reread
-    )
+    partition = before["offsets_partition"].combine_chunks()
+    stays = still_confirmed(before["confirmed"].combine_chunks(), partition, reread)
+    if len(seconded):
+        stays |= bools(
+            pc.is_in(before["group_id"], value_set=pa.array(seconded, pa.string())).combine_chunks()
+        )
+    why = why_unconfirmed(stored["unconfirmed_reason"].combine_chunks(), stays, partition, reread, beheaded)
+    why = pa.concat_arrays([why, pa.nulls(events.num_rows, pa.string())])
     named = events.rename_columns({"position": "group_position"}).select(_COLUMNS)
     rows = pa.concat_tables([before.select(_COLUMNS).cast(_ARROW), named.cast(_ARROW)])
     confirmed = np.append(stays, np.ones(events.num_rows, np.bool_))
@@ -52,5 +66,9 @@ def fold_groups(
         last_of_each(by_group[of_types], confirmed[of_types], position[of_types], -name[of_types])
     ]
     is_behind = is_in(rows["offsets_partition"].combine_chunks(), behind)
-    kept = of_groups[confirmed[of_groups] | is_behind[of_groups]]
-    return rows.take(pa.array(kept)).append_column("confirmed", pa.array(confirmed[kept]))
+    kept = of_groups[confirmed[of_groups] | is_behind[of_groups] | is_set(why)[of_groups]]
+    return (
+        rows.take(pa.array(kept))
+        .append_column("confirmed", pa.array(confirmed[kept]))
+        .append_column("unconfirmed_reason", why.take(pa.array(kept)))
+    )

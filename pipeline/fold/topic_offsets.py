@@ -6,7 +6,10 @@ import pyarrow.compute as pc
 
 from pipeline.row_keys import PARTITION_KEY, codes, key_columns, matched, struct, taken
 
-_ANSWER = ("topic_id", "log_start_offset", "log_end_offset", "isolation", "observed_at_ms", "error")
+_ANSWER = (
+    *("topic_id", "log_start_offset", "log_end_offset", "isolation", "observed_at_ms", "error"),
+    *("leader_broker", "preferred_leader", "replicas", "in_sync_replicas"),
+)
 
 
 def fold_topic_offsets(stored: pa.Table, observed: pa.Table) -> pa.Table:

@@ -11,7 +11,13 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-from pipeline.errors import AccessRefusedError, BrokerUnavailableError, ConfigError, TopicMissingError
+from pipeline.errors import (
+    AccessRefusedError,
+    AuthenticationError,
+    BrokerUnavailableError,
+    ConfigError,
+    TopicMissingError,
+)
 
 RIGHTS = "README lists the rights that lagwise needs"
 _NO_ENTRY = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED})  # noqa: SLF001 - public constant
@@ -109,7 +115,7 @@ def error_of_call(
         cause = reason()
         error, hint = (cause, "") if cause is not None else (error, f" {_UNKNOWN}")
     if _is_no_entry(error):
-        return AccessRefusedError(f"{doing}: {error.str()}")
+        return AuthenticationError(f"{doing}: {error.str()}")
     if error.code() in FORBIDDEN:
         return AccessRefusedError(f"{doing}: {error.str()} ({RIGHTS})")
     if _UNVERIFIED in error.str() and _VERIFY not in error.str():

@@ -7,9 +7,10 @@ silence, is a reason.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from confluent_kafka import (
@@ -31,6 +32,8 @@ _EVERY_MS = 86_400_000
 # Each takes a connection of its own to its coordinator, which takes time that batches do not have.
 _MOST_IN_A_BATCH = 25
 
+Members = Mapping[str, frozenset[PartitionKey]]
+"""What each member of a group was given."""
 Committed = Mapping[str, tuple[PartitionKey, ...]]
 """By group: the partitions of which a commit is stored."""
 
@@ -91,10 +94,20 @@ class Brokers:
             self._say_refused(error)
             return bool(error.code() == KafkaError.GROUP_ID_NOT_FOUND)
 
-    def _has_no_commit(self, group: str, partitions: Iterable[PartitionKey]) -> bool:
+    def _has_no_commit(self, group: str, partitions: tuple[PartitionKey, ...]) -> bool:
+        found = self.commits(group, partitions)
+        return found is not None and found == dict.fromkeys(partitions)
+
+    def commits(
+        self, group: str, partitions: Collection[PartitionKey]
+    ) -> dict[PartitionKey, int | None] | None:
+        """The offset that the group has committed in each partition, None for no commit.
+
+        Partitions of which the coordinator says nothing certain are left out; None when it does not answer.
+        """
         wanted = [TopicPartition(*key) for key in partitions]
         if not wanted:
-            return True
+            return {}
         # An admin client that asks for a group's offsets crashes librdkafka 2.16 when a coordinator has moved.
         consumer = Consumer(
             {**self._properties, "group.id": group, "enable.auto.commit": "false"}, logger=log
@@ -103,10 +116,33 @@ class Brokers:
             found = consumer.committed(wanted, timeout=self._timeout_s)
         except KafkaException as failure:
             self._say_refused(failure.args[0])
-            return False
+            return None
         finally:
             consumer.close()
-        return all(one.error is None and one.offset == OFFSET_INVALID for one in found)
+        return {
+            (one.topic, one.partition): None if one.offset == OFFSET_INVALID else one.offset
+            for one in found
+            if one.error is None and (one.offset >= 0 or one.offset == OFFSET_INVALID)
+        }
+
+    def members(self, groups: Collection[str]) -> dict[str, Members]:
+        """The members of each classic group that its coordinator knows and that no rebalance is under way of."""
+        if not groups:
+            return {}
+        admin = self._make_admin()
+        asked = admin.describe_consumer_groups(list(groups), request_timeout=self._timeout_s)
+        found: dict[str, Members] = {}
+        for group, future in asked.items():
+            with suppress(KafkaException, FutureTimeoutError):
+                said = future.result(self._timeout_s + 5)
+                if said.state in (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY):
+                    found[group] = {
+                        one.member_id: frozenset(
+                            (place.topic, place.partition) for place in one.assignment.topic_partitions
+                        )
+                        for one in said.members
+                    }
+        return found
 
     def _say_refused(self, error: KafkaError) -> None:
         if error.code() in FORBIDDEN and not self._is_refusal_said:
@@ -127,6 +163,8 @@ class GhostHunt:
     """To be asked for the first time."""
     _suspects: dict[str, tuple[PartitionKey, ...]] = field(default_factory=dict)
     """Said to be gone once."""
+    strangers: set[str] = field(default_factory=set)
+    """Groups that the cluster lists and that are not in the tables; taken by whoever asks about them."""
 
     def restart(self) -> None:
         """Ask as soon as all has been read."""
@@ -145,15 +183,13 @@ class GhostHunt:
         if now_ms >= self._due_ms:
             self._due_ms = now_ms + _EVERY_MS
             listed = self.brokers.listed()
-            self._waiting = (
-                {}
-                if listed is None
-                else {
-                    group: keys
-                    for group, keys in stored().items()
-                    if group not in listed and _can_be_asked(group)
-                }
-            )
+            known = {} if listed is None else stored()
+            self._waiting = {
+                group: keys
+                for group, keys in known.items()
+                if group not in (listed or ()) and _can_be_asked(group)
+            }
+            self.strangers = {group for group in listed or () if group not in known and _can_be_asked(group)}
         asked = dict(list(self._waiting.items())[:_MOST_IN_A_BATCH])
         self._waiting = {group: keys for group, keys in self._waiting.items() if group not in asked}
         self._suspects = {group: asked[group] for group in self.brokers.are_gone(asked)}

@@ -8,11 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from pipeline.clock import duration
+
 PartitionKey: TypeAlias = tuple[str, int]
 """Topic and partition number."""
 
 UNKNOWN_EPOCH = -1
 NEVER_READ = "it was not read before"
+MAY_HAVE_MISSED_DELETIONS = "deletions may have been missed"
 TRUNCATED = "log truncated"
 """How the error of a span begins whose position does not hold any more, so that all has to be read again."""
 
@@ -70,6 +73,10 @@ class Intake:
     """Partitions that are read from their log start, and why."""
     left: int = 0
     """Records that the limit leaves for the batches to come."""
+    beheaded: frozenset[PartitionKey] = frozenset()
+    """Of `reread`: logs that have lost their beginning, so that what they do not hold may be true all the same."""
+    impatient: tuple[PartitionKey, ...] = ()
+    """Of `reread`: read by the batch before, and yet their tombstones are kept for a shorter time than since then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +113,15 @@ def choose_spans(
         now_ms: Clock of the batch.
     """
     reread: dict[PartitionKey, str] = {}
+    beheaded: set[PartitionKey] = set()
     wanted: list[Span] = []
     for key, end in sorted((key, answer) for key, answer in answers.items() if isinstance(answer, End)):
         position = positions.get(key)
         why = distrusted.get(key) or _no_longer_holds(key, position, end, limits, now_ms)
         if why or position is None:
             reread[key] = why or NEVER_READ
+            if end.log_start > 0 and not _has_lost_its_tail(position, end, why):
+                beheaded.add(key)
             position = Position(end.log_start)
         if position.offset < end.stable:
             wanted.append(
@@ -124,7 +134,22 @@ def choose_spans(
                 )
             )
     spans = _shared_out(wanted, limits.most_records)
-    return Intake(spans=spans, reread=reread, left=_records(wanted) - _records(spans))
+    return Intake(
+        spans=spans,
+        reread=reread,
+        left=_records(wanted) - _records(spans),
+        beheaded=frozenset(beheaded),
+        impatient=tuple(
+            key
+            for key, why in reread.items()
+            if key in limits.followed and why.endswith(MAY_HAVE_MISSED_DELETIONS)
+        ),
+    )
+
+
+def _has_lost_its_tail(position: Position | None, end: End, why: str | None) -> bool:
+    """Whether what was read once is not there any more: then what is not found is gone."""
+    return (position is not None and position.offset > end.high) or (why or "").startswith(TRUNCATED)
 
 
 def advance(
@@ -177,13 +202,13 @@ def _missed_deletions(key: PartitionKey, away_ms: int, limits: Limits) -> str | 
     kept_ms = limits.tombstones_kept_ms.get(key[0])
     if kept_ms is None and key not in limits.followed and away_ms > limits.tolerated_ms:
         return (
-            f"it was not read to its end for {away_ms / 60_000:.0f} min, and how long its tombstones are kept "
-            "(delete.retention.ms) is not known: deletions may have been missed"
+            f"it was not read to its end for {duration(away_ms)}, and how long its tombstones are kept "
+            f"(delete.retention.ms) is not known: {MAY_HAVE_MISSED_DELETIONS}"
         )
     if kept_ms is not None and away_ms > kept_ms:
         return (
-            f"it was not read to its end for {away_ms / 3_600_000:.1f} h, and its tombstones are kept for "
-            f"{kept_ms / 3_600_000:.1f} h (delete.retention.ms): deletions may have been missed"
+            f"it was not read to its end for {duration(away_ms)}, and its tombstones are kept for "
+            f"{duration(kept_ms)} (delete.retention.ms): {MAY_HAVE_MISSED_DELETIONS}"
         )
     return None
 

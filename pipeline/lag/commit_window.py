@@ -1,6 +1,6 @@
 """Bounded window of the last commits per partition: what the status is judged by."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -30,7 +30,7 @@ class CommitWindow:
     commit_timestamp_ms: Int64s
     """``[P, W]``, the group coordinator's clock; may go back when the coordinator moves."""
     lag: Int64s
-    """``[P, W]``, records, as it was when the commit was seen; may be UNKNOWN."""
+    """``[P, W]``, records, as it was when the commit was made (``at_commit``); may be UNKNOWN."""
     count: Int64s
     """``[P]``, commits in the window."""
 
@@ -66,6 +66,14 @@ def emptied(window: CommitWindow, where: Bools) -> CommitWindow:
     )
 
 
+def without_raw_lag(window: CommitWindow, where: Bools) -> CommitWindow:
+    """The windows, without the lags that were measured when a commit was seen, where `where` (``[P]``) holds.
+
+    Such a lag is at least the lag at the commit, so one of 0 stays.
+    """
+    return replace(window, lag=np.where(where[:, None] & (window.lag > 0), UNKNOWN, window.lag))
+
+
 def append_commit(
     window: CommitWindow, *, committed: Int64s, commit_timestamp_ms: Int64s, lag: Int64s, is_new: Bools
 ) -> CommitWindow:
@@ -78,7 +86,8 @@ def append_commit(
         window: P windows.
         committed: ``[P]``, committed offset.
         commit_timestamp_ms: ``[P]``, time of that commit, ms since the epoch; known where ``committed`` is.
-        lag: ``[P]``, lag now, records; may be UNKNOWN.
+        lag: ``[P]``, lag at that commit, records; may be UNKNOWN. Where nothing is new it is that of the newest one
+            in the window, which keeps what it has for UNKNOWN.
         is_new: ``[P]``, the commit position differs from the one appended last. A commit of the same
             offset at a new position counts: that is how a stalled consumer looks.
     """
@@ -91,9 +100,12 @@ def append_commit(
     # Index `width` is behind every entry: nothing is dropped.
     dropped = np.where(is_full, 0, width)
     write = partial(rewritten, count=window.count, dropped=dropped, kept=kept, added=added)
+    lags = write(window.lag, lag)
+    stands = np.flatnonzero(~added & (kept > 0) & (lag != UNKNOWN))
+    lags[stands, kept[stands] - 1] = lag[stands]
     return CommitWindow(
         committed_offset=write(window.committed_offset, committed),
         commit_timestamp_ms=write(window.commit_timestamp_ms, commit_timestamp_ms),
-        lag=write(window.lag, lag),
+        lag=lags,
         count=kept + added,
     )

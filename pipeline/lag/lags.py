@@ -12,6 +12,8 @@ from assignor.model.arrays import Bools, Floats, Int64s
 from pipeline.arrow_columns import bools, is_set
 from pipeline.lag import commit_window, samples
 from pipeline.lag.age import lag_age
+from pipeline.lag.at_commit import CLOCK_ERROR_MS, lag_at_commit
+from pipeline.lag.bounded_lists import entry
 from pipeline.lag.columns import (
     differ,
     field,
@@ -23,16 +25,20 @@ from pipeline.lag.columns import (
     known_or,
     millis,
 )
+from pipeline.lag.commit_pace import commit_pace
+from pipeline.lag.commit_window import CommitWindow
 from pipeline.lag.history_turn import HistoryPace, history_turn
 from pipeline.lag.lag import UNKNOWN, difference, lag, raw_lag
 from pipeline.lag.rates import drain_rate
 from pipeline.lag.retention import kept_seconds, seconds_left
+from pipeline.lag.samples import Samples, rows_of
 from pipeline.lag.status import STATUS_NAMES, Offsets, judge
 from pipeline.lag.trend import NO_TREND, TREND_NAMES, LagNow, Trend, TrendPace, trend_of
 
 _AS_FOLDED = (
     *("group_id", "topic", "partition", "offsets_partition"),
     *("committed_offset", "commit_timestamp", "commit_position", "leader_epoch", "confirmed"),
+    "unconfirmed_reason",
 )
 # Six minutes, if a trend is told after two.
 _REFERENCE_HALF_LIVES = 3
@@ -69,52 +75,83 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
     ring = samples.from_arrow(field(log, "samples"))
     records = lag(committed, start, end)
     age = lag_age(ring, committed=committed, log_start=start, lag=records, now_ms=settings.at_ms)
-    committed_ms = millis(batch["commit_timestamp"])
     topic_id = _commit_topic_id(batch)
     # What was read late came in at other times than it was committed, and offsets of another topic are other
     # offsets: no statement on speed, or on what the group did before.
     is_apart = bools(batch["is_reread"]) | differ(topic_id, field(old, "commit_topic_id"))
-    before = commit_window.from_arrow(field(old, "recent_commits"))
+    before = commit_window.emptied(commit_window.from_arrow(field(old, "recent_commits")), is_apart)
+    is_upgraded = _has_lag_when_seen(old, before)
+    is_provisional = _is_provisional(int64s(batch["offsets_partition"]), settings.behind) | is_set(
+        batch["unconfirmed_reason"]
+    )
+    at_commit = _lag_at_commit(
+        batch,
+        ring,
+        offsets,
+        records=records,
+        is_apart=is_apart,
+        is_provisional=is_provisional,
+        is_upgraded=is_upgraded,
+    )
     window = commit_window.append_commit(
-        commit_window.emptied(before, is_apart),
+        commit_window.without_raw_lag(before, is_upgraded),
         committed=committed,
-        commit_timestamp_ms=known_or(committed_ms, settings.at_ms),
-        lag=records,
+        commit_timestamp_ms=known_or(millis(batch["commit_timestamp"]), settings.at_ms),
+        lag=at_commit,
         is_new=bools(batch["has_new_commit"]),
     )
+    kept_s = kept_seconds(batch["topic"], settings.retention_ms)
+    left_s = seconds_left(age, kept_s, lag=records, committed=committed, log_start=start)
+    columns = _as_known(batch, offsets) | {
+        "commit_topic_id": topic_id,
+        "lag": from_int64s(records),
+        "lag_at_commit": from_int64s(at_commit),
+        "lag_seconds": from_floats(age.seconds),
+        "lag_seconds_is_lower_bound": pa.array(age.is_lower_bound),
+        "drain_rate": from_floats(_drained(old, committed, is_apart, settings)),
+        "status": _status(window, ring, offsets, topic_exists=~is_deleted, settings=settings),
+        "provisional": pa.array(is_provisional),
+        "recent_commits": commit_window.to_arrow(window),
+        "retention_seconds": from_floats(left_s),
+    }
+    columns |= _pace(window) | _trend(old, columns, is_apart, settings)
+    turn = history_turn(old, columns, settings.history, now_ms=settings.at_ms)
+    return columns | {"history_at": from_millis(turn.at_ms), "history_hash": from_int64s(turn.says)}
+
+
+def _status(
+    window: CommitWindow,
+    ring: samples.Samples,
+    offsets: Offsets,
+    *,
+    topic_exists: Bools,
+    settings: LagSettings,
+) -> pa.Array:
     codes = judge(
         window,
         ring,
         offsets,
-        topic_exists=~is_deleted,
+        topic_exists=topic_exists,
         now_ms=settings.at_ms,
         allowed_lag=settings.allowed_lag,
     )
-    kept_s = kept_seconds(batch["topic"], settings.retention_ms)
-    left_s = seconds_left(age, kept_s, lag=records, committed=committed, log_start=start)
-    columns = {
+    return pa.array(STATUS_NAMES).take(pa.array(codes))
+
+
+def _as_known(batch: pa.RecordBatch, offsets: Offsets) -> dict[str, pa.Array]:
+    """The columns that the commit, its owner and the log give as they are."""
+    log = batch["log"]
+    return {
         **{name: batch[name] for name in _AS_FOLDED},
         **{name: field(batch["owner"], name) for name in _OWNER},
-        "commit_topic_id": topic_id,
-        "log_start_offset": from_int64s(start),
-        "log_end_offset": from_int64s(end),
+        "log_start_offset": from_int64s(offsets.log_start),
+        "log_end_offset": from_int64s(offsets.log_end),
         "isolation": field(log, "isolation"),
         "log_observed_at": field(log, "observed_at"),
-        "lag": from_int64s(records),
-        "raw_lag": from_int64s(raw_lag(committed, end)),
-        "lag_seconds": from_floats(age.seconds),
-        "lag_seconds_is_lower_bound": pa.array(age.is_lower_bound),
+        "raw_lag": from_int64s(raw_lag(offsets.committed, offsets.log_end)),
         "arrival_rate": field(log, "arrival_rate"),
-        "drain_rate": from_floats(_drained(old, committed, is_apart, settings)),
-        "status": pa.array(STATUS_NAMES).take(pa.array(codes)),
         "assigned": pa.array(is_set(batch["owner"])),
-        "provisional": pa.array(_is_provisional(int64s(batch["offsets_partition"]), settings.behind)),
-        "recent_commits": commit_window.to_arrow(window),
-        "retention_seconds": from_floats(left_s),
     }
-    columns |= _trend(old, columns, is_apart, settings)
-    turn = history_turn(old, columns, settings.history, now_ms=settings.at_ms)
-    return columns | {"history_at": from_millis(turn.at_ms), "history_hash": from_int64s(turn.says)}
 
 
 def _offsets(batch: pa.RecordBatch, *, is_known: Bools) -> Offsets:
@@ -126,6 +163,77 @@ def _offsets(batch: pa.RecordBatch, *, is_known: Bools) -> Offsets:
         np.where(is_comparable, start, UNKNOWN),
         np.where(is_comparable, end, UNKNOWN),
     )
+
+
+def _has_lag_when_seen(old: pa.StructArray, window: CommitWindow) -> Bools:
+    """Windows of a version that kept the lag of the batch that read a commit, and had no `lag_at_commit`.
+
+    Where this version knows no lag at the newest commit the window has none either, unless the row is provisional.
+    """
+    is_unmeasured = is_set(field(old, "lag")) & ~is_set(field(old, "lag_at_commit"))
+    is_in_window = entry(window.lag, window.count - 1) != UNKNOWN
+    is_raw: Bools = is_unmeasured & is_in_window & ~bools(field(old, "provisional"))
+    return is_raw
+
+
+def _lag_at_commit(
+    batch: pa.RecordBatch,
+    ring: Samples,
+    offsets: Offsets,
+    *,
+    records: Int64s,
+    is_apart: Bools,
+    is_provisional: Bools,
+    is_upgraded: Bools,
+) -> Int64s:
+    """Lag when the newest commit was made, records, at most `records`; once known it stays as long as that commit.
+
+    UNKNOWN in a provisional row, whose commit may not be the newest. A commit that is read again, or is the first one
+    in another topic of the name, is measured like a new one: the samples are of the topic that is there.
+    """
+    old, commit_ms = batch["old"], millis(batch["commit_timestamp"])
+    stands = ~(bools(batch["has_new_commit"]) | is_apart)
+    kept = np.where(stands, int64s(field(old, "lag_at_commit")), UNKNOWN)
+    may_be_told = ~stands | is_upgraded | _is_tried_again(old, commit_ms)
+    rows = np.flatnonzero((records > 0) & (kept == UNKNOWN) & ~is_provisional & may_be_told)
+    measured = np.where(records == UNKNOWN, UNKNOWN, np.minimum(kept, records))
+    measured[rows] = lag_at_commit(
+        rows_of(ring, rows),
+        committed=offsets.committed[rows],
+        commit_ms=commit_ms[rows],
+        log_start=offsets.log_start[rows],
+        log_end=offsets.log_end[rows],
+    )
+    measured[records == 0] = 0
+    # Nothing tells whether the log was cut, or its end is an old one.
+    measured[is_provisional | (raw_lag(offsets.committed, offsets.log_end) < 0)] = UNKNOWN
+    return measured
+
+
+def _is_tried_again(old: pa.StructArray, commit_ms: Int64s) -> Bools:
+    """Where the batch before could not tell the lag at a commit that stands, and this one may.
+
+    The log end had not been answered, the lag was unknown, or the row was provisional. A commit that was ahead of that
+    batch is not tried: in time there will be samples around it, of another time than that of the commit.
+    """
+    updated_ms = millis(field(old, "updated_at"))
+    had_no_end = (millis(field(old, "log_observed_at")) < updated_ms) | ~is_set(field(old, "lag"))
+    is_tried: Bools = (had_no_end | bools(field(old, "provisional"))) & (
+        commit_ms <= updated_ms + CLOCK_ERROR_MS
+    )
+    return is_tried
+
+
+def _pace(window: CommitWindow) -> dict[str, pa.Array]:
+    """How often commits come, and how fast they advance."""
+    pace = commit_pace(window)
+    return {
+        # Milliseconds are noise, and would be most of what these columns take on the disk.
+        "commit_interval_seconds": from_floats(np.round(pace.interval_s, 1)),
+        "commit_rate": from_floats(pace.rate),
+        "commit_span_seconds": from_floats(np.round(pace.span_s, 1)),
+        "least_lag_at_commit": from_int64s(pace.least_lag),
+    }
 
 
 def _trend(

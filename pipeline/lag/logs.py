@@ -25,6 +25,7 @@ from pipeline.lag.columns import (
 from pipeline.lag.lag import UNKNOWN, difference
 from pipeline.lag.rates import arrival_rate
 
+_REPLICATION = ("leader_broker", "preferred_leader", "replicas", "in_sync_replicas")
 _NOT_LISTED = "missing from the brokers' list, though asked for by name it is not gone"
 
 
@@ -87,6 +88,8 @@ def measured_logs(batch: pa.RecordBatch, settings: TopicSettings) -> dict[str, p
                 answered & is_set(field(new, "topic_id")), observed_ms, millis(field(old, "topic_id_at"))
             )
         ),
+        # Where the partition was kept before says nothing about now.
+        **{name: field(new, name) for name in _REPLICATION},
     }
 
 

@@ -52,6 +52,13 @@ def to_arrow(samples: Samples) -> pa.ListArray:
     return bounded_lists.to_arrow((samples.observed_at_ms, samples.log_end), samples.count, SAMPLES_TYPE)
 
 
+def rows_of(samples: Samples, rows: Int64s) -> Samples:
+    """The rings of some partitions, by their indices."""
+    return Samples(
+        observed_at_ms=samples.observed_at_ms[rows], log_end=samples.log_end[rows], count=samples.count[rows]
+    )
+
+
 def append(samples: Samples, observed_at_ms: Int64s, log_end: Int64s) -> Samples:
     """The rings with one more observation each; appending the same one again changes nothing.
 

@@ -8,16 +8,20 @@ The first rule that holds decides:
 4. ``EXPIRED``        the next record to be read is below the log start: it was deleted unread.
 5. ``OK``             the lag is within the allowed lag.
 6. ``STOP``           there has been something to read, and no commit, for longer than the window spans.
-7. ``OK``             the lag was within the allowed lag at one of the commits of the window.
+7. ``OK``             at one of the commits of the window the lag was within the allowed lag.
 8. ``REWIND``         a commit of the window went back.
 9. ``STALL``          all commits of the window, two or more, are of one offset.
-10. ``WARN``          the lag, known at two commits of the window or more, never fell between them.
+10. ``WARN``          the lag at a commit, known for two of the window or more, never fell from one to the next.
 11. ``OK``
 
 Source: ``calculatePartitionStatus`` of linkedin/Burrow (``core/internal/evaluator/caching.go``): rules 5 to
 11 are its rules in its order. Different on purpose: one commit alone is neither STALL nor WARN; a window
 shorter than ``MIN_SPAN_MS`` counts as that long; where Burrow looks for a recent moment without lag in a few
-broker offsets, rule 6 asks the ring of samples when the lag began. REWIND goes with the commit before the
+broker offsets, rule 6 asks the ring of samples when the lag began.
+
+The lag of rules 5 and 6 is the one now, that of rules 7 and 10 the one when each commit was made (`at_commit`): what
+arrived since is no sign of a slow consumer, however seldom it commits. A consumer that hangs shows all the same: its
+commits cease, or are of one offset. REWIND goes with the commit before the
 one that went back, when that leaves the window, or gives way to STOP when commits cease.
 """
 
@@ -31,7 +35,7 @@ from pipeline.lag.age import passage_of
 from pipeline.lag.bounded_lists import entry
 from pipeline.lag.commit_window import CommitWindow
 from pipeline.lag.lag import UNKNOWN
-from pipeline.lag.samples import Samples
+from pipeline.lag.samples import Samples, rows_of
 
 MIN_SPAN_MS: Final = 45_000
 """Kafka's default session timeout: so long the group itself does not take a silent member for dead."""
@@ -88,7 +92,7 @@ def judge(
     codes = np.full(len(committed), Status.OK, dtype=np.int8)
     # Where the log end is unknown the difference wraps around; rule 3 overwrites what comes of it.
     lagging = np.flatnonzero((committed != UNKNOWN) & (log_end - committed > allowed_lag))
-    codes[lagging] = _judge_lagging(_rows(window, lagging), _ring_rows(samples, lagging), now_ms, allowed_lag)
+    codes[lagging] = _judge_lagging(_rows(window, lagging), rows_of(samples, lagging), now_ms, allowed_lag)
     codes[committed < log_start] = Status.EXPIRED
     codes[log_end == UNKNOWN] = Status.UNKNOWN
     codes[committed == UNKNOWN] = Status.NOT_COMMITTED
@@ -157,10 +161,4 @@ def _rows(window: CommitWindow, rows: Int64s) -> CommitWindow:
         commit_timestamp_ms=window.commit_timestamp_ms[rows],
         lag=window.lag[rows],
         count=window.count[rows],
-    )
-
-
-def _ring_rows(samples: Samples, rows: Int64s) -> Samples:
-    return Samples(
-        observed_at_ms=samples.observed_at_ms[rows], log_end=samples.log_end[rows], count=samples.count[rows]
     )

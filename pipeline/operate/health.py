@@ -5,6 +5,7 @@ from pipeline.tables.owner import heartbeat
 from pipeline.tables.owner.health import Health, Sight, judge
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
+from pipeline.tables.storage import why_full
 
 
 def look(tables: Tables, config: Config, *, now_ms: int) -> Health:
@@ -35,5 +36,7 @@ def sight(root: str, stamp: Stamp | None, config: Config) -> Sight:
         batch_at_ms=None if stamp is None else stamp.at_ms,
         reason=None if stamp is None else stamp.reason,
         held=None if stamp is None else stamp.held,
+        full=why_full(root),
+        remarks=() if stamp is None else stamp.remarks,
         interval_s=config.trigger.interval_s,
     )

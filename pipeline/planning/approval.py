@@ -134,7 +134,9 @@ def with_refusal(decision: Decision, outlook: Outlook) -> Decision:
     if outlook.approval is None or outlook.refusal is None:
         return decision
     refused = reasons.approval_refused(outlook.approval.by, outlook.refusal)
-    reason = "; ".join(text for text in (refused, decision.reason) if text)
+    is_withdrawal = decision.sent is not None and decision.record is None
+    texts = (decision.reason, refused) if is_withdrawal else (refused, decision.reason)
+    reason = "; ".join(text for text in texts if text)
     return replace(decision, verdict=Verdict(decided=decision.decided, reason=reason))
 
 

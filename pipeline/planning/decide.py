@@ -2,30 +2,37 @@
 
 A pure function of what is known of the group, what was decided before, and the time: the same facts give the same
 record, byte for byte. `decide` reads from top to bottom: can the group be planned (`eligibility`), what became of its
-plan (`lifecycle`) and of one that waits (`approval`), what is wanted (`_wanted`), does anything speak against it
+plan (`lifecycle`) and of one that waits (`approval`), what is wanted (`problem.wanted`), does anything speak against it
 (`_judged`), and what is sent.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
-
-import numpy as np
 
 from assignor.errors import AssignorError
 from assignor.evaluation.validity import check
-from assignor.model.assignment import Assignment
 from assignor.strategies.registry import strategy
-from pipeline.planning import answers, approval, reasons
-from pipeline.planning.eligibility import paused_reason, require_fresh_offsets, require_plannable_group
+from pipeline.planning import answers, approval, judge, reasons
+from pipeline.planning.eligibility import old_offsets, paused_reason, require_plannable_group, why_old
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.guards import Proposal, guard_against
 from pipeline.planning.lifecycle import Action, Sight, advance, ended, expired
-from pipeline.planning.next_state import on_answers, on_confirmed, on_observed, on_published, on_resent
+from pipeline.planning.next_state import (
+    on_answers,
+    on_confirmed,
+    on_judged,
+    on_observed,
+    on_orders,
+    on_published,
+    on_resent,
+)
 from pipeline.planning.problem.behind import behind_s
 from pipeline.planning.problem.case import Case
-from pipeline.planning.problem.fixed import cooling_down, limits, losing_ground, pinned, silent
-from pipeline.planning.problem.group import to_group
-from pipeline.planning.problem.improvement import gain
+from pipeline.planning.problem.fixed import pinned
+from pipeline.planning.problem.group import to_problem
+from pipeline.planning.problem.improvement import NEVER_DRAINS, gain, headroom_lost
+from pipeline.planning.problem.measured import measured
+from pipeline.planning.problem.steps import evens_counts, moves_of
+from pipeline.planning.problem.wanted import fixed_now, wanted
 from pipeline.planning.progress import PlanProgress, progress_of
 from pipeline.planning.state import GroupState, PlanState
 from pipeline.planning.values import Decision, Published, Sent, Target, Verdict
@@ -50,7 +57,7 @@ def decide(
         state: What the decision before this one remembered.
         now_ms: Time of the decision, ms since the epoch.
     """
-    state = state.seen(facts.generation, now_ms)
+    state = on_orders(state.seen(facts.generation, now_ms), facts.orders)
     paused = paused_reason(facts)
     if paused is not None:
         # It was made for lag that is gone by the time the group is planned again.
@@ -59,14 +66,20 @@ def decide(
         return _withdrawn(facts, rules, published, state, why=paused, now_ms=now_ms)
     try:
         require_plannable_group(facts, rules)
-        require_fresh_offsets(facts, partitions, rules, now_ms=now_ms)
-        group, beliefs, state = to_group(facts, partitions, rules, state, now_ms=now_ms)
+        old = old_offsets(facts, partitions, rules, now_ms=now_ms)
+        problem, state = to_problem(facts, partitions, rules, state, now_ms=now_ms)
+        group = problem.group
         case = Case(
             facts=facts,
             rules=rules,
             group=group,
-            beliefs=beliefs,
+            beliefs=problem.beliefs,
+            seen=measured(group, partitions, problem.backlog),
+            standing=problem.standing,
+            cost=problem.cost,
             pinned=pinned(group, rules.guards.pin, facts.orders.pinned if facts.orders is not None else {}),
+            old=old,
+            why_old=why_old(partitions, rules, now_ms=now_ms),
             lag_s=behind_s(group, partitions),
             published=published,
             now_ms=now_ms,
@@ -102,11 +115,32 @@ def _proposed(case: Case, state: GroupState, outlook: approval.Outlook) -> Decis
     """The plan that waits, published if it is approved, or else a new one."""
     target, approved, waiting = outlook.target, outlook.approval, state.waiting
     if target is None or waiting is None:
-        return _planned(case, state)
+        return _taken_back(case, state) or _planned(case, state)
     if outlook.action is Action.WAIT or approved is None:
         return case.decision(state, target, approval.awaiting(waiting, case.facts.group_id))
     verdict = Verdict(decided="publish", reason=reasons.approved(approved.by, approved.reason))
     return _published(case, replace(state, waiting=None), target, verdict, approved_by=approved.by)
+
+
+def _taken_back(case: Case, state: GroupState) -> Decision | None:
+    """The group put back to where it was before a plan that hurt; None when that is not to be had now.
+
+    It is tried again with each decision until it is published, or the group has been rebalanced.
+    """
+    plan, rules = state.plan, case.rules
+    if plan is None or plan.effect != "hurt" or rules.dry_run or state.rebalanced_at_ms > plan.effect_at_ms:
+        return None
+    stays, is_closed = fixed_now(case, state)
+    assignment = judge.undone(case.group, plan, stays=stays, is_closed=is_closed)
+    if assignment is None or case.now_ms - state.since_ms < rules.guards.settle_ms:
+        return None
+    check(case.group, assignment)
+    target = case.target(assignment)
+    if rules.needs_approval:
+        waiting = approval.proposed(case, state.waiting, target)
+        state = replace(state, waiting=waiting)
+        return case.decision(state, target, approval.awaiting(waiting, case.facts.group_id))
+    return _published(case, state, target, _wanted_verdict(target))
 
 
 def _continued(
@@ -144,7 +178,10 @@ def _looked_at(case: Case, state: GroupState) -> tuple[GroupState, Action, PlanP
     state = on_answers(
         state, silent=sight.silent, answered=answers.answered(plan, case.facts), now_ms=case.now_ms
     )
-    state = on_observed(state, after, progress, case.group, now_ms=case.now_ms)
+    state = on_observed(state, after, progress, case.seen, now_ms=case.now_ms)
+    state = on_judged(
+        judge.observed(state, case.seen, now_ms=case.now_ms), case.rules.guards, now_ms=case.now_ms
+    )
     return state, _permitted(case, after, action, progress), progress
 
 
@@ -197,8 +234,12 @@ def _resent(case: Case, state: GroupState, plan: PlanState, progress: PlanProgre
 def _planned(case: Case, state: GroupState) -> Decision:
     """Ask the strategy for a target, and publish it unless something speaks against it."""
     before, state = state.waiting, replace(state, waiting=None)
-    case, assignment = _wanted(case, state)
+    case, assignment = wanted(case, state)
     target = case.target(assignment)
+    if not target.moves and _must_be_replaced(case, state, target) and case.published is not None:
+        # Members that follow it would move what is where it should be.
+        why = reasons.OTHERWISE_AT_TARGET
+        return _withdrawn(case.facts, case.rules, case.published, state, why=why, now_ms=case.now_ms)
     verdict, state = _judged(case, state, target)
     if verdict.decided == "publish" and _needs_approval(case, state, target):
         waiting = approval.proposed(case, before, target)
@@ -228,60 +269,34 @@ def _published(
     if plan is not None:
         plan = ended(plan, "superseded", reasons.replaced_by(sent.epoch), now_ms=case.now_ms)
         state = replace(state, plan=plan)
-    after = on_published(state, published, case.group, case.rules.guards) if target.moves else state
+    after = on_published(state, published, case.seen, case.rules.guards) if target.moves else state
     return replace(case.decision(after, target, verdict, sent=sent), plan=plan)
-
-
-def _wanted(case: Case, state: GroupState) -> tuple[Case, Assignment]:
-    """The strategy's answer, and the case in which nothing moves that is fixed, as the strategy saw it."""
-    rules = case.rules
-    resting = cooling_down(case.group, case.beliefs, rules.guards, state, now_ms=case.now_ms) & ~case.pinned
-    fixed, closed = case.pinned | resting, silent(case.group, state)
-    group = case.group
-    if fixed.any() or closed.any():
-        group = replace(group, fixed=fixed if fixed.any() else None, closed=closed if closed.any() else None)
-        case = replace(case, group=group)
-    chosen = strategy(rules.strategy)
-    options = dict(rules.options)
-    if chosen.has_budget:
-        options.setdefault("max_moves", rules.guards.most_moves(group.n_partitions))
-    assignment = chosen.assign(group, options)
-    check(group, assignment)
-    remarks = list(assignment.remarks)
-    if fixed.any() and (not chosen.reads_lag or limits(group, assignment)):
-        remarks.append(reasons.fixed(int(case.pinned.sum()), int(resting.sum())))
-    remarks += _unseen(case, state, assignment)
-    return case, replace(assignment, remarks=tuple(remarks))
-
-
-def _unseen(case: Case, state: GroupState, assignment: Assignment) -> Iterator[str]:
-    """What the target rests on that nobody has seen."""
-    group = case.group
-    takers = np.unique(assignment.member[(assignment.member != group.owner) & (assignment.member >= 0)])
-    names = [group.member_ids[number] for number in takers.tolist()]
-    unproven = [name for name in names if name in case.beliefs and not case.beliefs[name].is_shown]
-    if unproven:
-        yield reasons.optimistic(unproven)
-    quiet = [name for name in group.member_ids if name in state.silent_since_ms]
-    if quiet:
-        yield reasons.planned_around(quiet)
 
 
 def _judged(case: Case, state: GroupState, target: Target) -> tuple[Verdict, GroupState]:
     """What is decided about the target, and the state with its confirmation counted or its trigger used."""
     unchanged = _why_unchanged(case, state, target)
     if unchanged is not None:
-        return _not_now(unchanged, target), on_confirmed(state, None)
+        # A trigger is answered by this reason: it publishes no later plan.
+        return _not_now(unchanged, target), on_confirmed(_without_trigger(case, state), None)
     state = on_confirmed(state, target.base_hash)
     if target.moves and not _is_out(case, state, target):
-        triggered_ms = case.trigger(state)
-        if triggered_ms is not None:
-            state = replace(state, triggered_at_ms=triggered_ms)
+        if case.trigger(state) is not None:
+            state = _without_trigger(case, state)
         elif (guard := _guard(case, state, target)) is not None:
             return _not_now(reasons.held_back(guard), target), state
     if case.rules.dry_run:
         return Verdict(decided="dry_run", reason=reasons.DRY_RUN), state
-    return Verdict(decided="publish", reason="; ".join(target.assignment.remarks) or None), state
+    return _wanted_verdict(target), state
+
+
+def _without_trigger(case: Case, state: GroupState) -> GroupState:
+    triggered_ms = case.trigger(state)
+    return state if triggered_ms is None else replace(state, triggered_at_ms=triggered_ms)
+
+
+def _wanted_verdict(target: Target) -> Verdict:
+    return Verdict(decided="publish", reason="; ".join(target.assignment.remarks) or None)
 
 
 def _not_now(reason: str, target: Target) -> Verdict:
@@ -291,7 +306,7 @@ def _not_now(reason: str, target: Target) -> Verdict:
 def _why_unchanged(case: Case, state: GroupState, target: Target) -> str | None:
     """Why there is nothing to publish; None when there is."""
     published = case.published
-    if not target.moves and not _must_be_replaced(case, state, target):
+    if not target.moves:
         return reasons.AT_TARGET
     if published is None:
         return None
@@ -308,10 +323,13 @@ def _must_be_replaced(case: Case, state: GroupState, target: Target) -> bool:
 
     One for other members cannot be followed, and is welcome when they come back.
     """
-    published = case.published
-    if published is None or not published.is_valid(case.now_ms):
+    published, plan = case.published, state.plan
+    if published is None or not published.is_valid(case.now_ms) or case.rules.dry_run:
         return False
-    is_welcome = _is_for_others(case, state) and not case.rules.dry_run
+    if plan is not None and plan.takes_back is not None and plan.status == "open":
+        # Its partitions rest, so the strategy would leave them where they are.
+        return False
+    is_welcome = _is_for_others(case, state)
     return published.target_hash != target.target_hash and not is_welcome
 
 
@@ -332,26 +350,21 @@ def _guard(case: Case, state: GroupState, target: Target) -> str | None:
         # It had passed the guards, and migration, for which members refused it, is disabled now.
         if case.now_ms < plan.valid_until_ms:
             return None
+    better = gain(group, group.owner, target.assignment.member)
     proposal = Proposal(
-        moves=len(target.moves),
+        moves=int(moves_of(group, target.assignment.member).sum()),
         n_partitions=group.n_partitions,
         has_budget=strategy(case.rules.strategy).has_budget,
-        gain=gain(group, group.owner, target.assignment.member),
-        lag=int(group.lag.sum()),
+        gain=better,
+        evens_counts=better > NEVER_DRAINS
+        and evens_counts(group, target.assignment.member, case.rules.options),
+        lag=int(case.seen.backlog.sum()),
         lag_s=case.lag_s,
+        headroom_lost=headroom_lost(group, group.owner, target.assignment.member),
     )
-    if plan is not None and _is_mistake(case, plan):
-        # A longer pause is for plans that help too little; this one does harm, and is known to.
-        until_ms = plan.published_at_ms + case.rules.guards.cooldown_ms
-        state = replace(state, cooldown_until_ms=min(state.cooldown_until_ms, until_ms))
+    if judge.is_pending(plan) and plan is not None:
+        return reasons.guard_effect(plan.epoch)
     return guard_against(proposal, case.rules.guards, state, now_ms=case.now_ms)
-
-
-def _is_mistake(case: Case, plan: PlanState) -> bool:
-    """Whether a member that the plan has given something is seen to lose ground."""
-    losing = losing_ground(case.group, case.beliefs)
-    losers = {name for name, loses in zip(case.group.member_ids, losing.tolist(), strict=True) if loses}
-    return plan.done > 0 and not losers.isdisjoint(plan.receivers)
 
 
 def _is_out(case: Case, state: GroupState, target: Target) -> bool:

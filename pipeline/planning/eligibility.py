@@ -1,5 +1,7 @@
 """Why no plan is made for a group: everything that has to be known and true first."""
 
+import numpy as np
+
 from assignor.errors import AbstainError
 from assignor.model.arrays import Bools
 from pipeline.lag.lag import UNKNOWN
@@ -8,6 +10,8 @@ from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 
 # A member on Kafka Streams' own assignor is given tasks, which its partitions only follow.
 _STREAMS_ASSIGNOR = "stream"
+_MOST_OLD = 0.25
+"""Share of partitions: a leader is missing, not a broker of three, after which members stand still as well."""
 
 
 def require_plannable_group(facts: GroupFacts, rules: Rules) -> None:
@@ -62,17 +66,41 @@ def paused_reason(facts: GroupFacts) -> str | None:
     return reasons.paused(orders.by, orders.pause_reason, facts.group_id)
 
 
-def require_fresh_offsets(
-    facts: GroupFacts, partitions: PartitionFacts, rules: Rules, *, now_ms: int
-) -> None:
-    """Return if the offsets of every partition are known and fresh.
+def old_offsets(facts: GroupFacts, partitions: PartitionFacts, rules: Rules, *, now_ms: int) -> Bools:
+    """P entries: are the partition's log offsets old, because its brokers do not answer; those of most are fresh.
 
     Raises:
-        AbstainError: They are not; the message names a partition and what is wrong with it.
+        AbstainError: Offsets are not known, or old for more than a quarter of the partitions; the message names a
+            partition and what is wrong with it.
     """
-    reason = _why_unlisted(facts, partitions) or _why_not_fresh(partitions, rules, now_ms=now_ms)
+    old = _unanswered(partitions) | _stale(partitions, rules, now_ms=now_ms)
+    reason = _why_unlisted(facts, partitions) or _why_not_known(partitions)
+    if reason is None and int(old.sum()) > _MOST_OLD * len(old):
+        reason = why_old(partitions, rules, now_ms=now_ms)
     if reason is not None:
         raise AbstainError(reason)
+    return old
+
+
+def why_old(partitions: PartitionFacts, rules: Rules, *, now_ms: int) -> str | None:
+    """Why log offsets are old, naming a partition; None when all are fresh."""
+    if found := _first_of(partitions, _unanswered(partitions)):
+        error = next(error for error in partitions.unanswered if error)
+        return reasons.log_offsets_unanswered(*found, error)
+    if found := _first_of(partitions, _stale(partitions, rules, now_ms=now_ms)):
+        return reasons.log_offsets_stale(*found, rules.max_staleness_ms // 1000)
+    return None
+
+
+def _unanswered(partitions: PartitionFacts) -> Bools:
+    if not any(partitions.unanswered):
+        return np.zeros(len(partitions.topic), np.bool_)
+    return np.array([bool(error) for error in partitions.unanswered], np.bool_)
+
+
+def _stale(partitions: PartitionFacts, rules: Rules, *, now_ms: int) -> Bools:
+    stale: Bools = partitions.observed_at_ms < now_ms - rules.max_staleness_ms
+    return stale
 
 
 def _why_unlisted(facts: GroupFacts, partitions: PartitionFacts) -> str | None:
@@ -84,16 +112,11 @@ def _why_unlisted(facts: GroupFacts, partitions: PartitionFacts) -> str | None:
     return None if partitions.topic else reasons.NO_TOPICS
 
 
-def _why_not_fresh(partitions: PartitionFacts, rules: Rules, *, now_ms: int) -> str | None:
-    unanswered = [index for index, error in enumerate(partitions.unanswered) if error]
-    if unanswered:
-        first, others = unanswered[0], len(unanswered) - 1
-        error = partitions.unanswered[first] or ""
-        return reasons.log_offsets_unanswered(_name(partitions, first), others, error)
+def _why_not_known(partitions: PartitionFacts) -> str | None:
     if found := _first_of(partitions, partitions.log_end == UNKNOWN):
-        return reasons.log_end_unknown(*found)
-    if found := _first_of(partitions, partitions.observed_at_ms < now_ms - rules.max_staleness_ms):
-        return reasons.log_offsets_stale(*found, rules.max_staleness_ms // 1000)
+        # Why there is none says more than that there is none.
+        error = next((error for error in partitions.unanswered if error), None)
+        return reasons.log_offsets_unanswered(*found, error) if error else reasons.log_end_unknown(*found)
     found = _first_of(partitions, partitions.incomparable)
     return reasons.commit_of_deleted_topic(*found) if found else None
 

@@ -78,6 +78,18 @@ class PartitionFacts:
     """Records/s that the group commits."""
     lag_age_s: Floats
     """Age of the next record to be read."""
+    lag_at_commit: Int64s
+    """Records the group was behind when it committed last (`lag.at_commit`)."""
+    commit_age_s: Floats
+    """Seconds from the newest commit, by the coordinator's clock, to `observed_at_ms`; >= 0."""
+    commit_interval_s: Floats
+    """Seconds within which commits usually follow one another (`lag.commit_pace`)."""
+    commit_rate: Floats
+    """Records/s from an earlier commit to the newest."""
+    commit_span_s: Floats
+    """Seconds between these two."""
+    least_lag: Int64s
+    """Least lag at a commit from the one to the other."""
     incomparable: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
     """The commit was made in another topic of the same name; empty for none."""
     unanswered: Sequence[str | None] = ()

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pipeline.planning import reasons
 from pipeline.planning.state import GroupState
 
+_HEADROOM = 0.02
+"""Share of its capacity that a plan against lag which goes by itself may take from the busiest member."""
 _SMALL_PLAN = 30
 """Moves that a plan of a strategy without a budget may make in any group, where a share would allow next to none."""
 
@@ -30,8 +32,9 @@ class Guards:
     min_lag_ms: int
     """How far behind the group must be, or will be (`behind.behind_s`)."""
     cooldown_ms: int
-    """Pause after a plan; twice as long after each that did not help."""
+    """Pause after a plan."""
     cooldown_max_ms: int
+    """Longest probation after plans that hurt."""
     moves_share: float
     """Most partitions that one plan moves, as a share of all; two may always move."""
     partition_rest_ms: int
@@ -40,9 +43,10 @@ class Guards:
     pin: tuple[str, ...] = ()
     """Patterns of topics whose partitions stay where they are."""
 
-    def most_moves(self, n_partitions: int) -> int:
-        """Partitions that one plan may move."""
-        return max(2, math.ceil(self.moves_share * n_partitions))
+    def most_moves(self, n_partitions: int, *, has_budget: bool) -> int:
+        """Partitions that one plan may move; more in a small group if the strategy cannot be told (`_SMALL_PLAN`)."""
+        most = max(2, math.ceil(self.moves_share * n_partitions))
+        return most if has_budget else max(most, _SMALL_PLAN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,15 +54,20 @@ class Proposal:
     """A plan in the figures that guards look at."""
 
     moves: int
+    """Partitions taken from owners."""
     n_partitions: int
     has_budget: bool
     """The strategy was told how many moves it may make."""
     gain: float
     """See `improvement.gain`."""
+    evens_counts: bool = False
+    """It is asked for, whatever it gains: counts come closer to the options, and nobody falls behind for ever."""
     lag: int
     """Records of the whole group."""
     lag_s: float
     """See `behind.behind_s`; nan if unknown."""
+    headroom_lost: float | None = None
+    """See `improvement.headroom_lost`."""
 
 
 def guard_against(proposal: Proposal, guards: Guards, state: GroupState, *, now_ms: int) -> str | None:
@@ -74,7 +83,10 @@ def guard_against(proposal: Proposal, guards: Guards, state: GroupState, *, now_
 
 
 def _reasons(plan: Proposal, guards: Guards, state: GroupState, *, now_ms: int) -> Iterator[str]:
-    settled_ms, most = now_ms - state.since_ms, _most_moves(plan, guards)
+    settled_ms, most = (
+        now_ms - state.since_ms,
+        guards.most_moves(plan.n_partitions, has_budget=plan.has_budget),
+    )
     if settled_ms < guards.settle_ms:
         yield reasons.guard_settle(state.generation, settled_ms, guards.settle_ms)
     if plan.lag < guards.min_lag:
@@ -83,14 +95,17 @@ def _reasons(plan: Proposal, guards: Guards, state: GroupState, *, now_ms: int) 
         yield reasons.guard_lag_seconds(None if math.isnan(plan.lag_s) else plan.lag_s, guards.min_lag_ms)
     if plan.moves > most:
         yield reasons.guard_moves(plan.moves, plan.n_partitions, most, guards.moves_share)
-    if plan.gain < guards.min_improvement:
+    if plan.gain < guards.min_improvement and not plan.evens_counts:
         yield reasons.guard_improvement(guards.min_improvement)
-    if now_ms < state.cooldown_until_ms:
-        yield reasons.guard_cooldown(state.cooldown_until_ms - now_ms, state.cooldown_ms)
+    if plan.headroom_lost is not None and plan.headroom_lost > _HEADROOM:
+        yield reasons.guard_headroom(plan.headroom_lost)
+    yield from _pauses(guards, state, now_ms=now_ms)
     if state.confirmations < guards.confirmations:
         yield reasons.guard_confirmations(state.confirmations, guards.confirmations)
 
 
-def _most_moves(plan: Proposal, guards: Guards) -> int:
-    most = guards.most_moves(plan.n_partitions)
-    return most if plan.has_budget else max(most, _SMALL_PLAN)
+def _pauses(guards: Guards, state: GroupState, *, now_ms: int) -> Iterator[str]:
+    if now_ms < state.cooldown_until_ms:
+        yield reasons.guard_cooldown(state.cooldown_until_ms - now_ms, guards.cooldown_ms)
+    if now_ms < state.probation_until_ms:
+        yield reasons.guard_probation(state.probation_until_ms - now_ms, state.hurts)

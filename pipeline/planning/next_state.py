@@ -3,18 +3,38 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from assignor.model.group import Group
+from assignor.protocol.commands import Orders
 from pipeline.planning.guards import Guards
+from pipeline.planning.judge import takes_back, watched
 from pipeline.planning.problem.fixed import DAY_MS
+from pipeline.planning.problem.measured import Measured
 from pipeline.planning.progress import PlanProgress
 from pipeline.planning.state import GroupState, PlanState, partition_key
 from pipeline.planning.values import Move, Publication
 
 _LEFT = 0.05
-"""A backlog is gone when only this share of it is left, or what arrives in `_ARRIVALS_S`: commits come in steps."""
-_ARRIVALS_S = 10.0
+"""A backlog is gone when only this share of it is left, or what arrives in `_ARRIVALS_S`: what one poll brings."""
+_ARRIVALS_S = 1.0
+_FIRST_PROBATION = 10
+"""Pauses after a plan that the first probation lasts."""
+_LEAST_PAUSE_MS = 60_000
+_RESTS = 3
+"""Partitions of a plan that hurt rest for so many probations."""
+_FORGIVEN_MS = 86_400_000
+"""A group is on its first probation again a day after a plan hurt it."""
 _SILENT_FOR_MS = 3_600_000
 """After so long a member that did not answer is given another chance."""
+
+
+def on_orders(state: GroupState, orders: Orders | None) -> GroupState:
+    """The state once the operator's newest resume is obeyed: it ends a probation, and forgets the plans that hurt.
+
+    A resume is obeyed once. Its time comes from another clock, so it is held against earlier resumes alone.
+    """
+    resumed_at_ms = orders.resumed_at_ms if orders is not None else None
+    if resumed_at_ms is None or resumed_at_ms <= state.resumed_at_ms:
+        return state
+    return replace(state, resumed_at_ms=resumed_at_ms, probation_until_ms=0, hurts=0, rests_until_ms={})
 
 
 def on_confirmed(state: GroupState, base_hash: str | None) -> GroupState:
@@ -40,10 +60,10 @@ def on_answers(
 
 
 def on_observed(
-    state: GroupState, plan: PlanState, progress: PlanProgress | None, group: Group, *, now_ms: int
+    state: GroupState, plan: PlanState, progress: PlanProgress | None, seen: Measured, *, now_ms: int
 ) -> GroupState:
     """The state with what became of its plan; a partition that the plan did not move need not cool down."""
-    before, plan = state.plan, _drained(plan, group, now_ms=now_ms)
+    before, plan = state.plan, _drained(plan, seen, now_ms=now_ms)
     state = replace(state, plan=plan)
     if before is None or before.status != "open" or plan.status in {"open", "applied"}:
         return state
@@ -92,15 +112,15 @@ def on_resent(state: GroupState, plan: PlanState, published: Publication, *, don
         why=None,
         done=done,
         done_then=done,
+        witnesses=tuple(replace(one, commits_ms=(), lags=()) for one in plan.witnesses),
     )
     return replace(state, plan=resent)
 
 
-def on_published(state: GroupState, published: Publication, group: Group, guards: Guards) -> GroupState:
-    """The state once a new plan has been published: the group cools down, longer if the last plan did not help."""
-    target, sent, now_ms = published.target, published.sent, published.at_ms
-    longer_ms = max(min(2 * state.cooldown_ms, guards.cooldown_max_ms), guards.cooldown_ms)
-    length_ms = guards.cooldown_ms if _has_helped(state.plan, group) else longer_ms
+def on_published(state: GroupState, published: Publication, seen: Measured, guards: Guards) -> GroupState:
+    """The state once a new plan has been published: the group cools down."""
+    target, sent, now_ms, group = published.target, published.sent, published.at_ms, seen.group
+    undoes = takes_back(state.plan, group, target)
     plan = PlanState(
         epoch=sent.epoch,
         base_generation=published.generation,
@@ -112,36 +132,66 @@ def on_published(state: GroupState, published: Publication, group: Group, guards
         published_at_ms=now_ms,
         sent_at_ms=now_ms,
         valid_until_ms=sent.valid_until_ms,
-        lag=int(group.lag.sum()),
+        lag=int(seen.curable_backlog().sum()),
         drain_s=target.figures.drain_s_after,
         migration=sent.migration,
         approved_by=published.approved_by,
+        undo=target.revoked,
+        takes_back=undoes,
+        # Where the group was is no target that it is brought back to.
+        is_dropped=undoes is not None,
         status_at_ms=now_ms,
     )
     return replace(
         state,
         confirmations=0,
         base_hash=None,
-        cooldown_ms=length_ms,
-        cooldown_until_ms=now_ms + length_ms,
+        cooldown_until_ms=now_ms + guards.cooldown_ms,
         moved_at_ms=_moved(state, target.moves, now_ms=now_ms),
-        plan=plan,
+        rests_until_ms=_rests(state, target.moves if undoes is not None else (), now_ms=now_ms),
+        plan=watched(seen, state.plan, plan),
     )
 
 
-def _drained(plan: PlanState, group: Group, *, now_ms: int) -> PlanState:
-    """The plan with the time that the backlog took to go, once it is gone."""
-    left = float(group.lag.sum())
-    if plan.drained_s is not None or left > max(_LEFT * plan.lag, _ARRIVALS_S * float(group.rate.sum())):
+def on_judged(state: GroupState, guards: Guards, *, now_ms: int) -> GroupState:
+    """The state once the effect of its plan has been seen at this decision: on probation after one that hurt."""
+    plan = state.plan
+    if plan is None or plan.effect is None or plan.effect_at_ms != now_ms:
+        return state
+    if plan.effect == "helped":
+        return replace(state, hurts=max(state.hurts - 1, 0))
+    if plan.effect != "hurt":
+        return state
+    hurts = state.hurts + 1 if now_ms - state.hurt_at_ms < _FORGIVEN_MS else 1
+    first_ms = _FIRST_PROBATION * max(guards.cooldown_ms, _LEAST_PAUSE_MS)
+    # Without a pause after plans there is still one after a plan that hurt.
+    length_ms = min(first_ms * 2 ** min(hurts - 1, 20), max(guards.cooldown_max_ms, _LEAST_PAUSE_MS))
+    return replace(
+        state,
+        plan=replace(plan, is_dropped=True),
+        # What was proposed before the verdict is not published past it.
+        waiting=None,
+        hurts=hurts,
+        hurt_at_ms=now_ms,
+        probation_until_ms=now_ms + length_ms,
+    )
+
+
+def _drained(plan: PlanState, seen: Measured, *, now_ms: int) -> PlanState:
+    """The plan with the time until its backlog was gone; a plan that was not applied has drained nothing."""
+    if plan.drained_s is not None or plan.status != "applied":
+        return plan
+    left = float(seen.curable_backlog().sum())
+    if left > max(_LEFT * plan.lag, _ARRIVALS_S * float(seen.arriving.sum())):
         return plan
     return replace(plan, drained_s=(now_ms - plan.published_at_ms) / 1000)
 
 
-def _has_helped(plan: PlanState | None, group: Group) -> bool:
-    """Whether the lag that the plan was made for is gone, or has become less; True when there was no plan."""
-    if plan is None or plan.drained_s is not None:
-        return True
-    return float(group.lag.sum()) < plan.lag - _ARRIVALS_S * float(group.rate.sum())
+def _rests(state: GroupState, moves: tuple[Move, ...], *, now_ms: int) -> dict[str, int]:
+    """Partitions that rest because a plan that moved them hurt; others are tried before they are moved again."""
+    until_ms = now_ms + _RESTS * (state.probation_until_ms - state.hurt_at_ms)
+    resting = {name: at_ms for name, at_ms in state.rests_until_ms.items() if at_ms > now_ms}
+    return resting | {partition_key(move.topic, move.partition): until_ms for move in moves}
 
 
 def _moved(state: GroupState, moves: tuple[Move, ...], *, now_ms: int) -> dict[str, tuple[int, ...]]:

@@ -4,7 +4,7 @@ Source: the pinned target of `lag-sticky`; Kafka's cooperative protocol (KIP-429
 one step to the next.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -16,8 +16,12 @@ from assignor.evaluation.validity import check
 from assignor.model.arrays import Bools, Int32s, Int64s
 from assignor.model.assignment import Assignment, Unassigned
 from assignor.model.group import Group
+from assignor.model.topics import Topics
 from assignor.protocol.ranges import parse_ranges
 from pipeline.planning.state import PlanState, Ranges, partition_key
+
+_MOST_PARTITIONS = 1_000_000
+"""More than any group has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,7 +56,7 @@ def progress_of(group: Group, plan: PlanState) -> PlanProgress | None:
     except AssignorError:
         return None
     holder = group.ownership.holder
-    revoked_from = _members(group, plan.revoked)
+    revoked_from = members_of(group, plan.revoked)
     there: Bools = holder == target.member
     between: Bools = (holder < 0) & (target.member >= 0)
     left: Bools = ~there & (revoked_from >= 0) & (holder == revoked_from)
@@ -80,7 +84,7 @@ def assignment_of(group: Group, by_member: Ranges, unassigned: Ranges) -> Assign
     """
     if set(by_member) != set(group.member_ids):
         raise AbstainError("the plan was made for other members")
-    whole = Assignment.complete(group, _members(group, by_member))
+    whole = Assignment.complete(group, members_of(group, by_member))
     why = whole.why
     for reason in Unassigned:
         if named := unassigned.get(reason.words):
@@ -90,8 +94,8 @@ def assignment_of(group: Group, by_member: Ranges, unassigned: Ranges) -> Assign
     return target
 
 
-def _members(group: Group, placed: Ranges) -> Int32s:
-    """Member index of each partition, -1 for those that are not named.
+def members_of(group: Group, placed: Ranges) -> Int32s:
+    """Member index of each partition, -1 for those that are not named, or with members that have left.
 
     Raises:
         AssignorError: A partition does not exist.
@@ -106,6 +110,27 @@ def _members(group: Group, placed: Ranges) -> Int32s:
     # Of a partition that is named twice the last one counts.
     member[partitions] = np.repeat(np.array([number for number, *_ in named], np.int32), counts)
     return member
+
+
+def former_members_of(group: Group, placed: Ranges) -> Int32s:
+    """`members_of` a plan of before: partitions that do not exist any more are left out."""
+    member = np.full(group.n_partitions, -1, np.int32)
+    for number, member_id in enumerate(group.member_ids):
+        member[left_of(group.topics, placed.get(member_id, {}))] = number
+    return member
+
+
+def left_of(topics: Topics, named: Mapping[str, str]) -> Int64s:
+    """The partitions that still exist of those that were named, topic -> ranges, maybe for a larger group."""
+    index = topics.index()
+    numbers = {topic: parse_ranges(ranges, at_most=_MOST_PARTITIONS) for topic, ranges in named.items()}
+    topic = np.repeat(
+        np.array([index.get(name, -1) for name in numbers], np.int64), [len(of) for of in numbers.values()]
+    )
+    number = np.fromiter(chain.from_iterable(numbers.values()), np.int64, len(topic))
+    found = topics.partition_indices(topic, number)
+    left: Int64s = found[found >= 0]
+    return left
 
 
 def _places(group: Group, chosen: Bools) -> frozenset[str]:

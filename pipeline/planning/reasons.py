@@ -40,6 +40,11 @@ NOTHING_WAITS = "no plan of the group waits for approval"
 OVERTAKEN = "the group is following another plan"
 EXPIRED_WAITING = "the plan expired before it was approved (plan.valid_for_s)"
 REBALANCED_WAITING = "the group rebalanced after the plan was made"
+NOT_APPLIED = "the plan was not applied"
+REBALANCED_SINCE = "the group rebalanced after the plan was applied"
+ARRIVALS_CHANGED = "arrivals changed by more than a fifth, or the members concerned left"
+NO_EFFECT_SEEN = "no member lost ground, and the group is no less behind half an hour later"
+OTHERWISE_AT_TARGET = "the group is where it should be, and the published plan has it otherwise"
 HELPS_NO_LONGER = "the group was rebalanced, and by its own figures the target helps no longer"
 
 
@@ -214,6 +219,41 @@ def guard_cooldown(left_ms: int, length_ms: int) -> str:
     return f"cooldown: {_s(left_ms)} of the {_s(length_ms)} after the last plan remain"
 
 
+def guard_headroom(lost: float) -> str:
+    """The lag goes by itself, and the plan would leave less to spare for the next time."""
+    return (
+        "headroom: the lag drains within minutes by itself, "
+        f"and the plan takes {lost:.0%} of its capacity from what the busiest member has to spare"
+    )
+
+
+def guard_probation(left_ms: int, hurts: int) -> str:
+    """A plan hurt."""
+    plans = "the last plan" if hurts <= 1 else f"{hurts} plans"
+    return f"probation: {plans} hurt, so no plan for another {_s(left_ms)}; `lagwise resume` ends it"
+
+
+def guard_effect(epoch: int) -> str:
+    """A member has lost ground since the last plan, and may go on doing so."""
+    return f"effect: a member has lost ground since plan epoch {epoch}; its next commits show whether the plan hurts"
+
+
+def loses_ground(member_id: str, lags: Sequence[int]) -> str:
+    """The cause of a plan's being judged to hurt."""
+    at_commits = ", ".join(f"{lag:,}" for lag in lags)
+    return f"member {member_id} kept up before and loses ground since: {at_commits} records behind at its commits"
+
+
+def less_behind(before: int, after: int) -> str:
+    """The cause of a plan's being judged to have helped."""
+    return f"{before:,} records behind when it was published, {after:,} since, and no member loses ground"
+
+
+def taken_back(epoch: int, why: str) -> str:
+    """The remark of a target that undoes a plan."""
+    return f"takes plan epoch {epoch} back, which hurt: {why}"
+
+
 def guard_confirmations(count: int, wanted: int) -> str:
     """Too few evaluations in a row have found so."""
     return f"confirmations: {count} of {wanted} evaluations in a row found that a plan is needed"
@@ -256,6 +296,16 @@ def fixed(pinned: int, resting: int) -> str:
     return f"{pinned + resting} partition(s) stay with their owner: {listed}"
 
 
+def step(made: int, wanted: int, share: float) -> str:
+    """The remark of a target that makes some moves of the strategy's."""
+    return f"a step of {made} of {wanted} moves (moves_share = {share:g}); later plans make the others"
+
+
+def stays_while_old(cause: str) -> str:
+    """The remark of a target around partitions whose log offsets are old."""
+    return f"{cause}; they stay with their owners, and count there with the lag that was known last"
+
+
 def not_answered(members: Sequence[str]) -> str:
     """The plan needs members that do not follow."""
     return f"{_names(members)} did not answer within plan.guards.settle_s, and others had accepted it"
@@ -265,6 +315,19 @@ def planned_around(members: Sequence[str]) -> str:
     """The remark of a target that leaves members as they are."""
     as_now = "stays as it is: it" if len(members) == 1 else "stay as they are: they"
     return f"{_names(members)} {as_now} did not answer a plan that others accepted"
+
+
+def stands_still(members: Sequence[str]) -> str:
+    """The remark of a target made while members read nothing."""
+    waits = "reads nothing now and is" if len(members) == 1 else "read nothing now and are"
+    return f"{_names(members)} {waits} given nothing and left everything until that is over"
+
+
+def costs_more(partitions: Sequence[tuple[str, float]]) -> str:
+    """The remark of a target made with unlike costs: partitions with what a record of theirs costs."""
+    named = ", ".join(f"{name} costs {cost:.1f} times" for name, cost in partitions[:_SHOWN])
+    others = f" and {len(partitions) - _SHOWN} more" if len(partitions) > _SHOWN else ""
+    return f"{named} what others cost, whoever reads it{others}"
 
 
 def optimistic(members: Sequence[str]) -> str:

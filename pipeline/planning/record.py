@@ -8,7 +8,7 @@ import numpy as np
 
 from assignor.evaluation.drain.bound import lower_bound_s
 from assignor.evaluation.drain.time import drain_s, lag_imbalance
-from assignor.model.arrays import Int32s
+from assignor.model.arrays import Int32s, Int64s
 from assignor.model.assignment import Assignment, Unassigned
 from assignor.model.by_member import Placed, by_member, by_topic
 from assignor.model.group import Group
@@ -35,8 +35,8 @@ def unassigned_ranges(group: Group, target: Assignment) -> dict[str, dict[str, s
     return {reason: _ranges(partitions) for reason, partitions in _unassigned(group, target).items()}
 
 
-def group_moves(group: Group, target: Assignment) -> tuple[Move, ...]:
-    """Every partition whose owner changes, by topic and number."""
+def group_moves(group: Group, target: Assignment, lag: Int64s) -> tuple[Move, ...]:
+    """Every partition whose owner changes, by topic and number, with its lag in records."""
     names = (*group.member_ids, None)
     holder, topics = group.ownership.holder, group.topics
     moved = np.flatnonzero(holder != target.member)
@@ -47,13 +47,15 @@ def group_moves(group: Group, target: Assignment) -> tuple[Move, ...]:
             topics.number_of[moved].tolist(),
             [names[member] for member in holder[moved].tolist()],
             [names[member] for member in target.member[moved].tolist()],
-            group.lag[moved].tolist(),
+            lag[moved].tolist(),
         )
     )
 
 
-def to_target(group: Group, assignment: Assignment, *, facts: GroupFacts, strategy: str) -> Target:
-    """The assignment by names, with its figures."""
+def to_target(
+    group: Group, assignment: Assignment, *, facts: GroupFacts, strategy: str, lag: Int64s
+) -> Target:
+    """The assignment by names, with its figures; `lag` in records of each partition, as the group's may be in work."""
     holder = group.ownership.holder
     base = ranges_by_member(group, holder)
     stays = np.array_equal(holder, assignment.member)
@@ -63,7 +65,7 @@ def to_target(group: Group, assignment: Assignment, *, facts: GroupFacts, strate
     return Target(
         assignment=assignment,
         by_member=wanted,
-        moves=() if stays else group_moves(group, assignment),
+        moves=() if stays else group_moves(group, assignment, lag),
         revoked={} if stays else revoked_ranges(group, assignment),
         unassigned=unassigned,
         base_hash=_hash([facts.generation, facts.assignor, base, subscribed]),
@@ -87,9 +89,9 @@ def _figures(group: Group, assignment: Assignment) -> Figures:
 
 
 def to_sent(
-    group: Group, target: Target, *, facts: GroupFacts, rules: Rules, epoch: int, now_ms: int
+    group: Group, target: Target, *, facts: GroupFacts, rules: Rules, epoch: int, now_ms: int, lag: int
 ) -> Sent:
-    """What is sent to publish the target.
+    """What is sent to publish the target for a group that is `lag` records behind.
 
     Raises:
         ControlRecordTooLargeError: The record is larger than `rules.max_record_bytes`.
@@ -129,7 +131,7 @@ def to_sent(
             drain_s_before=target.figures.drain_s_before,
             drain_s_after=target.figures.drain_s_after,
             drain_s_bound=target.figures.drain_s_bound,
-            lag=int(group.lag.sum()),
+            lag=lag,
         ),
     )
     value = encode(record, limit_bytes=rules.max_record_bytes).decode()

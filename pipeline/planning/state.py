@@ -12,8 +12,27 @@ from assignor.protocol.migration import Migration
 
 PlanStatus: TypeAlias = Literal["open", "applied", "partly", "refused", "superseded", "expired"]
 
+Effect: TypeAlias = Literal["helped", "hurt", "cannot tell"]
+
 Ranges: TypeAlias = Mapping[str, Mapping[str, str]]
 """Member id -> topic -> partition ranges."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spell:
+    """What a member showed while it held the same partitions."""
+
+    held: Mapping[str, str]
+    """Topic -> ranges of partition numbers."""
+    speeds: tuple[float, ...]
+    """The newest speeds, records/s, the last one last."""
+    at_ms: int
+    """When the last one was shown."""
+
+    @property
+    def speed(self) -> float:
+        """The middle one; of two the larger, for what is too low does harm."""
+        return sorted(self.speeds)[len(self.speeds) // 2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +45,37 @@ class MemberRate:
     """Records/s that it drained when it last had a backlog; None when it never had one."""
     shown_at_ms: int = 0
     """When that was."""
+    spells: tuple[Spell, ...] = ()
+    """The newest spells in which it showed a speed, the last one last; `shown` is that one's."""
+    calm_s: float | None = None
+    """How far behind it usually is at its commits when nothing is wrong, seconds of arrivals; None while unknown."""
+    committed_ms: int = 0
+    """Its newest commit at the newest decision, by the coordinator's clock; 0 for none."""
+    still_since_ms: int = 0
+    """Since when it has been seen to stand still; 0 while it reads."""
     seen_at_ms: int
     """When it was last a member."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Witness:
+    """A member that a plan concerns: how it fared when the plan was published, and how it fares under the plan."""
+
+    member_id: str
+    kept_up: bool
+    """It had no backlog then."""
+    losing: float
+    """Records/s by which its backlog grew then; 0 where it fell, and without one."""
+    arriving: float
+    """Records/s that arrived then in what it held."""
+    arriving_then: float
+    """Records/s that arrived then in what the plan gives it, or leaves it."""
+    commits_ms: tuple[int, ...] = ()
+    """Its newest commits since the plan was applied, the last one last."""
+    lags: tuple[int, ...] = ()
+    """Its lag at each of them, records."""
+    is_excused: bool = False
+    """Arrivals have changed, or it has left: it shows nothing of the plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +121,17 @@ class PlanState:
     """As in its newest publication."""
     approved_by: str | None = None
     """Who has approved its target; None for a plan that was published without asking."""
+    undo: Ranges = field(default_factory=dict)
+    """What its first publication revoked from each member: where its partitions were before."""
+    series: int = 1
+    """Plans that are judged together with it, none of them having been judged, itself included."""
+    witnesses: tuple[Witness, ...] = ()
+    effect: Effect | None = None
+    """What it did, once it is applied and judged (`judge`)."""
+    effect_why: str | None = None
+    effect_at_ms: int = 0
+    takes_back: int | None = None
+    """Epoch of the plan whose moves it undoes."""
     is_dropped: bool = False
     """The group is not brought back to the target: it was withdrawn or refused, or nothing moved in its time."""
 
@@ -119,9 +178,15 @@ class GroupState:
     """Hash of the group's state when an evaluation last found that it needs a plan."""
     confirmations: int = 0
     """Evaluations in a row that have found so."""
-    cooldown_ms: int = 0
-    """Length of the newest pause after a plan."""
     cooldown_until_ms: int = 0
+    hurts: int = 0
+    """Plans that hurt, less those that helped since."""
+    rests_until_ms: Mapping[str, int] = field(default_factory=dict)
+    """Partitions that a plan moved which hurt, and until when they stay where they are."""
+    hurt_at_ms: int = 0
+    """When a plan was last seen to hurt."""
+    probation_until_ms: int = 0
+    """No plan before, because one hurt."""
     moved_at_ms: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """When plans moved a partition lately: "topic:partition" -> times."""
     rates: Mapping[str, MemberRate] = field(default_factory=dict)
@@ -130,10 +195,16 @@ class GroupState:
     """Members that did not answer a plan that others accepted, and since when that is known."""
     triggered_at_ms: int = 0
     """Newest manual trigger that was obeyed."""
+    resumed_at_ms: int = 0
+    """Newest resume that was obeyed."""
     approval_at_ms: int = 0
     """Newest approval that was answered: by publishing its plan, or with why it is refused."""
     plan: PlanState | None = None
     waiting: WaitingPlan | None = None
+
+    def probation_ends_ms(self, now_ms: int) -> int | None:
+        """When the probation ends that the group is on now; None when it is on none."""
+        return self.probation_until_ms if self.probation_until_ms > now_ms else None
 
     def seen(self, generation: int | None, now_ms: int) -> "GroupState":
         """The state once this generation has been looked at."""
@@ -157,7 +228,7 @@ def to_json(state: GroupState) -> str:
     return json.dumps(state, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=_fields)
 
 
-def _fields(part: GroupState | PlanState | WaitingPlan | MemberRate) -> dict[str, Any]:
+def _fields(part: GroupState | PlanState | WaitingPlan | MemberRate | Spell | Witness) -> dict[str, Any]:
     # `dataclasses.asdict` would copy everything below first, which takes longer than writing it.
     return {name: getattr(part, name) for name in part.__slots__}
 
@@ -168,17 +239,41 @@ def from_json(text: str | None) -> GroupState:
         values = json.loads(text) if text else {}
         plan, waiting = values.pop("plan", None), values.pop("waiting", None)
         moved = {name: tuple(times) for name, times in values.pop("moved_at_ms", {}).items()}
-        rates = {name: MemberRate(**rate) for name, rate in values.pop("rates", {}).items()}
-        return GroupState(
-            **values, moved_at_ms=moved, rates=rates, plan=_plan(plan), waiting=_waiting(waiting)
-        )
+        rates = {name: _rate(rate) for name, rate in values.pop("rates", {}).items()}
+        kept = _known(GroupState, values)
+        return GroupState(**kept, moved_at_ms=moved, rates=rates, plan=_plan(plan), waiting=_waiting(waiting))
     except (ValueError, TypeError, AttributeError, KeyError):
         return FRESH
 
 
+def _rate(values: dict[str, Any]) -> MemberRate:
+    spells = tuple(
+        Spell(**_known(Spell, {**one, "speeds": tuple(one["speeds"])})) for one in values.get("spells", ())
+    )
+    return MemberRate(**_known(MemberRate, {**values, "spells": spells}))
+
+
 def _plan(values: dict[str, Any] | None) -> PlanState | None:
-    return PlanState(**{**values, "receivers": tuple(values["receivers"])}) if values else None
+    if not values:
+        return None
+    known = _known(PlanState, values)
+    seen = tuple(_witness(one) for one in values.get("witnesses", ()))
+    return PlanState(**{**known, "receivers": tuple(values["receivers"]), "witnesses": seen})
+
+
+def _witness(values: dict[str, Any]) -> Witness:
+    lists = {name: tuple(values[name]) for name in ("commits_ms", "lags")}
+    return Witness(**_known(Witness, {**values, **lists}))
 
 
 def _waiting(values: dict[str, Any] | None) -> WaitingPlan | None:
-    return WaitingPlan(**{**values, "remarks": tuple(values["remarks"])}) if values else None
+    return (
+        WaitingPlan(**_known(WaitingPlan, {**values, "remarks": tuple(values["remarks"])}))
+        if values
+        else None
+    )
+
+
+def _known(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
+    """The values without those of another version, which remembered more."""
+    return {name: value for name, value in values.items() if name in kind.__slots__}

@@ -42,7 +42,16 @@ _RATES = t.ArrayType(
 )
 _LATER = {"cluster", "recorded_at"}
 _NO_GROUP: Mapping[str, Any] = dict.fromkeys(
-    ("group_type", "state", "protocol_type", "assignor", "generation", "members", "offsets_partition")
+    (
+        "group_type",
+        "state",
+        "protocol_type",
+        "assignor",
+        "generation",
+        "members",
+        "offsets_partition",
+        "unconfirmed_reason",
+    )
 )
 """A group that only commits offsets."""
 DECIDED = t.StructType(
@@ -53,9 +62,12 @@ DECIDED_ARROW = to_arrow_schema(DECIDED)
 
 LAG_COLUMNS = (
     *("group_id", "topic", "partition", "offsets_partition"),
-    *("committed_offset", "lag", "lag_seconds", "drain_rate"),
+    *("committed_offset", "commit_timestamp", "lag", "lag_seconds", "drain_rate"),
+    *("lag_at_commit", "least_lag_at_commit", "unconfirmed_reason"),
+    *("commit_interval_seconds", "commit_rate", "commit_span_seconds"),
 )
 """What decisions need of `schemas.PARTITION_LAG`."""
+_UNCONFIRMED = ("group_id", "unconfirmed_reason")
 TOPIC_COLUMNS = (
     *("topic", "partition", "log_start_offset", "log_end_offset"),
     *("observed_at", "arrival_rate", "error", "deleted_at"),
@@ -144,14 +156,17 @@ def _group_rows(stored: Stored, wanted: frozenset[str]) -> Iterator[dict[str, An
     groups = stored.groups.filter(pc.is_in(stored.groups["group_id"], value_set=only))
     committed = stored.lags.group_by("group_id").aggregate([("offsets_partition", "min")]).to_pylist()
     commits_partition = {row["group_id"]: row["offsets_partition_min"] for row in committed}
+    doubtful = stored.lags.filter(pc.is_valid(stored.lags["unconfirmed_reason"]))
+    unconfirmed = dict(zip(*(doubtful[name].to_pylist() for name in _UNCONFIRMED), strict=True))
     acks, orders = acks_by_group(stored.acks), orders_by_group(stored.orders)
     moved = moved_by_group(stored.moved)
     known = {row["group_id"]: row for row in groups.to_pylist()}
     for group_id in sorted(wanted & (known.keys() | commits_partition.keys())):
         yield {
-            **known.get(group_id, _NO_GROUP),
+            **(group := known.get(group_id, _NO_GROUP)),
             "group_id": group_id,
             "commits_partition": commits_partition.get(group_id),
+            "unconfirmed_reason": group["unconfirmed_reason"] or unconfirmed.get(group_id),
             "acks": acks.get(group_id, []),
             "orders": orders.get(group_id),
             "moved": moved.get(group_id, []),

@@ -2,12 +2,13 @@
 
 The table is the outbox: a batch that runs again sends the same bytes under the same epoch. The producer is
 transactional under one id per cluster, so the broker itself fences a driver that has been replaced, and
-readers see all plans of a batch or none.
+readers see all plans of a batch or none. A driver that publishes for no group leaves that id alone (`claim`).
 """
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from confluent_kafka import (
@@ -15,15 +16,23 @@ from confluent_kafka import (
     Consumer,
     KafkaError,
     KafkaException,
+    Message,
     Producer,
     TopicPartition,
 )
 
 from assignor.errors import DecodeError
 from assignor.protocol import control
-from pipeline.errors import BrokerUnavailableError, FencedError, PublishError, TopicMissingError
+from pipeline.errors import (
+    BrokerUnavailableError,
+    FencedError,
+    PipelineError,
+    PublishError,
+    TopicMissingError,
+)
 from pipeline.kafka.errors import error_of_call, explained, unusable
 from pipeline.planning.memory import PlanRecord
+from pipeline.publish.claim import GROUP, Claim, decode, key_of
 
 log = logging.getLogger(__name__)
 
@@ -48,8 +57,33 @@ class Publisher:
     stream goes on without plans; `unavailable` tries again now and then.
     """
 
-    def __init__(self, properties: Mapping[str, str], *, topic: str, cluster: str, timeout_s: float) -> None:
-        """Nothing is contacted before `unavailable`."""
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        *,
+        topic: str,
+        cluster: str,
+        timeout_s: float,
+        claim: Claim | None = None,
+        is_dry: bool = False,
+        takes_over: bool = False,
+    ) -> None:
+        """Nothing is contacted before `unavailable`.
+
+        Args:
+            properties: Of librdkafka, secrets resolved.
+            topic: Control topic.
+            cluster: Name of the cluster.
+            timeout_s: Of each call.
+            claim: Who publishes; without one nobody is told, and nobody asked.
+            is_dry: No group has a plan published: the producer of another driver is left alone until there is
+                something to send, which can only be what these tables have published before.
+            takes_over: Publish though a driver of other tables does.
+        """
+        self.claim = claim
+        self.is_dry = is_dry
+        self.takes_over = takes_over
+        self._is_read = False
         self.topic = topic
         self.cluster = cluster
         self.timeout_s = timeout_s
@@ -69,8 +103,9 @@ class Publisher:
         Raises:
             AccessRefusedError: This user may not use the transactional id, or read the topic.
             TopicMissingError: The control topic is gone.
+            FencedError: A driver of other tables publishes for the cluster.
         """
-        if self._producer is not None:
+        if self._is_ready:
             return None
         if time.monotonic() - self._tried_at_s >= _TRY_EVERY_S:
             self._tried_at_s = time.monotonic()
@@ -81,14 +116,29 @@ class Publisher:
             except BrokerUnavailableError as error:
                 self._why = str(error)
                 log.warning("plans cannot be published now", extra={"error": self._why})
-        return None if self._producer is not None else f"plans cannot be published now: {self._why}"
+        return None if self._is_ready else f"plans cannot be published now: {self._why}"
+
+    @property
+    def _is_ready(self) -> bool:
+        return self._producer is not None or self._is_read
 
     def _connect(self, unsent: Callable[[EpochsInTopic], Sequence[PlanRecord]]) -> None:
+        if not self.is_dry:
+            self._refuse_other()
+            self._open(unsent)
+            return
+        records = unsent(self._epochs_in_topic)
+        self._is_read = True
+        self.publish(records)
+
+    def _open(self, unsent: Callable[[EpochsInTopic], Sequence[PlanRecord]]) -> None:
         properties = _producer_properties(self._properties, self.cluster)
         producer = Producer(properties, logger=log)
         with explained(f"transactional id {properties['transactional.id']} cannot be used"):
             producer.init_transactions(self.timeout_s)
-        records = unsent(self._epochs_in_topic)
+        # Another driver may have come between the look and the fence; it finds out, and nobody publishes.
+        self._refuse_other()
+        records = [*self._claimed(), *unsent(self._epochs_in_topic)]
         self._producer = producer
         if records:
             self._send(records)
@@ -104,6 +154,15 @@ class Publisher:
         """
         if not records:
             return
+        if self._producer is None and self._is_read:
+            if (other := self._other()) is not None:
+                log.warning(
+                    "plans that these tables hold are not sent: another driver publishes for the cluster",
+                    extra={"plans": len(records), "publisher": other.owner, "tables_root": other.root},
+                )
+                return
+            self._open(lambda _epochs: records)
+            return
         if self._producer is None:
             # A batch that runs again, of a driver that cannot publish yet; a plan is due when it can.
             raise BrokerUnavailableError(self._why or "the control topic was not read yet")
@@ -115,9 +174,7 @@ class Publisher:
         except KafkaException as failure:
             error = failure.args[0]
             if error.code() in _FENCED:
-                raise FencedError(
-                    f"another driver publishes for cluster {self.cluster} now: {error.str()}"
-                ) from failure
+                raise FencedError(self._fenced_by(error)) from failure
             if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
                 raise PublishError(
                     f"control topic {self.topic} takes no record of {_largest(records)} bytes: raise its "
@@ -151,8 +208,57 @@ class Publisher:
             else:
                 return
 
+    def _claimed(self) -> list[PlanRecord]:
+        return [] if self.claim is None else [PlanRecord(GROUP, 0, self.claim.encode())]
+
+    def _other(self) -> Claim | None:
+        """The driver of other tables that publishes, if there is one."""
+        if self.claim is None or self.takes_over:
+            return None
+        found = self._claim_in_topic()
+        return None if found is None or found.is_of_same_tables(self.claim) else found
+
+    def _refuse_other(self) -> None:
+        other = self._other()
+        if other is not None:
+            raise FencedError(
+                f"driver {other.owner} publishes plans for cluster {self.cluster}, from the tables under {other.root} "
+                f"of host {other.host}; this one does not start beside it: set plan.dry_run = true for a trial, or "
+                "stop that driver and start this one with --take-over"
+            )
+
+    def _fenced_by(self, error: KafkaError) -> str:
+        """Who publishes now, as far as the control topic tells."""
+        try:
+            found = self._claim_in_topic()
+        except (KafkaException, PipelineError):
+            found = None
+        if found is None or found == self.claim:
+            return (
+                f"another driver publishes for cluster {self.cluster} now ({error.str()}), and has not told yet who it "
+                f"is; this one stops: look for a driver with transactional id lagwise-{self.cluster}"
+            )
+        return (
+            f"driver {found.owner} publishes for cluster {self.cluster} now, from the tables under {found.root} of "
+            f"host {found.host}; this one stops: run one publishing driver per Kafka cluster"
+        )
+
+    def _claim_in_topic(self) -> Claim | None:
+        """The newest claim for this cluster."""
+        newest: Claim | None = None
+        with self._reader() as reader:
+            for message in _messages(reader, self.topic, self.timeout_s):
+                if message.key() == key_of(self.cluster):
+                    newest = decode(message.value())
+        return newest
+
     def _epochs_in_topic(self) -> dict[str, int]:
         """Highest epoch of each of this cluster's groups in the control topic, read from its start to its end."""
+        with self._reader() as reader:
+            return _read_epochs(reader, self.topic, self.cluster, self.timeout_s)
+
+    @contextmanager
+    def _reader(self) -> Iterator[Consumer]:
         reader = Consumer(
             {
                 **self._properties,
@@ -165,7 +271,7 @@ class Publisher:
         )
         try:
             with explained(f"control topic {self.topic} could not be read as group {_READER}"):
-                return _read_epochs(reader, self.topic, self.cluster, self.timeout_s)
+                yield reader
         finally:
             reader.close()
 
@@ -187,6 +293,15 @@ def _producer_properties(properties: Mapping[str, str], cluster: str) -> dict[st
 
 
 def _read_epochs(reader: Consumer, topic: str, cluster: str, timeout_s: float) -> dict[str, int]:
+    epochs: dict[str, int] = {}
+    for message in _messages(reader, topic, timeout_s):
+        if message.key() != key_of(cluster):
+            _note_epoch(message.key(), message.headers(), cluster, epochs)
+    return epochs
+
+
+def _messages(reader: Consumer, topic: str, timeout_s: float) -> Iterator[Message]:
+    """Every record of the topic, from its start to its end."""
     listed = reader.list_topics(topic, timeout=timeout_s).topics[topic]
     if listed.error is not None:
         # It has no partitions then, and epochs would begin again.
@@ -194,7 +309,6 @@ def _read_epochs(reader: Consumer, topic: str, cluster: str, timeout_s: float) -
     numbers = listed.partitions
     reader.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in numbers])
     unfinished = set(numbers)
-    epochs: dict[str, int] = {}
     deadline = time.monotonic() + timeout_s
     while unfinished:
         message = reader.poll(0.2)
@@ -211,8 +325,7 @@ def _read_epochs(reader: Consumer, topic: str, cluster: str, timeout_s: float) -
         elif error is not None:
             raise KafkaException(error)
         else:
-            _note_epoch(message.key(), message.headers(), cluster, epochs)
-    return epochs
+            yield message
 
 
 def _note_epoch(key: Any, headers: Any, cluster: str, epochs: dict[str, int]) -> None:

@@ -1,24 +1,27 @@
 """Assembly: the parts of a driver, from the configuration and the cluster that was found."""
 
+import socket
 from functools import partial
 
 from confluent_kafka.admin import AdminClient
 
-from pipeline.config.model import Config
+from pipeline.config.model import Config, PlanConfig
 from pipeline.decode.control_messages import ControlTopics
 from pipeline.decode.step import Filters
 from pipeline.kafka.client import librdkafka_properties, unresolved
 from pipeline.kafka.cluster import Cluster
+from pipeline.kafka.confirmations import Confirmations
 from pipeline.kafka.errors import Reason, client_with_reason
 from pipeline.kafka.ghosts import Brokers, GhostHunt
 from pipeline.kafka.migration import MigrationWatch
 from pipeline.kafka.retention import RetentionWatch
 from pipeline.kafka.sources.records.ends_apart import EndsApart
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.publish.claim import Claim
 from pipeline.publish.outbox import Publisher
 from pipeline.run.readiness import Readiness
 from pipeline.run.services import Services
-from pipeline.tables.store import Store
+from pipeline.tables.store import Store, absolute
 
 _TOLERATED_INTERVALS = 3
 
@@ -36,6 +39,7 @@ def build_services(
     store: Store,
     owner: str,
     is_once: bool,
+    takes_over: bool = False,
 ) -> Services:
     """Everything that steps work with; nothing is contacted before they do.
 
@@ -46,9 +50,11 @@ def build_services(
         store: The tables, in the term of this driver.
         owner: Name of this driver.
         is_once: See `Services`.
+        takes_over: Publish though a driver of other tables does.
     """
     name, timeout_s = cluster_name(config, found), config.source.request_timeout_s
     client = partial(_client, config)
+    brokers = Brokers(librdkafka_properties(config, log_level="0"), client, timeout_s=timeout_s)
     return Services(
         config=config,
         is_once=is_once,
@@ -61,13 +67,28 @@ def build_services(
         configs=found.configs,
         migration=MigrationWatch(admin),
         retention=RetentionWatch(admin),
-        ghosts=GhostHunt(
-            brokers=Brokers(librdkafka_properties(config, log_level="0"), client, timeout_s=timeout_s)
-        ),
+        ghosts=GhostHunt(brokers=brokers),
+        confirmations=Confirmations(brokers=brokers),
         publisher=Publisher(
-            librdkafka_properties(config), topic=config.control.topic, cluster=name, timeout_s=timeout_s
+            librdkafka_properties(config),
+            topic=config.control.topic,
+            cluster=name,
+            timeout_s=timeout_s,
+            claim=Claim(
+                owner=owner,
+                host=socket.gethostname(),
+                root=absolute(store.root),
+                tables_id=store.identity(),
+            ),
+            is_dry=_is_dry(config.plan),
+            takes_over=takes_over,
         ),
     )
+
+
+def _is_dry(plan: PlanConfig) -> bool:
+    """Whether no group has a plan published."""
+    return plan.dry_run is True and all(rule.dry_run in {None, True} for rule in plan.groups)
 
 
 def _client(config: Config) -> AdminClient:

@@ -64,6 +64,10 @@ class Batch:
     """Why no broker answers: nothing is known that the tables do not say already, and the batch does nothing."""
     ghosts: tuple[str, ...] = ()
     """Groups that the brokers no longer know."""
+    answered: pa.Table | None = None
+    """What the brokers say of commits that could not be read, as rows of commits."""
+    seconded: tuple[str, ...] = ()
+    """Groups that could not be read, and of which the brokers say what is stored."""
     groups: pa.Table | None = None
     """The groups as they are now; None when they are as stored."""
     decisions: pa.Table | None = None
@@ -101,3 +105,7 @@ class Batch:
     def reread(self, topic: str) -> tuple[int, ...]:
         """Partitions of the topic that the batch began to read from their log start."""
         return tuple(sorted(number for name, number in self.clock.reread if name == topic))
+
+    def beheaded(self, topic: str) -> tuple[int, ...]:
+        """Those of them that have lost the beginning of their log."""
+        return tuple(sorted(number for name, number in self.clock.beheaded if name == topic))

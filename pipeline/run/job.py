@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
+from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
@@ -20,11 +21,14 @@ from pipeline.errors import (
     BrokerUnavailableError,
     PipelineError,
     SparkEndedError,
+    StorageUnavailableError,
+    StoreError,
     TopicMissingError,
 )
 from pipeline.kafka import cluster
 from pipeline.kafka.errors import explained
 from pipeline.local.jars import resolve_for_spark
+from pipeline.local.java import find_java
 from pipeline.planning.memory import PlanMemory
 from pipeline.run import query
 from pipeline.run.assembly import (
@@ -37,15 +41,18 @@ from pipeline.run.assembly import (
 from pipeline.run.batch.plans import record_left_decisions, why_unpublishable
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.driver import Driver
+from pipeline.run.executors import ExecutorWatch
 from pipeline.run.health.monitor import Monitor
 from pipeline.run.health.port import HealthPort
 from pipeline.run.memory import recall
 from pipeline.run.progress import ReadProgress
 from pipeline.run.replay import ReplayContext, Start
 from pipeline.run.session import PACKAGES, build_session, has_ended, is_submitted, master_of
+from pipeline.run.storage_wait import StorageWait
 from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership, standby
 from pipeline.tables.owner.heartbeat import Heartbeat
+from pipeline.tables.storage import trouble_of
 from pipeline.tables.store import Store
 from pipeline.tables.upgrade import upgrade
 
@@ -69,6 +76,7 @@ class Job:
         *,
         once: bool = False,
         is_standby: bool = False,
+        takes_over: bool = False,
         on_batch: Callable[[query.Report], None] = _ignore,
         steps: tuple[Step, ...] = STEPS,
     ) -> None:
@@ -77,6 +85,8 @@ class Job:
         self.once = once
         self.is_standby = is_standby
         """Wait until the driver that owns the tables is gone, instead of taking over at once."""
+        self.takes_over = takes_over
+        """Publish though a driver of other tables does."""
         self.on_batch = on_batch
         self.steps = steps
         self.stop = threading.Event()
@@ -91,6 +101,7 @@ class Job:
         self._driver: Driver | None = None
         self._runner: query.Runner | None = None
         self.monitor = Monitor(interval_s=config.trigger.interval_s, deadline_s=config.start.deadline_s)
+        self._storage = StorageWait(config.tables, self.monitor, self.stop)
         self._heartbeat = Heartbeat(config.tables.root, report=self.monitor.report)
 
     def run(self) -> None:
@@ -113,14 +124,30 @@ class Job:
                 self._run()
 
     def _run(self) -> None:
-        create_tables(
-            self._root,
-            retention_hours=self.config.tables.retention_hours,
-            storage_options=resolve(self.config.tables.storage_options),
-        )
+        self._make_tables()
+        if self.stop.is_set():
+            return
         spark = build_session(resolve(self.config.spark), jars=_jars())
         while not self.stop.is_set():
             self._stream_until_it_ends(spark)
+
+    def _make_tables(self) -> None:
+        tables = self.config.tables
+        self._storage.until_usable()
+        while not self.stop.is_set():
+            try:
+                create_tables(
+                    tables.root,
+                    retention_hours=tables.retention_hours,
+                    storage_options=resolve(tables.storage_options),
+                )
+            except (OSError, StoreError, DeltaError) as error:
+                why = trouble_of(error)
+                if why is None:
+                    raise
+                self._storage.until_usable(why)
+            else:
+                return
 
     def _stream_until_it_ends(self, spark: SparkSession) -> None:
         try:
@@ -136,13 +163,24 @@ class Job:
             if self._refusals >= _FAILURES_IN_A_ROW:
                 raise
             self._wait_for_cluster("Kafka says no", error)
-        except (PySparkException, Py4JError, OSError) as error:
-            if has_ended(spark):
-                self._ended()
-            elif isinstance(error, StreamingQueryException):
-                self._begin_again(spark, error)
-            else:
-                raise
+        except StorageUnavailableError as error:
+            # The batch has waited already.
+            log.warning(
+                "the tables could not be written; the stream starts again", extra={"error": str(error)}
+            )
+        except (PySparkException, Py4JError, OSError, StoreError, DeltaError) as error:
+            self._failed(spark, error)
+
+    def _failed(self, spark: SparkSession, error: Exception) -> None:
+        is_of_spark = not isinstance(error, StoreError | DeltaError)
+        if is_of_spark and has_ended(spark):
+            self._ended()
+        elif (why := trouble_of(error)) is not None:
+            self._storage.until_usable(why)
+        elif isinstance(error, StreamingQueryException):
+            self._begin_again(spark, error)
+        else:
+            raise error
 
     def _ended(self) -> None:
         if not self.stop.is_set():
@@ -188,10 +226,15 @@ class Job:
         if self.once:
             interval_s = min(interval_s, _LONGEST_ONCE_INTERVAL_S)
         runner = self._runner = query.Runner(
-            driver, stop=self.stop, on_batch=self._finished, interval_s=interval_s, steps=self.steps
+            driver,
+            stop=self.stop,
+            on_batch=self._finished,
+            interval_s=interval_s,
+            steps=self.steps,
+            storage=self._storage,
         )
         running = query.start(spark, runner, checkpoint=config.tables.query_path)
-        query.watch(running, runner, interval_s=interval_s)
+        query.watch(running, runner, ExecutorWatch(spark, self.monitor), interval_s=interval_s)
 
     def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
         if self._driver is not None:
@@ -212,7 +255,15 @@ class Job:
         remembered = store.rows("plan_state", ["group_id", "state"])
         driver = Driver(
             spark=spark,
-            services=build_services(config, found, admin, store=store, owner=owner, is_once=self.once),
+            services=build_services(
+                config,
+                found,
+                admin,
+                store=store,
+                owner=owner,
+                is_once=self.once,
+                takes_over=self.takes_over,
+            ),
             progress=ReadProgress(
                 readiness=build_readiness(config, started_at_ms=at_ms), positions=dict(recalled.positions)
             ),
@@ -229,6 +280,7 @@ class Job:
 
     def _finished(self, report: query.Report) -> None:
         self._failures = self._refusals = self._waits = 0
+        self._storage.batch_ended()
         self.on_batch(report)
         if self.once and (report.is_complete or report.is_overdue):
             self.is_incomplete = not report.is_complete
@@ -239,4 +291,6 @@ def _jars() -> tuple[Path, ...]:
     # Under spark-submit the JVM is there already, and its --packages or --jars have brought them.
     if is_submitted():
         return ()
+    # Spark's own words for a missing Java name neither Java nor what to do.
+    find_java()
     return resolve_for_spark(PACKAGES, report=log.info)

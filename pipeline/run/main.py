@@ -21,12 +21,12 @@ INCOMPLETE = 3
 FENCED = 4
 
 
-def run(config_file: Path, *, once: bool, is_standby: bool = False) -> int:
+def run(config_file: Path, *, once: bool, is_standby: bool = False, takes_over: bool = False) -> int:
     """Run the job of a configuration file until SIGTERM or SIGINT; the exit status."""
     configure()
     log = logging.getLogger("pipeline.run.main")
     try:
-        job = Job(load(config_file), once=once, is_standby=is_standby)
+        job = Job(load(config_file), once=once, is_standby=is_standby, takes_over=takes_over)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: job.stop.set())
         # pyspark takes SIGINT for itself when a session starts in the main thread.
@@ -64,8 +64,18 @@ def main() -> int:
         action="store_true",
         help="wait, without Spark, until the driver that owns the tables has stopped or gives no sign of life",
     )
+    parser.add_argument(
+        "--take-over",
+        action="store_true",
+        help="publish although a driver of other tables publishes for this Kafka cluster; that one ends",
+    )
     arguments = parser.parse_args()
-    status = run(arguments.config, once=arguments.once, is_standby=arguments.standby)
+    status = run(
+        arguments.config,
+        once=arguments.once,
+        is_standby=arguments.standby,
+        takes_over=arguments.take_over,
+    )
     for number in (signal.SIGINT, signal.SIGTERM):
         # Told again while the interpreter ends, it would end by the signal, and not with its status.
         signal.signal(number, signal.SIG_IGN)

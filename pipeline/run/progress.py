@@ -19,5 +19,9 @@ class ReadProgress:
     """Partitions whose leader answered the last batch, so that nothing was missed since."""
     behind: tuple[int, ...] = ()
     """Partitions of the offsets topic that had not been read to their end by the last batch."""
+    has_doubtful: bool = True
+    """Some row may be unconfirmed (`unconfirmed_reason`); it is known only when the tables were asked."""
+    rereads_logged_ms: int = 0
+    """Clock of the batch that logged last that tombstones are kept for too short a time."""
     outage_logged_ms: int = 0
     """Clock of the batch that logged last that no broker answers."""

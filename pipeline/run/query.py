@@ -13,12 +13,15 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, StorageUnavailableError, StoreError
 from pipeline.run.batch.figures import figures_of
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.batch.steps import run as run_batch
 from pipeline.run.driver import Batch, Driver
+from pipeline.run.executors import ExecutorWatch
 from pipeline.run.pace import Pace
+from pipeline.run.storage_wait import StorageWait
+from pipeline.tables.storage import trouble_of
 from pipeline.tables.store import absolute
 
 log = logging.getLogger(__name__)
@@ -69,9 +72,11 @@ class Runner:
         on_batch: Callable[[Report], None],
         interval_s: float,
         steps: tuple[Step, ...] = STEPS,
+        storage: StorageWait,
     ) -> None:
         """Nothing runs before the query calls."""
         self.driver = driver
+        self.storage = storage
         self.pace = Pace(interval_s)
         self.steps = steps
         self.on_batch = on_batch
@@ -79,7 +84,7 @@ class Runner:
         """Held while a batch runs; whoever stops the query waits for it."""
         self.stop = stop
         """A batch that begins when it is set gives up before it has done anything."""
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         self.last_batch_at_s = time.monotonic()
         self.last_batch_id: int | None = None
         self._late_said_at_s = -math.inf
@@ -95,15 +100,29 @@ class Runner:
         self._known.wait()
         waited_s = self.pace.wait(self.stop)
         with self.between_batches:
-            if self.stop.is_set():
-                raise _StopRequestedError
             try:
-                self._run(batch_id, waited_s)
-            except Exception as error:
-                self.failure = error
-                raise
+                # Spark writes into its checkpoint before and after the batch: it is not to meet a disk that is full.
+                self.storage.until_usable()
+                if not self.stop.is_set():
+                    self._run(batch_id, waited_s)
+            except BaseException as error:  # a panic of Rust is no Exception
+                self.failure = self._failure_of(error)
+                raise self.failure from error
             finally:
                 self.last_batch_at_s = time.monotonic()
+            if self.last_batch_id != batch_id:
+                raise _StopRequestedError
+
+    def _failure_of(self, error: BaseException) -> BaseException:
+        """What the main thread is told; where the tables could not be written, as soon as they can be."""
+        why = trouble_of(error)
+        if why is None:
+            return error
+        try:
+            self.storage.until_usable(why)
+        except StoreError as given_up:
+            return given_up
+        return StorageUnavailableError(why)
 
     def _run(self, batch_id: int, waited_s: float) -> None:
         begun = time.monotonic()
@@ -133,7 +152,7 @@ class Runner:
             figures_of(batch, seconds, total_s=report.seconds, is_settled=is_settled)
         )
         _log(report)
-        if report.seconds > self.pace.interval_s and not batch.is_full:
+        if report.seconds > self.pace.interval_s and not (batch.is_full or batch.services.is_once):
             self._say_late(report)
         self.on_batch(report)
 
@@ -194,7 +213,7 @@ def set_checkpoint_aside(spark: SparkSession, checkpoint: str, *, at_ms: int) ->
         )
 
 
-def watch(query: StreamingQuery, runner: Runner, *, interval_s: int) -> None:
+def watch(query: StreamingQuery, runner: Runner, executors: ExecutorWatch, *, interval_s: int) -> None:
     """Return when the query was stopped between two batches because `runner.stop` was set.
 
     Raises:
@@ -205,6 +224,7 @@ def watch(query: StreamingQuery, runner: Runner, *, interval_s: int) -> None:
     while not runner.stop.is_set():
         if _has_ended(query, runner):
             return
+        executors.look()
         now_s = time.monotonic()
         silent_s = now_s - max(runner.last_batch_at_s, warned_at_s)
         if silent_s > _SILENT_INTERVALS * interval_s and not runner.between_batches.locked():
@@ -216,7 +236,9 @@ def watch(query: StreamingQuery, runner: Runner, *, interval_s: int) -> None:
     _let_commit(query, runner)
     # The batch at hand ends first. The lock is free again when Spark stops: a batch that begins now has to come
     # in to give up, or the stop would wait for it in vain.
-    runner.between_batches.acquire()
+    while not runner.between_batches.acquire(timeout=_POLL_S):
+        if executors.is_starved():
+            executors.cancel()
     runner.between_batches.release()
     query.stop()
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from assignor.protocol.migration import Migration
 from pipeline.config.model import Config
 from pipeline.decode.step import Filters
+from pipeline.kafka.confirmations import Confirmations
 from pipeline.kafka.ghosts import GhostHunt
 from pipeline.kafka.positions import Answer, PartitionKey
 from pipeline.kafka.topic_configs import TopicConfigs
@@ -37,4 +38,5 @@ class Services:
     retention: Callable[[Iterable[str]], Mapping[str, int]] = lambda _topics: {}
     """How long topics keep their records, in ms, where that is known and time alone decides."""
     ghosts: GhostHunt
+    confirmations: Confirmations
     publisher: Publisher

@@ -31,7 +31,7 @@ RECENT_COMMITS = t.ArrayType(
         ]
     ),
 )
-"""Bounded window of a partition's last commits, oldest first; lag in records when it was seen."""
+"""Bounded window of a partition's last commits, oldest first; lag in records when each was made."""
 
 PARTITIONS_BY_TOPIC = t.MapType(STRING, t.ArrayType(INT))
 
@@ -80,3 +80,74 @@ PLAN = t.StructType(
     ]
 )
 """A plan's outcome: open, applied, partly, refused, superseded or expired, why, and since when it is known."""
+
+# What is decided about a group.
+DECISION = [
+    column("epoch", LONG, "plan epoch, rising per group for ever; null when nothing was decided"),
+    key("decision", STRING, "publish, dry_run, awaiting_approval, unchanged or abstain"),
+    column("reason", STRING, "why, in words"),
+    column("strategy", STRING, "assignor that made the target"),
+    column("base_generation", INT, "generation the target starts from"),
+    column("base_hash", STRING, "hash of the members, their subscriptions and partitions"),
+    column("target_hash", STRING, "hash of the target: the same text means the same assignment"),
+    column("assignment", t.MapType(STRING, t.MapType(STRING, STRING)), "member -> topic -> ranges"),
+    column(
+        "moves",
+        MOVES,
+        "partitions that change owner; lag: records that the plan counted, behind at the commit and, once the next one "
+        "is late, what came in since it was due",
+    ),
+    column(
+        "drain_s_before",
+        DOUBLE,
+        "seconds until the slowest member is drained, as assigned; null = never",
+    ),
+    column("drain_s_after", DOUBLE, "the same under the target"),
+    column("drain_s_bound", DOUBLE, "no assignment can be faster"),
+    column("imbalance_before", DOUBLE, "(largest - smallest) / total member lag, as assigned"),
+    column("imbalance_after", DOUBLE, "the same under the target"),
+    column(
+        "record",
+        STRING,
+        "value of the control record, as published byte for byte; null in a row that withdraws a plan",
+    ),
+    column(
+        "valid_until",
+        TIME,
+        "readers ignore the plan after this time; until then one that awaits approval may be approved",
+    ),
+    column("awaiting_since", TIME, "since when the plan awaits approval; null for every other decision"),
+    column("plan", PLAN, "what became so far of the plan published before this row"),
+    column("plan_effect", STRING, "what that plan did: helped, hurt or cannot tell; null until it is judged"),
+    column("plan_effect_why", STRING, "the evidence for it"),
+    column("probation_until", TIME, "no plan before, because one hurt; null without a probation"),
+]
+
+# What the members of a group said, by kind and by whom or about what: the newest of each.
+ACK_FIELDS = (
+    column("generation", INT, "generation of the group it is about"),
+    column("epoch", LONG, "epoch of the plan it is about"),
+    column("member_id", STRING, "who says it"),
+    column("to_member_id", STRING, "release: to whom"),
+    column("topic", STRING, "release, taken: topic"),
+    column("partition", INT, "release, taken: partition number"),
+    column("hop", LONG, "release, taken: number of the hand-over of this partition in this generation"),
+    column("offset", LONG, "release: next record to read"),
+    column("why", STRING, "refused, void: why"),
+    column("acked_at", TIME, "when, by the clock of the one who says it"),
+)
+
+ORDER_FIELDS = (
+    column("paused", BOOL, "no plan is published"),
+    column("pause_reason", STRING, "why, in the operator's words"),
+    column("pinned", t.MapType(STRING, STRING), "partitions that no plan moves: topic -> ranges, * for all"),
+    column("triggered_at", TIME, "newest manual trigger"),
+    column("resumed_at", TIME, "newest resume, which ends a probation"),
+    column("approved_target_hash", STRING, "target_hash of the plan that was approved last"),
+    column("approved_base_hash", STRING, "its base_hash"),
+    column("approval_reason", STRING, "why it was approved, in the operator's words"),
+    column("approved_by", STRING, "who has approved it"),
+    column("approved_at", TIME, "when, by that one's clock"),
+    column("ordered_by", STRING, "who gave the newest order"),
+    column("ordered_at", TIME, "when, by that one's clock"),
+)

@@ -5,6 +5,7 @@ from pipeline.tables.reading import Tables
 lag = Tables(".lagwise/tables").read("partition_lag", columns=["group_id", "lag"])
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,6 +27,8 @@ from pipeline.errors import MissingTableError, StoreError
 from pipeline.tables.stamp import Stamp, newest_stamp
 from pipeline.tables.versions import refuse_newer
 
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+"""delta-rs colours its messages, for terminals that it does not look for."""
 _LIKE_SPECIALS = str.maketrans({"\\": r"\\", "%": r"\%", "_": r"\_", "*": "%", "?": "_"})
 
 
@@ -150,8 +153,19 @@ class Tables:
             MissingTableError: There is no such table under the root.
             StoreError: It cannot be read.
         """
-        timestamp_ms = self.open(name).handle.history(1)[0]["timestamp"]
-        return clock.at(timestamp_ms)
+        handle = self.open(name).handle
+        try:
+            newest = handle.history(1)
+        except (DeltaError, OSError) as error:
+            raise StoreError(
+                f"the log of table {name} at {handle.table_uri} cannot be read: {_line(error)}"
+            ) from error
+        if not newest:
+            raise StoreError(
+                f"the newest entry in the log of table {name} at {handle.table_uri} is empty: the disk was full, or "
+                "a file was damaged; the next batch of the stream writes a new one"
+            )
+        return clock.at(newest[0]["timestamp"])
 
     def folder(self, name: str) -> FileSystem:
         """The files of table `name`, which exists."""
@@ -193,4 +207,4 @@ def _filesystem(uri: str) -> SubTreeFileSystem | None:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    return " ".join(_ESCAPES.sub("", str(error)).split())

@@ -22,16 +22,17 @@ from dataclasses import dataclass
 from pyspark.sql import types as t
 
 from pipeline.tables.columns import (
+    ACK_FIELDS,
     BOOL,
     BYTES,
     DATE,
+    DECISION,
     DOUBLE,
     INT,
     LONG,
     MEMBER_IDS,
     MEMBERS,
-    MOVES,
-    PLAN,
+    ORDER_FIELDS,
     RECENT_COMMITS,
     SAMPLES,
     STRING,
@@ -46,6 +47,12 @@ _TOPIC = key("topic", STRING, "topic")
 _PARTITION = key("partition", INT, "partition number")
 _UPDATED = key("updated_at", TIME, "time of the batch that wrote the row (UTC)")
 _BATCH = key("batch_id", LONG, "batch of the stream that wrote the row; restarts with a new checkpoint")
+
+_UNCONFIRMED = column(
+    "unconfirmed_reason",
+    STRING,
+    "why the row may be out of date though the offsets topic was read to its end; null when it is not",
+)
 
 _OFFSETS = [
     column("log_start_offset", LONG, "first offset still in the partition"),
@@ -62,6 +69,11 @@ _MEASURES = [
     ),
     column("lag", LONG, "log end - max(committed, log start), records, >= 0; null when either is unknown"),
     column("raw_lag", LONG, "log end - committed, as kafka-consumer-groups prints it; may be negative"),
+    column(
+        "lag_at_commit",
+        LONG,
+        "log end when the newest commit was made - committed, records, 0 to lag; null when no samples tell it",
+    ),
     column("lag_seconds", DOUBLE, "age of the next record to be read; 0 at the end; null when unknown"),
     column(
         "lag_seconds_is_lower_bound", BOOL, "the lag is older than the samples kept: at least lag_seconds"
@@ -103,7 +115,25 @@ PARTITION_LAG = t.StructType(
             "when it is not known, and when not only time decides",
         ),
         column("recent_commits", RECENT_COMMITS, "last commits, oldest first: what the status is judged by"),
+        column(
+            "commit_interval_seconds",
+            DOUBLE,
+            "three of four recent commits came within so many seconds of the one before; null with fewer than four",
+        ),
+        column(
+            "commit_rate",
+            DOUBLE,
+            "records/s from a commit at least 20 s older than the newest to the newest; null when there is none, or "
+            "offsets or times went back since",
+        ),
+        column("commit_span_seconds", DOUBLE, "seconds between these two commits"),
+        column(
+            "least_lag_at_commit",
+            LONG,
+            "least lag_at_commit from the one to the other; null when one of them is not known",
+        ),
         key("confirmed", BOOL, "the commit was read under the present checkpoint"),
+        _UNCONFIRMED,
         column("history_at", TIME, "time of this partition's newest lag_history row"),
         column(
             "history_hash",
@@ -143,6 +173,14 @@ TOPIC_OFFSETS = t.StructType(
         column(
             "topic_id_at", TIME, "when the id was last answered; before observed_at: not with the offsets"
         ),
+        column(
+            "leader_broker",
+            INT,
+            "broker id, by metadata of the last 5 minutes; null when there is none, or unknown",
+        ),
+        column("preferred_leader", INT, "broker id of the first replica, by the same; null when unknown"),
+        column("replicas", INT, "how many there are, by the same; null when unknown"),
+        column("in_sync_replicas", INT, "how many of them are in sync, by the same; null when unknown"),
         _UPDATED,
         _BATCH,
     ]
@@ -169,6 +207,7 @@ CONSUMER_GROUPS = t.StructType(
         column("offsets_partition", INT, "partition of __consumer_offsets that holds the group"),
         column("group_position", LONG, "offset of the newest group record there"),
         key("confirmed", BOOL, "the group record was read under the present checkpoint"),
+        _UNCONFIRMED,
         _UPDATED,
         _BATCH,
     ]
@@ -213,45 +252,11 @@ GROUP_HISTORY = t.StructType(
     ]
 )
 
-# What is decided about a group.
-_DECISION = [
-    column("epoch", LONG, "plan epoch, rising per group for ever; null when nothing was decided"),
-    key("decision", STRING, "publish, dry_run, awaiting_approval, unchanged or abstain"),
-    column("reason", STRING, "why, in words"),
-    column("strategy", STRING, "assignor that made the target"),
-    column("base_generation", INT, "generation the target starts from"),
-    column("base_hash", STRING, "hash of the members, their subscriptions and partitions"),
-    column("target_hash", STRING, "hash of the target: the same text means the same assignment"),
-    column("assignment", t.MapType(STRING, t.MapType(STRING, STRING)), "member -> topic -> ranges"),
-    column("moves", MOVES, "partitions that change owner, lag in records"),
-    column(
-        "drain_s_before",
-        DOUBLE,
-        "seconds until the slowest member is drained, as assigned; null = never",
-    ),
-    column("drain_s_after", DOUBLE, "the same under the target"),
-    column("drain_s_bound", DOUBLE, "no assignment can be faster"),
-    column("imbalance_before", DOUBLE, "(largest - smallest) / total member lag, as assigned"),
-    column("imbalance_after", DOUBLE, "the same under the target"),
-    column(
-        "record",
-        STRING,
-        "value of the control record, as published byte for byte; null in a row that withdraws a plan",
-    ),
-    column(
-        "valid_until",
-        TIME,
-        "readers ignore the plan after this time; until then one that awaits approval may be approved",
-    ),
-    column("awaiting_since", TIME, "since when the plan awaits approval; null for every other decision"),
-    column("plan", PLAN, "what became so far of the plan published before this row"),
-]
-
 PLAN_STATE = t.StructType(
     [
         _CLUSTER,
         _GROUP,
-        *_DECISION,
+        *DECISION,
         column("state", STRING, "what the next decision has to know, as JSON; may change with any version"),
         key("recorded_at", TIME, "time of this group's newest row in recommendations"),
         _UPDATED,
@@ -265,7 +270,7 @@ RECOMMENDATIONS = t.StructType(
         column("date", DATE, "UTC day of created_at; the table is partitioned by it"),
         _CLUSTER,
         _GROUP,
-        *_DECISION,
+        *DECISION,
         key("created_at", TIME, "time of the batch"),
         _BATCH,
     ]
@@ -285,20 +290,6 @@ MEMBER_RATES = t.StructType(
     ]
 )
 
-# What the members of a group said, by kind and by whom or about what: the newest of each.
-ACK_FIELDS = (
-    column("generation", INT, "generation of the group it is about"),
-    column("epoch", LONG, "epoch of the plan it is about"),
-    column("member_id", STRING, "who says it"),
-    column("to_member_id", STRING, "release: to whom"),
-    column("topic", STRING, "release, taken: topic"),
-    column("partition", INT, "release, taken: partition number"),
-    column("hop", LONG, "release, taken: number of the hand-over of this partition in this generation"),
-    column("offset", LONG, "release: next record to read"),
-    column("why", STRING, "refused, void: why"),
-    column("acked_at", TIME, "when, by the clock of the one who says it"),
-)
-
 ACKS = t.StructType(
     [
         _CLUSTER,
@@ -310,20 +301,6 @@ ACKS = t.StructType(
         _UPDATED,
         _BATCH,
     ]
-)
-
-ORDER_FIELDS = (
-    column("paused", BOOL, "no plan is published"),
-    column("pause_reason", STRING, "why, in the operator's words"),
-    column("pinned", t.MapType(STRING, STRING), "partitions that no plan moves: topic -> ranges, * for all"),
-    column("triggered_at", TIME, "newest manual trigger"),
-    column("approved_target_hash", STRING, "target_hash of the plan that was approved last"),
-    column("approved_base_hash", STRING, "its base_hash"),
-    column("approval_reason", STRING, "why it was approved, in the operator's words"),
-    column("approved_by", STRING, "who has approved it"),
-    column("approved_at", TIME, "when, by that one's clock"),
-    column("ordered_by", STRING, "who gave the newest order"),
-    column("ordered_at", TIME, "when, by that one's clock"),
 )
 
 ORDERS = t.StructType(

@@ -43,6 +43,12 @@ class Stamp:
     """What the batch read."""
     reread: tuple[PartitionKey, ...] = ()
     """Partitions that it began to read from their log start."""
+    brokers: int | None = None
+    """Live ones when the batch listed topics; null when that is unknown."""
+    beheaded: tuple[PartitionKey, ...] = ()
+    """Of `reread`: logs that have lost their beginning (`positions.Intake`)."""
+    remarks: tuple[str, ...] = ()
+    """What an operator should know of the rows, or of how they are read, though it keeps nothing from working."""
     versions: Mapping[str, int] = field(default_factory=dict)
     """Of the tables that `partition_lag` goes with, when it was written."""
 
@@ -75,7 +81,11 @@ class Stamp:
                 "behind": tuple(given.get("behind", ())),
                 "positions": None if positions is None else from_fields(positions),
                 "spans": tuple(Span(**span) for span in given.get("spans", ())),
-                "reread": tuple((topic, number) for topic, number in given.get("reread", ())),
+                **{
+                    name: tuple((topic, number) for topic, number in given.get(name, ()))
+                    for name in ("reread", "beheaded")
+                },
+                "remarks": tuple(given.get("remarks", ())),
             }
         )
 

@@ -30,6 +30,7 @@ from pipeline.tables.encoding import by_delta_rs
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME, TABLES
 from pipeline.tables.stamp import Stamp, newest_stamp
+from pipeline.tables.storage import check_room
 
 log = logging.getLogger(__name__)
 
@@ -197,6 +198,7 @@ class Store:
             custom_metadata=dict(metadata or {}),
             max_commit_retries=retries,
         )
+        check_room(self.root)
         for attempt in range(1, _ATTEMPTS + 1):
             handle = self._handle(name)
             # As Delta does before its own writes: nothing of an earlier term comes after a later one.
@@ -236,6 +238,10 @@ class Store:
         """Rows of the newest version of a small table, all columns of its schema or some, without Spark."""
         named = BY_NAME[name].schema.fieldNames() if columns is None else columns
         return Tables(self.root, self.storage_options).read(name, columns=named, where=where)
+
+    def identity(self) -> str:
+        """Delta's id of the tables: lost ones that are made anew have another, a copy has the same."""
+        return str(self._handle("planner_state").metadata().id)
 
     def has_rows(self, name: str) -> bool:
         """Whether the newest version of a table has any row, without Spark."""

@@ -40,10 +40,16 @@ def _of_the_future(record: ControlRecord) -> ControlRecord:
 
 
 def _of_other_owners(record: ControlRecord) -> ControlRecord:
-    """In its base and its target each partition is another's than it is."""
+    """In its base and its target each partition is another's than it is; they differ, so that it moves something."""
+    names = sorted(record.members)
+    held = {name: record.members[name].base for name in names}
+    turned = {name: (names[place - 1], names[place - 2]) for place, name in enumerate(names)}
     return replace(
         record,
-        members={name: replace(one, base=one.target) for name, one in record.members.items()},
+        members={
+            name: replace(record.members[name], base=held[base], target=held[target])
+            for name, (base, target) in turned.items()
+        },
         moves=(),
     )
 

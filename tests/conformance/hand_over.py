@@ -4,7 +4,7 @@ import signal
 import time
 from dataclasses import replace
 
-from assignor.protocol.acks import Accepted, Refused, Release, Void
+from assignor.protocol.acks import Follows, Refused, Release, Taken, Void
 from assignor.protocol.control import ControlRecord
 from tests.conformance import releases
 from tests.conformance.common import HARM, JOINS, READING, stays
@@ -38,7 +38,7 @@ def _awaits_acceptance(trial: Trial) -> None:
     trial.group.interrupt(sleeper, signal.SIGSTOP)
     try:
         trial.group.put(record)
-        trial.group.wait_for_acks(Accepted, record.epoch, len(before) - 1)
+        trial.group.wait_for_acks(Follows, record.epoch, len(before) - 1)
         time.sleep(QUIET_S)
         given = [ack for ack in trial.acks(record.epoch) if isinstance(ack, Release)]
     finally:
@@ -54,7 +54,7 @@ def _voids(trial: Trial) -> None:
     trial.group.interrupt(sleeper, signal.SIGSTOP)
     try:
         trial.group.put(record)
-        trial.group.wait_for_acks(Accepted, record.epoch, len(before) - 1)
+        trial.group.wait_for_acks(Follows, record.epoch, len(before) - 1)
         trial.group.withdraw(record)
         trial.group.wait_for_acks(Void, record.epoch, len(before) - 1, within_s=5.0)
     finally:
@@ -63,6 +63,46 @@ def _voids(trial: Trial) -> None:
     if trial.held() != before:
         raise BrokenRuleError(f"the plan was withdrawn, and {before} became {trial.held()}")
     trial.apply()
+
+
+def _believes_commits(trial: Trial) -> None:
+    """While the plan waits for a sleeper, somebody writes the releases of the others in their names."""
+    record, before = trial.draft(), trial.held()
+    sleeper = trial.group.alive()[0]
+    generation, ids, _ = trial.group.base(len(before))
+    trial.group.interrupt(sleeper, signal.SIGSTOP)
+    try:
+        trial.group.put(record)
+        trial.group.wait_for_acks(Follows, record.epoch, len(before) - 1)
+        for move in record.moves:
+            if move.from_member and move.to_member and ids[sleeper] not in (move.from_member, move.to_member):
+                trial.forge(
+                    Release(
+                        cluster=record.cluster,
+                        group=record.group,
+                        generation=generation,
+                        epoch=record.epoch,
+                        member=move.from_member,
+                        at_ms=1,
+                        to=move.to_member,
+                        topic=move.topic,
+                        partition=move.partition,
+                        hop=1 + max(_hops(trial, generation, move.partition), default=0),
+                        offset=0,
+                    )
+                )
+        time.sleep(QUIET_S)
+        taken = [ack for ack in trial.acks(record.epoch) if isinstance(ack, Taken)]
+    finally:
+        trial.group.interrupt(sleeper, signal.SIGCONT)
+    if taken:
+        raise BrokenRuleError(f"{len(taken)} taken that nobody had released: {taken[0]}")
+    trial.applied(record)
+
+
+def _hops(trial: Trial, generation: int, partition: int) -> list[int]:
+    releases = (ack for ack in trial.said() if isinstance(ack, Release))
+    return [ack.hop for ack in releases if (ack.generation, ack.partition) == (generation, partition)]
 
 
 def _refuses_once(trial: Trial) -> None:
@@ -182,6 +222,11 @@ RULES = (
         check=_awaits_acceptance,
     ),
     Rule(
+        number=f"{PAGE}, rule 7",
+        sentence="A release that no commit of the old owner bears out moves nothing.",
+        check=_believes_commits,
+    ),
+    Rule(
         number=f"{PAGE}, how it works",
         sentence="A plan that is withdrawn before it has begun moves nothing, and who had accepted it writes void.",
         check=_voids,
@@ -204,7 +249,7 @@ RULES = (
     ),
     Rule(
         number=f"{PAGE}, rules 4 and 5",
-        sentence="The old owner commits the offset of a release, and the new one commits it again.",
+        sentence="The old owner commits the offset of a release with its mark, and the new one commits it again.",
         check=releases.commits_releases,
     ),
     Rule(

@@ -1,33 +1,34 @@
 """What the acks topic and the commits of a group say, afterwards, of the hand-overs that it has made."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from assignor.clients.control import named_in_moves
-from assignor.protocol.acks import Accepted, AnyAck, Applied, Refused, Release, Taken, Void
+from assignor.protocol.acks import AnyAck, Applied, Follows, Refused, Release, Taken, Void
+from assignor.protocol.marks import HandOverMark, MarkKind
 from tests.conformance.topics import timed_acks
 from tests.conformance.trial import BrokenRuleError, Trial
-from tests.support.commits import commits_of
+from tests.support.commits import Commit, commits_of
 
 
 def made_whole(trial: Trial) -> None:
     """In the order of the acks topic, of all plans that were published."""
     newest: dict[str, AnyAck] = {}
     begun: set[int] = set()
-    for ack in trial.group.all_acks():
-        if isinstance(ack, Accepted | Refused | Void):
+    for ack in trial.said():
+        if isinstance(ack, Follows | Refused | Void):
             newest[ack.member] = ack
         if not isinstance(ack, Release) or ack.epoch in begun:
             continue
         begun.add(ack.epoch)
         for member in named_in_moves(trial.group.plan_of(ack.epoch)):
             heard = newest.get(member)
-            if not isinstance(heard, Accepted) or heard.epoch != ack.epoch:
+            if not isinstance(heard, Follows) or heard.epoch != ack.epoch:
                 raise BrokenRuleError(f"{ack.member} released {ack.partition} before {member} had accepted")
 
 
 def takes_what_was_released(trial: Trial) -> None:
     releases = dict[tuple[int, int, int], Release]()
-    for ack in trial.group.all_acks():
+    for ack in trial.said():
         if isinstance(ack, Release):
             releases.setdefault((ack.generation, ack.partition, ack.hop), ack)
         elif isinstance(ack, Taken):
@@ -46,29 +47,39 @@ def takes_what_was_released(trial: Trial) -> None:
 
 
 def commits_releases(trial: Trial) -> None:
-    """Between a release and its `taken`, by the broker's clock and the followers', there is a commit of its offset."""
+    """Before a release stands its commit with the mark, and between it and its `taken` the commit of the new owner.
+
+    By the clock of the broker and those of the followers.
+    """
     commits = commits_of(trial.group.bootstrap, trial.group.group)
     released = dict[tuple[int, int, int], tuple[int, Release]]()
     for at_ms, ack in timed_acks(trial.group.bootstrap, trial.group.acks):
-        if isinstance(ack, Release):
-            released.setdefault((ack.generation, ack.partition, ack.hop), (at_ms, ack))
+        if ack in trial.forged:
+            continue
+        if isinstance(ack, Release) and (key := (ack.generation, ack.partition, ack.hop)) not in released:
+            released[key] = at_ms, ack
+            if not any(one.at_ms <= at_ms for one in _of(commits, ack, "release")):
+                raise BrokenRuleError(f"{ack.member} had not committed it with its mark before: {ack}")
         elif isinstance(ack, Taken) and (key := (ack.generation, ack.partition, ack.hop)) in released:
-            since_ms, release = released.pop(key)
-            place = (release.partition, release.offset)
-            times = [commit_ms for *of, commit_ms in commits if tuple(of) == place and commit_ms <= at_ms]
-            if not times:
-                raise BrokenRuleError(f"nobody had committed offset {release.offset}: {release}")
-            if max(times) < since_ms:
+            since_ms, release = released[key]
+            if not any(since_ms <= one.at_ms <= at_ms for one in _of(commits, release, "taken")):
                 raise BrokenRuleError(
                     f"{ack.member} took partition {ack.partition} without a commit of its own"
                 )
+
+
+def _of(commits: Sequence[Commit], release: Release, kind: MarkKind) -> Iterator[Commit]:
+    """Those of its partition and offset, with its mark of that kind."""
+    mark = HandOverMark(kind=kind, generation=release.generation, epoch=release.epoch, hop=release.hop)
+    place = (release.partition, release.offset, mark)
+    return (one for one in commits if (one.partition, one.offset, one.mark) == place)
 
 
 def goes_on_there(trial: Trial) -> None:
     ids = {line["who"]: line["member"] for line in trial.group.lines() if line["what"] == "joined"}
     seen = {(ids.get(line["who"]), line["place"], line["offset"]) for line in _records(trial)}
     processed = {(place, offset) for _, place, offset in seen}
-    taken = list(_taken(trial.group.all_acks()))
+    taken = list(_taken(trial.said()))
     # Who gets a partition back before anybody has processed a record of it goes on at the offset that it had released.
     given_back = {(one.to, one.partition, one.offset) for one in taken}
     for release in taken:
@@ -93,7 +104,7 @@ def _taken(acks: list[AnyAck]) -> Iterator[Release]:
 def applied_in_the_end(trial: Trial) -> None:
     """Behind everything else that a member says of a plan."""
     done = set[tuple[str, int, int]]()
-    for ack in trial.group.all_acks():
+    for ack in trial.said():
         place = (ack.member, ack.generation, ack.epoch)
         if isinstance(ack, Applied):
             done.add(place)

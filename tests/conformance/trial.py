@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias
 
 from confluent_kafka import KafkaException
 
-from assignor.protocol.acks import Accepted, AnyAck, Applied, Refused, Release, Taken
+from assignor.protocol import acks as ack_records
+from assignor.protocol.acks import AnyAck, Applied, Follows, Refused, Release, Taken
 from assignor.protocol.control import ControlRecord
 from tests.conformance.group import Group
 from tests.support.waiting import wait_until
@@ -61,10 +62,12 @@ class Trial:
 
     Attributes:
         group: Its processes.
+        forged: Acknowledgements that the judge has written in the name of a member.
     """
 
     def __init__(self, group: Group) -> None:
         self.group = group
+        self.forged: list[AnyAck] = []
         self._started = 0
 
     def start(self, members: int = 1) -> None:
@@ -200,7 +203,7 @@ class Trial:
         while time.monotonic() < deadline:
             time.sleep(0.1)
             new = [ack for ack in self.group.all_acks()[so_far:] if ack.epoch == epoch]
-            if any(isinstance(ack, Accepted | Applied | Release | Taken) for ack in new):
+            if any(isinstance(ack, Follows | Applied | Release | Taken) for ack in new):
                 raise BrokenRuleError(f"plan {epoch} was followed: {self.kinds(epoch)}")
         try:
             # The refusal of a leader takes a rebalance, in whose midst members have given up what they get again.
@@ -210,9 +213,18 @@ class Trial:
         except AssertionError:
             raise BrokenRuleError(f"plan {epoch} was followed: {before} became {self.held()}") from None
 
+    def forge(self, ack: AnyAck) -> None:
+        """Write it, as anybody could who may write to the topic."""
+        self.forged.append(ack)
+        self.group.put_raw(self.group.acks, ack_records.encode_key(ack), ack_records.encode(ack), ack.epoch)
+
+    def said(self) -> list[AnyAck]:
+        """What members have acknowledged, in the order of the topic."""
+        return [ack for ack in self.group.all_acks() if ack not in self.forged]
+
     def acks(self, epoch: int) -> list[AnyAck]:
         """Acknowledgements of a plan, in the order of their topic."""
-        return [ack for ack in self.group.all_acks() if ack.epoch == epoch]
+        return [ack for ack in self.said() if ack.epoch == epoch]
 
     def kinds(self, epoch: int) -> str:
         """What was acknowledged of a plan, for people."""

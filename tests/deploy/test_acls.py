@@ -22,6 +22,7 @@ from pipeline.local.java import find_java
 from tests.deploy.chart import ROOT
 from tests.integration.test_rights import CONTROL, GHOST, OPTIONAL, REQUIRED, WATCHED
 from tests.support.kafka_tools import tool_jars
+from tests.support.page_rights import rights_of
 from tests.support.secured import Right, Secured, secured_broker
 
 _PAGE = (ROOT / "deploy" / "docs" / "deploying-security.md").read_text(encoding="utf-8")
@@ -98,6 +99,12 @@ def test_who_gives_orders_may_write_there_and_nowhere_else(ruled: Secured) -> No
         (AclOperation.WRITE, ResourceType.TOPIC, _OWN.commands_topic),
         (AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, "lagwise-CLUSTER:orders"),
     }
+
+
+def test_who_follows_gets_what_the_followers_of_the_tests_have_and_no_more(ruled: Secured) -> None:
+    same = {name: name for name in ("billing", "invoices", _OWN.topic, _OWN.acks_topic)}
+
+    assert {right for right, _ in given(ruled, "billing")} == set(rights_of("billing", same))
 
 
 def test_topics_are_those_that_lagwise_would_make(ruled: Secured) -> None:

@@ -1,5 +1,6 @@
 """The chart renders, for every example, what Kubernetes takes."""
 
+import json
 import re
 from importlib.metadata import version
 from pathlib import Path
@@ -223,3 +224,48 @@ def test_secrets_are_mounted_where_the_configuration_looks_for_them() -> None:
     }
     assert mounted == {"/run/secrets/lagwise/kafka-user", "/run/secrets/lagwise/kafka-ca"}
     assert '"file:/run/secrets/lagwise/kafka-user/password"' in config_of(found)
+
+
+def test_page_answers_under_the_names_of_its_service_and_those_that_are_given() -> None:
+    values = {"config": {**LEAST["config"], "serve": {"hosts": ["lag.example.com"]}}}
+
+    line = re.search(r'^"hosts" = (.*)$', config_of(manifests(values)), re.MULTILINE)
+
+    assert line
+    assert json.loads(line[1]) == [
+        "lagwise",
+        "lagwise.default",
+        "lagwise.default.svc",
+        "lagwise.default.svc.cluster.local",
+        "lag.example.com",
+    ]
+
+
+def test_serve_gets_the_secrets_that_are_named_for_it_and_all_without_a_list() -> None:
+    given: dict[str, Any] = {
+        "existingSecrets": ["kafka-user", "page"],
+        "serve": {"existingSecrets": ["page"]},
+    }
+
+    for values, of_serve in (
+        (given, {"secret-page"}),
+        (given | {"serve": {}}, {"secret-kafka-user", "secret-page"}),
+    ):
+        found = {
+            name: {m["name"] for m in one["volumeMounts"] if m["name"].startswith("secret-")}
+            for name, one in containers(manifests(LEAST | values)).items()
+        }
+        assert found == {"driver": {"secret-kafka-user", "secret-page"}, "serve": of_serve}
+
+
+def test_pod_of_the_test_runs_where_the_others_do() -> None:
+    values: dict[str, Any] = {
+        "image": {"pullSecrets": [{"name": "registry"}]},
+        "nodeSelector": {"pool": "infra"},
+        "tolerations": [{"key": "infra", "operator": "Exists"}],
+    }
+    pod = of_kind(manifests(LEAST | values), "Pod")["spec"]
+
+    assert pod["imagePullSecrets"] == [{"name": "registry"}]
+    assert (pod["nodeSelector"], pod["tolerations"]) == (values["nodeSelector"], values["tolerations"])
+    assert pod["containers"][0]["resources"].keys() == {"requests", "limits"}

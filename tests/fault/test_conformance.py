@@ -13,6 +13,7 @@ from tests.support.java_jar import java_jar
 
 AWAITS = "Give nothing away until everybody"
 COMMITS = "the new one commits it again"
+FORGED = "A release that no commit of the old owner bears out moves nothing."
 
 
 def test_follower_of_confluent_kafka_keeps_every_rule(broker: EmbeddedBroker, tmp_path: Path) -> None:
@@ -33,11 +34,19 @@ def test_jar_for_java_keeps_every_rule(broker: EmbeddedBroker, tmp_path: Path, a
     assert unkept(broker.bootstrap_servers, tmp_path, java_command(java_jar(), assignor), ASSIGNOR) == {}
 
 
-@pytest.mark.parametrize(("what", "part"), [("impatient", AWAITS), ("takes-unproven", COMMITS)])
+@pytest.mark.parametrize(
+    ("what", "part"),
+    [
+        ("impatient", AWAITS),
+        ("takes-unproven", COMMITS),
+        ("gives-uncommitted", COMMITS),
+        ("believes-records", FORGED),
+    ],
+)
 def test_hand_over_that_is_not_safe_is_found_out(
     broker: EmbeddedBroker, tmp_path: Path, what: str, part: str
 ) -> None:
-    rules = only(HAND_OVER, AWAITS, COMMITS)
+    rules = only(HAND_OVER, AWAITS, COMMITS, FORGED)
 
     found = unkept(broker.bootstrap_servers, tmp_path, python_follower("confluent", what), rules)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from assignor.protocol.acks import Release, Taken, Void
+from assignor.protocol.acks import Applied, Release, Taken, Void
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.follow_plans import at_random
@@ -158,12 +158,22 @@ def test_judge_sees_the_second_owner_when_tokens_are_forgotten(
     with Processes(broker.bootstrap_servers, "blind", tmp_path, partitions=8) as processes:
         for who in "abc":
             processes.start(who, forget="yes")
-        _, ids, _ = processes.base(3)
-
-        random = Random(5)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not processes.overlaps() and time.monotonic() < deadline:
-            publish(processes, random)
-            processes.send(random.choice(sorted(ids)), signal.SIGUSR1)
+            generation, ids, base = processes.base(3)
+            names = sorted(base)
+            target = {name: base[names[number - 1]] for number, name in enumerate(names)}
+            epoch = processes.publish(generation, base, target)
+            processes.wait_for_acks(Applied, epoch, 3)
+            # Who does not lead is assigned the same generation again: two of the three.
+            for who in sorted(ids):
+                _subscribe_again(processes, who)
 
         assert processes.overlaps()
+
+
+def _subscribe_again(processes: Processes, who: str) -> None:
+    """Return when it is assigned something."""
+    gained = processes.count("gained", who=who)
+    processes.send(who, signal.SIGUSR1)
+    wait_until(lambda: processes.count("gained", who=who) > gained, what=f"{who} assigned")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import ConsumerGroupType
 
-from assignor.protocol.acks import Accepted, Applied, Refused
+from assignor.protocol.acks import Applied, Follows, Refused
 from assignor.protocol.migration import why_not
 from pipeline.kafka.migration import MigrationWatch
 from pipeline.local.embedded.broker import EmbeddedBroker
@@ -103,7 +103,7 @@ def test_followers_refuse_and_a_member_of_kip848_gets_its_share_where_groups_are
 
         said = processes.all_acks()
         assert (processes.migration, kind) == ("possible", ConsumerGroupType.CONSUMER)
-        assert not any(isinstance(ack, Accepted) for ack in said)
+        assert not any(isinstance(ack, Follows) for ack in said)
         assert {ack.why for ack in said if isinstance(ack, Refused)} == {why_not("possible")}
         assert_nothing_went_wrong(processes)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from assignor.protocol.acks import Accepted
+from assignor.protocol.acks import Follows
 from tests.support.broker import OFFSETS_TOPIC
 from tests.support.cluster import ProxiedCluster, create_replicated_topics, proxied_cluster
 from tests.support.follow_plans import one_moved
@@ -70,7 +70,7 @@ def test_plan_in_the_midst_of_which_the_topics_go_away_stops_no_partition(
     # Its moves name a member that is not there, so it stays half made.
     swapped = one_moved({**base, "nobody": []}, ids["a"], "nobody")
     epoch = group.publish(generation, {**base, "nobody": []}, swapped)
-    group.wait_for_acks(Accepted, epoch, 2)
+    group.wait_for_acks(Follows, epoch, 2)
 
     proxied.proxies[3].black_hole()
     both_say(group, AWAY)
@@ -91,7 +91,7 @@ def test_silent_coordinator_stops_nothing_but_the_partition_that_is_handed_over(
     generation, ids, base = group.base(2)
     held = {ids["a"]: base[ids["b"]], ids["b"]: base[ids["a"]]}
     epoch = group.publish(generation, base, one_moved(held, ids["a"], ids["b"]))
-    group.wait_for_acks(Accepted, epoch, 2)
+    group.wait_for_acks(Follows, epoch, 2)
     offset = group.produced + 5
 
     def others_go_on() -> bool:

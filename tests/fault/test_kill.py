@@ -63,7 +63,7 @@ def disturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disturbed]:
 def test_every_driver_died_where_it_was_told_to(disturbed: Disturbed) -> None:
     assert disturbed.statuses == [(step, -signal.SIGKILL) for step, _ in _KILLS]
     assert (disturbed.ended, disturbed.undisturbed) == (0, 0)
-    assert len(_KILLS) == 32
+    assert len(_KILLS) == 34
 
 
 def test_no_commit_no_tombstone_and_no_member_is_lost(disturbed: Disturbed) -> None:

@@ -58,7 +58,9 @@ def test_follower_that_does_not_look_at_valid_until_breaks_that_rule_alone(unkep
     found = unkept_by["never expires"].result()
 
     assert set(found) == {EXPIRY}
-    assert "was followed: 3 accepted" in found[EXPIRY]
+    # How far it has come by then hangs on the machine.
+    assert "was followed: " in found[EXPIRY]
+    assert "3 follows" in found[EXPIRY]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor as Aioka
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from assignor.clients.kafka_python import COOPERATIVE
-from assignor.protocol.acks import Accepted, Applied, Release
+from assignor.protocol.acks import Applied, Follows, Release
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.flow import Flow
 from tests.support.follow_processes import Base, Processes
@@ -54,7 +54,7 @@ def test_confluent_group_comes_over_and_goes_back_one_member_at_a_time(
         def try_a_plan() -> int:
             generation, ids, base = now
             epoch = processes.publish(generation, base, rotated(base))
-            processes.wait_for_acks(Accepted, epoch, len(set(ids) & followers))
+            processes.wait_for_acks(Follows, epoch, len(set(ids) & followers))
             if len(followers) < len(ids):
                 mixed.append(epoch)
             return epoch

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from assignor.clients.confluent import Follower, NotOwnedError, TransactionsUnsupportedError
 from assignor.clients.confluent.group import generation_of
-from assignor.protocol.acks import Accepted, Applied, Refused, Release, Taken, Void
+from assignor.protocol.acks import Applied, Follows, Refused, Release, Taken, Void
 from assignor.protocol.kafka.group_metadata import decode_group_metadata
 from assignor.protocol.kafka.offsets import group_id_of, record_type_of
 from assignor.protocol.kafka.record_types import RecordType
@@ -152,7 +152,7 @@ def test_nothing_is_given_while_one_member_of_the_plan_has_not_heard_of_it(
         swapped = {ids["a"]: base[ids["b"]], ids["b"]: base[ids["c"]], ids["c"]: base[ids["a"]]}
 
         whole = processes.publish(generation, base, swapped, valid_s=5.0)
-        processes.wait_for_acks(Accepted, whole, 2)
+        processes.wait_for_acks(Follows, whole, 2)
         processes.wait_for_acks(Void, whole, 2)
         without_c = processes.publish(generation, base, one_moved(base, ids["a"], ids["b"]))
         processes.wait_for_acks(Applied, without_c, 2)
@@ -174,7 +174,7 @@ def test_static_member_stays_on_its_base_and_says_why(broker: EmbeddedBroker, tm
 
         epoch = processes.publish(generation, base, rotated(base))
         processes.wait_for_acks(Refused, epoch, 1)
-        processes.wait_for_acks(Accepted, epoch, 1)
+        processes.wait_for_acks(Follows, epoch, 1)
         processes.finish()
 
         said = processes.all_acks()

@@ -18,6 +18,7 @@ from pipeline.config.model import ControlConfig, KafkaConfig
 from pipeline.operate.cli.app import app
 from tests.support.follow_processes import Processes
 from tests.support.job import NO_GUARDS, RunningJob, eager_plan, job_config, running
+from tests.support.page_rights import rights_of
 from tests.support.secured import Right, Secured
 
 COMMANDS = "loop-commands"
@@ -50,12 +51,16 @@ def rights_of_job(processes: Processes) -> list[Right]:
 
 
 def rights_of_follower(processes: Processes) -> list[Right]:
-    """deploy/docs/following.md."""
-    return [
-        *((READ, TOPIC, name) for name in (processes.topic, processes.control, processes.acks)),
-        (WRITE, TOPIC, processes.acks),
-        (READ, GROUP, processes.group),
-    ]
+    """deploy/docs/deploying-security.md, by its own lines."""
+    return rights_of(
+        "billing",
+        {
+            "billing": processes.group,
+            "invoices": processes.topic,
+            "lagwise.assignments": processes.control,
+            "lagwise.acks": processes.acks,
+        },
+    )
 
 
 def rights_of_operator(processes: Processes) -> list[Right]:

@@ -122,3 +122,17 @@ def test_recreated_topic_is_asked_for_under_its_new_leaders(own_broker: Embedded
     asked(settings)
 
     assert (before, asked(settings)) == ({0: 9, 1: 9}, {0: 1, 1: 1})
+
+
+def test_leaders_and_replicas_come_with_the_log_ends(own_broker: EmbeddedBroker) -> None:
+    topic = "orders-replication"
+    create_topics(own_broker.bootstrap_servers, {topic: 2})
+    settings = settings_of(own_broker, topic)
+    (broker,) = admin_client(own_broker.bootstrap_servers).list_topics(timeout=10).brokers
+
+    asked(settings)
+    listing, *rows = [row for share in shares(settings) for row in ask(settings, share).to_pylist()]
+
+    assert listing["brokers"] == 1
+    names = ("leader_broker", "preferred_leader", "replicas", "in_sync_replicas")
+    assert [[row[name] for name in names] for row in rows] == [[broker, broker, 1, 1]] * 2

@@ -6,7 +6,7 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
 
-from assignor.protocol.acks import Accepted
+from assignor.protocol.acks import Follows
 from assignor.protocol.migration import why_not
 from pipeline.config.model import ControlConfig
 from pipeline.kafka.migration import MigrationWatch
@@ -41,7 +41,7 @@ def test_plan_is_refused_on_a_broker_with_kafkas_own_default_and_the_command_say
 
         records = [json.loads(row["record"]) for row in sent]
         assert {record["migration"] for record in records} == {"possible"}
-        assert not any(isinstance(ack, Accepted) for ack in said)
+        assert not any(isinstance(ack, Follows) for ack in said)
         words = ("recommendations", "--tables", str(tables), "--group", processes.group, "--last", "1")
         assert (
             f"{max(record['epoch'] for record in records)} refused" in CliRunner().invoke(app, words).stdout

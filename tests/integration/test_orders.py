@@ -90,7 +90,10 @@ def test_pause_keeps_the_pin_and_resume_too(give: Command) -> None:
         "The stream reads this within 30 s; it then withdraws the group's published plan, if there is one, and "
         "publishes no other.\n"
     )
-    assert f"local: {pins}. The stream" in resumed.stdout
+    assert f"local: {pins}, resumed 2" in resumed.stdout
+    assert "a probation of the group, if it is on one, then ends" in resumed.stdout
+    assert "was not paused" not in resumed.stderr
+    assert "billing was not paused: this order only ends a probation" in give("resume", "billing").stderr
     assert _standing(give)["billing"]["pinned"] == {"invoices": "0-3,7", "payments": "*"}
 
 
@@ -123,7 +126,7 @@ def test_table_and_csv_name_pins(give: Command) -> None:
 
     assert "t:1-2 u" in give("orders").stdout
     assert give("orders", "-o", "csv").stdout.splitlines()[0] == (
-        "cluster,group,paused,reason,pinned,triggered_at,"
+        "cluster,group,paused,reason,pinned,triggered_at,resumed_at,"
         "approved_plan,approved_by,approved_at,approval_reason,by,at"
     )
 

@@ -8,17 +8,24 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
 from typer.testing import CliRunner
 
 from assignor.clients.confluent import Follower
+from assignor.protocol import control
+from assignor.protocol.acks import Applied
+from assignor.protocol.control import ControlRecord
 from pipeline.config.model import ControlConfig, KafkaConfig, SourceConfig
 from pipeline.errors import AccessRefusedError
 from pipeline.kafka import cluster
 from pipeline.kafka.migration import MigrationWatch
 from pipeline.operate.cli.app import app
-from tests.support.broker import create_topics
+from tests.support.acks_topic import read_acks
+from tests.support.broker import create_topics, produce
+from tests.support.follow_plans import key_of, plan
 from tests.support.job import RunningJob, job_config
+from tests.support.page_rights import rights_of
 from tests.support.secured import Secured
 from tests.support.waiting import wait_until
 
@@ -138,3 +145,81 @@ def test_follower_that_may_not_read_the_control_topic_says_so_and_is_a_plain_con
         wait_until(said, what="the refusal in the log")
 
     assert sum("follows no plan for now" in one.getMessage() for one in caplog.records) == 1
+
+
+def plan_for(follower: Follower, topic: str) -> ControlRecord:
+    """It moves nothing, and is accepted all the same."""
+    state = follower.state
+    base = {state.member: sorted(number for _, number in state.base)}
+    names = {"topic": topic, "group": state.settings.group}
+    return plan(base, base, generation=state.generation, cluster="loc", **names)
+
+
+def consumed(follower: Follower, secured: Secured, topic: str) -> bool:
+    """Whether a record that is written now arrives."""
+    produce(secured.open_servers, topic, {0: 1})
+    message = follower.poll(1.0)
+    return message is not None and message.error() is None
+
+
+@pytest.mark.parametrize(
+    ("missing", "problem"),
+    [
+        ((AclOperation.READ, "control"), "topic {control} may not be read by this user"),
+        ((AclOperation.READ, "acks"), "topic {acks} may not be read by this user"),
+        ((AclOperation.WRITE, "acks"), "topic {acks} cannot be written"),
+        (None, ""),
+    ],
+    ids=["read control", "read acks", "write acks", "none"],
+)
+def test_follower_with_the_lines_of_the_page_follows_and_without_one_of_them_consumes_and_says_so(
+    secured: Secured,
+    caplog: pytest.LogCaptureFixture,
+    missing: tuple[AclOperation, str] | None,
+    problem: str,
+) -> None:
+    user = "-".join(str(word) for word in (missing[0].name, missing[1])).lower() if missing else "billing"
+    names = {part: f"{user}.{part}" for part in ("control", "acks", "topic", "group")}
+    create_topics(secured.open_servers, {names[part]: 1 for part in ("control", "acks", "topic")})
+    page = {"billing": "group", "invoices": "topic", "lagwise.assignments": "control", "lagwise.acks": "acks"}
+    rights = rights_of("billing", {name: names[part] for name, part in page.items()})
+    left_out = (missing[0], TOPIC, names[missing[1]]) if missing else None
+    secured.add_user(user)
+    secured.allow(user, *(right for right in rights if right != left_out))
+    config = {
+        **secured.properties(user),
+        "group.id": names["group"],
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+    }
+    topics = {"control_topic": names["control"], "acks_topic": names["acks"], "cluster": "loc"}
+
+    with Follower(config, [names["topic"]], **topics) as follower:
+        wait_until(lambda: follower.poll(0.2) or follower.state.settled, what="the group joined")
+        record = plan_for(follower, names["topic"])
+        put(secured.open_servers, names["control"], record)
+
+        def said() -> bool:
+            follower.poll(0.1)
+            return any(problem.format(**names) in one.getMessage() for one in caplog.records)
+
+        if missing:
+            wait_until(said, what="what is missing in the log")
+        else:
+            wait_until(
+                lambda: (
+                    follower.poll(0.1)
+                    or any(isinstance(ack, Applied) for ack in read_acks(secured.open_servers, names["acks"]))
+                ),
+                what="the plan applied",
+            )
+        wait_until(lambda: consumed(follower, secured, names["topic"]), what="a record")
+        follower.commit(asynchronous=False)
+
+
+def put(servers: str, topic: str, record: ControlRecord) -> None:
+    producer = Producer({"bootstrap.servers": servers, "log_level": 0})
+    producer.produce(
+        topic, key=key_of(record), value=control.encode(record), headers=control.headers(record.epoch)
+    )
+    assert producer.flush(10) == 0

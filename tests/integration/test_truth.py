@@ -103,6 +103,18 @@ def test_lag_is_the_tools_where_it_is_not_negative(truth: Truth) -> None:
     assert any(lag for lag in lags.values())
 
 
+def test_lag_at_commit_is_at_most_the_tools_lag_and_0_for_who_has_committed_all(truth: Truth) -> None:
+    rows = truth.job.rows("partition_lag")
+    known = [row for row in rows if row["lag_at_commit"] is not None]
+
+    assert all(0 <= row["lag_at_commit"] <= row["lag"] for row in known)
+    # Who is at the end of the log was there when it committed, and no samples are needed to tell.
+    ended = [row for row in rows if row["raw_lag"] == 0]
+    assert ended
+    assert {row["lag_at_commit"] for row in ended} == {0}
+    assert all(row["lag_at_commit"] is None for row in rows if row["committed_offset"] is None)
+
+
 def test_commits_of_aborted_transactions_do_not_show(truth: Truth) -> None:
     rows = truth.job.lags("zoo-transactional-aborted")
 

@@ -16,7 +16,8 @@ from tests.support.prometheus_text import Series
 from tests.support.serving import get
 from tests.support.waiting import wait_until
 
-_HOME = Path(sys.prefix) / "prometheus"
+_PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus", "amtool": "prometheus-alertmanager"}
+"""Debian's, by program."""
 _CONFIG = """
 global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}
 rule_files: [{rules}]
@@ -29,23 +30,25 @@ _JOB = """
 
 
 def installed(name: str) -> Path:
-    """The program `prometheus` or `promtool`; fetched when it is not there."""
-    program = _HOME / "usr" / "bin" / name
+    """The program `prometheus`, `promtool` or `amtool`; fetched when it is not there."""
+    package = _PACKAGES[name]
+    home = Path(sys.prefix) / package
+    program = home / "usr" / "bin" / name
     if not program.exists():
-        shutil.rmtree(_HOME, ignore_errors=True)
-        _HOME.mkdir()
-        _download("prometheus")
-        (package,) = _HOME.glob("prometheus_*.deb")
-        subprocess.run(["dpkg", "-x", package, _HOME], check=True)
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir()
+        _download(package, home)
+        (file,) = home.glob(f"{package}_*.deb")
+        subprocess.run(["dpkg", "-x", file, home], check=True)
     return program
 
 
-def _download(package: str) -> None:
+def _download(package: str, home: Path) -> None:
     command = ["apt-get", "download", package]
-    if subprocess.run(command, cwd=_HOME, check=False, capture_output=True).returncode:
+    if subprocess.run(command, cwd=home, check=False, capture_output=True).returncode:
         # A fresh machine has no list of packages.
         subprocess.run(["apt-get", "update"], check=True, capture_output=True)
-        subprocess.run(command, cwd=_HOME, check=True, capture_output=True)
+        subprocess.run(command, cwd=home, check=True, capture_output=True)
 
 
 class Prometheus(NamedTuple):
@@ -82,17 +85,20 @@ def prometheus(url: str, folder: Path, driver: str | None = None) -> Iterator[Pr
 
     It knows the alert rules, keeps its data in `folder` and scrapes the port of a driver, too, where one is given.
     """
+    jobs = {"lagwise": url, "lagwise-driver": driver}
+    text = _CONFIG.format(rules=HOME / "alerts.yaml") + "".join(
+        _JOB.format(job=job, target=target.removeprefix("http://")) for job, target in jobs.items() if target
+    )
+    with configured(text, folder) as running:
+        yield running
+
+
+@contextmanager
+def configured(text: str, folder: Path) -> Iterator[Prometheus]:
+    """A Prometheus with this configuration that has scraped all targets of job `lagwise` at least once."""
     address = f"127.0.0.1:{free_port()}"
     config = folder / "prometheus.yml"
-    jobs = {"lagwise": url, "lagwise-driver": driver}
-    config.write_text(
-        _CONFIG.format(rules=HOME / "alerts.yaml")
-        + "".join(
-            _JOB.format(job=job, target=target.removeprefix("http://"))
-            for job, target in jobs.items()
-            if target
-        )
-    )
+    config.write_text(text)
     command = [
         installed("prometheus"),
         f"--config.file={config}",
@@ -110,7 +116,7 @@ def prometheus(url: str, folder: Path, driver: str | None = None) -> Iterator[Pr
 
 def _has_scraped(running: Prometheus) -> bool:
     try:
-        return [one["value"][1] for one in running.query('up{job="lagwise"}')] == ["1"]
+        return {one["value"][1] for one in running.query('up{job="lagwise"}')} == {"1"}
     except (OSError, AssertionError):
         # It does not listen yet, or reads its log of the last time.
         return False

@@ -70,7 +70,14 @@ def sample_rows(spark: SparkSession, schema: StructType) -> DataFrame:
             "partition_lag",
             ("raw_lag", "recent_commits", "history_hash", "trend", "trend_at", "retention_seconds"),
         ),
-        ("lag_history", ("log_start_offset", "lag_seconds_is_lower_bound")),
+        (
+            "partition_lag",
+            (
+                *("lag_at_commit", "commit_interval_seconds", "commit_rate", "commit_span_seconds"),
+                "least_lag_at_commit",
+            ),
+        ),
+        ("lag_history", ("log_start_offset", "lag_seconds_is_lower_bound", "lag_at_commit")),
         ("group_history", ("joined", "left", "leader")),
     ],
 )

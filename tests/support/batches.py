@@ -72,6 +72,7 @@ def idle_driver(**fields: Any) -> Driver:
         "filters": FILTERS,
         "publisher": None,
         "ghosts": None,
+        "confirmations": None,
         "configs": KnownConfigs(),
     }
     parts = {

@@ -1,6 +1,7 @@
 """The commits of a group, as the broker has taken them."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
@@ -11,24 +12,40 @@ from assignor.protocol.kafka.offsets import (
     record_type_of,
 )
 from assignor.protocol.kafka.record_types import OFFSET_COMMIT_TYPES
+from assignor.protocol.marks import HandOverMark, split
 from tests.support.broker import OFFSETS_PARTITIONS, OFFSETS_TOPIC
 from tests.support.waiting import wait_until
+
+
+class Commit(NamedTuple):
+    """A commit, as the broker has stored it."""
+
+    partition: int
+    offset: int
+    at_ms: int
+    mark: HandOverMark | None
 
 
 def set_back(bootstrap: str, group: str) -> list[tuple[int, int, int]]:
     """Commits that the group has gone behind: partition of the topic, offset before, and after."""
     newest, found = dict[int, int](), list[tuple[int, int, int]]()
-    for partition, offset, _ in commits_of(bootstrap, group):
-        if offset < newest.get(partition, 0):
-            found.append((partition, newest[partition], offset))
-        newest[partition] = offset
+    for commit in commits_of(bootstrap, group):
+        if commit.offset < newest.get(commit.partition, 0):
+            found.append((commit.partition, newest[commit.partition], commit.offset))
+        newest[commit.partition] = commit.offset
     return found
 
 
-def commits_of(bootstrap: str, group: str) -> list[tuple[int, int, int]]:
-    """Partition, offset and time in ms of each commit for the one topic of the group, in the order of the broker."""
+def marks_of(bootstrap: str, group: str) -> list[HandOverMark]:
+    """The marks of hand-overs in the commits of the group, in the order of the broker."""
+    marks = (one.mark for one in commits_of(bootstrap, group))
+    return [mark for mark in marks if mark is not None]
+
+
+def commits_of(bootstrap: str, group: str) -> list[Commit]:
+    """Each commit for the one topic of the group, in the order of the broker."""
     reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False})
-    commits = list[tuple[int, int, int]]()
+    commits = list[Commit]()
     # All of a group is in one of them.
     places = [TopicPartition(OFFSETS_TOPIC, number, 0) for number in range(OFFSETS_PARTITIONS)]
     try:
@@ -45,14 +62,19 @@ def commits_of(bootstrap: str, group: str) -> list[tuple[int, int, int]]:
     return commits
 
 
-def _commit(key: bytes | None, value: bytes | None, group: str) -> list[tuple[int, int, int]]:
+def _commit(key: bytes | None, value: bytes | None, group: str) -> list[Commit]:
     if key is None or value is None or record_type_of(key) not in OFFSET_COMMIT_TYPES:
         return []
     if group_id_of(key) != group:
         return []
     commit = decode_offset_commit_value(value)
     return [
-        (decode_offset_commit_key(key).partition, commit.committed_offset, commit.commit_timestamp_ms or 0)
+        Commit(
+            partition=decode_offset_commit_key(key).partition,
+            offset=commit.committed_offset,
+            at_ms=commit.commit_timestamp_ms or 0,
+            mark=split(commit.metadata or "")[1],
+        )
     ]
 
 

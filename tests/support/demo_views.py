@@ -20,7 +20,8 @@ def share(client_id: str | None = "billing-1", **given: Any) -> Share:
         "drain_rate": 10.0,
         "status": "OK",
     }
-    return Share(client_id=client_id, **{"unread": given.get("lag", 0), **defaults, **given})
+    lag = given.get("lag", 0)
+    return Share(client_id=client_id, **{"unread": lag, "lag_at_commit": lag, **defaults, **given})
 
 
 def group(*shares: Share, group_id: str = "billing") -> GroupView:

@@ -28,16 +28,33 @@ LAGS = LagSettings(
 
 
 def folded_commits(
-    stored: Rows, batch: Rows, groups: Rows = (), *, reread: Sequence[int] = (), behind: Sequence[int] = ()
+    stored: Rows,
+    batch: Rows,
+    groups: Rows = (),
+    *,
+    reread: Sequence[int] = (),
+    behind: Sequence[int] = (),
+    beheaded: Sequence[int] = (),
 ) -> pa.Table:
     """`fold_commits`."""
     return fold_commits(
         arrow("partition_lag", *stored),
-        decoded_rows(*batch).newest().kind("commit", "tombstone"),
+        commits_of(batch),
         _held(arrow("consumer_groups", *groups)),
         reread=reread,
         behind=behind,
+        beheaded=beheaded,
     )
+
+
+def commits_of(batch: Rows) -> pa.Table:
+    """The newest commits and tombstones, and after them what brokers answer."""
+    rows = list(batch)
+    is_read = [not row["row_kind"].startswith("answer") for row in rows]
+    read = decoded_rows(*(row for row, is_one in zip(rows, is_read, strict=True) if is_one)).newest()
+    commits = read.kind("commit", "tombstone")
+    answers = decoded_arrow(*(row for row, is_one in zip(rows, is_read, strict=True) if not is_one))
+    return pa.concat_tables([commits, answers.select(commits.column_names)])
 
 
 def _held(groups: pa.Table) -> pa.Table:

@@ -10,13 +10,18 @@ from assignor.clients.follower.state import (
     Committed,
     Event,
     FollowerState,
+    Found,
     Instant,
+    Look,
+    Looked,
+    PartitionKey,
     PlanSeen,
     Settings,
     Tick,
     Write,
 )
-from assignor.protocol.acks import Accepted, AnyAck, Release, Taken
+from assignor.protocol.acks import AnyAck, Follows, Release, Taken
+from assignor.protocol.marks import HandOverMark
 from tests.support.follow_plans import CLUSTER, GROUP, plan
 
 A, B = "a", "b"
@@ -36,6 +41,8 @@ class Driver:
         self.state = FollowerState(settings=settings)
         self.now_s = 0.0
         self.actions: tuple[Action, ...] = ()
+        self.committed: dict[PartitionKey, Found] = {}
+        """By the members of the group."""
 
     def do(self, *events: Event) -> tuple[Action, ...]:
         done: list[Action] = []
@@ -46,6 +53,18 @@ class Driver:
         return self.actions
 
     def hear(self, *acks: AnyAck) -> tuple[Action, ...]:
+        """Acknowledgements that are true: what they speak of was committed, and is found."""
+        self.committed |= {key_of(ack): commit_of(ack) for ack in acks if isinstance(ack, Release | Taken)}
+        done = self.do(AcksSeen(acks=acks))
+        asked = [action.places for action in done if isinstance(action, Look)]
+        for places in asked:
+            found = {place: self.committed[place] for place in places if place in self.committed}
+            done += self.do(Looked(found=found))
+        self.actions = done
+        return done
+
+    def hear_of_no_commit(self, *acks: AnyAck) -> tuple[Action, ...]:
+        """Acknowledgements that anybody may have written."""
         return self.do(AcksSeen(acks=acks))
 
     def wait(self, seconds: float) -> tuple[Action, ...]:
@@ -82,6 +101,20 @@ def taken(member: str, *, partition: int, hop: int = 1) -> Taken:
     return Taken(**head(member), topic="t", partition=partition, hop=hop)
 
 
+def key_of(ack: Release | Taken) -> PartitionKey:
+    return ack.topic, ack.partition
+
+
+def mark_of(ack: Release | Taken) -> HandOverMark:
+    kind = "release" if isinstance(ack, Release) else "taken"
+    return HandOverMark(kind=kind, generation=ack.generation, epoch=ack.epoch, hop=ack.hop)
+
+
+def commit_of(ack: Release | Taken, offset: int = 70) -> Found:
+    """What its member had committed before it wrote that."""
+    return Found(offset=ack.offset if isinstance(ack, Release) else offset, mark=mark_of(ack))
+
+
 def assigned(member: str, *, generation: int = 3) -> Assigned:
     return Assigned(member=member, generation=generation, places=frozenset(("t", p) for p in BASE[member]))
 
@@ -90,7 +123,7 @@ def following_old_owner() -> Driver:
     """Member a, which has accepted the plan, and has read so on the topic."""
     driver = Driver()
     driver.do(assigned(A), PlanSeen(plan=MOVE_1))
-    driver.hear(Accepted(**head(A)))
+    driver.hear(Follows(**head(A)))
     return driver
 
 
@@ -104,6 +137,6 @@ def following_new_owner() -> Driver:
 def having_released() -> Driver:
     """Member a, after its release of partition 1."""
     driver = following_old_owner()
-    driver.hear(Accepted(**head(B)))
+    driver.hear(Follows(**head(B)))
     driver.do(Committed(accepted=True, offsets={P1: 70}))
     return driver

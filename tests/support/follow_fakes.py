@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -40,8 +41,13 @@ class FakeConsumer:
         self.calls: list[tuple[str, Any]] = []
         self.stored: dict[int, int] = {}
         """Commits of the group."""
+        self.metadata: dict[int, str] = {}
+        """Of those commits."""
+        self.sent_metadata: dict[int, str] = {}
+        """Of what this member has committed last."""
         self.fetched: list[FakeMessage] = []
         self.refuse_commits = False
+        self.metadata_at_most = 1_000_000
         self.refuse_seeks = False
         self.generation = 1
         self._listeners: dict[str, Callable[..., None]] = {}
@@ -87,18 +93,28 @@ class FakeConsumer:
         refusal = KafkaError(KafkaError.UNKNOWN_MEMBER_ID) if self.refuse_commits else None
         refusal = KafkaError(KafkaError._TRANSPORT) if self.silent else refusal
         if asynchronous:
-            self._unanswered.append((refusal, offsets))
+            self._unanswered.append((refusal, [self._answer(place) for place in offsets]))
         elif refusal:
             raise KafkaException(refusal)
+        self.sent_metadata |= {p.partition: p.metadata or "" for p in offsets}
         kind = "commit_async" if asynchronous else "commit"
         self.calls.append((kind, {p.partition: p.offset for p in offsets}))
         return offsets
+
+    def _answer(self, place: TopicPartition) -> Any:
+        if len(place.metadata or "") <= self.metadata_at_most:
+            return place
+        error = KafkaError(KafkaError.OFFSET_METADATA_TOO_LARGE)
+        return SimpleNamespace(topic="t", partition=place.partition, offset=place.offset, error=error)
 
     def committed(self, partitions: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         assert timeout > 0
         if self.silent:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-        return [TopicPartition("t", p.partition, self.stored.get(p.partition, -1001)) for p in partitions]
+        return [
+            TopicPartition("t", n, self.stored.get(n, -1001), self.metadata.get(n, ""))
+            for n in (place.partition for place in partitions)
+        ]
 
     def offsets_for_times(self, partitions: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         assert timeout > 0

@@ -7,6 +7,7 @@ from confluent_kafka import OFFSET_INVALID, TopicPartition
 
 from assignor.clients.confluent import Follower
 from assignor.protocol.acks import Release
+from assignor.protocol.marks import HandOverMark, with_mark
 from tests.support.follow_plans import CLUSTER, GROUP, plan
 
 BASE = {"a": [0, 1], "b": [2]}
@@ -47,6 +48,18 @@ class Setup:
     def poll(self) -> Any:
         self.follower._steering._looked_s = 0.0
         return self.follower.poll(0)
+
+    def given(self, partition: int, *, hop: int = 1, offset: int = 70, metadata: str = "") -> None:
+        """A later plan gives it to this member, and its old owner has committed and released it."""
+        base, epoch = {"a": [0, 1], "b": [2]}, HEAD["epoch"] + 1
+        target = {"a": sorted({0, 1, partition}), "b": sorted({2} - {partition})}
+        self.topics.offered = plan(base, target, epoch=epoch, generation=HEAD["generation"])
+        self.poll()
+        mark = HandOverMark(kind="release", generation=HEAD["generation"], epoch=epoch, hop=hop)
+        self.consumer.stored[partition] = offset
+        self.consumer.metadata[partition] = with_mark(metadata, mark)
+        release = {"to": "a", "topic": "t", "partition": partition, "hop": hop, "offset": offset}
+        self.topics.incoming.append(Release(**{**HEAD, "epoch": epoch}, **release))
 
     def calls(self) -> list[tuple[str, Any]]:
         made, self.consumer.calls[:] = list(self.consumer.calls), []

@@ -3,14 +3,21 @@
 Member a has partitions 0 and 1, member b has 2, and the plan gives 1 to b.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
+from assignor.clients.follower.rules import advance
 from assignor.clients.follower.state import (
     AcksSeen,
     Assigned,
     Committed,
     Event,
+    FollowerState,
+    Found,
+    Instant,
+    Look,
+    Looked,
     Lost,
     PlanSeen,
     Revoked,
@@ -19,10 +26,22 @@ from assignor.clients.follower.state import (
     TopicsAway,
     Undelivered,
 )
-from assignor.protocol.acks import Accepted, AnyAck, Applied, Refused, Void
-from tests.support.follow_driver import BASE, MOVE_1, P1, A, B, assigned, head, release, taken
+from assignor.protocol.acks import Accepted, AnyAck, Applied, Follows, Refused, Release, Taken, Void
+from tests.support.follow_driver import (
+    BASE,
+    MOVE_1,
+    P1,
+    A,
+    B,
+    assigned,
+    commit_of,
+    head,
+    key_of,
+    release,
+    taken,
+)
 from tests.support.follow_plans import GROUP, plan
-from tests.support.follow_traces import Json, Moment, trace
+from tests.support.follow_traces import Json, Moment, at, trace
 
 SETTINGS = Settings(group=GROUP, take_timeout_s=9.0, doubt_timeout_s=6.0)
 AT_S = 1.0
@@ -32,7 +51,10 @@ LATER = plan(BASE, {A: [0], B: [1, 2]}, epoch=6, generation=3)
 BACK = plan(BASE, BASE, epoch=6, generation=3)
 TAKEN_COMMIT = Committed(accepted=True, offsets={P1: 70})
 REFUSED_COMMIT = Committed(accepted=False, offsets={P1: 70})
-OWN = Undelivered(ack=Accepted(**head(A)))
+OWN = Undelivered(ack=Follows(**head(A)))
+FOUND = Looked(found={P1: commit_of(release(A, B, partition=1))})
+"""The old owner has committed partition 1 with its mark."""
+FOUND_TAKEN = Looked(found={P1: commit_of(taken(B, partition=1))})
 LOST_RELEASE = Undelivered(ack=release(A, B, partition=1))
 
 
@@ -50,37 +72,42 @@ BEGIN: Mapping[str, tuple[str, Sequence[Event]]] = {
     ),
     "follow-waiting": (
         "member a has accepted the plan, and has read so on the topic; member b has not",
-        [assigned(A), PlanSeen(plan=MOVE_1), hear(Accepted(**head(A)))],
+        [assigned(A), PlanSeen(plan=MOVE_1), hear(Follows(**head(A)))],
     ),
     "follow-stopping": (
         "all have accepted: member a has stopped partition 1, and its commit is under way",
-        [assigned(A), PlanSeen(plan=MOVE_1), hear(Accepted(**head(A)), Accepted(**head(B)))],
+        [assigned(A), PlanSeen(plan=MOVE_1), hear(Follows(**head(A)), Follows(**head(B)))],
     ),
     "follow-released": (
         "member a has released partition 1 to member b",
-        [assigned(A), PlanSeen(plan=MOVE_1), hear(Accepted(**head(A)), Accepted(**head(B))), TAKEN_COMMIT],
+        [assigned(A), PlanSeen(plan=MOVE_1), hear(Follows(**head(A)), Follows(**head(B))), TAKEN_COMMIT],
     ),
     "follow-gone": (
         "member a has given partition 1 to member b, and has applied the plan",
         [
             assigned(A),
             PlanSeen(plan=MOVE_1),
-            hear(Accepted(**head(A)), Accepted(**head(B))),
+            hear(Follows(**head(A)), Follows(**head(B))),
             TAKEN_COMMIT,
             hear(taken(B, partition=1)),
+            FOUND_TAKEN,
         ],
     ),
     "follow-wanting": (
         "member b has accepted the plan, and waits for partition 1",
-        [assigned(B), PlanSeen(plan=MOVE_1), hear(Accepted(**head(A)), Accepted(**head(B)))],
+        [assigned(B), PlanSeen(plan=MOVE_1), hear(Follows(**head(A)), Follows(**head(B)))],
+    ),
+    "follow-looking": (
+        "partition 1 is said to be released to member b, which asks what the group has committed of it",
+        [assigned(B), PlanSeen(plan=MOVE_1), hear(release(A, B, partition=1))],
     ),
     "follow-checking": (
-        "partition 1 is released to member b, whose commit of it is under way",
-        [assigned(B), PlanSeen(plan=MOVE_1), hear(release(A, B, partition=1))],
+        "the commit of partition 1 is marked for member b, whose own commit of it is under way",
+        [assigned(B), PlanSeen(plan=MOVE_1), hear(release(A, B, partition=1)), FOUND],
     ),
     "follow-holding": (
         "member b has taken partition 1, and has applied the plan",
-        [assigned(B), PlanSeen(plan=MOVE_1), hear(release(A, B, partition=1)), TAKEN_COMMIT],
+        [assigned(B), PlanSeen(plan=MOVE_1), hear(release(A, B, partition=1)), FOUND, TAKEN_COMMIT],
     ),
     "base-holding": (
         "member b has taken partition 1, and the plan is over",
@@ -88,20 +115,21 @@ BEGIN: Mapping[str, tuple[str, Sequence[Event]]] = {
             assigned(B),
             PlanSeen(plan=MOVE_1),
             hear(release(A, B, partition=1)),
+            FOUND,
             TAKEN_COMMIT,
             PlanSeen(plan=None),
         ],
     ),
     "out-pending": (
         "the commit of a hand-over was refused to member a, and Kafka has not said why",
-        [assigned(A), PlanSeen(plan=MOVE_1), hear(Accepted(**head(A)), Accepted(**head(B))), REFUSED_COMMIT],
+        [assigned(A), PlanSeen(plan=MOVE_1), hear(Follows(**head(A)), Follows(**head(B))), REFUSED_COMMIT],
     ),
     "rejoin": (
         "member a leaves the generation: its release did not arrive",
         [
             assigned(A),
             PlanSeen(plan=MOVE_1),
-            hear(Accepted(**head(A)), Accepted(**head(B))),
+            hear(Follows(**head(A)), Follows(**head(B))),
             TAKEN_COMMIT,
             LOST_RELEASE,
         ],
@@ -111,9 +139,10 @@ BEGIN: Mapping[str, tuple[str, Sequence[Event]]] = {
         [
             assigned(A),
             PlanSeen(plan=MOVE_1),
-            hear(Accepted(**head(A)), Accepted(**head(B))),
+            hear(Follows(**head(A)), Follows(**head(B))),
             TAKEN_COMMIT,
             hear(taken(B, partition=1)),
+            FOUND_TAKEN,
             Revoked(),
         ],
     ),
@@ -127,13 +156,42 @@ COMMITTED: Mapping[str, Sequence[Event]] = {
     "the commit is refused": [REFUSED_COMMIT],
     "Kafka revokes before the answer, so the commit is given up": [REFUSED_COMMIT, Revoked()],
     "the membership is lost before the answer, so the commit is given up": [REFUSED_COMMIT, Lost()],
+    "the same generation is assigned before the answer, so the commit is given up": [
+        REFUSED_COMMIT,
+        Revoked(),
+        assigned(A),
+    ],
+}
+_MARK_OF_LAST = replace(release(A, B, partition=1), generation=2)
+LOOKED: Mapping[str, Sequence[Event]] = {
+    "the commit has the mark of the old owner": [FOUND],
+    "the commit has the mark of this member, which has been here before": [FOUND_TAKEN],
+    "the commit has no mark": [Looked(found={P1: Found(offset=70)})],
+    "the commit has the mark of another generation": [Looked(found={P1: commit_of(_MARK_OF_LAST)})],
+    "the commit has the mark of another plan": [
+        Looked(found={P1: commit_of(replace(release(A, B, partition=1), epoch=4))})
+    ],
+    "the commit has the mark of a later hop": [
+        Looked(found={P1: commit_of(release(A, B, partition=1, hop=3, offset=90))})
+    ],
+    "there is no commit": [Looked(found={P1: Found(offset=-1001)})],
+    "nobody can say what was committed": [Looked(found={})],
+    "Kafka revokes before the answer": [Revoked()],
+    "Kafka revokes before the answer, and assigns the same generation": [Revoked(), assigned(B), FOUND],
+    "the membership is lost before the answer": [Lost()],
 }
 
 
 def happenings(name: str) -> Mapping[str, Sequence[Event]]:
     """What can happen to a member in that state, one entry for each."""
     if name in _COMMITTING:
-        return COMMITTED
+        again = assigned(B if name in _AS_B else A)
+        return {
+            what: [again if isinstance(e, Assigned) else e for e in events]
+            for what, events in COMMITTED.items()
+        }
+    if name == "follow-looking":
+        return LOOKED
     me, other = (B, A) if name in _AS_B else (A, B)
     nearly_base = {**BASE, me: BASE[me][:1] if me == A else [2, 3]}
     return {
@@ -168,15 +226,20 @@ def happenings(name: str) -> Mapping[str, Sequence[Event]]:
         "a plan while migration is possible is valid": [
             PlanSeen(plan=replace(MOVE_1, epoch=7, migration="possible"))
         ],
-        "both accept": [hear(Accepted(**head(A)), Accepted(**head(B)))],
-        "the other accepts": [hear(Accepted(**head(other)))],
-        "the other accepts another epoch": [hear(Accepted(**head(other, epoch=4)))],
-        "the other accepts in another generation": [hear(Accepted(**head(other, generation=2)))],
+        "both accept": [hear(Follows(**head(A)), Follows(**head(B)))],
+        "the other accepts": [hear(Follows(**head(other)))],
+        "the other accepts, and does not mark its commits": [hear(Accepted(**head(other)))],
+        "the other accepts a plan to come, and does not mark its commits": [
+            hear(Accepted(**head(other, epoch=6))),
+            PlanSeen(plan=LATER),
+        ],
+        "the other accepts another epoch": [hear(Follows(**head(other, epoch=4)))],
+        "the other accepts in another generation": [hear(Follows(**head(other, generation=2)))],
         "the other accepts and refuses": [
-            hear(Accepted(**head(other)), Refused(**head(other), why="static"), Accepted(**head(me)))
+            hear(Follows(**head(other)), Refused(**head(other), why="static"), Follows(**head(me)))
         ],
         "the other accepts and voids": [
-            hear(Accepted(**head(other)), Void(**head(other), why="revoked"), Accepted(**head(me)))
+            hear(Follows(**head(other)), Void(**head(other), why="revoked"), Follows(**head(me)))
         ],
         "the other has applied": [hear(Applied(**head(other)))],
         "partition 1 is released to this member": [hear(release(other, me, partition=1))],
@@ -199,7 +262,7 @@ def happenings(name: str) -> Mapping[str, Sequence[Event]]:
         ],
         "the topics are away": [TopicsAway()],
         "the topics are away, and are back": [TopicsAway(), PlanSeen(plan=MOVE_1)],
-        "the own acceptance did not arrive": [Undelivered(ack=Accepted(**head(me)))],
+        "the own acceptance did not arrive": [Undelivered(ack=Follows(**head(me)))],
         "the own release did not arrive": [Undelivered(ack=release(me, other, partition=1))],
         "a release of another hop did not arrive": [Undelivered(ack=release(me, other, partition=1, hop=2))],
         "an acknowledgement of an earlier generation did not arrive": [
@@ -209,14 +272,30 @@ def happenings(name: str) -> Mapping[str, Sequence[Event]]:
     }
 
 
-def _at(events: Sequence[Event], at_s: float) -> list[Moment]:
-    return [(at_s, event) for event in events]
+def _answered(begin: Sequence[Event], events: Sequence[Event]) -> Iterator[Event]:
+    """The events, and behind each that makes the member look, unless another answer follows, that all of it is true."""
+    state, now = FollowerState(settings=SETTINGS), Instant(monotonic_s=AT_S, wall_ms=0)
+    for event in begin:
+        state, _ = advance(state, event, now)
+    for event, following in pairwise([*events, None]):
+        assert event is not None
+        yield event
+        state, actions = advance(state, event, now)
+        is_asked = any(isinstance(action, Look) for action in actions)
+        if is_asked and not isinstance(following, Looked | Revoked | Lost):
+            acks = event.acks if isinstance(event, AcksSeen) else ()
+            said = {key_of(ack): commit_of(ack) for ack in acks if isinstance(ack, Release | Taken)}
+            answer = Looked(found={**FOUND.found, **said})
+            yield answer
+            state, _ = advance(state, answer, now)
 
 
 def _state(name: str) -> Json:
     about, begin = BEGIN[name]
-    then = {what: _at(events, AT_S + 0.25) for what, events in happenings(name).items()}
-    return trace(about, SETTINGS, _at(begin, AT_S), {**then, **_later(name)})
+    then = {
+        what: at(list(_answered(begin, events)), AT_S + 0.25) for what, events in happenings(name).items()
+    }
+    return trace(about, SETTINGS, at(begin, AT_S), {**then, **_later(name)})
 
 
 def _later(name: str) -> dict[str, list[Moment]]:
@@ -230,75 +309,6 @@ def _later(name: str) -> dict[str, list[Moment]]:
     return {}
 
 
-def _stories() -> dict[str, Json]:
-    one_after_the_other: dict[str, list[Event]] = {
-        "story-gives": [*BEGIN["follow-gone"][1], hear(Applied(**head(B))), PlanSeen(plan=None), Revoked()],
-        "story-takes": [
-            assigned(B),
-            PlanSeen(plan=MOVE_1),
-            hear(Accepted(**head(A)), Accepted(**head(B))),
-            hear(release(A, B, partition=1)),
-            TAKEN_COMMIT,
-            hear(release(A, B, partition=1)),
-            Revoked(),
-            assigned(B),
-            Revoked(),
-            assigned(B, generation=4),
-        ],
-        "story-gives-and-gets-back": [
-            *BEGIN["follow-gone"][1],
-            PlanSeen(plan=BACK),
-            hear(Accepted(**head(A, epoch=6)), Accepted(**head(B, epoch=6))),
-            hear(replace(release(B, A, partition=1, hop=2, offset=90), epoch=6)),
-            Committed(accepted=True, offsets={P1: 90}),
-        ],
-        "story-topics-away-in-the-midst": [
-            assigned(A),
-            PlanSeen(plan=MOVE_1),
-            hear(Accepted(**head(A))),
-            TopicsAway(),
-            Revoked(),
-            assigned(A, generation=4),
-            PlanSeen(plan=MOVE_1),
-            PlanSeen(plan=replace(MOVE_1, epoch=6, base_generation=4)),
-        ],
-        "story-slept-through-a-rebalance": [
-            assigned(B),
-            PlanSeen(plan=MOVE_1),
-            hear(release(A, B, partition=1)),
-            REFUSED_COMMIT,
-            Lost(),
-            Assigned(member="b2", generation=4, places=frozenset({("t", 2)})),
-        ],
-    }
-    about = {
-        "story-gives": "member a gives partition 1 away, and lives on until the next rebalance",
-        "story-takes": "member b takes partition 1, hears of it twice, and is assigned the same generation twice",
-        "story-gives-and-gets-back": "partition 1 goes to member b and back within a generation: the second hop",
-        "story-topics-away-in-the-midst": "the topics go away while a plan is being made: rejoin, and follow the next",
-        "story-slept-through-a-rebalance": "member b wakes up too late: its commit is refused, so it reads nothing",
-    }
-    stories = {
-        name: trace(
-            about[name], SETTINGS, [], {"as it happens": [(float(n), e) for n, e in enumerate(events)]}
-        )
-        for name, events in one_after_the_other.items()
-    }
-    stories["story-static"] = trace(
-        "a member with a group instance id refuses every plan",
-        replace(SETTINGS, static=True),
-        [],
-        {"as it happens": _at([assigned(A), PlanSeen(plan=MOVE_1), PlanSeen(plan=LATER)], AT_S)},
-    )
-    stories["story-despite-migration"] = trace(
-        "a member that is told so follows whatever a plan says of migration",
-        replace(SETTINGS, despite_migration=True),
-        [],
-        {"as it happens": _at([assigned(A), PlanSeen(plan=replace(MOVE_1, migration="possible"))], AT_S)},
-    )
-    return stories
-
-
 def documents() -> dict[str, Json]:
-    """Every file, by its name."""
-    return {**{name: _state(name) for name in BEGIN}, **_stories()}
+    """The file of each state, by its name."""
+    return {name: _state(name) for name in BEGIN}

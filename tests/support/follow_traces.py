@@ -16,7 +16,10 @@ from assignor.clients.follower.state import (
     Committed,
     Event,
     FollowerState,
+    Found,
     Instant,
+    Look,
+    Looked,
     Lost,
     PartitionKey,
     PlanSeen,
@@ -32,6 +35,7 @@ from assignor.clients.follower.state import (
 )
 from assignor.protocol import acks, control
 from assignor.protocol.acks import AnyAck
+from assignor.protocol.marks import split, with_mark
 
 FOLDER = Path(__file__).parents[2] / "assignor/clients/traces/follower"
 WALL_MS = 1_769_860_800_000
@@ -46,6 +50,11 @@ _BARE: Mapping[str, Event] = {
     "topics_away": TopicsAway(),
     "tick": Tick(),
 }
+
+
+def at(events: Sequence[Event], at_s: float) -> list[Moment]:
+    """All at that time."""
+    return [(at_s, event) for event in events]
 
 
 def trace(
@@ -100,7 +109,7 @@ def _moment(step: Json) -> Moment:
     return step["at_s"], event_of(step["event"])
 
 
-def event_json(event: Event) -> Json:
+def event_json(event: Event) -> Json:  # noqa: PLR0911  # one for each kind
     match event:
         case Assigned():
             fields = {"member": event.member, "generation": event.generation}
@@ -109,14 +118,19 @@ def event_json(event: Event) -> Json:
             return {"type": "plan", "plan": json.loads(control.encode(event.plan)) if event.plan else None}
         case AcksSeen():
             return {"type": "acks", "acks": [ack_json(ack) for ack in event.acks]}
+        case Looked():
+            return {
+                "type": "looked",
+                "found": _by_topic({key: _found(one) for key, one in event.found.items()}),
+            }
         case Committed():
-            return {"type": "committed", "accepted": event.accepted, "offsets": _offsets(event.offsets)}
+            return {"type": "committed", "accepted": event.accepted, "offsets": _by_topic(event.offsets)}
         case Undelivered():
             return {"type": "undelivered", "ack": ack_json(event.ack)}
     return {"type": next(name for name, bare in _BARE.items() if bare == event)}
 
 
-def event_of(document: Json) -> Event:
+def event_of(document: Json) -> Event:  # noqa: PLR0911  # one for each kind
     kind = document["type"]
     if kind == "assigned":
         places = frozenset((t, p) for t, numbers in document["partitions"].items() for p in numbers)
@@ -126,24 +140,32 @@ def event_of(document: Json) -> Event:
         return PlanSeen(plan=control.decode(json.dumps(plan).encode()) if plan else None)
     if kind == "acks":
         return AcksSeen(acks=tuple(_ack_of(ack) for ack in document["acks"]))
+    if kind == "looked":
+        return Looked(
+            found={
+                key: Found(offset=one["offset"], mark=split(one["metadata"])[1])
+                for key, one in _by_place(document["found"]).items()
+            }
+        )
     if kind == "committed":
-        by_topic = document["offsets"].items()
-        offsets = {(t, int(p)): offset for t, by_number in by_topic for p, offset in by_number.items()}
-        return Committed(accepted=document["accepted"], offsets=offsets)
+        return Committed(accepted=document["accepted"], offsets=_by_place(document["offsets"]))
     if kind == "undelivered":
         return Undelivered(ack=_ack_of(document["ack"]))
     return _BARE[kind]
 
 
-def action_json(action: Action) -> Json:
+def action_json(action: Action) -> Json:  # noqa: PLR0911  # one for each kind
     match action:
         case Assign():
-            offsets = _offsets(action.offsets)
+            offsets = _by_topic(action.offsets)
             return {"type": "assign", "partitions": _partitions(action.places), "offsets": offsets}
         case Unassign():
             return {"type": "unassign"}
+        case Look():
+            return {"type": "look", "partitions": _partitions(action.places)}
         case Commit():
-            return {"type": "commit", "offsets": _offsets(action.offsets)}
+            marks = {key: with_mark("", mark) for key, mark in action.marks.items()}
+            return {"type": "commit", "offsets": _by_topic(action.offsets), "marks": _by_topic(marks)}
         case Write():
             return {"type": "write", "ack": ack_json(action.ack)}
         case Rejoin():
@@ -171,11 +193,19 @@ def _partitions(places: Iterable[PartitionKey]) -> dict[str, list[int]]:
     return by_topic
 
 
-def _offsets(offsets: Mapping[PartitionKey, int | None]) -> dict[str, dict[str, int | None]]:
-    by_topic: dict[str, dict[str, int | None]] = {}
-    for topic, number in sorted(offsets):
-        by_topic.setdefault(topic, {})[str(number)] = offsets[topic, number]
+def _by_topic(values: Mapping[PartitionKey, Any]) -> dict[str, dict[str, Any]]:
+    by_topic: dict[str, dict[str, Any]] = {}
+    for topic, number in sorted(values):
+        by_topic.setdefault(topic, {})[str(number)] = values[topic, number]
     return by_topic
+
+
+def _by_place(document: Json) -> dict[PartitionKey, Any]:
+    return {(t, int(p)): value for t, by_number in document.items() for p, value in by_number.items()}
+
+
+def _found(found: Found) -> Json:
+    return {"offset": found.offset, "metadata": with_mark("", found.mark) if found.mark else ""}
 
 
 def text_of(document: Json) -> str:
@@ -199,11 +229,11 @@ def text_of(document: Json) -> str:
 
 def main() -> None:
     """Write all files."""
-    from tests.support.follow_trace_cases import documents  # noqa: PLC0415  # it is made from this module
+    from tests.support.follow_trace_stories import all_documents  # noqa: PLC0415  # it is made from this module
 
     for old in FOLDER.glob("*.json"):
         old.unlink()
-    for name, document in documents().items():
+    for name, document in all_documents().items():
         (FOLDER / f"{name}.json").write_text(text_of(document), encoding="utf-8")
 
 

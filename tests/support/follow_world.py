@@ -22,7 +22,10 @@ from assignor.clients.follower.state import (
     Committed,
     Event,
     FollowerState,
+    Found,
     Instant,
+    Look,
+    Looked,
     Lost,
     Mark,
     PartitionKey,
@@ -36,8 +39,9 @@ from assignor.clients.follower.state import (
     Undelivered,
     Write,
 )
-from assignor.protocol.acks import Accepted, AnyAck, Applied, Release
+from assignor.protocol.acks import AnyAck, Applied, Follows, Release
 from assignor.protocol.control import ControlRecord
+from assignor.protocol.marks import HandOverMark
 from tests.support.follow_plans import GROUP, plan
 
 TOPIC = "t"
@@ -99,6 +103,10 @@ class World:
         self.involved: dict[int, set[str]] = {}
         """Members that give or take something, by plan epoch."""
         self.committed = dict.fromkeys(self.places, 0)
+        self.marks: dict[PartitionKey, HandOverMark] = {}
+        """Of the commits that have one."""
+        self.takes = 0
+        """Hand-overs that were finished."""
         self.processed = dict.fromkeys(self.places, 0)
         self.now_s = 0.0
         self.acted_at_s = 0.0
@@ -129,9 +137,13 @@ class World:
         self._begin_generation()
 
     def assign_again(self, node: Node) -> None:
-        """What a member gets that does not lead and subscribes once more."""
+        """What a member gets that does not lead and subscribes once more; it may never hear what became of a commit."""
         current = node.member in self.members and node.state.settled and not self.rebalancing
-        if current and not node.todo and node.assigned is None and node.member != min(self.members):
+        is_busy = bool(node.todo) and not isinstance(node.todo[0], Commit | Look)
+        if current and not is_busy and node.assigned is None and node.member != min(self.members):
+            if node.todo and isinstance(unheard := node.todo[0], Commit):
+                node.todo.popleft()
+                self._commit(node, unheard, is_heard=False)
             self._in_callback(node, Revoked())
             node.assigned = self._assignment_of(node.member)
 
@@ -182,7 +194,7 @@ class World:
             if self.random.random() < 0.5:
                 node.marks[place] = node.reading[place]
                 if self._is_current(node):
-                    self.committed[place] = node.marks[place]
+                    self._store(place, node.marks[place], None)
 
     def lose_topics(self, node: Node) -> None:
         """It hears nothing until `find_topics`; while the topics are made anew, what others write is lost on it."""
@@ -225,9 +237,10 @@ class World:
             node.todo.extend(actions)
 
     def _in_callback(self, node: Node, event: Event) -> None:
-        """What a client calls back for is done before anything else, all but commits."""
+        """What a client calls back for is done before anything else, all but requests."""
+        node.todo = deque(action for action in node.todo if not isinstance(action, Look))
         self._feed(node, event)
-        while node.todo and not isinstance(node.todo[0], Commit | Rejoin):
+        while node.todo and not isinstance(node.todo[0], Commit | Look | Rejoin):
             self._carry_out(node, node.todo.popleft())
 
     def _carry_out(self, node: Node, action: Action) -> None:
@@ -236,6 +249,12 @@ class World:
                 self._assign(node, action)
             case Unassign():
                 node.reading = {}
+            case Look():
+                found = {
+                    place: Found(offset=self.committed[place], mark=self.marks.get(place))
+                    for place in action.places
+                }
+                self._feed(node, Looked(found=found))
             case Commit():
                 self._commit(node, action)
             case Write():
@@ -255,14 +274,26 @@ class World:
                 raise BrokenPromiseError(f"{place} starts at {start}, processed to {self.processed[place]}")
         node.reading = reading
 
-    def _commit(self, node: Node, action: Commit) -> None:
+    def _commit(self, node: Node, action: Commit, *, is_heard: bool = True) -> None:
         offsets = {
             place: node.marks[place] if offset is None else offset for place, offset in action.offsets.items()
         }
         accepted = self._is_current(node)
         if accepted:
-            self.committed.update(offsets)
-        self._feed(node, Committed(accepted=accepted, offsets=offsets))
+            for place, offset in offsets.items():
+                self._store(place, offset, action.marks[place])
+        self._feed(node, Committed(accepted=accepted and is_heard, offsets=offsets))
+
+    def _store(self, place: PartitionKey, offset: int, mark: HandOverMark | None) -> None:
+        if offset < self.committed[place]:
+            raise BrokenPromiseError(
+                f"the commit of {place} goes from {self.committed[place]} back to {offset}"
+            )
+        self.committed[place] = offset
+        self.marks.pop(place, None)
+        if mark is not None:
+            self.marks[place] = mark
+            self.takes += mark.kind == "taken"
 
     def _write(self, node: Node, ack: AnyAck) -> None:
         is_lost = node.is_deaf or self.random.random() < self.undelivered
@@ -353,7 +384,7 @@ class World:
 
 
 def is_accepted(ack: AnyAck, *, epoch: int) -> bool:
-    return isinstance(ack, Accepted) and ack.epoch == epoch
+    return isinstance(ack, Follows) and ack.epoch == epoch
 
 
 def walk(seed: int, *, steps: int = 500, world_type: type[World] = World) -> World:

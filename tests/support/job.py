@@ -60,6 +60,7 @@ class RunningJob:
         once: bool = False,
         rests: bool = True,
         steps: tuple[Step, ...] = AMONG_GHOSTS,
+        takes_over: bool = False,
     ) -> None:
         """Nothing is started.
 
@@ -68,6 +69,7 @@ class RunningJob:
             once: As of `Job`.
             rests: Begin batches only while somebody waits; without it, one after the other, as for an operator.
             steps: Of a batch.
+            takes_over: As of `Job`.
         """
         self.config = config
         self.reports: list[Report] = []
@@ -77,7 +79,7 @@ class RunningJob:
         self._turn = Lock()
         self._may_begin = Event()
         self._may_begin.set()
-        self._job = Job(config, once=once, on_batch=self._finished, steps=steps)
+        self._job = Job(config, once=once, on_batch=self._finished, steps=steps, takes_over=takes_over)
         self._thread = Thread(target=self._run, name="job", daemon=True)
 
     @property

@@ -9,7 +9,7 @@ from pipeline.planning.decide import decide
 from pipeline.planning.facts import AckFacts, Rules
 from pipeline.planning.state import FRESH, GroupState, from_json, to_json
 from pipeline.planning.values import Decision, Published
-from tests.support.facts import NOW_MS, RULES, group, partitions
+from tests.support.facts import NOW_MS, RULES, draining, group, partitions
 
 Held = Mapping[str, Mapping[str, tuple[int, ...]]]
 
@@ -47,7 +47,7 @@ class Walk:
         lags = partitions(self.lags, observed_at_ms=self.now_ms)
         lags.lag_age_s[:] = self.lag_age_s
         if self.drain_rates is not None:
-            lags.drain_rate[:] = self.drain_rates
+            lags = draining(lags, self.drain_rates)
         if self.arrival_rates is not None:
             lags.arrival_rate[:] = self.arrival_rates
         decision = decide(facts, lags, self.rules, self.published, self.state, now_ms=self.now_ms)

@@ -69,8 +69,11 @@ class PluginSetup:
 
 
 def all_to_one(base: Mapping[str, frozenset[PartitionKey]]) -> dict[str, frozenset[PartitionKey]]:
-    """A target that no even strategy gives: the last member has nothing, the first has its share too."""
+    """A target that no even strategy gives: the last member has nothing, the first has its share too; or the reverse."""
     first, *_, last = sorted(base)
+    if not base[last]:
+        # A plan that moves nothing is nothing to apply.
+        return {**base, first: frozenset(), last: base[first]}
     return {**base, first: base[first] | base[last], last: frozenset()}
 
 

@@ -48,10 +48,10 @@ class Serving:
         return get(f"{self.url}{path}", **headers)
 
 
-def get(url: str, **headers: str) -> Answer:
+def get(url: str, *, timeout_s: float = 30, **headers: str) -> Answer:
     """What is answered, whatever its status."""
     parts = urlsplit(url)
-    with closing(HTTPConnection(parts.netloc, timeout=30)) as connection:
+    with closing(HTTPConnection(parts.netloc, timeout=timeout_s)) as connection:
         connection.request(
             "GET", f"{parts.path}?{parts.query}", headers={k.replace("_", "-"): v for k, v in headers.items()}
         )

@@ -43,6 +43,15 @@ def _lag(group: str, partition: int, lag: int | None, seconds: float | None, **m
     return {**key, "lag": lag, "lag_seconds": seconds, "lag_seconds_is_lower_bound": False, **more}
 
 
+def _committed(ago_s: float, *, at_commit: int, every_s: float) -> dict[str, Any]:
+    return {
+        "lag_at_commit": at_commit,
+        "commit_interval_seconds": every_s,
+        "commit_timestamp": NOW - timedelta(seconds=ago_s),
+        "log_observed_at": NOW,
+    }
+
+
 def _past(group: str, at: datetime, seconds: float | None) -> dict[str, Any]:
     return {"group_id": group, "date": at.date(), "updated_at": at, "lag_seconds": seconds}
 
@@ -70,6 +79,9 @@ _ROWS: Mapping[str, tuple[dict[str, Any], ...]] = {
         ),
         _lag("shipping", 1, 0, 0.0, retention_seconds=21_600.0),
         _lag("audit", 0, None, None),
+        _lag("rare", 0, 60, 50.0, **_committed(50, at_commit=2, every_s=60.0)),
+        _lag("rare", 1, 600, 500.0, **_committed(500, at_commit=2, every_s=60.0)),
+        _lag("slow", 0, 900, 9.0, **_committed(4, at_commit=880, every_s=5.0)),
     ),
     "consumer_groups": (
         {"group_id": "billing", "state": "Stable", "members": [member(f"b{n}") for n in (1, 2, 3, 4)]},
@@ -107,6 +119,7 @@ _ROWS: Mapping[str, tuple[dict[str, Any], ...]] = {
             "updated_at": NOW,
             "recorded_at": _PUBLISHED,
             "plan": _plan("applied", 2, 80.5),
+            "plan_effect": "helped",
         },
     ),
 }
@@ -114,15 +127,25 @@ _ROWS: Mapping[str, tuple[dict[str, Any], ...]] = {
 ANSWERS: Mapping[str, list[tuple[Any, ...]]] = {
     "Who is behind most?": [
         ("local", "shipping", 40, 900.0, 900.0, 0, 0, NOW),
+        ("local", "rare", 660, 500.0, None, 0, 0, NOW),
         ("local", "billing", 700, 120.0, None, 1, 1, NOW),
+        ("local", "slow", 900, 9.0, None, 0, 0, NOW),
         ("local", "audit", None, None, None, 1, 0, NOW),
+    ],
+    "Is it behind, or does it commit seldom?": [
+        ("local", "billing", "t", 3, 5_000, None, None, None),
+        ("local", "slow", "t", 0, 900, 880, 5.0, "behind"),
+        ("local", "billing", "t", 0, 700, None, None, None),
+        ("local", "rare", "t", 1, 600, 2, 60.0, "commits are late"),
+        ("local", "rare", "t", 0, 60, 2, 60.0, "commits seldom"),
+        ("local", "shipping", "t", 0, 40, None, None, None),
     ],
     "What is each group's worst hour of the week?": [
         ("local", "billing", "Mon", 9, 200.0, 2),
         ("local", "shipping", "Sat", 23, 60.0, 1),
     ],
     "Was it better after the plan?": [
-        ("local", "billing", 7, _PUBLISHED, "applied", 2, 90.0, 80.5, 150.0, 20.0),
+        ("local", "billing", 7, _PUBLISHED, "applied", 2, "helped", 90.0, 80.5, 150.0, 20.0),
     ],
     "Which members idle?": [
         ("local", "billing", "b4", None, 0, 0.0, 99.5),

@@ -40,6 +40,7 @@ class StepBatches:
         self,
         *events: dict[str, Any],
         reread: Iterable[PartitionKey] = (),
+        beheaded: Iterable[PartitionKey] = (),
         behind: Iterable[int] = (),
         written: Iterable[str] = (),
         counted: Mapping[str, int] | None = None,
@@ -51,6 +52,7 @@ class StepBatches:
         Args:
             events: Decoded rows, see `frames.decoded`.
             reread: Partitions of any topic that it begins to read from their start.
+            beheaded: Of these, those that have lost their beginning.
             behind: Partitions of the offsets topic that it does not read to their end.
             written: Tables that hold it from a run before.
             counted: What the workers counted by kind; without it, the events.
@@ -66,6 +68,7 @@ class StepBatches:
             at_ms=NOW_MS + self._batches * 1000 if at_ms is None else at_ms,
             behind=tuple(behind),
             reread=tuple(reread),
+            beheaded=tuple(beheaded),
             positions={},
         )
         batch = batch_of(

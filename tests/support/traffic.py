@@ -10,9 +10,10 @@ from typing import NamedTuple
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 
 from assignor.protocol import acks, commands
-from assignor.protocol.acks import Accepted
+from assignor.protocol.acks import Follows
 from assignor.protocol.commands import Orders
 from assignor.protocol.control import decode_key
+from pipeline.publish.claim import is_claim
 from tests.support.broker import admin_client, create_topics
 
 CONTROL_TOPIC = "lagwise.assignments"
@@ -119,7 +120,7 @@ def talk(bootstrap: str, number: int) -> None:
     """One member more accepts a plan that is yet to come, and an operator changes the reason of an order."""
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
     cluster, at_ms = str(producer.list_topics(timeout=30).cluster_id), time.time_ns() // 1_000_000
-    ack = Accepted(
+    ack = Follows(
         cluster=cluster,
         group="audit",
         generation=_LATER_THAN_ALL,
@@ -153,6 +154,8 @@ def control_records(bootstrap: str) -> Iterator[tuple[str, int, str]]:
             if error is not None:
                 assert error.code() == KafkaError._PARTITION_EOF
                 return
+            if is_claim(message.key()):
+                continue
             headers = dict(message.headers() or [])
             yield (
                 decode_key(message.key() or b"")[1],

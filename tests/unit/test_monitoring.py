@@ -75,5 +75,4 @@ def test_alerts_on_figures_of_groups_rest_on_fresh_tables() -> None:
         if "and on (job, instance) lagwise_tables_age_seconds <= 300" not in alert.expr
     }
 
-    # What became of a plan stays true however old it is.
-    assert {name for name in stale if name.startswith("ConsumerGroup")} == {"ConsumerGroupPlanNotFollowed"}
+    assert {name for name in stale if name.startswith("ConsumerGroup")} == set()

@@ -5,14 +5,16 @@ the user from the partitions that the member goes on reading.
 """
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from assignor.clients.bounded import within
 from assignor.clients.clock import clock_s
+from assignor.clients.confluent.offsets import Stored
 from assignor.clients.follower.state import PartitionKey
+from assignor.protocol.marks import HandOverMark, split, with_mark
 
 log = logging.getLogger(__name__)
 
@@ -48,29 +50,31 @@ class Commits:
     """
 
     def __init__(self, consumer: Consumer) -> None:
-        self.finished: Offsets = {}
+        self.finished: dict[PartitionKey, Stored] = {}
         self.is_leaving = self.is_stuck = False
         self._consumer = consumer
-        self._sent: list[tuple[int, Offsets]] = []
+        self._sent: list[tuple[int, dict[PartitionKey, Stored]]] = []
         # Of stays that are over; their user still waits for the answers.
         self._sent_before: list[Offsets] = []
         self._number = 0
         self._finished_by: dict[PartitionKey, int] = {}
         self._handover: Offsets | None = None
+        self._handover_metadata: dict[PartitionKey, str] = {}
+        self._marks: Mapping[PartitionKey, HandOverMark] = {}
         self._accepted: bool | None = None
         self._again_s: float | None = None
         self._since_s: float | None = None
 
     def forget(self) -> None:
         """The stay is over: answers say nothing about a later one, and are the user's all the same."""
-        self._sent_before += [offsets for _, offsets in self._sent]
+        self._sent_before += [_offsets(sent) for _, sent in self._sent]
         self.finished, self._sent, self._finished_by = {}, [], {}
         self.give_up_handover()
 
-    def start(self, offsets: Mapping[PartitionKey, int]) -> None:
+    def start(self, stored: Mapping[PartitionKey, Stored]) -> None:
         """These are read from there on."""
         self._number += 1
-        self._finish(offsets, self._number)
+        self._finish(stored, self._number)
 
     def commit(self, partitions: list[TopicPartition], *, asynchronous: bool) -> list[TopicPartition] | None:
         """Commit for the user.
@@ -81,10 +85,10 @@ class Commits:
         self._number += 1
         if asynchronous:
             self._consumer.commit(offsets=partitions, asynchronous=True)
-            self._sent.append((self._number, offsets_of(partitions)))
+            self._sent.append((self._number, _stored_of(partitions)))
             return None
         answer = self._answer_to(partitions)
-        self._finish(_accepted(answer or ()), self._number)
+        self._finish(_taken_of(_stored_of(partitions), answer or ()), self._number)
         return answer
 
     def _answer_to(self, partitions: list[TopicPartition]) -> list[TopicPartition] | None:
@@ -106,14 +110,14 @@ class Commits:
         if offsets in self._sent_before:
             self._sent_before.remove(offsets)
             return True
-        number = next((number for number, sent in self._sent if sent == offsets), None)
-        if number is not None:
-            self._sent.remove((number, offsets))
+        mine = next((one for one in self._sent if _offsets(one[1]) == offsets), None)
+        if mine is not None:
+            self._sent.remove(mine)
             if error is None:
-                self._finish(_accepted(answer), number)
+                self._finish(_taken_of(mine[1], answer), mine[0])
             return True
         if offsets == self._handover:
-            self._handover_answered(_problems(error, answer))
+            self._handover_answered(error, answer)
         return False
 
     def must_wait(self, places: Collection[PartitionKey]) -> bool:
@@ -124,12 +128,29 @@ class Commits:
             self._since_s = None
         return is_under_way and self._is_patient()
 
-    def begin_handover(self, wanted: Mapping[PartitionKey, int | None]) -> None:
-        """Commit these; None stands for what the user has finished."""
-        offsets = {
-            key: self.finished.get(key, -1) if offset is None else offset for key, offset in wanted.items()
+    def begin_handover(
+        self,
+        wanted: Mapping[PartitionKey, int | None],
+        marks: Mapping[PartitionKey, HandOverMark],
+        metadata: Mapping[PartitionKey, str],
+    ) -> None:
+        """Commit these, with their marks.
+
+        Args:
+            wanted: By partition; None stands for what the user has finished.
+            marks: By partition.
+            metadata: The user's, where an offset is given.
+        """
+        stored = {
+            key: self.finished.get(key, Stored(-1))
+            if offset is None
+            else Stored(offset, metadata.get(key, ""))
+            for key, offset in wanted.items()
         }
+        offsets = _offsets(stored)
         self._handover, self._accepted, self._since_s = offsets, None, None
+        self._handover_metadata = {key: one.metadata for key, one in stored.items()}
+        self._marks = marks
         if min(offsets.values(), default=0) < 0:
             # Nobody knows where it would go on.
             self._accepted = False
@@ -154,18 +175,33 @@ class Commits:
         """Expect no answer any more."""
         self._handover, self._accepted, self._again_s, self._since_s = None, None, None, None
 
-    def _handover_answered(self, problems: list[KafkaError]) -> None:
+    def _handover_answered(self, error: KafkaError | None, answer: list[TopicPartition]) -> None:
+        problems = _problems(error, answer)
+        too_long = {key for key in _too_large(answer) if self._handover_metadata.get(key)}
         if not problems:
             self._accepted = True
         elif all(problem.code() in _UNREACHED for problem in problems):
             self._again_s = clock_s() + _AGAIN_AFTER_S
+        elif too_long:
+            log.warning(
+                "the metadata that was committed of %d partitions leaves no room for the mark of a hand-over, so it is "
+                "left out; commit shorter metadata, or raise offset.metadata.max.bytes of the brokers",
+                len(too_long),
+            )
+            self._handover_metadata = {**self._handover_metadata, **dict.fromkeys(too_long, "")}
+            self._send_handover()
         else:
             log.info("the commit of a hand-over was refused: %s", problems[0].str())
             self._accepted = False
 
     def _send_handover(self) -> None:
         self._again_s = None
-        self._consumer.commit(offsets=as_partitions(self._handover or {}), asynchronous=True)
+        offsets, marks = self._handover or {}, self._marks
+        marked = [
+            TopicPartition(*key, offsets[key], with_mark(self._handover_metadata.get(key, ""), marks[key]))
+            for key in sorted(offsets)
+        ]
+        self._consumer.commit(offsets=marked, asynchronous=True)
 
     def _is_patient(self) -> bool:
         now_s = clock_s()
@@ -173,11 +209,11 @@ class Commits:
             self._since_s = now_s
         return now_s - self._since_s < _ANSWERED_WITHIN_S
 
-    def _finish(self, offsets: Mapping[PartitionKey, int], number: int) -> None:
-        for key, offset in offsets.items():
+    def _finish(self, stored: Mapping[PartitionKey, Stored], number: int) -> None:
+        for key, one in stored.items():
             # The answer to an asynchronous commit comes after that to a synchronous one that was sent later.
             if number >= self._finished_by.get(key, 0):
-                self.finished[key], self._finished_by[key] = offset, number
+                self.finished[key], self._finished_by[key] = one, number
 
 
 def as_partitions(offsets: Mapping[PartitionKey, int]) -> list[TopicPartition]:
@@ -190,9 +226,36 @@ def offsets_of(partitions: Iterable[TopicPartition]) -> Offsets:
     return {(partition.topic, partition.partition): partition.offset for partition in partitions}
 
 
+def without_mark(committed: TopicPartition) -> TopicPartition:
+    """What the user has committed, as he has."""
+    metadata, mark = split(committed.metadata or "")
+    if mark is None:
+        return committed
+    epoch = {} if committed.leader_epoch is None else {"leader_epoch": committed.leader_epoch}
+    return TopicPartition(committed.topic, committed.partition, committed.offset, metadata, **epoch)
+
+
+def _too_large(answer: Iterable[TopicPartition]) -> Iterator[PartitionKey]:
+    for done in answer:
+        if done.error is not None and done.error.code() == KafkaError.OFFSET_METADATA_TOO_LARGE:
+            yield done.topic, done.partition
+
+
 def _problems(error: KafkaError | None, answer: Iterable[TopicPartition]) -> list[KafkaError]:
     return [problem for problem in (error, *(done.error for done in answer)) if problem is not None]
 
 
-def _accepted(answer: Iterable[TopicPartition]) -> Offsets:
-    return offsets_of(done for done in answer if done.error is None and done.offset >= 0)
+def _stored_of(partitions: Iterable[TopicPartition]) -> dict[PartitionKey, Stored]:
+    return {(one.topic, one.partition): Stored(one.offset, one.metadata or "") for one in partitions}
+
+
+def _offsets(stored: Mapping[PartitionKey, Stored]) -> Offsets:
+    return {key: one.offset for key, one in stored.items()}
+
+
+def _taken_of(
+    sent: Mapping[PartitionKey, Stored], answer: Iterable[TopicPartition]
+) -> dict[PartitionKey, Stored]:
+    """What Kafka took of it."""
+    taken = offsets_of(done for done in answer if done.error is None and done.offset >= 0)
+    return {key: sent[key] for key, offset in taken.items() if key in sent and sent[key].offset == offset}

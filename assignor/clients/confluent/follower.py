@@ -28,7 +28,7 @@ from confluent_kafka.admin import ClusterMetadata
 from assignor.clients.bounded import within
 from assignor.clients.clock import clock_s
 from assignor.clients.confluent import config as confluent_config
-from assignor.clients.confluent.commits import as_partitions
+from assignor.clients.confluent.commits import as_partitions, without_mark
 from assignor.clients.confluent.config import Config
 from assignor.clients.confluent.errors import NotOwnedError, TransactionsUnsupportedError
 from assignor.clients.confluent.group import generation_of
@@ -209,8 +209,9 @@ class Follower:
     def committed(
         self, partitions: Sequence[TopicPartition], timeout: float = _FOREVER_S
     ) -> list[TopicPartition]:
-        """As of the consumer: what the group has committed, whoever reads them."""
-        return self._consumer.committed(list(partitions), timeout=timeout)
+        """As of the consumer: what the group has committed, whoever reads them; without the marks of hand-overs."""
+        found = self._consumer.committed(list(partitions), timeout=timeout)
+        return [without_mark(place) for place in found]
 
     def offsets_for_times(
         self, partitions: Sequence[TopicPartition], timeout: float = _FOREVER_S

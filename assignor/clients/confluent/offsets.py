@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException, TopicPartition
 
@@ -9,10 +10,24 @@ from assignor.clients.clock import clock_s
 from assignor.clients.follower.state import PartitionKey
 
 
+class Stored(NamedTuple):
+    """What a group has committed of a partition; negative for nothing."""
+
+    offset: int
+    metadata: str = ""
+
+
+def committed_offsets(
+    consumer: Consumer, places: AbstractSet[PartitionKey], *, timeout_s: float
+) -> tuple[dict[PartitionKey, Stored], str]:
+    """What the coordinator says within that time, and the last problem in words, empty if there was none."""
+    return _asked(lambda asked: consumer.committed(asked, timeout=timeout_s), _at(places, 0))
+
+
 def start_offsets(
     consumer: Consumer, places: AbstractSet[PartitionKey], *, earliest: bool, timeout_s: float
-) -> tuple[dict[PartitionKey, int], str]:
-    """Committed offset of each partition; without one, the beginning or the end of its log.
+) -> tuple[dict[PartitionKey, Stored], str]:
+    """Stored offset of each partition; without one, the beginning or the end of its log.
 
     Returns within `timeout_s`.
 
@@ -21,12 +36,12 @@ def start_offsets(
         that does not answer leaves its partitions out.
     """
     deadline_s = clock_s() + timeout_s
-    committed, problem = _asked(lambda asked: consumer.committed(asked, timeout=timeout_s), _at(places, 0))
-    never = [key for key, offset in committed.items() if offset < 0]
+    committed, problem = committed_offsets(consumer, places, timeout_s=timeout_s)
+    never = [key for key, found in committed.items() if found.offset < 0]
     left_s = max(deadline_s - clock_s(), 0.0)
     bounds, problem_of_bounds = bound_offsets(consumer, never, earliest=earliest, timeout_s=left_s)
-    known = {key: offset for key, offset in committed.items() if offset >= 0}
-    return {**known, **bounds}, problem_of_bounds or problem
+    known = {key: found for key, found in committed.items() if found.offset >= 0}
+    return {**known, **{key: Stored(offset) for key, offset in bounds.items()}}, problem_of_bounds or problem
 
 
 def bound_offsets(
@@ -39,7 +54,8 @@ def bound_offsets(
     """First offset of each log, or the one behind its last record; and the last problem in words."""
     # The names of both for a reader are also the times that Kafka's ListOffsets takes for them.
     asked = _at(places, OFFSET_BEGINNING if earliest else OFFSET_END)
-    return _asked(lambda asked: consumer.offsets_for_times(asked, timeout=timeout_s), asked)
+    found, problem = _asked(lambda asked: consumer.offsets_for_times(asked, timeout=timeout_s), asked)
+    return {key: bound.offset for key, bound in found.items()}, problem
 
 
 def _at(places: AbstractSet[PartitionKey] | list[PartitionKey], offset: int) -> list[TopicPartition]:
@@ -48,7 +64,7 @@ def _at(places: AbstractSet[PartitionKey] | list[PartitionKey], offset: int) -> 
 
 def _asked(
     ask: Callable[[list[TopicPartition]], list[TopicPartition]], asked: list[TopicPartition]
-) -> tuple[dict[PartitionKey, int], str]:
+) -> tuple[dict[PartitionKey, Stored], str]:
     if not asked:
         return {}, ""
     try:
@@ -56,5 +72,9 @@ def _asked(
     except KafkaException as error:
         return {}, str(error.args[0])
     problems = [str(found.error) for found in answer if found.error is not None]
-    known = {(found.topic, found.partition): found.offset for found in answer if found.error is None}
+    known = {
+        (found.topic, found.partition): Stored(found.offset, found.metadata or "")
+        for found in answer
+        if found.error is None
+    }
     return known, problems[-1] if problems else ""

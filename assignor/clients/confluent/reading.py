@@ -22,8 +22,10 @@ from confluent_kafka import (
 from assignor.clients.clock import clock_s
 from assignor.clients.confluent.commits import Commits, as_partitions, offsets_of
 from assignor.clients.confluent.errors import NotOwnedError
-from assignor.clients.confluent.offsets import bound_offsets, start_offsets
+from assignor.clients.confluent.looks import Looks
+from assignor.clients.confluent.offsets import Stored, bound_offsets, start_offsets
 from assignor.clients.follower.state import PartitionKey
+from assignor.protocol.marks import split
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +42,14 @@ class Reading:
     Attributes:
         consumer: The user's.
         commits: Of what is read.
+        looks: At what changes hands.
         positions: Next offset to be delivered, by partition.
     """
 
     def __init__(self, consumer: Consumer, *, starts_earliest: bool) -> None:
         self.consumer = consumer
         self.commits = Commits(consumer)
+        self.looks = Looks(consumer)
         self.positions: dict[PartitionKey, int] = {}
         self._starts_earliest = starts_earliest
         self._starting: frozenset[PartitionKey] = frozenset()
@@ -69,7 +73,8 @@ class Reading:
             return
         new = places - self.positions.keys()
         known = {key: offset for key, offset in offsets.items() if key in new}
-        self.commits.start(known)
+        metadata = self.looks.metadata
+        self.commits.start({key: Stored(offset, metadata.get(key, "")) for key, offset in known.items()})
         self.positions = {key: offset for key, offset in self.positions.items() if key in places} | known
         self._starting = frozenset(new - known.keys())
         self._paused &= places - new
@@ -198,8 +203,9 @@ class Reading:
             self._ask_again_s = clock_s() + self._ask_again_after_s
             self._ask_again_after_s = min(2 * self._ask_again_after_s, _ASK_AGAIN_AT_MOST_AFTER_S)
         self._starting -= found.keys()
-        self.commits.start(found)
-        self.positions.update(found)
+        # The mark of a hand-over is of that one alone.
+        self.commits.start({key: Stored(one.offset, split(one.metadata)[0]) for key, one in found.items()})
+        self.positions.update({key: one.offset for key, one in found.items()})
         if found:
             self._reassign()
         return bool(found)
@@ -224,9 +230,10 @@ class Reading:
 
     def _resolved(self, key: PartitionKey, logical: int) -> int:
         if logical == OFFSET_STORED:
-            found, problem = start_offsets(
+            stored, problem = start_offsets(
                 self.consumer, {key}, earliest=self._starts_earliest, timeout_s=_SEEK_WITHIN_S
             )
+            found = {place: one.offset for place, one in stored.items()}
         elif logical in (OFFSET_BEGINNING, OFFSET_END):
             is_first = logical == OFFSET_BEGINNING
             found, problem = bound_offsets(self.consumer, {key}, earliest=is_first, timeout_s=_SEEK_WITHIN_S)

@@ -21,6 +21,8 @@ from assignor.clients.follower.state import (
     Event,
     FollowerState,
     Instant,
+    Look,
+    Looked,
     Lost,
     Phase,
     PlanSeen,
@@ -67,7 +69,7 @@ class Steering:
         self._todo: deque[Action] = deque()
         self._looked_s = 0.0
         self._outages = 0
-        self._is_committing = False
+        self._is_committing = self._is_looking = False
 
     def subscribe(self) -> None:
         """Join the group, as far as the user's polls let it."""
@@ -92,8 +94,15 @@ class Steering:
                 self.drain()
 
     def drain(self) -> None:
-        """Carry out what is to be done, up to a commit that has to wait."""
-        while self._todo or self._is_committing:
+        """Carry out what is to be done, up to an answer that has to be waited for."""
+        while self.is_waiting:
+            if self._is_looking:
+                found = self._reading.looks.answer()
+                if found is None:
+                    return
+                self._is_looking = False
+                self._advance(Looked(found=found))
+                continue
             if self._is_committing:
                 answer = self._reading.commits.handover_answer()
                 if answer is None:
@@ -107,8 +116,8 @@ class Steering:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the answer to a commit is needed to go on with a hand-over."""
-        return self._is_committing or bool(self._todo)
+        """Whether the answer to a commit or a look is needed to go on with a hand-over."""
+        return self._is_committing or self._is_looking or bool(self._todo)
 
     def leave(self) -> None:
         """Give up everything, as if Kafka had revoked it."""
@@ -150,10 +159,13 @@ class Steering:
         self._in_callback(Lost())
 
     def _in_callback(self, event: Event) -> None:
-        """Carry out what comes of it up to the next commit, which waits until the callback has returned."""
+        """Carry out what comes of it up to the next request, which waits until the callback has returned."""
         self._refuse_waiting_commit()
+        self._is_looking = False
+        # Nor may one that an earlier callback has left stand before what comes of this one.
+        self._todo = deque(action for action in self._todo if not isinstance(action, Look | Rejoin))
         self._advance(event)
-        while self._todo and not isinstance(self._todo[0], Commit | Rejoin):
+        while self._todo and not isinstance(self._todo[0], Commit | Look | Rejoin):
             self._carry_out_next()
 
     def _refuse_waiting_commit(self) -> None:
@@ -191,8 +203,12 @@ class Steering:
             case Unassign():
                 self._reading.unassign()
             case Commit():
-                self._reading.commits.begin_handover(action.offsets)
+                metadata = self._reading.looks.metadata
+                self._reading.commits.begin_handover(action.offsets, action.marks, metadata)
                 self._is_committing = True
+            case Look():
+                self._reading.looks.begin(action.places)
+                self._is_looking = True
             case Write():
                 self._side.write(action.ack)
             case Tell():

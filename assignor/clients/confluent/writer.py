@@ -14,6 +14,9 @@ from assignor.protocol.acks import AnyAck
 log = logging.getLogger(__name__)
 
 _FLUSH_S = 5.0
+_FATAL_AT_MOST = 3
+# Where callbacks run while a fatal error is on its way to be raised, Python finds the one beside the other.
+_RAISED = (KafkaException, SystemError)
 
 
 class AckWriter:
@@ -47,7 +50,7 @@ class AckWriter:
     def look(self) -> None:
         """Find out what has become of what was written."""
         if self._producer is not None:
-            self._producer.poll(0)
+            self._serve(self._producer)
         if self._is_broken:
             self.stop()
 
@@ -55,17 +58,28 @@ class AckWriter:
         """Send nothing more until the next one is written; a producer asks for its topic, and so would make it anew."""
         if self._producer is not None:
             self._producer.purge()
-            self._producer.poll(0)
+            self._serve(self._producer)
             self._producer = None
         self._is_broken = False
 
     def close(self) -> None:
         """Wait a little until all has arrived, and disconnect; a producer that cannot write is not waited for."""
         if self._producer is not None:
-            with suppress(KafkaException):
+            with suppress(*_RAISED):
                 self._producer.flush(_FLUSH_S)
         # The client's cycle of callbacks would keep the producer connected until it is collected.
         self.stop()
+
+    def _serve(self, producer: Producer) -> None:
+        """Hand out the answers that there are; a fatal error is raised in between, once, and hides none of them."""
+        for _ in range(_FATAL_AT_MOST):
+            try:
+                producer.poll(0)
+            except _RAISED as error:
+                log.debug("the producer of acknowledgements has failed", extra={"problem": str(error)})
+                self._is_broken = True
+            else:
+                return
 
     def _delivered(self, ack: AnyAck, error: KafkaError | None, _message: Message) -> None:
         if error is None:

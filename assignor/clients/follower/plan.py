@@ -20,9 +20,14 @@ from assignor.clients.follower.state import (
     Token,
     Write,
 )
-from assignor.protocol.acks import Accepted, Applied, Refused, Release
+from assignor.clients.follower.trouble import void
+from assignor.protocol.acks import Applied, Follows, Refused, Release
 from assignor.protocol.control import ControlRecord
+from assignor.protocol.marks import HandOverMark
 from assignor.protocol.migration import why_not
+
+_PLANS_REMEMBERED = 16
+"""Later than that many plans, a hand-over that nobody has finished is finished by a rebalance."""
 
 
 def consider(state: FollowerState, now: Instant) -> Step:
@@ -44,8 +49,10 @@ def consider(state: FollowerState, now: Instant) -> Step:
         targets=targets(plan),
         needed=named_in_moves(plan),
         applied=False,
+        due=_due(state, plan),
+        cluster=plan.cluster,
     )
-    return state, (Write(ack=Accepted(**_head(state, plan, now))),)
+    return state, (Write(ack=Follows(**_head(state, plan, now))),)
 
 
 def _refuse(state: FollowerState, plan: ControlRecord, why: str, now: Instant) -> Step:
@@ -62,6 +69,17 @@ def _refuse(state: FollowerState, plan: ControlRecord, why: str, now: Instant) -
     return replace(state, phase=Phase.BASE), (refused,)
 
 
+def part_from_older(state: FollowerState, now: Instant) -> Step:
+    """Follow no plan that needs a member whose commits have no marks: what it gave would never be taken."""
+    plan = state.plan
+    if plan is None or state.phase is not Phase.FOLLOW or state.applied or state.agreed == plan.epoch:
+        return state, ()
+    why = _needs_older(state, plan)
+    if why is None:
+        return state, ()
+    return replace(state, phase=Phase.BASE, plan=None), void(state, why, now)
+
+
 def release_due(state: FollowerState, now: Instant) -> Step:
     """Once all needed members have accepted the plan, stop what it takes from this one.
 
@@ -74,9 +92,15 @@ def release_due(state: FollowerState, now: Instant) -> Step:
     if not due:
         return state, ()
     stopping = {key: _stopping(state, plan, key, to, now) for key, to in due.items()}
+    marks = {
+        key: HandOverMark(
+            kind="release", generation=state.generation, epoch=plan.epoch, hop=state.tokens[key].hop + 1
+        )
+        for key in due
+    }
     state = replace(state, tokens={**state.tokens, **stopping})
     told = Tell(change=Change.REVOKED, places=frozenset(due))
-    return state, (told, Assign(places=state.held), Commit(offsets=dict.fromkeys(due)))
+    return state, (told, Assign(places=state.held), Commit(offsets=dict.fromkeys(due), marks=marks))
 
 
 def note_applied(state: FollowerState, now: Instant) -> Step:
@@ -96,11 +120,25 @@ def _why_not(state: FollowerState, plan: ControlRecord) -> str | None:
         return unsafe
     if state.settings.static:
         return "static"
+    older = _needs_older(state, plan)
+    if older is not None:
+        return older
     why = misfit(plan, generation=state.generation, member=state.member, owned=state.base)
     if why is Misfit.BASE:
         # In a generation that has moved on, a plan may as well start from where its partitions are now.
         why = misfit(plan, generation=state.generation, member=state.member, owned=state.held)
     return why.value if why else None
+
+
+def _needs_older(state: FollowerState, plan: ControlRecord) -> str | None:
+    older = sorted(m for m in named_in_moves(plan) if state.unmarked.get(m) == plan.epoch)
+    return f"{older[0]} does not mark its commits: replace it by version 0.2 or later" if older else None
+
+
+def _due(state: FollowerState, plan: ControlRecord) -> Mapping[PartitionKey, tuple[int, ...]]:
+    mine = (key for key, member in targets(plan).items() if member == state.member and key not in state.held)
+    newly = {key: (*state.due.get(key, ()), plan.epoch)[-_PLANS_REMEMBERED:] for key in mine}
+    return {**state.due, **newly}
 
 
 def _ready_new_owner(state: FollowerState, plan: ControlRecord, key: PartitionKey) -> str | None:

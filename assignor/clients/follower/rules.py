@@ -1,14 +1,14 @@
 """What a follower does next: ``advance(state, event, now) -> (state, actions)``, without a clock or a client.
 
-Actions are to be carried out in their order. One that is `Commit` is answered by the event `Committed` before
-any other event comes in; the rest have no answer.
+Actions are to be carried out in their order. `Commit` is answered by the event `Committed`, and `Look` by `Looked`,
+before any other event comes in; the rest have no answer.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from assignor.clients.follower.plan import consider, note_applied, release_due
+from assignor.clients.follower.plan import consider, note_applied, part_from_older, release_due
 from assignor.clients.follower.state import (
     AcksSeen,
     Action,
@@ -19,6 +19,8 @@ from assignor.clients.follower.state import (
     Event,
     FollowerState,
     Instant,
+    Look,
+    Looked,
     Lost,
     Mark,
     PartitionKey,
@@ -36,13 +38,19 @@ from assignor.clients.follower.state import (
     Undelivered,
     Write,
 )
-from assignor.clients.follower.tokens import read_acks, released, taken
+from assignor.clients.follower.tokens import looked, read_acks, released, taken
 from assignor.clients.follower.trouble import topics_away, undelivered, void
 
 RESENDS = 3
 """A release is written this often, evenly over the take timeout, before the follower gives up."""
 
-_AFTER_EVERY_EVENT: tuple[Transition, ...] = (read_acks, consider, release_due, note_applied)
+_AFTER_EVERY_EVENT: tuple[Transition, ...] = (
+    read_acks,
+    consider,
+    part_from_older,
+    release_due,
+    note_applied,
+)
 
 
 def advance(state: FollowerState, event: Event, now: Instant) -> Step:
@@ -61,20 +69,30 @@ def advance(state: FollowerState, event: Event, now: Instant) -> Step:
 def _assigned(state: FollowerState, event: Assigned, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
     again = (state.member, state.generation) == (event.member, event.generation)
     tokens = restored_tokens(state, event.places) if again else _fresh_tokens(event.places)
+    # Its commit was sent, and Kafka may have taken it: then the new owner may read the partition.
+    is_in_doubt = any(token.mark is Mark.STOPPING for token in tokens.values())
+    # The old owner may believe that it is read here, if the commit was taken whose answer has not come.
+    looking = state.looking | state.marked(Mark.CHECK) if again and not is_in_doubt else frozenset()
     state = replace(
         state,
-        phase=Phase.BASE,
+        phase=Phase.REJOIN if is_in_doubt else Phase.BASE,
         member=event.member,
         generation=event.generation,
         base=event.places,
         tokens=tokens,
         accepted=state.accepted if again else {},
+        unmarked=state.unmarked if again else {},
+        due=state.due if again else {},
+        looking=looking,
         decided=0,
         plan=None,
         targets={},
         applied=False,
     )
-    return state, (Assign(places=state.held), Tell(change=Change.GAINED, places=state.held))
+    read = (Assign(places=state.held), Tell(change=Change.GAINED, places=state.held))
+    if is_in_doubt:
+        return state, (*read, Rejoin())
+    return state, (*read, Look(places=looking)) if looking else read
 
 
 def _fresh_tokens(base: frozenset[PartitionKey]) -> Mapping[PartitionKey, Token]:
@@ -91,9 +109,8 @@ def restored_tokens(state: FollowerState, base: frozenset[PartitionKey]) -> Mapp
 
 
 def _rolled_back(token: Token) -> Token:
-    # What was stopped was not released, and what was offered not taken: its old owner will release it again.
-    back = {Mark.STOPPING: Mark.HELD, Mark.CHECK: Mark.GONE}.get(token.mark)
-    return Token(mark=back, hop=token.hop) if back else token
+    # What was offered is not read here yet.
+    return Token(mark=Mark.GONE, hop=token.hop) if token.mark is Mark.CHECK else token
 
 
 def _revoked(state: FollowerState, event: Revoked, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
@@ -168,6 +185,7 @@ _HANDLERS: Mapping[type[Any], Callable[[FollowerState, Any, Instant], Step]] = {
     Lost: _lost,
     PlanSeen: _plan_seen,
     AcksSeen: _acks_seen,
+    Looked: looked,
     Committed: _committed,
     TopicsAway: topics_away,
     Undelivered: undelivered,

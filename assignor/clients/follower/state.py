@@ -6,11 +6,16 @@
      ├────────────────────┴── commit refused ──► OUT_PENDING ── revoked, lost ──► OUT
      └── revoked ── REJOIN ◄── nobody took what was released; no reason came for a refused commit;
                                migration has become possible, and partitions are not where Kafka put them;
-                               lagwise's topics are away in the midst of a plan; a release did not arrive
+                               lagwise's topics are away in the midst of a plan; a release did not arrive;
+                               the same generation is assigned while nobody knows of a commit with a mark
 
-    HELD ─ all accepted ─► STOPPING ─ commit ok ─► RELEASED ─ taken ─► GONE
-      ▲                                                │                │
-      └──────────────── commit ok ──── CHECK ◄── release to me ─────────┘   (from ABSENT as well)
+    HELD ─ all follow ─► STOPPING ─ commit ok ─► RELEASED ─ the commit is another's ─► GONE
+      ▲                                              │                                   │
+      └──────── commit ok ──── CHECK ◄── the commit is marked for me ────────────────────┘   (from ABSENT as well)
+
+A record of the acks topic moves nothing: anybody may have written it. `release` and `taken` say when to look at what
+the group has committed, which only its members can, and only in the generation that they are in. The mark of a commit
+says whose the partition is (`assignor.protocol.marks`), and so a commit with one is never taken back.
 
 "All" are the members that the plan's moves name: half of a plan can be worse than none. Each sees the others'
 acceptances, and its own, in the one order of the topic, so all old owners begin at the same record or none does.
@@ -28,6 +33,7 @@ from typing import TypeAlias
 
 from assignor.protocol.acks import AnyAck, Release
 from assignor.protocol.control import ControlRecord
+from assignor.protocol.marks import HandOverMark
 
 PartitionKey: TypeAlias = tuple[str, int]
 """Topic and partition."""
@@ -50,7 +56,16 @@ class Mark(enum.Enum):
     STOPPING = "no longer read, its commit is under way"
     RELEASED = "given away, not yet taken"
     GONE = "with another member"
-    CHECK = "released to this member, whose commit is under way"
+    CHECK = "marked for this member, whose own commit is under way"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the group has committed of a partition."""
+
+    offset: int
+    """Next record to read; negative for no commit."""
+    mark: HandOverMark | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +76,9 @@ class Token:
     hop: int = 0
     """Last hand-over that this member was part of; 0 for what Kafka assigned."""
     release: Release | None = None
-    """STOPPING: not written yet, its offset is not known. RELEASED: written, and repeated until taken. CHECK: read."""
+    """STOPPING: not written yet, its offset is not known. RELEASED: written, and repeated until taken."""
+    found: Found | None = None
+    """CHECK: the commit of the old owner."""
     sends: int = 0
     """RELEASED: how often it was written."""
     sent_s: float = 0.0
@@ -108,10 +125,21 @@ class FollowerState:
     tokens: Mapping[PartitionKey, Token] = field(default_factory=dict)
     """They outlive a revocation: Kafka may assign the same generation to the same member twice."""
     accepted: Mapping[str, int] = field(default_factory=dict)
-    """Newest plan epoch that each member, this one included, has accepted in this generation.
+    """Newest plan epoch that each member, this one included, has said it follows in this generation.
 
     Of this one it is what the topic says: an acceptance that was lost on the way is known to nobody else.
     """
+    unmarked: Mapping[str, int] = field(default_factory=dict)
+    """The same of members of a version that does not mark its commits."""
+    due: Mapping[PartitionKey, tuple[int, ...]] = field(default_factory=dict)
+    """Epochs of plans accepted in this generation that give the partition to this member, which did not read it.
+
+    Of plans that are over, too: what was begun is finished.
+    """
+    looking: frozenset[PartitionKey] = frozenset()
+    """Partitions whose commit was asked for."""
+    cluster: str = ""
+    """Name in the records; empty before the first plan."""
     inbox: tuple[AnyAck, ...] = ()
     """Acknowledgements not looked at yet."""
     offered: ControlRecord | None = None
@@ -146,8 +174,10 @@ class FollowerState:
 
     @property
     def waiting(self) -> bool:
-        """A commit of a hand-over is under way; one at a time."""
-        return any(token.mark in (Mark.STOPPING, Mark.CHECK) for token in self.tokens.values())
+        """A commit of a hand-over, or a look at those of the group, is under way; one at a time."""
+        return bool(self.looking) or any(
+            token.mark in (Mark.STOPPING, Mark.CHECK) for token in self.tokens.values()
+        )
 
     def marked(self, mark: Mark) -> frozenset[PartitionKey]:
         """Partitions with that mark."""
@@ -200,6 +230,13 @@ class Committed:
     """What was committed: next record to read."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """Event: answer to `Look`; what nobody could find out is left out."""
+
+    found: Mapping[PartitionKey, Found]
+
+
 @dataclass(frozen=True, slots=True)
 class TopicsAway:
     """Event: what others wrote, or write now, may not be heard. `PlanSeen` says that the topics are back."""
@@ -218,7 +255,7 @@ class Tick:
 
 
 Event: TypeAlias = (
-    Assigned | Revoked | Lost | PlanSeen | AcksSeen | Committed | TopicsAway | Undelivered | Tick
+    Assigned | Revoked | Lost | PlanSeen | AcksSeen | Looked | Committed | TopicsAway | Undelivered | Tick
 )
 
 
@@ -242,10 +279,22 @@ class Unassign:
 class Commit:
     """Action: commit synchronously, and answer with `Committed` before any other event.
 
-    None stands for what the user has finished: last commit, or where the reading began.
+    None stands for what the user has finished: last commit, or where the reading began. What he has committed as
+    metadata stays, and the mark comes behind it.
     """
 
     offsets: Mapping[PartitionKey, int | None]
+    marks: Mapping[PartitionKey, HandOverMark]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """Action: ask the coordinator what the group has committed, and answer with `Looked` before any other event.
+
+    If Kafka assigns, revokes or ends the membership before, the answer is of no interest any more.
+    """
+
+    places: frozenset[PartitionKey]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,4 +325,4 @@ class Tell:
     places: frozenset[PartitionKey]
 
 
-Action: TypeAlias = Assign | Unassign | Commit | Write | Rejoin | Tell
+Action: TypeAlias = Assign | Unassign | Look | Commit | Write | Rejoin | Tell

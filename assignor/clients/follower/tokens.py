@@ -1,4 +1,4 @@
-"""Hand-overs of single partitions: what acknowledgements and answered commits do to their tokens."""
+"""Hand-overs of single partitions: what is heard, seen at the coordinator and committed does to their tokens."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +9,10 @@ from assignor.clients.follower.state import (
     Change,
     Commit,
     FollowerState,
+    Found,
     Instant,
+    Look,
+    Looked,
     Mark,
     PartitionKey,
     Step,
@@ -17,32 +20,57 @@ from assignor.clients.follower.state import (
     Token,
     Write,
 )
-from assignor.protocol.acks import Accepted, AnyAck, Refused, Release, Taken, Void
+from assignor.protocol.acks import Accepted, AnyAck, Follows, Refused, Release, Taken, Void
+from assignor.protocol.marks import HandOverMark
 
 _ABSENT = Token(mark=Mark.GONE)
-_MAY_TAKE = frozenset({Mark.GONE, Mark.RELEASED, Mark.CHECK})
+_MAY_TAKE = frozenset({Mark.GONE, Mark.RELEASED})
 """With another mark, the partition is here, and nobody else can give it."""
 
 
 def read_acks(state: FollowerState, now: Instant) -> Step:
-    """Look at what has arrived, once the member knows that it is in the generation.
+    """Hear what has arrived, once the member knows that it is in the generation.
 
-    Before what was released to it is read, a commit of the same offset proves that the generation still lives:
-    a member that was stopped for long may hear of a release only after its group has gone on without it.
+    Of partitions that are said to be released to this member, or taken from it, it looks at the commits.
     """
     if not state.settled or state.waiting or not state.inbox:
         return state, ()
-    inbox, actions = state.inbox, list[Action]()
+    inbox, actions, hinted = state.inbox, list[Action](), set[PartitionKey]()
     state = replace(state, inbox=())
     for ack in inbox:
-        is_echo = ack.member == state.member and isinstance(ack, Release | Taken)
-        if ack.generation == state.generation and not is_echo:
-            state, more = _read(state, ack, now)
-            actions += more
+        if ack.generation != state.generation:
+            continue
+        if isinstance(ack, Release | Taken):
+            key = (ack.topic, ack.partition)
+            if _is_to_look_at(state, key, ack):
+                hinted.add(key)
+            elif _is_answered(state, key, ack):
+                # It was taken, here, and its old owner does not know yet.
+                answer = _taken(state, key, ack.epoch, ack.hop, now)
+                actions += [] if answer in actions else [answer]
+        else:
+            state = _read(state, ack)
+    if not hinted:
+        return state, tuple(actions)
+    looking = frozenset(hinted)
+    return replace(state, looking=looking), (*actions, Look(places=looking))
+
+
+def looked(state: FollowerState, event: Looked, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
+    """Believe the marks of the commits that were looked at, and begin to take what they give to this member.
+
+    Before it is read, a commit of the same offset proves that the generation still lives: a member that was stopped
+    for long may hear of a release only after its group has gone on without it.
+    """
+    asked, state = state.looking, replace(state, looking=frozenset())
+    tokens = {key: _seen(state, key, event.found[key]) for key in sorted(asked & event.found.keys())}
+    state = replace(state, tokens={**state.tokens, **{key: token for key, token in tokens.items() if token}})
     offered = _offered(state)
-    if offered:
-        actions.append(Commit(offsets={key: release.offset for key, release in offered.items()}))
-    return state, tuple(actions)
+    if not offered:
+        return state, ()
+    offsets = {key: found.offset for key, (found, _) in offered.items()}
+    marks = {key: replace(mark, kind="taken") for key, (_, mark) in offered.items()}
+    return state, (Commit(offsets=offsets, marks=marks),)
 
 
 def released(state: FollowerState, offsets: Mapping[PartitionKey, int], now: Instant) -> Step:
@@ -60,35 +88,39 @@ def released(state: FollowerState, offsets: Mapping[PartitionKey, int], now: Ins
 
 
 def taken(state: FollowerState, now: Instant) -> Step:
-    """The commits of what was released to this member are accepted: read it, and acknowledge it."""
-    releases = _offered(state)
-    held = {key: Token(mark=Mark.HELD, hop=release.hop) for key, release in releases.items()}
-    state = replace(state, tokens={**state.tokens, **held})
-    assign = Assign(places=state.held, offsets={key: release.offset for key, release in releases.items()})
-    acks = tuple(_taken(state, release, now) for release in releases.values())
-    return state, (assign, *acks, Tell(change=Change.GAINED, places=frozenset(releases)))
+    """The commits of what is marked for this member are accepted: read it, and acknowledge it."""
+    offered = _offered(state)
+    held = {key: Token(mark=Mark.HELD, hop=mark.hop) for key, (_, mark) in offered.items()}
+    due = {key: epochs for key, epochs in state.due.items() if key not in offered}
+    later = {
+        key: tuple(epoch for epoch in state.due.get(key, ()) if epoch > mark.epoch)
+        for key, (_, mark) in offered.items()
+    }
+    state = replace(state, tokens={**state.tokens, **held}, due={**due, **later})
+    assign = Assign(places=state.held, offsets={key: found.offset for key, (found, _) in offered.items()})
+    acks = tuple(_taken(state, key, mark.epoch, mark.hop, now) for key, (_, mark) in offered.items())
+    return state, (assign, *acks, Tell(change=Change.GAINED, places=frozenset(offered)))
 
 
-def _offered(state: FollowerState) -> dict[PartitionKey, Release]:
-    """What was released to this member and is not taken yet."""
-    checked = {key: state.tokens[key].release for key in sorted(state.marked(Mark.CHECK))}
-    return {key: release for key, release in checked.items() if release}
+def _offered(state: FollowerState) -> dict[PartitionKey, tuple[Found, HandOverMark]]:
+    """What is marked for this member and is not taken yet."""
+    checked = {key: state.tokens[key].found for key in sorted(state.marked(Mark.CHECK))}
+    return {key: (found, found.mark) for key, found in checked.items() if found and found.mark}
 
 
-def _read(state: FollowerState, ack: AnyAck, now: Instant) -> Step:
+def _read(state: FollowerState, ack: AnyAck) -> FollowerState:
     match ack:
-        case Accepted():
+        case Follows():
             newest = max(ack.epoch, state.accepted.get(ack.member, 0))
-            return _agreed(replace(state, accepted={**state.accepted, ack.member: newest})), ()
+            return _agreed(replace(state, accepted={**state.accepted, ack.member: newest}))
+        case Accepted():
+            newest = max(ack.epoch, state.unmarked.get(ack.member, 0))
+            return replace(state, unmarked={**state.unmarked, ack.member: newest})
         case Refused() | Void() if ack.epoch >= state.accepted.get(ack.member, 0):
             others = {member: epoch for member, epoch in state.accepted.items() if member != ack.member}
-            return replace(state, accepted=others), ()
-        case Taken():
-            return _read_taken(state, ack), ()
-        case Release() if ack.to == state.member:
-            return _read_release(state, ack, now)
+            return replace(state, accepted=others)
         case _:
-            return state, ()
+            return state
 
 
 def _agreed(state: FollowerState) -> FollowerState:
@@ -99,41 +131,60 @@ def _agreed(state: FollowerState) -> FollowerState:
     return replace(state, agreed=plan.epoch)
 
 
-def _read_taken(state: FollowerState, ack: Taken) -> FollowerState:
-    key = (ack.topic, ack.partition)
-    token = state.tokens.get(key)
-    if token is None or token.mark is not Mark.RELEASED or ack.hop < token.hop:
-        return state
-    return _with_token(state, key, replace(token, mark=Mark.GONE, release=None))
-
-
-def _read_release(state: FollowerState, ack: Release, now: Instant) -> Step:
-    key = (ack.topic, ack.partition)
+def _is_to_look_at(state: FollowerState, key: PartitionKey, ack: Release | Taken) -> bool:
+    """Whether it may be true that the partition has been given to this member by a plan of its, or taken from it."""
     token = state.tokens.get(key, _ABSENT)
-    known_hop = token.release.hop if token.mark is Mark.CHECK and token.release else token.hop
-    if token.mark is not Mark.CHECK and ack.hop <= token.hop:
-        # It was taken, here, and its old owner does not know yet.
-        return state, (_taken(state, ack, now),)
-    if token.mark not in _MAY_TAKE or ack.hop <= known_hop:
-        return state, ()
-    # A later hop than one's own also says that the own release was taken.
-    return _with_token(state, key, Token(mark=Mark.CHECK, hop=token.hop, release=ack)), ()
+    if ack.member == state.member:
+        return False
+    if isinstance(ack, Taken):
+        return token.mark is Mark.RELEASED and ack.hop >= token.hop
+    may_be_given = ack.to == state.member and ack.epoch in state.due.get(key, ())
+    return may_be_given and token.mark in _MAY_TAKE and ack.hop > token.hop
 
 
-def _with_token(state: FollowerState, key: PartitionKey, token: Token) -> FollowerState:
-    return replace(state, tokens={**state.tokens, key: token})
+def _is_answered(state: FollowerState, key: PartitionKey, ack: Release | Taken) -> bool:
+    if ack.member == state.member or isinstance(ack, Taken) or ack.to != state.member:
+        return False
+    return ack.hop <= state.tokens.get(key, _ABSENT).hop
 
 
-def _taken(state: FollowerState, release: Release, now: Instant) -> Write:
+def _seen(state: FollowerState, key: PartitionKey, found: Found) -> Token | None:
+    """What the token becomes by the commit; None: what it is."""
+    token, mark = state.tokens.get(key, _ABSENT), found.mark
+    if found.offset < 0 or token.mark not in _MAY_TAKE:
+        return None
+    if mark is not None and _is_given(state, key, token, mark):
+        # Also after a release of its own: somebody has taken that, and gives it back.
+        return Token(mark=Mark.CHECK, hop=token.hop, found=found)
+    if token.mark is Mark.RELEASED and mark != _mark_of(token):
+        # Whoever has taken it has committed it before.
+        return replace(token, mark=Mark.GONE, release=None)
+    return None
+
+
+def _is_given(state: FollowerState, key: PartitionKey, token: Token, mark: HandOverMark) -> bool:
+    is_later = mark.generation == state.generation and mark.hop > token.hop
+    return is_later and mark.epoch in state.due.get(key, ())
+
+
+def _mark_of(token: Token) -> HandOverMark | None:
+    release = token.release
+    if release is None:
+        return None
+    return HandOverMark(kind="release", generation=release.generation, epoch=release.epoch, hop=release.hop)
+
+
+def _taken(state: FollowerState, key: PartitionKey, epoch: int, hop: int, now: Instant) -> Write:
+    topic, partition = key
     taken = Taken(
-        cluster=release.cluster,
+        cluster=state.cluster,
         group=state.settings.group,
         generation=state.generation,
-        epoch=release.epoch,
+        epoch=epoch,
         member=state.member,
         at_ms=now.wall_ms,
-        topic=release.topic,
-        partition=release.partition,
-        hop=release.hop,
+        topic=topic,
+        partition=partition,
+        hop=hop,
     )
     return Write(ack=taken)

@@ -18,13 +18,13 @@ from assignor.clients.follower.state import (
     Undelivered,
     Write,
 )
-from assignor.protocol.acks import Accepted, Release, Void
+from assignor.protocol.acks import Follows, Release, Void
 
 
 def topics_away(state: FollowerState, event: TopicsAway, now: Instant) -> Step:  # noqa: ARG001  # one signature for all
     """Follow no plan; leave the generation if something may be released to or from this member unheard."""
     # Acceptances may be read once more, and are to be taken in their order then.
-    state = replace(state, offered=None, accepted={})
+    state = replace(state, offered=None, accepted={}, unmarked={})
     if not state.settled:
         return state, ()
     if _is_in_the_midst(state):
@@ -42,7 +42,7 @@ def undelivered(state: FollowerState, event: Undelivered, now: Instant) -> Step:
         if token is None or token.mark is not Mark.RELEASED or token.hop != ack.hop:
             return state, ()
         return _rejoin(state, "a release did not arrive", now)
-    if isinstance(ack, Accepted) and state.plan is not None and _is_unheard(state, ack):
+    if isinstance(ack, Follows) and state.plan is not None and _is_unheard(state, ack):
         voided = void(state, "the acceptance did not arrive", now)
         return replace(state, phase=Phase.BASE, plan=None), voided
     return state, ()
@@ -68,7 +68,7 @@ def _is_in_the_midst(state: FollowerState) -> bool:
     return bool(state.marked(Mark.RELEASED)) or (state.phase is Phase.FOLLOW and not state.applied)
 
 
-def _is_unheard(state: FollowerState, ack: Accepted) -> bool:
+def _is_unheard(state: FollowerState, ack: Follows) -> bool:
     # Once the own acceptance was read on the topic it has arrived, whatever the client says.
     following = state.phase is Phase.FOLLOW and not state.applied and state.decided == ack.epoch
     return following and state.accepted.get(state.member) != ack.epoch

@@ -233,7 +233,7 @@ class Membership:
         Every member says so of a plan that was made for its own generation, so that all join at once and none
         waits for a heartbeat. The leader says so also later, a few times, of a plan for its members that no leader
         has taken into account: it may have read it after the others, or its first request may have come while a
-        join was under way, where clients forget it.
+        join was under way, where clients forget it. Nobody says so of a plan that leaves every member what it has.
         """
         plan = self._control.plan(now_ms) if self._control is not None else None
         if plan is None or plan.epoch <= self._considered or not self._may_ask(plan):
@@ -242,6 +242,9 @@ class Membership:
         return True
 
     def _may_ask(self, plan: ControlRecord) -> bool:
+        # Older drivers publish plans that move nothing, and a rebalance for one would stop the group for nothing.
+        if all(member.base == member.target for member in plan.members.values()):
+            return False
         if self._asked[0] != plan.epoch:
             self._asked = (plan.epoch, [])
         asked = self._asked[1]

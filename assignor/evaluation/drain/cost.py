@@ -14,6 +14,10 @@ from assignor.model.arrays import Floats
 
 _LEAST_HEADROOM = 0.1
 """A member with less headroom than this share of its capacity is late as soon as traffic rises."""
+_CROWDED = 0.05
+"""With less headroom than this share a member hardly counts as later still: what has to be drained goes before."""
+_FULL = 0.4
+"""What a member without any headroom counts more than a crowded one, in floors; above 0, so that less is better."""
 _LEAST_SPARE = 1e-9
 """Share of the capacity; keeps divisions finite in branches that `np.where` then drops."""
 
@@ -38,8 +42,8 @@ class CostModel:
     def load_s(self, lag: Floats, rate: Floats, capacity: Floats) -> Floats:
         """Load in seconds: `finite_drain_s`, or more for a member with little headroom.
 
-        With a headroom of exactly a tenth the load is `floor_s`, with less it is above. So members without lag that
-        could not absorb any are relieved, too.
+        With a headroom of exactly a tenth the load is `floor_s`, with less it is above, up to 2.4 times without any. So
+        members without lag that could not absorb any are relieved, too, but not at the price of minutes of lag.
         """
         return self.load_of_times_s(self.finite_drain_s(lag, rate, capacity), rate, capacity)
 
@@ -48,9 +52,10 @@ class CostModel:
         # Without a floor there is no time at which a member without lag would count as late.
         if self.floor_s == 0:
             return times
-        headroom = np.maximum(1 - rate / capacity, _LEAST_SPARE)
-        crowding_s: Floats = np.minimum(self.floor_s * _LEAST_HEADROOM / headroom, self.horizon_s)
-        return np.maximum(times, crowding_s)
+        headroom = np.maximum(1 - rate / capacity, 0.0)
+        lacks = np.maximum(_CROWDED - headroom, 0.0) / _CROWDED
+        crowding: Floats = _LEAST_HEADROOM / np.maximum(headroom, _CROWDED) + _FULL * lacks
+        return np.maximum(times, self.floor_s * crowding)
 
     def lag_area(self, lag: Floats, rate: Floats, capacity: Floats) -> Floats:
         """Record-seconds: lag summed over time until it is drained, or until the horizon.
@@ -76,8 +81,9 @@ class CostModel:
         time_s = self.drain_of_one_s(lag, rate, capacity)
         if self.floor_s == 0:
             return time_s
-        headroom = max(1 - rate / capacity, _LEAST_SPARE)
-        return max(time_s, min(self.floor_s * _LEAST_HEADROOM / headroom, self.horizon_s))
+        headroom = max(1 - rate / capacity, 0.0)
+        lacks = max(_CROWDED - headroom, 0.0) / _CROWDED
+        return max(time_s, self.floor_s * (_LEAST_HEADROOM / max(headroom, _CROWDED) + _FULL * lacks))
 
     def lag_area_of_one(self, lag: float, rate: float, capacity: float) -> float:
         """`lag_area` of one member."""

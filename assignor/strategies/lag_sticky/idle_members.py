@@ -154,6 +154,8 @@ class _FairSharing:
 
     def _is_harmless(self, partition: int, from_member: int, to_member: int) -> bool:
         lag, rate = float(self._problem.lag[partition]), float(self._problem.rate[partition])
+        if self._rate[to_member] + rate >= self._capacity[to_member]:
+            return False
         before = [self._figures(member, 0.0, 0.0) for member in (from_member, to_member)]
         (_, left), (taker_s, taken) = (
             self._figures(from_member, -lag, -rate),

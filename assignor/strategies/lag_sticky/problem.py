@@ -135,10 +135,12 @@ class Problem:
         lag = solution.lag + solution.rate * self.options.floor_s
         return self.cost_model.lag_area(lag, solution.rate, self.capacity)
 
-    def pause_cost(self, partitions: Int64s) -> Floats:
-        """Record-seconds of lag that build up while each partition changes its member."""
+    def pause_cost(self, partitions: Int64s, to_member: Int32s) -> Floats:
+        """Record-seconds of lag that build up while each partition changes to its member."""
         pause_s = self.options.move_pause_s
-        return (self.lag[partitions] + self.rate[partitions] * pause_s) * pause_s
+        waiting = self.lag[partitions] + self.rate[partitions] * pause_s
+        # What no pause would have let the member read waits its turn in any case.
+        return np.minimum(waiting, self.capacity[to_member] * pause_s) * pause_s
 
     def _evaluated(self, partitions: Int64s, to_member: Int32s) -> Solution:
         # A move there and back leaves no trace, so that equal assignments are equal solutions.

@@ -9,6 +9,7 @@ from assignor.evaluation.drain.work import Work
 from assignor.model.arrays import Int32s
 from assignor.model.group import Group
 from assignor.strategies import lag_aware
+from assignor.strategies.lag_sticky.harm import without_harm
 from assignor.strategies.lag_sticky.idle_members import use_idle_members
 from assignor.strategies.lag_sticky.options import Options
 from assignor.strategies.lag_sticky.problem import Problem, Solution
@@ -63,6 +64,9 @@ def solve(group: Group, options: Options, work: Work, bound: LowerBound) -> Solv
     for allowed in _budgets(budget) if options.monotone == "yes" else [budget]:
         solution = prune_moves(problem, search.best(allowed), start)
         solution = _no_worse_than_others(problem, solution, allowed)
+        if options.counts != "even" and options.count_cap is None:
+            # Counts that are asked for go before everything else.
+            solution = without_harm(problem, solution, start)
         if best is start or problem.is_better(solution, best):
             best = solution
         # Accepted solutions never get later from one budget to the next: that is what `monotone` promises.
@@ -111,10 +115,10 @@ def move_cost(problem: Problem, solution: Solution) -> float:
     if solution.moves == 0:
         return 0.0
     owner = problem.current_owner[solution.partitions]
-    moved = solution.partitions[(owner >= 0) & (owner != solution.to_member)]
+    moves = (owner >= 0) & (owner != solution.to_member)
     # An eager rebalance stops all partitions, whether they move or not.
     paused = problem.options.group_pause_s * float(problem.lag.sum())
-    return paused + float(problem.pause_cost(moved).sum())
+    return paused + float(problem.pause_cost(solution.partitions[moves], solution.to_member[moves]).sum())
 
 
 def _budgets(most: int) -> list[int]:

@@ -21,6 +21,9 @@ Method:
    also from starts that place everything anew (`search.lpt`) if so many moves are allowed.
 5. *Pruning* (`pruning`) takes back moves that gain too little; `solve.pays` decides about the whole.
 
+A partition in which more arrives than any of its readers drains is *hopeless*: it keeps its member, and the group is
+planned without the two (`hopeless`). No member that drains is given so much that it never does (`harm`).
+
 `evaluation.drain.bound` gives a time that no assignment can beat, so that the search knows when to stop.
 
 Example: three members drain 10 records/s each. m0 owns partitions 0, 1 and 2 with 900, 800 and 700 records of lag, m1
@@ -39,14 +42,16 @@ from typing import Any
 
 import numpy as np
 
-from assignor.evaluation.drain.bound import lower_bound
+from assignor.evaluation.drain.bound import LowerBound, lower_bound
 from assignor.evaluation.drain.time import sums_held
+from assignor.evaluation.drain.words import obstacles
 from assignor.evaluation.drain.work import Work
-from assignor.model.arrays import Floats, Int32s
+from assignor.model.arrays import Bools, Floats, Int32s
 from assignor.model.assignment import Assignment
 from assignor.model.claims import Ownership
 from assignor.model.group import Group
 from assignor.strategies.lag_sticky.diagnostics import remarks, remarks_at_rest
+from assignor.strategies.lag_sticky.hopeless import curable_part, rescued
 from assignor.strategies.lag_sticky.idle_members import idle_members
 from assignor.strategies.lag_sticky.options import OPTIONS, Options
 from assignor.strategies.lag_sticky.solve import share_with_idle, solve
@@ -64,7 +69,8 @@ _MOST_SOLVES = 8
 def assign(group: Group, **given: Any) -> Assignment:
     """The target: every partition with a subscriber has a member.
 
-    Promised: the target drains the group no later than its current owners do; no more than `max_moves` partitions
+    Promised: the target drains the group no later than its current owners do; who drains now drains then, as far as
+    nothing has to be placed; no more than `max_moves` partitions
     leave an owner that may keep them; no member has more than `count_cap` if that is possible at all. `count_cap`
     and `counts` have priority: the moves they force come on top of `max_moves` and may drain later. With
     `max_moves` for every partition, and the options of cost, floor and gain at 0, the target is no later than that
@@ -95,8 +101,14 @@ def assign(group: Group, **given: Any) -> Assignment:
         return Assignment.complete(
             group, shared.member, remarks=remarks(group, work, None, shared, shared.member)
         )
-    # Before the search, which stops as soon as it meets the bound.
-    bound = lower_bound(work)
+    curable, lost = curable_part(group, options, capacity)
+    if lost.any():
+        return _around_lost(group, curable, lost, options, work)
+    return _solved(group, options, work, lower_bound(work))
+
+
+def _solved(group: Group, options: Options, work: Work, bound: LowerBound) -> Assignment:
+    # Bounded before the search, which stops as soon as it meets the bound.
     result = first = solve(group, options, work, bound)
     # Solving again from the answer makes it stable: asked once more, the strategy then finds no further move.
     # With a smaller budget that is not allowed, because the moves of several solves would add up.
@@ -108,6 +120,19 @@ def assign(group: Group, **given: Any) -> Assignment:
     return Assignment.complete(
         group, result.member, remarks=remarks(group, work, bound, first, result.member)
     )
+
+
+def _around_lost(group: Group, curable: Group, lost: Bools, options: Options, work: Work) -> Assignment:
+    """The plan of the part that some assignment drains, and then for what falls behind beside the hopeless."""
+    rest = Work.of(curable, work.capacity)
+    planned = _solved(curable, options, rest, lower_bound(rest))
+    moved = int(((group.owner >= 0) & (planned.member != group.owner)).sum())
+    left = options.budget(len(work.partitions)) - moved
+    member = rescued(group, planned.member, lost, options=options, capacity=work.capacity, moves_left=left)
+    sentences = obstacles(group, lower_bound(work))
+    if np.array_equal(member, planned.member):
+        sentences += planned.remarks
+    return Assignment.complete(group, member, remarks=sentences)
 
 
 def _capacity(group: Group) -> Floats:

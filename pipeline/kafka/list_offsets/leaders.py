@@ -7,10 +7,10 @@ leaders and their epochs, so one is made whenever an answer suggests that they a
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, final
+from typing import Any, NamedTuple, TypeVar, final
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, ClusterMetadata
+from confluent_kafka.admin import AdminClient, ClusterMetadata, PartitionMetadata
 
 from pipeline.kafka.client import resolve
 from pipeline.kafka.positions import PartitionKey
@@ -25,6 +25,17 @@ _LEAST_S = 0.001
 _RETIRED_FOR_S = 600.0
 
 
+class Replication(NamedTuple):
+    """Where a partition is kept, as the metadata says."""
+
+    leader_broker: int | None
+    """Broker id; None when it has no leader."""
+    preferred_leader: int | None
+    """The first of its replicas."""
+    replicas: int
+    in_sync_replicas: int
+
+
 @final
 class Leaders:
     """A client and the leaders it goes by.
@@ -32,6 +43,8 @@ class Leaders:
     Attributes:
         admin: The client; another one after a broker did not answer it for metadata.
         listed_at: When leaders were last asked for, whether or not an answer came; s of the monotonic clock.
+        replication: By partition, as old as the leaders are.
+        brokers: Live ones; None before the first answer.
         silent: Leaders whose time was up before they answered, when they were asked last.
     """
 
@@ -58,6 +71,8 @@ class Leaders:
         self._answered_at = float("-inf")
         self._leaders: dict[PartitionKey, int] = {}
         self._live: frozenset[int] = frozenset()
+        self.replication: dict[PartitionKey, Replication] = {}
+        self.brokers: int | None = None
         self._addresses: dict[int, str] = {}
         self._is_doubted = True
         self.silent: set[int] = set()
@@ -164,12 +179,27 @@ class Leaders:
         # A broker that is down is not listed; its address is what an operator looks for.
         self._addresses |= {one.id: f"{one.host}:{one.port}" for one in metadata.brokers.values()}
         self._live = frozenset(metadata.brokers)
+        self.brokers = len(self._live)
+        self.replication = {
+            (name, number): _replication(partition)
+            for name, topic in metadata.topics.items()
+            for number, partition in topic.partitions.items()
+        }
         self._leaders = {
             (name, number): partition.leader
             for name, topic in metadata.topics.items()
             for number, partition in topic.partitions.items()
         }
         return metadata
+
+
+def _replication(partition: PartitionMetadata) -> Replication:
+    return Replication(
+        leader_broker=None if partition.leader < 0 else partition.leader,
+        preferred_leader=next(iter(partition.replicas), None),
+        replicas=len(partition.replicas),
+        in_sync_replicas=len(partition.isrs),
+    )
 
 
 # Workers are reused from batch to batch: a client for each would leave connections and threads behind.

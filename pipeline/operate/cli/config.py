@@ -12,6 +12,7 @@ from pipeline.config.advice import warnings
 from pipeline.config.capacity import MEASURED, Cluster
 from pipeline.config.load import load
 from pipeline.config.model import Config
+from pipeline.config.places import check_places
 from pipeline.config.secret_values import masked
 from pipeline.operate.cli.locations import find_config
 from pipeline.operate.output import note
@@ -55,9 +56,11 @@ def check(
 
     What it can take is reckoned from figures measured on two cores, and stands in comments: the output is TOML.
     Warnings go to stderr. The command connects to nothing.
-    Exit status: 0 the configuration can be used, 1 it cannot, 2 wrong usage.
+    Exit status: 0 the configuration can be used, 1 it cannot (`lagwise run` would refuse it), 2 wrong usage.
     """
     loaded = load(find_config(file))
+    # Whether executors get the code shows only where the driver is started.
+    check_places(loaded.tables, master=loaded.spark.get("spark.master", "local[*]"), ships_code=True)
     asked = _asked(partitions, logs, commits)
     typer.echo("\n".join(_toml(_effective(loaded))).strip())
     typer.echo(_reckoned(loaded, asked or [_cluster(size.rows, None, 0) for size in MEASURED]))

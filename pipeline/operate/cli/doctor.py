@@ -35,7 +35,7 @@ def doctor(
     group: Annotated[
         str | None,
         typer.Argument(
-            metavar="[GROUP]", help="Consumer group; default: the job itself.", show_default=False
+            metavar="[GROUP]", help="Consumer group; default: all of them, and the job.", show_default=False
         ),
     ] = None,
     *,
@@ -43,10 +43,11 @@ def doctor(
     tables: TablesOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Why is a group not listed, planned or followed, or behind? Without GROUP: what is wrong with the job?
+    """Why is a group not listed, planned or followed, or behind? Without GROUP: which are in trouble?
 
     Example: lagwise doctor billing
 
+    Without GROUP the groups in trouble come first, the one whose oldest unread record waits longest at the top.
     Reads the tables, and asks Kafka if the stream's configuration is known. Each finding says how old its figures are.
     Exit status: 0 nothing is wrong, 1 something is, or the tables cannot be read, 2 wrong usage, 3 nothing is known to
     be wrong, but something could not be judged.
@@ -55,7 +56,7 @@ def doctor(
     now = datetime.now(tz=timezone.utc)
     with progress("reading the tables, and asking Kafka"):
         stream = read_stream(source.tables, source.config, is_configured=source.is_configured, now=now)
-        findings = list(diagnose(stream, group))
+        findings = diagnose(stream, group)
     if output == "table":
         typer.echo("\n".join(line for found in findings for line in _lines(found, now)))
     else:

@@ -21,6 +21,13 @@ def run(
             help="Wait, without Spark, until the driver that owns the tables stops or is silent for a minute.",
         ),
     ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over",
+            help="Publish although a driver of other tables publishes for this Kafka cluster; that one ends.",
+        ),
+    ] = False,
 ) -> None:
     """Run the stream until it is stopped (Ctrl-C or SIGTERM).
 
@@ -33,4 +40,4 @@ def run(
     """
     if once and standby:
         raise typer.BadParameter("--once and --standby exclude each other; leave one of them out")
-    raise typer.Exit(main.run(find_config(config), once=once, is_standby=standby))
+    raise typer.Exit(main.run(find_config(config), once=once, is_standby=standby, takes_over=take_over))

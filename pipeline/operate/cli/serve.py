@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from pipeline import logs
-from pipeline.config.model import Config
+from pipeline.config.hosts import is_loopback
+from pipeline.config.model import Config, ServeConfig
 from pipeline.config.secret_values import resolve
 from pipeline.errors import ConfigError, MissingDependencyError
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
@@ -47,18 +48,56 @@ def serve(
     which groups, topics and names, and how many series at most.
     /healthz: 200 while this process answers. /readyz: 200 while the stream keeps the tables up to date, or else 503
     and why.
-    It listens on this machine alone, unless --host or serve.host says otherwise.
+    It listens on this machine alone, unless --host or serve.host says otherwise; it answers under addresses and the
+    names in serve.hosts only. With serve.read_token set, only who brings that token, or serve.token, can read.
     Exit status: 0 stopped, 1 the address or the configuration cannot be used, 2 wrong usage.
     """
     logs.configure()
     source = find(tables, config)
     settings = source.config.serving_on(host=host, port=port)
+    _tell_who_may_read(settings.serve)
     answer(
         source.tables,
         settings,
         desk=desk_of(source.tables, settings),
+        read_token=read_token_of(settings),
         on_listening=lambda url: note(f"serving {source.tables.root} on {url}"),
     )
+
+
+def read_token_of(config: Config) -> str | None:
+    """What a reader must know; None where nothing is set.
+
+    Raises:
+        ConfigError: The token cannot be read, is too short, or approves as well.
+    """
+    if not config.serve.read_token:
+        return None
+    token = _resolved("serve.read_token", config.serve.read_token)
+    if config.serve.token and token == _resolved("serve.token", config.serve.token):
+        raise ConfigError(
+            "serve.read_token: is the same as serve.token, so readers could approve; take another"
+        )
+    return token
+
+
+def _resolved(name: str, reference: str) -> str:
+    token = resolve({name: reference})[name]
+    if why := why_too_short(token):
+        raise ConfigError(f"{name}: {why}")
+    return token
+
+
+def _tell_who_may_read(config: ServeConfig) -> None:
+    """Say what follows from an address that others reach."""
+    if is_loopback(config.host):
+        return
+    if not config.hosts and not config.origins:
+        note(
+            f"serve.hosts names no host: on {config.host} the page answers under addresses alone, and 421 under names"
+        )
+    if not config.read_token:
+        note(f"serve.read_token is not set: whoever reaches {config.host} can read everything")
 
 
 def desk_of(tables: Tables, config: Config) -> Desk | None:
@@ -70,9 +109,7 @@ def desk_of(tables: Tables, config: Config) -> Desk | None:
     """
     if not config.serve.token:
         return None
-    token = resolve({"serve.token": config.serve.token})["serve.token"]
-    if why := why_too_short(token):
-        raise ConfigError(f"serve.token: {why}")
+    token = _resolved("serve.token", config.serve.token)
     try:
         from pipeline.operate.cli.orders.approval import approve_plan  # noqa: PLC0415 - a page that is only read needs none
     except ModuleNotFoundError as error:

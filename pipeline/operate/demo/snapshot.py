@@ -17,6 +17,7 @@ _LAG = (
     "topic",
     "partition",
     "lag",
+    "lag_at_commit",
     "committed_offset",
     "log_start_offset",
     "log_end_offset",
@@ -55,6 +56,8 @@ class Share:
     """Records, over the partitions whose lag is known."""
     unread: int
     """The same, and all of the partitions without a commit: the demo's groups begin where a log begins."""
+    lag_at_commit: int | None
+    """Of `unread`, what was there at the newest commits; None when it is unknown for a partition with lag."""
     lag_seconds: float | None
     """Of the partition that is furthest behind; None when it is unknown for a partition with lag."""
     arrival_rate: float
@@ -84,6 +87,18 @@ class GroupView:
     def unread(self) -> int:
         """Records."""
         return sum(share.unread for share in self.shares)
+
+    @property
+    def lag_at_commit(self) -> int | None:
+        """Records that were unread at the newest commits; None when unknown."""
+        found = [share.lag_at_commit for share in self.shares]
+        known = [one for one in found if one is not None]
+        return sum(known) if len(known) == len(found) else None
+
+    @property
+    def arrival_rate(self) -> float:
+        """Records/s."""
+        return sum(share.arrival_rate for share in self.shares)
 
     @property
     def lag_seconds(self) -> float | None:
@@ -151,8 +166,9 @@ def as_one(group: GroupView) -> Share:
         partitions=sum(share.partitions for share in group.shares),
         lag=group.lag,
         unread=group.unread,
+        lag_at_commit=group.lag_at_commit,
         lag_seconds=group.lag_seconds,
-        arrival_rate=sum(share.arrival_rate for share in group.shares),
+        arrival_rate=group.arrival_rate,
         drain_rate=sum(share.drain_rate for share in group.shares),
         status=min((share.status for share in group.shares), key=_badness, default="OK"),
     )
@@ -190,6 +206,7 @@ def _share(client_id: str | None, rows: Sequence[Row]) -> Share:
         partitions=len(rows),
         lag=sum(_known(rows, "lag")),
         unread=sum(map(_unread, rows)),
+        lag_at_commit=_at_commit(rows),
         lag_seconds=_behind(rows),
         arrival_rate=sum(_known(rows, "arrival_rate")),
         drain_rate=sum(_known(rows, "drain_rate")),
@@ -201,6 +218,18 @@ def _unread(row: Row) -> int:
     if row["committed_offset"] is None and row["log_end_offset"] is not None:
         return int(row["log_end_offset"] - (row["log_start_offset"] or 0))
     return int(row["lag"] or 0)
+
+
+def _at_commit(rows: Sequence[Row]) -> int | None:
+    found = [_one_at_commit(row) for row in rows]
+    known = [one for one in found if one is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+def _one_at_commit(row: Row) -> int | None:
+    if row["committed_offset"] is None:
+        return None if row["log_end_offset"] is None else _unread(row)
+    return 0 if row["lag"] == 0 else row["lag_at_commit"]
 
 
 def _behind(rows: Sequence[Row]) -> float | None:

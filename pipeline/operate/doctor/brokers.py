@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import closing
 from dataclasses import replace
+from shlex import quote
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -20,7 +21,7 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 from assignor.errors import DecodeError
 from assignor.protocol.control import decode, decode_key
 from pipeline.config.model import Config
-from pipeline.errors import AccessRefusedError, BrokerUnavailableError, ConfigError
+from pipeline.errors import AccessRefusedError, AuthenticationError, BrokerUnavailableError, ConfigError
 from pipeline.kafka.client import librdkafka_properties
 from pipeline.kafka.errors import FORBIDDEN, client_with_reason, error_of_call, explained
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
@@ -32,6 +33,9 @@ from pipeline.operate.poll import messages
 
 _ALONE = "what follows is from the tables alone"
 _RIGHTS = "README lists the rights that lagwise needs"
+_LOGIN = "it is the login that fails, not a right: compare user, password, mechanism or certificate in kafka.properties"
+_BROKER_ASSIGNS = frozenset({"share", "streams"})
+"""Types of groups that Kafka's own client cannot describe here: to it they are not there."""
 
 
 def ask(stream: StreamEvidence, group: GroupEvidence | None) -> Iterator[Finding]:
@@ -49,6 +53,8 @@ def ask(stream: StreamEvidence, group: GroupEvidence | None) -> Iterator[Finding
         return
     try:
         yield from _asked(stream, group, figures)
+    except AuthenticationError as error:
+        yield figures.finding("problem", f"Kafka refuses the answer; {_ALONE}: {error}", _LOGIN)
     except AccessRefusedError as error:
         yield figures.finding("problem", f"Kafka refuses the answer; {_ALONE}: {error}", _RIGHTS)
     except (BrokerUnavailableError, ConfigError) as error:
@@ -159,6 +165,14 @@ def _undescribed(error: KafkaError, group: GroupEvidence, figures: Figures) -> F
 
 
 def _gone(group: GroupEvidence, figures: Figures) -> Finding:
+    kind = group.group["group_type"] if group.group else None
+    if kind in _BROKER_ASSIGNS:
+        return figures.finding(
+            "unknown",
+            f"Kafka's client describes no {kind} groups, so whether Kafka still has it is unknown; lagwise lists it "
+            "all the same",
+            f"ask Kafka's own tool: `kafka-{kind}-groups.sh --describe --group {quote(plain(group.group_id))}`",
+        )
     if group.is_listed:
         return figures.finding(
             "note",

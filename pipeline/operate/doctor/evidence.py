@@ -1,7 +1,8 @@
 """Evidence: what the tables hold of the stream and of one group, read once, and how old it is."""
 
 import struct
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -47,18 +48,21 @@ _LAG = (
         "client_host",
         "provisional",
         "trend",
+        "unconfirmed_reason",
         "updated_at",
     ),
 )
 _GROUP = (
     *("cluster", "group_id", "group_type", "state", "protocol_type", "assignor", "generation", "members"),
-    *("offsets_partition", "updated_at"),
+    *("offsets_partition", "unconfirmed_reason", "updated_at"),
 )
 _DECISION = (
+    "group_id",
     *("epoch", "decision", "reason", "strategy", "moves", "drain_s_before", "drain_s_after", "drain_s_bound"),
     *("record", "valid_until", "awaiting_since", "plan", "state", "updated_at"),
+    *("plan_effect", "plan_effect_why", "probation_until"),
 )
-_ACKS = ("kind", "epoch", "member_id", "why", "acked_at")
+_ACKS = ("group_id", "kind", "epoch", "member_id", "why", "acked_at")
 _ORDERS = (
     *(
         "group_id",
@@ -66,6 +70,7 @@ _ORDERS = (
         "pause_reason",
         "pinned",
         "triggered_at",
+        "resumed_at",
         "approved_target_hash",
         "approved_base_hash",
         "approval_reason",
@@ -177,10 +182,84 @@ def read_group(stream: StreamEvidence, group_id: str) -> GroupEvidence:
         orders=_only(rows_of(tables, "orders", _ORDERS, own)),
         topics=rows_of(tables, "topic_offsets", _TOPICS, pc.field("topic").isin(topics)),
         quarantined=[
-            row for row in rows_of(tables, "quarantine", _QUARANTINE) if _is_of(row["key"], group_id)
+            row for row in rows_of(tables, "quarantine", _QUARANTINE) if _group_of(row["key"]) == group_id
         ],
-        others=() if lags or group else _all_groups(tables),
+        others=() if lags or group else listed_groups(tables),
     )
+
+
+def read_groups(stream: StreamEvidence) -> Iterator[GroupEvidence]:
+    """The same of every group that the tables list, each table read once.
+
+    Raises:
+        StoreError: They cannot be read.
+    """
+    tables = stream.tables
+    lags = _ByGroup(tables, "partition_lag", _LAG)
+    groups = _ByGroup(tables, "consumer_groups", _GROUP)
+    decisions = _ByGroup(tables, "plan_state", _DECISION)
+    acks = _ByGroup(tables, "acks", _ACKS)
+    orders = _ByGroup(tables, "orders", _ORDERS)
+    topics = defaultdict(list)
+    for row in rows_of(tables, "topic_offsets", _TOPICS):
+        topics[row["topic"]].append(row)
+    quarantined = defaultdict(list)
+    for row in rows_of(tables, "quarantine", _QUARANTINE):
+        quarantined[_group_of(row["key"])].append(row)
+    for group_id in sorted(lags.names | groups.names):
+        own, group = lags.rows(group_id), _only(groups.rows(group_id))
+        yield GroupEvidence(
+            group_id=group_id,
+            stream=stream,
+            lags=own,
+            group=group,
+            decision=_only(decisions.rows(group_id)),
+            acks=acks.rows(group_id),
+            orders=_only(orders.rows(group_id)),
+            topics=[
+                row
+                for name in sorted({row["topic"] for row in own} | _subscribed(group))
+                for row in topics[name]
+            ],
+            quarantined=quarantined[group_id],
+            others=(),
+        )
+
+
+class _ByGroup:
+    """A table in Arrow, of which one group at a time becomes rows of Python; empty if there is none."""
+
+    def __init__(self, tables: Tables, name: str, columns: Sequence[str]) -> None:
+        self._spans: dict[str, tuple[int, int]] = {}
+        try:
+            self._table = tables.read(name, columns=columns).sort_by("group_id")
+        except MissingTableError:
+            return
+        for at, group_id in enumerate(self._table["group_id"].to_pylist()):
+            first, count = self._spans.get(group_id, (at, 0))
+            self._spans[group_id] = first, count + 1
+
+    @property
+    def names(self) -> set[str]:
+        return set(self._spans)
+
+    def rows(self, group_id: str) -> list[Row]:
+        if group_id not in self._spans:
+            return []
+        rows: list[Row] = self._table.slice(*self._spans[group_id]).to_pylist()
+        return rows
+
+
+def listed_groups(tables: Tables) -> list[str]:
+    """All groups that the tables list.
+
+    Raises:
+        StoreError: They cannot be read.
+    """
+    names: set[str] = set()
+    for table in ("partition_lag", "consumer_groups"):
+        names |= {row["group_id"] for row in rows_of(tables, table, ("group_id",))}
+    return sorted(names)
 
 
 def _only(rows: Sequence[Row]) -> Row | None:
@@ -217,16 +296,9 @@ def offsets_partition_of(group_id: str, count: int) -> int:
     return (0 if signed == -(2**31) else abs(signed)) % count
 
 
-def _is_of(key: bytes | None, group_id: str) -> bool:
-    """Whether the key of a record of the offsets topic names the group."""
+def _group_of(key: bytes | None) -> str | None:
+    """The group that the key of a record of the offsets topic names; None when it names none."""
     try:
-        return key is not None and group_id_of(key) == group_id
+        return None if key is None else group_id_of(key)
     except DecodeError:
-        return False
-
-
-def _all_groups(tables: Tables) -> list[str]:
-    names: set[str] = set()
-    for table in ("partition_lag", "consumer_groups"):
-        names |= {row["group_id"] for row in rows_of(tables, table, ("group_id",))}
-    return sorted(names)
+        return None

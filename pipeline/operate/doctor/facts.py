@@ -20,6 +20,14 @@ def facts_of(group: GroupEvidence) -> GroupFacts:
         **(group.group or _NO_GROUP),
         "group_id": group.group_id,
         "commits_partition": group.offsets_partition,
+        "unconfirmed_reason": next(
+            (
+                row["unconfirmed_reason"]
+                for row in (group.group, *group.lags)
+                if row and row["unconfirmed_reason"]
+            ),
+            None,
+        ),
         "acks": [ack for ack in group.acks if ack["kind"] not in _HAND_OVERS],
         "moved": (),
         "orders": group.orders,

@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from shlex import quote
 from typing import Literal, TypeAlias
+
+from pipeline.operate.output import plain
 
 Level: TypeAlias = Literal["ok", "note", "problem", "unknown"]
 """Fine; held back on purpose, or worth knowing; to be acted on; could not be judged."""
-Question: TypeAlias = Literal["tables", "kafka", "listed", "planned", "followed", "behind", "job"]
+Question: TypeAlias = Literal["groups", "tables", "kafka", "listed", "planned", "followed", "behind", "job"]
 """What a finding is about, in the order in which they are shown."""
 
 _NAMED = 3
@@ -64,6 +67,17 @@ def named(names: Sequence[str]) -> str:
     """The first few of these, and how many others there are."""
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def group_text(group_id: str) -> str:
+    """A group's name in a sentence; one that nobody would see stands between quotation marks."""
+    text = plain(group_id)
+    return text if text.strip() else f'"{text}"'
+
+
+def doctor_command(group_id: str) -> str:
+    """What tells more about the group."""
+    return f"`lagwise doctor {quote(plain(group_id))}`"
 
 
 def span_text(seconds: float) -> str:

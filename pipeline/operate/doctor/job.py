@@ -8,8 +8,8 @@ from datetime import timedelta
 import pyarrow.compute as pc
 
 from pipeline.decode.bounded import LEFT_OUT
-from pipeline.operate.doctor.evidence import Row, StreamEvidence, rows_of
-from pipeline.operate.doctor.finding import Figures, Finding, named
+from pipeline.operate.doctor.evidence import Row, StreamEvidence, listed_groups, rows_of
+from pipeline.operate.doctor.finding import Figures, Finding, doctor_command, group_text, named
 from pipeline.operate.doctor.stream import TABLE
 from pipeline.operate.output import plain
 from pipeline.planning import reasons
@@ -90,21 +90,28 @@ def _quarantined(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
 
 def _decisions(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
     """How many groups got which decision, and what holds plans back or makes lagwise abstain."""
-    rows = rows_of(stream.tables, "plan_state", ("group_id", "decision", "reason", "updated_at"))
+    listed = set(listed_groups(stream.tables))
+    rows = [
+        row
+        for row in rows_of(stream.tables, "plan_state", ("group_id", "decision", "reason", "updated_at"))
+        # Decisions about deleted groups stay for a while.
+        if row["group_id"] in listed
+    ]
     if not rows:
         yield replace(figures, source="plan_state").finding(
             "unknown", "nothing has been decided about any group yet", "wait for the first evaluation"
         )
         return
     counts = Counter(row["decision"] for row in rows)
-    listed = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+    decided = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
     figures = replace(figures, source="plan_state", as_of=max(row["updated_at"] for row in rows))
-    yield figures.finding("ok", f"newest decisions about {len(rows)} group(s): {listed}")
+    yield figures.finding("ok", f"newest decisions about {len(rows)} group(s): {decided}")
     causes = Counter(cause for row in rows if (cause := _cause(row)) is not None)
     for cause, count in causes.most_common(_MOST_CAUSES):
-        groups = sorted(plain(row["group_id"]) for row in rows if _cause(row) == cause)
-        yield figures.about(groups[0]).finding(
-            "note", f"{count} group(s), {named(groups)}: {plain(cause)}", f"`lagwise doctor {groups[0]}`"
+        groups = sorted(row["group_id"] for row in rows if _cause(row) == cause)
+        names = named([group_text(group_id) for group_id in groups])
+        yield figures.about(group_text(groups[0])).finding(
+            "note", f"{count} group(s), {names}: {plain(cause)}", doctor_command(groups[0])
         )
 
 
@@ -120,7 +127,7 @@ def _cause(row: Row) -> str | None:
 def _paused(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
     rows = rows_of(stream.tables, "orders", ("group_id", "paused", "ordered_at"), pc.field("paused"))
     if rows:
-        groups = sorted(plain(row["group_id"]) for row in rows)
+        groups = sorted(group_text(row["group_id"]) for row in rows)
         oldest = min(row["ordered_at"] for row in rows)
         yield replace(figures, source="orders").finding(
             "note",

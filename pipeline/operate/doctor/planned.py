@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from pipeline.operate.doctor.effect import judged
 from pipeline.operate.doctor.evidence import GroupEvidence, Row
 from pipeline.operate.doctor.facts import facts_of
 from pipeline.operate.doctor.finding import Figures, Finding, Level, span_text
@@ -19,6 +20,8 @@ _TODO_OF_GUARD = {
     "improvement": "nothing if the gain is too small for you, too; else lower min_improvement",
     "cooldown": "wait, or lower cooldown_s",
     "confirmations": "wait for the next evaluation, or lower confirmations",
+    "headroom": "nothing: the lag goes by itself, and a member would be left with less to spare",
+    "effect": "wait: a few commits of its members show whether the last plan hurts",
 }
 """By name of the guard, whose settings are below plan.guards."""
 _TO_BE_ACTED_ON = ("the subscription of member ",)
@@ -29,24 +32,38 @@ def planned(group: GroupEvidence) -> Iterator[Finding]:
     """Whether the group gets plans; nothing for one that is not listed, which `listed` explains."""
     if not group.is_listed:
         return
-    figures = Figures(
-        question="planned", source="consumer_groups", as_of=group.stream.as_of, object=plain(group.group_id)
-    )
     if group.stream.stamp is not None and group.stream.stamp.held is not None:
-        yield figures.about("plans").finding(
-            "problem",
-            f"no plan is made for any group: {group.stream.stamp.held}",
-            "look at what is named there; plans resume by themselves",
+        yield (
+            _figures(group)
+            .about("plans")
+            .finding(
+                "problem",
+                f"no plan is made for any group: {group.stream.stamp.held}",
+                "look at what is named there; plans resume by themselves",
+            )
         )
+    yield from planned_itself(group)
+
+
+def planned_itself(group: GroupEvidence) -> Iterator[Finding]:
+    """The same without what keeps all groups from plans."""
+    figures = _figures(group)
     now = why_not_plannable(facts_of(group), is_excluded=_is_excluded(group))
     if group.decision is None:
         yield from _undecided(figures, now)
     else:
         yield from _decided(group, group.decision, now)
+        yield from judged(group, group.decision)
         if now is not None and not _is_same(now, group.decision["reason"]):
             cause, todo = _halves(now)
             yield figures.finding(_level(now), f"the next decision will be to abstain: {cause}", todo)
     yield from _pinned(group)
+
+
+def _figures(group: GroupEvidence) -> Figures:
+    return Figures(
+        question="planned", source="consumer_groups", as_of=group.stream.as_of, object=plain(group.group_id)
+    )
 
 
 def _undecided(figures: Figures, now: str | None) -> Iterator[Finding]:

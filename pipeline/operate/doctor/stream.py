@@ -1,78 +1,67 @@
-"""Findings about the stream: how old everything is that the tables say."""
+"""Findings about the stream: does its driver live, and how old is everything that the tables say."""
 
 from collections.abc import Iterator
 
 from pipeline.errors import StoreError
 from pipeline.operate.doctor.evidence import StreamEvidence
-from pipeline.operate.doctor.finding import Figures, Finding, span_text
+from pipeline.operate.doctor.finding import Figures, Finding, Level, span_text
+from pipeline.operate.health import sight
 from pipeline.operate.output import plain
-from pipeline.tables.owner import heartbeat
-from pipeline.tables.owner.heartbeat import Beat
+from pipeline.tables.owner.health import Health, Sight, judge, late_after_s
 
 TABLE = "partition_lag"
 """Its newest batch is that of all tables: it is written last."""
 
 _CLOCKS_DIFFER_S = 10
-_BATCHES_UNTIL_OLD = 3
+_SO_OLD = "what the tables say below is as old"
+_LOOK = "see the driver's log: batches take long, or Kafka is away"
 
 
 def tables_age(stream: StreamEvidence) -> Iterator[Finding]:
-    """How old everything is that the tables say."""
+    """The verdict of `lagwise health`, with the age of everything that the tables say."""
     figures = Figures(question="tables", source=TABLE, as_of=stream.as_of, object=plain(stream.tables.root))
-    beat = _beat(stream)
-    if stream.as_of is None:
-        yield figures.finding(
-            "problem",
-            f"no batch has been written yet; {_driver(stream, beat)}",
-            "wait if the stream has just started; else compare tables.root with the stream's",
-        )
-        return
-    age_s = (stream.now - stream.as_of).total_seconds()
-    if age_s < -_CLOCKS_DIFFER_S:
+    age_s = None if stream.as_of is None else (stream.now - stream.as_of).total_seconds()
+    if age_s is not None and age_s < -_CLOCKS_DIFFER_S:
         yield figures.finding(
             "unknown",
             f"the newest batch began {span_text(-age_s)} from now by this machine's clock, so no age below is right",
             "compare the clocks of this machine and of the driver's",
         )
         return
-    is_old = age_s > _BATCHES_UNTIL_OLD * stream.config.trigger.interval_s
-    yield figures.finding(
-        "problem" if is_old else "ok",
-        f"{'OLD: ' if is_old else ''}the newest batch began {span_text(max(age_s, 0))} ago; {_driver(stream, beat)}",
-        _todo(stream, beat) if is_old else None,
-    )
-
-
-def _beat(stream: StreamEvidence) -> Beat | None:
+    age = "no batch has been written yet"
+    if age_s is not None:
+        age = f"the newest batch began {span_text(max(age_s, 0))} ago"
     try:
-        return heartbeat.read(stream.tables.root)
-    except StoreError:
-        return None
+        seen = sight(stream.tables.root, stream.stamp, stream.config)
+    except StoreError as error:
+        yield figures.finding("unknown", f"{age}; {error}", "see whether this user may read that file")
+        return
+    health = judge(seen, now_ms=round(stream.now.timestamp() * 1000))
+    is_old = age_s is not None and age_s > late_after_s(seen.trigger_s)
+    cause, todo = _cause(health, seen, age)
+    if is_old:
+        age, todo = f"OLD: {age}", f"{todo or _LOOK}; {_SO_OLD}"
+    yield figures.finding(_level(health), f"{age}; {cause}", todo)
 
 
-def _is_alive(stream: StreamEvidence, beat: Beat) -> bool:
-    return abs(stream.now.timestamp() - beat.at_ms / 1000) < heartbeat.SILENT_AFTER_S
+def _level(health: Health) -> Level:
+    if not health.is_ready:
+        return "problem"
+    return "note" if health.reasons else "ok"
 
 
-def _driver(stream: StreamEvidence, beat: Beat | None) -> str:
-    """What the driver's sign of life says."""
-    if not heartbeat.is_kept(stream.tables.root):
+def _cause(health: Health, seen: Sight, age: str) -> tuple[str, str | None]:
+    """What `lagwise health` says, and what to do."""
+    reasons = [reason for reason in health.reasons if reason != age]
+    if not reasons:
+        return _driver(seen), None if health.is_ready else "wait if it has just started; else see its log"
+    cause, _, todo = plain(reasons[0]).partition("; ")
+    if health.is_live:
+        cause = f"{_driver(seen)}: {cause}"
+    return cause, todo or (None if health.is_ready else _LOOK)
+
+
+def _driver(seen: Sight) -> str:
+    if seen.beat is None:
         return "on an object store, drivers leave no sign of life"
-    if beat is None:
-        return "there is no sign of life of a driver"
-    if beat.is_stopped:
-        return f"driver {plain(beat.owner)} was stopped"
-    if _is_alive(stream, beat):
-        return f"driver {plain(beat.owner)} (term {beat.term}) is running"
-    silent_s = stream.now.timestamp() - beat.at_ms / 1000
-    return f"driver {plain(beat.owner)} has given no sign of life for {span_text(silent_s)}"
-
-
-def _todo(stream: StreamEvidence, beat: Beat | None) -> str:
-    if beat is not None and not beat.is_stopped and _is_alive(stream, beat):
-        return (
-            "see the driver's log: batches take long, or Kafka is away; what the tables say below is as old"
-        )
-    return (
-        "start the stream with `lagwise run`, or find out why it ended; what the tables say below is as old"
-    )
+    return f"driver {plain(seen.beat.owner)} (term {seen.beat.term}) is running"

@@ -17,7 +17,8 @@ def _move_count(row: Row) -> str:
 def _outcome(row: Row) -> str:
     """What became of the plan published before."""
     found = row["plan"]
-    return plain(None) if found is None else f"{found['epoch']} {found['status']}"
+    effect = f", {row['plan_effect']}" if row["plan_effect"] in {"helped", "hurt"} else ""
+    return plain(None) if found is None else f"{found['epoch']} {found['status']}{effect}"
 
 
 COLUMNS = (
@@ -37,17 +38,20 @@ COLUMNS = (
     Column(header="GENERATION", name="base_generation", is_number=True, is_wide=True),
     Column(header="VALID-UNTIL", name="valid_until", is_wide=True),
     Column(header="AWAITING-SINCE", name="awaiting_since", is_wide=True),
+    Column(header="EFFECT", name="plan_effect", is_wide=True),
+    Column(header="PROBATION-UNTIL", name="probation_until", is_wide=True),
     Column(header="BATCH", name="batch_id", is_number=True, is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )
 """Of `lagwise recommendations`."""
 ASSIGNMENT = Column(header="ASSIGNMENT", name="assignment")
+EFFECT_WHY = Column(header="EFFECT-WHY", name="plan_effect_why")
 """What json and csv have besides."""
 
 
 def decisions(tables: Readable, wanted: pc.Expression | None) -> pa.Table:
     """Rows of the history, and the newest decisions that are not in it because they say the same again."""
-    columns = names((*COLUMNS, ASSIGNMENT))
+    columns = names((*COLUMNS, ASSIGNMENT, EFFECT_WHY))
     present = ["updated_at" if name == "created_at" else name for name in columns]
     is_again = pc.field("updated_at") > pc.field("recorded_at")
     try:
@@ -66,13 +70,16 @@ def newest(rows: pa.Table, last: int) -> pa.Table:
     return rows.take(pc.sort_indices(keys, sort_keys=_NEWEST_FIRST)[:last])
 
 
-def plan_story(found: Row) -> str:
-    """What became of a plan, as a sentence, from column `plan`."""
+def plan_story(row: Row) -> str:
+    """What became of the plan published before a decision, as a sentence."""
+    found = row["plan"]
     made = f"{found['moves_made']} of {found['moves']} moves made"
     why = f", {plain(found['why'])}" if found["why"] else ""
     predicted, realised = seconds(found["predicted_drain_s"]), found["realised_drain_s"]
-    drained = f"drained in {realised:.1f} s" if realised is not None else "not drained yet"
-    return f"plan epoch {found['epoch']}: {found['status']}{why}; {made}; {drained} (predicted {predicted})"
+    waits = "yet" if found["status"] in {"open", "applied"} else "by it"
+    drained = f"drained in {realised:.1f} s" if realised is not None else f"not drained {waits}"
+    effect = f"; {row['plan_effect']}: {plain(row['plan_effect_why'])}" if row["plan_effect"] else ""
+    return f"plan epoch {found['epoch']}: {found['status']}{why}; {made}; {drained} (predicted {predicted}){effect}"
 
 
 def seconds(value: float | None) -> str:

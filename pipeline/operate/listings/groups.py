@@ -17,17 +17,22 @@ def member_count(row: Row) -> str:
     return str(len(members)) if members or (row["group_type"] == "classic" and members is not None) else NONE
 
 
+def _state_cell(row: Row) -> str:
+    return f"{plain(row['state'])}{'*' if row['unconfirmed_reason'] else ''}"
+
+
 GROUP = Column(header="GROUP", name="group_id")
 COLUMNS = (
     GROUP,
     Column(header="TYPE", name="group_type"),
-    Column(header="STATE", name="state"),
+    Column(header="STATE", name="state", cell=_state_cell),
     Column(header="ASSIGNMENT-STRATEGY", name="assignor"),
     Column(header="PROTOCOL", name="rebalance_protocol"),
     Column(header="GENERATION", name="generation", is_number=True),
     Column(header="#MEMBERS", name="members", cell=member_count, is_number=True),
     Column(header="PROTOCOL-TYPE", name="protocol_type", is_wide=True),
     Column(header="LEADER", name="leader", is_wide=True),
+    Column(header="UNCONFIRMED", name="unconfirmed_reason", is_wide=True),
     Column(header="UPDATED-AT", name="updated_at", is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )

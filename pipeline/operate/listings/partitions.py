@@ -32,6 +32,7 @@ MEASURES = (
     Column(header="CURRENT-OFFSET", name="committed_offset", is_number=True),
     Column(header="LOG-END-OFFSET", name="log_end_offset", cell=log_end_cell, is_number=True),
     Column(header="LAG", name="lag", cell=lag_cell, is_number=True),
+    Column(header="AT-COMMIT", name="lag_at_commit", is_number=True),
     Column(header="CONSUMER-ID", name="member_id"),
     Column(header="HOST", name="client_host"),
     Column(header="CLIENT-ID", name="client_id"),
@@ -64,6 +65,11 @@ _OUTLOOK = (
     Column(header="RETENTION-S", name="retention_seconds", is_number=True),
     Column(header="TREND-LAG", name="trend_lag", is_number=True, is_wide=True),
     Column(header="TREND-AT", name="trend_at", is_wide=True),
+    Column(header="COMMIT-INTERVAL-S", name="commit_interval_seconds", is_number=True, is_wide=True),
+    Column(header="COMMIT-RATE", name="commit_rate", is_number=True, is_wide=True),
+    Column(header="COMMIT-SPAN-S", name="commit_span_seconds", is_number=True, is_wide=True),
+    Column(header="LEAST-AT-COMMIT", name="least_lag_at_commit", is_number=True, is_wide=True),
+    Column(header="UNCONFIRMED", name="unconfirmed_reason", is_wide=True),
 )
 """What `partition_lag` alone has."""
 COLUMNS = (*PARTITION, *MEASURES, *_OUTLOOK)

@@ -46,6 +46,7 @@ def _bound(name: str, sign: str, header: str, is_bound: Callable[[Row], object])
 _SUMS = (
     Column(header="PARTITIONS", name="partitions", is_number=True),
     _bound("lag", AT_LEAST, "LAG", has_more_lag),
+    _bound("lag_at_commit", AT_LEAST, "AT-COMMIT", itemgetter("unknown_lag_at_commit")),
     Column(header="UNKNOWN", name="unknown_lag", is_number=True),
     Column(header="OLD", name="old_lag", is_number=True),
     _bound("max_lag", AT_LEAST, "MAX-LAG", has_more_lag),
@@ -53,6 +54,7 @@ _SUMS = (
     _bound("growing", AT_LEAST, "GROWING", itemgetter("unknown_trend")),
     _bound("retention_seconds", AT_MOST, "RETENTION-S", itemgetter("unknown_retention")),
     Column(header="LOWER-BOUND", name="lag_seconds_is_lower_bound", is_wide=True),
+    Column(header="UNKNOWN-AT-COMMIT", name="unknown_lag_at_commit", is_number=True, is_wide=True),
     Column(header="UNKNOWN-SECONDS", name="unknown_lag_seconds", is_number=True, is_wide=True),
     Column(header="UNKNOWN-TREND", name="unknown_trend", is_number=True, is_wide=True),
     Column(header="UNKNOWN-RETENTION", name="unknown_retention", is_number=True, is_wide=True),
@@ -63,6 +65,8 @@ _AGGREGATES: Mapping[str, tuple[Any, ...]] = {
     "partitions": ("partition", "count"),
     "lag": ("lag", "sum"),
     "unknown_lag": ("lag", "count", _UNKNOWN),
+    "lag_at_commit": ("lag_at_commit", "sum"),
+    "unknown_lag_at_commit": ("lag_at_commit", "count", _UNKNOWN),
     "old_lag": ("is_old", "sum"),
     "max_lag": ("lag", "max"),
     "lag_seconds": ("lag_seconds", "max"),
@@ -79,11 +83,11 @@ _AGGREGATES: Mapping[str, tuple[Any, ...]] = {
 def totals(rows: pa.Table, *, by: TotalBy) -> tuple[pa.Table, tuple[Column, ...]]:
     """One row per group, per topic of a group or per member of a group, and the columns that show it.
 
-    Figures are of the partitions of which they are known, and null when that is none. `lag` is their sum, `max_lag` and
-    `lag_seconds` the largest, `retention_seconds` the least, `growing` how many have that trend. `unknown_…` count
-    the others; `old_lag` those that are marked as old (`with_is_old`). `lag_seconds_is_lower_bound` says that some
-    partition may have an older record. Partitions without unread records have no time until such are deleted.
-    Partitions that nobody owns add up in a member of null.
+    Figures are of the partitions of which they are known, and null when that is none. `lag` and `lag_at_commit` are
+    their sums, `max_lag` and `lag_seconds` the largest, `retention_seconds` the least, `growing` how many have that
+    trend. `unknown_…` count the others; `old_lag` those that are marked as old (`with_is_old`).
+    `lag_seconds_is_lower_bound` says that some partition may have an older record. Partitions without unread records
+    have no time until such are deleted. Partitions that nobody owns add up in a member of null.
     """
     keys = list(_KEYS[by])
     summed = _prepared(rows).group_by(keys).aggregate(list(_AGGREGATES.values()))

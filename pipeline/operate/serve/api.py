@@ -7,7 +7,7 @@ Rows have the names of the tables' columns, and are those of `-o json` of the co
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,6 +16,7 @@ from starlette.routing import Route
 from assignor.errors import DecodeError
 from pipeline.errors import StoreError
 from pipeline.operate.output import Row, iterate
+from pipeline.operate.serve.paging import MOST_OF_A_PAGE, PAGE, Place, page_of, place_of, token_of
 from pipeline.operate.serve.responses import has_it, json_bytes, not_modified, respond
 from pipeline.operate.serve.views.fleet import ordered
 from pipeline.operate.serve.views.group import decision_rows, group_view, lag_rows
@@ -25,7 +26,7 @@ from pipeline.operate.serve.views.source import Now, Source
 _JSON = "application/json"
 _BAD_REQUEST, _NOT_FOUND, _UNAVAILABLE = 400, 404, 503
 _DECISIONS, _MOST_DECISIONS = 20, 1_000
-_LAST = re.compile(r"[0-9]{1,4}", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,5}", re.ASCII)
 _NO_GROUP = "no group of this name"
 
 
@@ -71,22 +72,44 @@ def _group(source: Source, now: Now, request: Request) -> Row | None:
 
 
 def _partitions(source: Source, now: Now, request: Request) -> Row | None:
+    limit, after = _count(request, "limit", PAGE, MOST_OF_A_PAGE), _after(request)
     if group_of(request) not in source.fleet(now).rows:
         return None
-    return {"partitions": list(iterate(lag_rows(now.found, group_of(request))))}
+    rows = lag_rows(now.found, group_of(request))
+    page = page_of(rows, after=after, limit=limit)
+    return {
+        "partitions": list(iterate(page.rows)),
+        "total": rows.num_rows,
+        "next": None if page.last is None else _next(request, page.last),
+    }
+
+
+def _after(request: Request) -> Place | None:
+    token = request.query_params.get("after")
+    try:
+        return None if token is None else place_of(token)
+    except ValueError:
+        raise _UsageError(
+            "after is what `next` of the page before has; leave it out for the first page"
+        ) from None
+
+
+def _next(request: Request, last: Place) -> str:
+    more = {**request.query_params, "after": token_of(last)}
+    return f"{request.scope['raw_path'].decode('ascii')}?{urlencode(more)}"
 
 
 def _decisions(source: Source, now: Now, request: Request) -> Row | None:
-    last = _last(request)
+    last = _count(request, "last", _DECISIONS, _MOST_DECISIONS)
     if group_of(request) not in source.fleet(now).rows:
         return None
     return {"decisions": list(iterate(decision_rows(now.found, group_of(request), last)))}
 
 
-def _last(request: Request) -> int:
-    text = request.query_params.get("last", str(_DECISIONS))
-    if not (_LAST.fullmatch(text) and 1 <= int(text) <= _MOST_DECISIONS):
-        raise _UsageError(f"last is a number from 1 to {_MOST_DECISIONS}")
+def _count(request: Request, name: str, default: int, most: int) -> int:
+    text = request.query_params.get(name, str(default))
+    if not (_NUMBER.fullmatch(text) and 1 <= int(text) <= most):
+        raise _UsageError(f"{name} is a number from 1 to {most}")
     return int(text)
 
 
@@ -105,6 +128,8 @@ def _answering(source: Source, rows: _Rows) -> Callable[[Request], Response]:
         if found is None:
             return _error(request, _NO_GROUP, _NOT_FOUND)
         value = {"observed_at": now.observed_at, "is_old": now.is_old, **found}
+        if found.get("next"):
+            headers["Link"] = f'<{found["next"]}>; rel="next"'
         return respond(request, json_bytes(value), media_type=_JSON, headers=headers)
 
     return answer

@@ -8,6 +8,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from pipeline import clock
 from pipeline.config.model import Config
@@ -15,12 +16,13 @@ from pipeline.errors import StoreError
 from pipeline.exposition import CONTENT_TYPE, LIVE, READY, Family
 from pipeline.operate.health import look, sight
 from pipeline.operate.serve.api import api_routes
+from pipeline.operate.serve.gate import ALIVE, READY_PATH, Busy, Readers
 from pipeline.operate.serve.metrics import families
 from pipeline.operate.serve.metrics.page import Page
 from pipeline.operate.serve.metrics.scrape import Scraper
 from pipeline.operate.serve.orders import Desk
 from pipeline.operate.serve.page.routes import page_routes
-from pipeline.operate.serve.responses import RawPaths
+from pipeline.operate.serve.responses import RawPaths, SafeHeaders
 from pipeline.operate.serve.sites import KnownHosts
 from pipeline.operate.serve.views.source import Source
 from pipeline.tables.owner.health import Sight, judge
@@ -31,25 +33,36 @@ log = logging.getLogger(__name__)
 OK, UNAVAILABLE = 200, 503
 
 
-def build_app(tables: Tables, config: Config, desk: Desk | None = None) -> Starlette:
+def build_app(
+    tables: Tables, config: Config, desk: Desk | None = None, *, read_token: str | None = None
+) -> ASGIApp:
     """The application; the tables need not be there yet.
 
     Args:
         tables: What is shown.
         config: Of `serve`, and of the stream that writes the tables.
         desk: Where orders of the page are taken; without it, none are.
+        read_token: What a reader must know; without it, whoever reaches the port may read.
     """
     source = Source(tables, config)
-    return Starlette(
+    readers = [token for token in (read_token, desk.token if desk else None) if token]
+    app = Starlette(
         routes=[
             Route("/metrics", _metrics(Scraper(tables, config), tables, config)),
-            Route("/healthz", _alive),
-            Route("/readyz", _ready(tables, config)),
+            Route(ALIVE, _alive),
+            Route(READY_PATH, _ready(tables, config)),
             *api_routes(source),
             *page_routes(source, desk),
         ],
-        middleware=[Middleware(KnownHosts, config.serve), Middleware(RawPaths)],
+        middleware=[
+            Middleware(KnownHosts, config.serve),
+            *([Middleware(Readers, readers)] if read_token else []),
+            Middleware(Busy),
+            Middleware(RawPaths),
+        ],
     )
+    # Around all of it: Starlette answers 500 outside of its middleware.
+    return SafeHeaders(app)
 
 
 def _metrics(scraper: Scraper, tables: Tables, config: Config) -> Callable[[Request], Response]:
@@ -97,8 +110,8 @@ def _health(seen: Sight, config: Config, *, now_ms: int) -> dict[Family, float |
     return values
 
 
-def _alive(_request: Request) -> Response:
-    """This process answers, whatever the stream does."""
+async def _alive(_request: Request) -> Response:
+    """This process answers, whatever the stream does, and however many threads are at work."""
     return PlainTextResponse("ok\n")
 
 

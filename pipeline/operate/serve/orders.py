@@ -12,13 +12,14 @@ from typing import Protocol
 from urllib.parse import parse_qsl
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from assignor.errors import EncodeError
 from pipeline.config.model import ServeConfig
 from pipeline.errors import NotWaitingError, PipelineError
+from pipeline.operate.serve.rate import Rate
 from pipeline.operate.serve.sites import refusal
 
 log = logging.getLogger(__name__)
@@ -28,8 +29,18 @@ FROM_PAGE = "@page"
 """Stands behind the name of who has ordered on the page, where the commands have a host."""
 _LEAST_TOKEN = 16
 _MOST_BYTES, _MOST_NAME, _MOST_REASON = 16_384, 64, 500
+MOST_ORDERS, _RATE_S = 10, 60.0
+"""From one address, right or wrong: who guesses tokens does not get far, and no operator is as fast."""
 _FORM = "application/x-www-form-urlencoded"
-_OK, _BAD_REQUEST, _FORBIDDEN, _CONFLICT, _TOO_LARGE, _UNAVAILABLE = 200, 400, 403, 409, 413, 503
+_OK, _BAD_REQUEST, _FORBIDDEN, _CONFLICT, _TOO_LARGE, _TOO_MANY, _UNAVAILABLE = (
+    200,
+    400,
+    403,
+    409,
+    413,
+    429,
+    503,
+)
 
 
 class Approve(Protocol):
@@ -116,8 +127,18 @@ def order_routes(desk: Desk, config: ServeConfig, answer: Answer) -> Sequence[Ro
         )
         return answer(request, "Approved", told, group=group, status=_OK)
 
+    rate = Rate(MOST_ORDERS, per_s=_RATE_S)
+
     async def approve(request: Request) -> Response:
-        body = await _body(request)
+        if not rate.admits(request.client.host if request.client else ""):
+            log.warning("orders were refused: too many", extra={"limit": MOST_ORDERS, "per_s": _RATE_S})
+            told = f"At most {MOST_ORDERS} orders a minute are taken from one address. Wait a minute."
+            group = request.query_params.get("id")
+            return answer(request, "Too many orders", told, group=group, status=_TOO_MANY)
+        try:
+            body = await _body(request)
+        except ClientDisconnect:
+            return Response(status_code=_BAD_REQUEST)
         return await run_in_threadpool(give, request, body)
 
     return [Route(PATH, approve, methods=["POST"])]

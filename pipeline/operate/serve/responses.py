@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipeline.operate.output import json_value
 
@@ -16,15 +17,35 @@ _POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-_HEADERS = {
+SAFE_HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     # With "no-referrer" browsers send no origin with a form, either.
     "Referrer-Policy": "same-origin",
 }
+"""Of every answer."""
+_ENCODED = [(name.lower().encode(), value.encode()) for name, value in SAFE_HEADERS.items()]
 _GZIP_LEVEL, _LEAST_BYTES = 1, 1_000
 _NOT_MODIFIED = 304
+
+
+class SafeHeaders:
+    """Gives every answer the headers that keep a browser from running, framing or guessing what is in it."""
+
+    def __init__(self, app: Starlette) -> None:
+        """Wrap the application."""
+        self.wrapped = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer."""
+
+        async def safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), *_ENCODED]}
+            await send(message)
+
+        await self.wrapped(scope, receive, safely)
 
 
 class RawPaths:
@@ -50,7 +71,7 @@ def respond(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """An answer; it is not kept by anybody unless `headers` say otherwise."""
-    full = {**_HEADERS, "Vary": "Accept-Encoding", "Cache-Control": "no-store", **(headers or {})}
+    full = {"Vary": "Accept-Encoding", "Cache-Control": "no-store", **(headers or {})}
     if len(body) >= _LEAST_BYTES and "gzip" in request.headers.get("Accept-Encoding", ""):
         body = gzip.compress(body, _GZIP_LEVEL)
         full["Content-Encoding"] = "gzip"
@@ -64,7 +85,7 @@ def has_it(request: Request, etag: str) -> bool:
 
 def not_modified(headers: Mapping[str, str]) -> Response:
     """The answer to who has it."""
-    return Response(status_code=_NOT_MODIFIED, headers={**_HEADERS, "Vary": "Accept-Encoding", **headers})
+    return Response(status_code=_NOT_MODIFIED, headers={"Vary": "Accept-Encoding", **headers})
 
 
 def json_bytes(value: Any) -> bytes:

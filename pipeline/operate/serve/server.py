@@ -1,23 +1,40 @@
 """The process: an address to listen on, until it is told to stop."""
 
+import asyncio
+import errno
+import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import anyio.to_thread
 import uvicorn
 
 from pipeline.config.model import Config
 from pipeline.errors import ConfigError
 from pipeline.operate.serve.app import build_app
+from pipeline.operate.serve.connections import BACKLOG, MOST_HEAD_BYTES, Connection, Connections
 from pipeline.operate.serve.orders import Desk
+from pipeline.operate.serve.seldom import seldom_warnings
 from pipeline.tables.reading import Tables
 
+log = logging.getLogger(__name__)
+
 _LAST_ANSWERS_S = 5
+_THREADS = 4
+"""More would not be faster on Python's lock, and would hold more memory at once; further requests wait."""
+_NO_HANDLES = (errno.EMFILE, errno.ENFILE)
 
 
 def serve(
-    tables: Tables, config: Config, *, on_listening: Callable[[str], None], desk: Desk | None = None
+    tables: Tables,
+    config: Config,
+    *,
+    on_listening: Callable[[str], None],
+    desk: Desk | None = None,
+    read_token: str | None = None,
 ) -> None:
     """Answer on the address in `config.serve` until SIGINT or SIGTERM.
 
@@ -26,6 +43,7 @@ def serve(
         config: See `build_app`; port 0 takes any that is free.
         on_listening: Called with the URL as soon as it answers.
         desk: See `build_app`.
+        read_token: See `build_app`.
 
     Raises:
         ConfigError: The address cannot be had.
@@ -33,7 +51,11 @@ def serve(
     host = config.serve.host
     listening = _listening(host, config.serve.port)
     settings = uvicorn.Config(
-        build_app(tables, config, desk),
+        build_app(tables, config, desk, read_token=read_token),
+        http=Connection,
+        ws="none",
+        backlog=BACKLOG,
+        h11_max_incomplete_event_size=MOST_HEAD_BYTES,
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -42,18 +64,38 @@ def serve(
     )
     shown = f"[{host}]" if ":" in host else host
     on_listening(f"http://{shown}:{listening.getsockname()[1]}")
-    with listening:
+    with listening, seldom_warnings():
         _Server(settings).run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
     """Ends in good order when it is told to; uvicorn's own raises the signal again when it has ended."""
 
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.server_state = Connections()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(_tell)
+        anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
+        await super().startup(sockets)
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self.handle_exit)
         yield
+
+
+def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what asyncio could not do; the lack of handles in one line, since it comes a hundred times at once."""
+    error = context.get("exception")
+    if isinstance(error, OSError) and error.errno in _NO_HANDLES:
+        log.warning(
+            "no connection can be taken: the process has no file handle left; raise LimitNOFILE (ulimit -n)"
+        )
+    else:
+        loop.default_exception_handler(context)
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -12,15 +12,16 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pipeline.config.hosts import is_address, is_local_name, is_loopback
+from pipeline.config.hosts import is_address, is_local_name
 from pipeline.config.model import ServeConfig
+from pipeline.operate.serve.gate import ALIVE
 
 _MISDIRECTED = 421
 _SAME_ORIGIN = "same-origin"
 
 
 class KnownHosts:
-    """Where only this machine is to read, answers nobody who has come by a name that is not known."""
+    """Answers nobody who has come by a name that is not known."""
 
     def __init__(self, app: ASGIApp, config: ServeConfig) -> None:
         """Wrap the application."""
@@ -29,12 +30,14 @@ class KnownHosts:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer."""
-        if scope["type"] == "http" and is_loopback(self._config.host):
+        if scope["type"] == "http" and scope["path"] != ALIVE:
             host = Request(scope).headers.get("Host")
             # Every browser tells it.
             if host is not None and not is_known(host, self._config):
                 answer = PlainTextResponse(
-                    "this page is not known under this name: name its origin in serve.origins\n", _MISDIRECTED
+                    "this page is not known under this name: add the name to serve.hosts, or the proxy's origin to "
+                    "serve.origins\n",
+                    _MISDIRECTED,
                 )
                 await answer(scope, receive, send)
                 return
@@ -45,7 +48,9 @@ def is_known(host: str, config: ServeConfig) -> bool:
     """Whether a `Host` is an address, this machine, or a name from the configuration."""
     name = _name(f"http://{host}")
     return name is not None and (
-        is_address(name) or is_local_name(name) or name in {config.host.lower(), *_names(config.origins)}
+        is_address(name)
+        or is_local_name(name)
+        or name in {config.host.lower(), *config.hosts, *_names(config.origins)}
     )
 
 
@@ -59,7 +64,7 @@ def refusal(headers: Mapping[str, str], config: ServeConfig) -> str | None:
     if not host or origin not in {f"http://{host}", f"https://{host}"}:
         return "it was not sent by a page of the same host; behind a proxy, name the proxy's origin in serve.origins"
     if not is_known(host, config):
-        return "the page is not known under this name: name its origin in serve.origins"
+        return "the page is not known under this name: add the name to serve.hosts, or its origin to serve.origins"
     return None
 
 

@@ -1,13 +1,14 @@
-"""How fast each member drains: learned from backlogs, remembered by identity, optimistic where nothing was shown.
+"""How fast each member drains: learned from its commits, remembered by identity, optimistic where nothing was shown.
 
-A member shows its capacity only while it has a backlog. Without one it shows how much arrives. So its capacity is
-believed, and every belief is corrected by what the member shows after a plan has given it more:
+A member shows its capacity only while it has a backlog (`load`). Without one it shows how much arrives. So its capacity
+is believed, and every belief is corrected by what the member shows after a plan has given it more:
 
-* With a backlog it is as fast as it drains. While its rate still rises, that is a lower limit; and it is no evidence
-  for a half-life of the averages after a rebalance, or after a plan has taken partitions from it.
+* With a backlog it is as fast as it drains: the middle of the three newest speeds, since a pause within one of them, or
+  a commit that came late, makes that one too low.
 * Without a backlog it is as fast as when it had one. That evidence ages: the belief moves towards optimism.
 * A member that never had a backlog is like a typical one, or up to twice as fast as the rate that it keeps up with, the
   more that rate exceeds what others were seen to drain at most.
+* A member that stands still shows nothing. After five minutes it is taken to drain nothing, until it reads again.
 
 Example: a receives 1,000 records/s and drains 500; b receives 1,000 and keeps up. a is believed to drain 500, b
 2,000: so moves from a to b help. If b then falls behind at 1,200, it is believed to drain 1,200.
@@ -16,6 +17,7 @@ Source: optimism in the face of uncertainty, as in Auer, Cesa-Bianchi, Fischer, 
 multiarmed bandit problem (2002): a wrong optimistic belief is disproved by acting on it, a wrong pessimistic one never.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,53 +25,32 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from assignor.model.group import LEAST_CAPACITY
+from assignor.protocol.ranges import format_ranges
 from pipeline.planning.facts import MemberFacts
-from pipeline.planning.state import MemberRate
+from pipeline.planning.problem.load import Load
+from pipeline.planning.state import MemberRate, Spell
 
-BACKLOG_S = 10.0
-"""Lag of so many seconds of draining is a backlog. Less is what lies between two commits of a member that keeps
-up: a client commits every 5 s by default (auto.commit.interval.ms), and the batch looks some time later."""
 _HEADROOM = 2.0
 """A member that never had a backlog, and keeps up with clearly more than others can, is believed to drain so many times
 what it keeps up with."""
 _CLEARLY_MORE = 1.25
-_RISING = 1.1
-"""A rate this many times that of the decision before is on its way up: moving averages take minutes."""
-_STILL_RISING = 1.02
-"""The same where more has been shown before, which is given up only for a rate that has come to its end: one with a
-half-life of 120 s that rises by 2 % in 60 s is within 7 % of it, by 10 % only within 26 %."""
+_KEPT = 3
+"""Newest speeds that are kept of a member: of three the middle one is right although one is not."""
+_APART_MS = 20_000
+"""Commits closer than this show the same speed again."""
+_MOST_SPELLS = 4
+_HABIT = 0.002
+"""Seconds in a second: after hours of the same lag that is what is usual."""
+_FRESH_MS = 90_000
+"""An evaluation and a half by default: evidence that is not renewed by the next one is of before."""
+_SAME_SPELL_MS = 1_800_000
+"""Speeds that are older than this against the newest one are of another time."""
+_OUTAGE_MS = 300_000
+"""A member that has stood still for so long is not waited for: Kafka's own limit (`max.poll.interval.ms`)."""
 _TRUST_HALF_LIFE_MS = 6 * 3_600_000
 """Half of what separates an old rate from optimism is gone after so long: members recover, and get other machines."""
 _FORGOTTEN_AFTER_MS = 7 * 86_400_000
 _MOST_ABSENT = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
-    """What one member does now."""
-
-    rate: float
-    """Records/s that it drains."""
-    lag: float
-    """Records of lag of what it holds."""
-    is_settled: bool = True
-    """The group was not rebalanced lately, and no plan has taken anything from it. Rates are averages by partition: at
-    first they show how fast somebody else read what it has now, or how slowly it read the rest while it had to read
-    more, and that would be believed for hours."""
-
-    @property
-    def is_backlogged(self) -> bool:
-        """Whether it drains and does not keep up.
-
-        One that never drained anything (rate 0) may be stuck, but so looks one that has only just started, and as slow
-        as it looks everything would go to whoever commits first.
-        """
-        return self.rate > 0 and self.lag > BACKLOG_S * self.rate
-
-    @property
-    def is_evidence(self) -> bool:
-        """Whether it shows its capacity."""
-        return self.is_settled and self.is_backlogged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,16 +110,44 @@ def learned(
 
 def _shown(before: MemberRate | None, load: Load, *, now_ms: int) -> MemberRate:
     known = before or MemberRate(rate=load.rate, seen_at_ms=now_ms)
-    now = replace(known, rate=load.rate, seen_at_ms=now_ms)
-    if not load.is_evidence:
+    since_ms = (known.still_since_ms or now_ms) if load.stands_still else 0
+    calm_s = _calm_s(known, load, now_ms=now_ms)
+    now = replace(
+        known,
+        rate=load.rate,
+        seen_at_ms=now_ms,
+        still_since_ms=since_ms,
+        calm_s=calm_s,
+        committed_ms=load.committed_ms,
+    )
+    if load.shows is None or load.shows_at_ms - known.shown_at_ms < _APART_MS:
         return now
-    if known.shown is None:
-        is_lower_limit = load.rate > _RISING * known.rate
-    else:
-        is_lower_limit = known.shown > load.rate > _STILL_RISING * known.rate
-    if is_lower_limit:
-        return now
-    return replace(now, shown=load.rate, shown_at_ms=now_ms)
+    spells = _spells(known.spells, load, load.shows)
+    return replace(now, shown=spells[-1].speed, shown_at_ms=load.shows_at_ms, spells=spells)
+
+
+def _calm_s(known: MemberRate, load: Load, *, now_ms: int) -> float | None:
+    """The least that it has been behind at a commit, which habit raises by a few seconds in an hour."""
+    if math.isnan(load.level_s):
+        return known.calm_s
+    if known.calm_s is None:
+        return load.level_s
+    return min(load.level_s, known.calm_s + _HABIT * (now_ms - known.seen_at_ms) / 1000)
+
+
+def _spells(before: tuple[Spell, ...], load: Load, speed: float) -> tuple[Spell, ...]:
+    """The spells with this speed in the last one, which is a new one with other partitions, and after a while."""
+    held = {topic: format_ranges(numbers) for topic, numbers in sorted(load.held.items()) if numbers}
+    last = before[-1] if before else None
+    is_same = last is not None and load.shows_at_ms - last.at_ms < _SAME_SPELL_MS and last.held == held
+    speeds = (*(last.speeds if last is not None and is_same else ()), speed)[-_KEPT:]
+    kept = before[:-1] if is_same else before
+    return (*kept, Spell(held=held, speeds=speeds, at_ms=load.shows_at_ms))[-_MOST_SPELLS:]
+
+
+def is_given_up(rate: MemberRate, *, now_ms: int) -> bool:
+    """Whether the member has stood still for so long that nobody waits for it."""
+    return rate.still_since_ms > 0 and now_ms - rate.still_since_ms >= _OUTAGE_MS
 
 
 def believed(
@@ -157,7 +166,9 @@ def believed(
     # Where a single slow member shows its capacity, the others are not taken to be like it.
     kept_up = [load.rate for load in loads.values() if load.rate > 0 and not load.is_backlogged]
     typical = _Typical(
-        shown=float(np.median(shown)), likely=max(float(np.median(some)) for some in (shown, kept_up) if some)
+        shown=float(np.median(shown)),
+        likely=max(float(np.median(some)) for some in (shown, kept_up) if some),
+        reads=any(load.rate > 0 and not load.stands_still for load in loads.values()),
     )
     return [_belief(rates[name], load, typical, now_ms=now_ms) for name, load in loads.items()]
 
@@ -170,9 +181,13 @@ class _Typical:
     """Median of what members have shown."""
     likely: float
     """The same, or the median of what members without a backlog drain, if that is more."""
+    reads: bool
+    """Somebody reads: what stands still is not the whole group."""
 
 
 def _belief(rate: MemberRate, load: Load, typical: _Typical, *, now_ms: int) -> Belief:
+    if is_given_up(rate, now_ms=now_ms) and typical.reads:
+        return Belief(capacity=LEAST_CAPACITY, is_shown=True)
     # With a backlog it does not keep up with what it drains: that says nothing of twice as much.
     keeps_up = load.is_settled or not load.is_backlogged
     optimistic = _optimistic(load.rate, typical) if keeps_up else max(load.rate, typical.likely)
@@ -181,7 +196,9 @@ def _belief(rate: MemberRate, load: Load, typical: _Typical, *, now_ms: int) -> 
     # The moving average of a member that got stuck halves for ever.
     shown = max(rate.shown, LEAST_CAPACITY)
     if load.is_backlogged:
-        return Belief(capacity=shown if load.is_settled else max(shown, load.rate), is_shown=True)
+        # What it has drained of late, idle minutes included, it can drain: a speed of before is no limit to that.
+        is_fresh = load.is_settled and now_ms - rate.shown_at_ms <= _FRESH_MS
+        return Belief(capacity=shown if is_fresh else max(shown, load.rate), is_shown=True)
     doubt = 1 - 0.5 ** ((now_ms - rate.shown_at_ms) / _TRUST_HALF_LIFE_MS)
     # It keeps up with what it drains now, whatever it has shown before.
     capacity = max(shown + doubt * max(optimistic - shown, 0.0), load.rate)

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from assignor.model.arrays import Bools
+from assignor.model.arrays import Bools, Floats
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from pipeline.planning.facts import GroupFacts, Rules
 from pipeline.planning.problem.capacity import Belief
+from pipeline.planning.problem.measured import Measured
 from pipeline.planning.record import to_sent, to_target
 from pipeline.planning.state import GroupState
 from pipeline.planning.values import Decision, Publication, Published, Sent, Target, Verdict
@@ -24,8 +25,18 @@ class Case:
     group: Group
     beliefs: dict[str, Belief]
     """How fast members are taken to be, by member id; empty when nobody has shown anything."""
+    seen: Measured
+    """The group as its commits show it."""
+    standing: frozenset[str]
+    """See `group.Problem`."""
+    cost: Floats | None
+    """See `group.Problem`."""
     pinned: Bools
     """P entries: see `fixed.pinned`."""
+    old: Bools
+    """P entries: see `eligibility.old_offsets`."""
+    why_old: str | None
+    """See `eligibility.why_old`."""
     lag_s: float
     """See `behind.behind_s`."""
     published: Published | None
@@ -33,7 +44,9 @@ class Case:
 
     def target(self, assignment: Assignment) -> Target:
         """The assignment by names."""
-        return to_target(self.group, assignment, facts=self.facts, strategy=self.rules.strategy)
+        return to_target(
+            self.group, assignment, facts=self.facts, strategy=self.rules.strategy, lag=self.seen.backlog
+        )
 
     def sent(self, target: Target) -> Sent:
         """What is sent to publish the target now.
@@ -43,7 +56,13 @@ class Case:
         """
         epoch = (self.published.epoch if self.published else 0) + 1
         return to_sent(
-            self.group, target, facts=self.facts, rules=self.rules, epoch=epoch, now_ms=self.now_ms
+            self.group,
+            target,
+            facts=self.facts,
+            rules=self.rules,
+            epoch=epoch,
+            now_ms=self.now_ms,
+            lag=int(self.seen.backlog.sum()),
         )
 
     def publication(self, target: Target, sent: Sent, *, approved_by: str | None = None) -> Publication:

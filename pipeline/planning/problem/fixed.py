@@ -3,7 +3,7 @@
 They are fixed in the group that a strategy is asked about, so that its plan is the best around them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from pipeline.name_filter import NameFilter
 from pipeline.planning.guards import Guards
-from pipeline.planning.problem.capacity import BACKLOG_S, Belief
+from pipeline.planning.problem.capacity import Belief
+from pipeline.planning.problem.load import BACKLOG_S
 from pipeline.planning.state import GroupState
 
 DAY_MS = 86_400_000
@@ -43,14 +44,16 @@ def cooling_down(
 ) -> Bools:
     """P entries: was the partition moved too recently, or too often in a day, to be moved again.
 
-    One whose owner is seen to drain less than it receives need not rest: the move before it was a mistake.
+    One whose owner is seen to drain less than it receives need not rest: the move before it was a mistake. One that was
+    moved by a plan that hurt rests for longer.
     """
-    if not state.moved_at_ms:
+    if not state.moved_at_ms and not state.rests_until_ms:
         return np.zeros(group.n_partitions, np.bool_)
     moved = state.moved_at_ms.items()
     resting = _places(group, (name for name, times in moved if now_ms - times[-1] < guards.partition_rest_ms))
     worn = _places(group, (name for name, times in moved if _is_worn(times, guards, now_ms=now_ms)))
-    return ((resting & ~losing_ground(group, beliefs)[group.owner]) | worn) & (group.owner >= 0)
+    hurt = _places(group, (name for name, until_ms in state.rests_until_ms.items() if now_ms < until_ms))
+    return ((resting & ~losing_ground(group, beliefs)[group.owner]) | worn | hurt) & (group.owner >= 0)
 
 
 def _is_worn(times: tuple[int, ...], guards: Guards, *, now_ms: int) -> bool:
@@ -83,6 +86,17 @@ def _places(group: Group, names: Iterable[str]) -> Bools:
 def silent(group: Group, state: GroupState) -> Bools:
     """N entries: did the member leave a plan unanswered that others accepted."""
     return np.array([member_id in state.silent_since_ms for member_id in group.member_ids], np.bool_)
+
+
+def standing(group: Group, members: Collection[str]) -> Bools:
+    """N entries: does the member stand still (`group.Problem.standing`)."""
+    return np.array([member_id in members for member_id in group.member_ids], np.bool_)
+
+
+def held_by(group: Group, members: Bools) -> Bools:
+    """P entries: does one of these members own the partition."""
+    held: Bools = np.append(members, False)[group.owner]
+    return held & (group.owner >= 0)
 
 
 def limits(group: Group, target: Assignment) -> bool:

@@ -1,52 +1,120 @@
 """The array form of a group that is to be decided about."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain, pairwise
 
 import numpy as np
 
 from assignor.errors import AbstainError
-from assignor.model.arrays import Int64s
+from assignor.model.arrays import Floats, Int64s
 from assignor.model.group import Group
 from assignor.model.members import Member, build_group
 from assignor.model.topics import Topics
+from assignor.protocol.ranges import parse_ranges
 from pipeline.lag.lag import UNKNOWN, assignor_lag
 from pipeline.planning import reasons
 from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
-from pipeline.planning.problem.capacity import Belief, Load, believed, identities, learned
-from pipeline.planning.state import GroupState
+from pipeline.planning.problem.backlog import backlog
+from pipeline.planning.problem.capacity import Belief, believed, identities, is_given_up, learned
+from pipeline.planning.problem.load import Before, member_loads
+from pipeline.planning.problem.work import in_work, record_costs, shown_in_work
+from pipeline.planning.state import GroupState, PlanState
 
 
-def to_group(
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Problem:
+    """The group as a strategy is asked about it, and what is believed of it."""
+
+    group: Group
+    """Its lag is the backlog (`backlog.backlog`). Lag, rates and capacities are in work (`work`)."""
+    backlog: Int64s
+    """P entries, records."""
+    cost: Floats | None
+    """P entries: see `work.record_costs`."""
+    beliefs: dict[str, Belief]
+    """How fast each member id is taken to be; empty while nobody has shown anything."""
+    standing: frozenset[str]
+    """Members that read nothing now though they could, and are not given up yet."""
+
+
+def to_problem(
     facts: GroupFacts, partitions: PartitionFacts, rules: Rules, state: GroupState, *, now_ms: int
-) -> tuple[Group, dict[str, Belief], GroupState]:
+) -> tuple[Problem, GroupState]:
     """The array form of the group: what each member was given in its generation is what it owns.
 
     Returns:
-        The group, how fast each member id is taken to be (empty while nobody has shown anything), and the state with
-        what members have shown by now.
+        The problem, and the state with what members have shown by now.
 
     Raises:
         AbstainError: A topic's partition numbers are not contiguous, or a lag is unknown.
     """
     topics, lag = _topics(partitions), _lag(partitions, rules)
+    behind = backlog(partitions, lag)
     names = identities(facts.members)
-    index, drained = topics.index(), np.nan_to_num(partitions.drain_rate)
-    unsettled = _unsettled(facts, rules, state, now_ms=now_ms)
-    held = _held(facts.members, topics, index)
+    held = _held(facts.members, topics, topics.index())
+    before = _before(facts, names, rules, state, now_ms=now_ms)
     loads = {
-        name: Load(
-            rate=float(drained[own].sum()),
-            lag=float(lag[own].sum()),
-            is_settled=member.member_id not in unsettled,
+        name: replace(load, held=member.assigned)
+        for name, load, member in zip(
+            names,
+            member_loads(partitions, held, lag, behind, before, now_ms=now_ms),
+            facts.members,
+            strict=True,
         )
-        for name, member, own in zip(names, facts.members, held, strict=True)
     }
     rates = learned(state.rates, loads, now_ms=now_ms)
-    beliefs = believed(rates, loads, now_ms=now_ms)
-    members = [
+    arriving = np.fmax(partitions.arrival_rate, 0.0)
+    cost = record_costs([rates[name] for name in names], topics, arriving)
+    weight: float | Floats = 1.0 if cost is None else cost
+    if cost is None:
+        beliefs = believed(rates, loads, now_ms=now_ms)
+    else:
+        shown = {name: shown_in_work(rates[name], topics, arriving, cost) for name in names}
+        worked = in_work(loads, held, np.fmax(partitions.drain_rate, 0.0) * cost, behind * cost)
+        beliefs = believed(shown, worked, now_ms=now_ms)
+    ids = [member.member_id for member in facts.members]
+    problem = Problem(
+        group=build_group(
+            topics=topics,
+            members=_members(facts, beliefs),
+            lag=np.rint(behind * weight).astype(np.int64),
+            rate=arriving * weight,
+        ),
+        backlog=behind,
+        cost=cost,
+        beliefs=dict(zip(ids, beliefs, strict=True)) if beliefs else {},
+        standing=frozenset(
+            member_id
+            for member_id, name in zip(ids, names, strict=True)
+            if loads[name].stands_still and not is_given_up(rates[name], now_ms=now_ms)
+        ),
+    )
+    return problem, replace(state, rates=rates)
+
+
+def _before(
+    facts: GroupFacts, names: Sequence[str], rules: Rules, state: GroupState, *, now_ms: int
+) -> list[Before]:
+    """What is known of each member from before."""
+    unsettled = _unsettled(facts, rules, state, now_ms=now_ms)
+    changed_ms = _changed_ms(facts, state, now_ms=now_ms)
+    known = [state.rates.get(name) for name in names]
+    return [
+        Before(
+            changed_ms=at_ms,
+            is_settled=member.member_id not in unsettled,
+            calm_s=math.nan if rate is None or rate.calm_s is None else rate.calm_s,
+            committed_ms=rate.committed_ms if rate is not None else 0,
+        )
+        for member, at_ms, rate in zip(facts.members, changed_ms, known, strict=True)
+    ]
+
+
+def _members(facts: GroupFacts, beliefs: Sequence[Belief] | None) -> list[Member]:
+    return [
         Member(
             member_id=member.member_id,
             instance_id=member.instance_id,
@@ -57,10 +125,30 @@ def to_group(
         )
         for number, member in enumerate(facts.members)
     ]
-    rate = np.nan_to_num(np.maximum(partitions.arrival_rate, 0.0))
-    group = build_group(topics=topics, members=members, lag=lag, rate=rate)
-    by_id = dict(zip((m.member_id for m in facts.members), beliefs, strict=True)) if beliefs else {}
-    return group, by_id, replace(state, rates=rates)
+
+
+def _changed_ms(facts: GroupFacts, state: GroupState, *, now_ms: int) -> list[int]:
+    """When each member has got other partitions last, as far as decisions saw it."""
+    plan = state.plan
+    # The moves of an open plan are counted later in this decision.
+    has_moved = plan is not None and (plan.done > 0 or (plan.status == "open" and _has_moved(facts, plan)))
+    if plan is None or not has_moved:
+        return [state.rebalanced_at_ms] * len(facts.members)
+    moved_ms = now_ms if plan.status == "open" else plan.status_at_ms
+    concerned = {*plan.revoked, *plan.receivers}
+    return [
+        max(state.rebalanced_at_ms, moved_ms if member.member_id in concerned else 0)
+        for member in facts.members
+    ]
+
+
+def _has_moved(facts: GroupFacts, plan: PlanState) -> bool:
+    """Whether a member holds less than all of what the plan revokes from it."""
+    return any(
+        not set(parse_ranges(ranges, at_most=plan.moves)) <= set(member.assigned.get(topic, ()))
+        for member in facts.members
+        for topic, ranges in plan.revoked.get(member.member_id, {}).items()
+    )
 
 
 def _unsettled(facts: GroupFacts, rules: Rules, state: GroupState, *, now_ms: int) -> frozenset[str]:

@@ -19,8 +19,9 @@ def group_facts(
     """The group, its members, and what they and operators say.
 
     Args:
-        row: Of `schemas.CONSUMER_GROUPS`, all null for a group that only commits, with its `commits_partition`, and
-            with `acks`, `orders` and `moved` of `rows.control_messages`.
+        row: Of `schemas.CONSUMER_GROUPS`, all null for a group that only commits, with its `commits_partition`, with
+            the `unconfirmed_reason` of its commits, if it has none itself, and with `acks`, `orders` and `moved` of
+            `rows.control_messages`.
         cluster: Name of the cluster.
         behind: Partitions of the offsets topic whose groups are provisional.
         provisional_reason: Why they are.
@@ -35,7 +36,9 @@ def group_facts(
         assignor=row["assignor"],
         generation=row["generation"],
         members=_members(row),
-        provisional=held or (provisional_reason if partition in behind else None),
+        provisional=held
+        or (provisional_reason if partition in behind else None)
+        or row["unconfirmed_reason"],
         acks=tuple(
             AckFacts(kind=ack["kind"], member_id=ack["member_id"], epoch=ack["epoch"], why=ack["why"])
             for ack in row["acks"]
@@ -76,7 +79,7 @@ def _member_facts(
 
 
 def _orders(row: Mapping[str, Any], cluster: str) -> Orders:
-    triggered, ordered = row["triggered_at"], row["ordered_at"]
+    triggered, resumed, ordered = row["triggered_at"], row["resumed_at"], row["ordered_at"]
     return Orders(
         cluster=cluster,
         group=row["group_id"],
@@ -84,6 +87,7 @@ def _orders(row: Mapping[str, Any], cluster: str) -> Orders:
         pause_reason=row["pause_reason"] or "",
         pinned={topic: parse_pin(text) for topic, text in row["pinned"]},
         triggered_at_ms=None if triggered is None else round(triggered.timestamp() * 1000),
+        resumed_at_ms=None if resumed is None else round(resumed.timestamp() * 1000),
         approval=_approval(row),
         at_ms=round(ordered.timestamp() * 1000),
         by=row["ordered_by"] or "",

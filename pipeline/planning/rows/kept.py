@@ -15,7 +15,10 @@ from pipeline.planning.rows import causes
 _RECORDED_EVERY = timedelta(hours=1)
 """A group about which nothing new is decided has a row in the history so often, so that its figures can be followed."""
 
-_COMPARED = ("group_id", "decision", "reason", "strategy", "target_hash", "base_hash", "plan", "recorded_at")
+_COMPARED = (
+    *("group_id", "decision", "reason", "strategy", "target_hash", "base_hash", "plan", "plan_effect"),
+    *("probation_until", "recorded_at"),
+)
 """Columns of `schemas.PLAN_STATE` that say whether a decision differs from the one before."""
 
 
@@ -59,6 +62,8 @@ def _content(row: Mapping[str, Any]) -> tuple[Any, ...]:
         *hashes,
         plan.get("epoch"),
         plan.get("status"),
+        row["plan_effect"],
+        row["probation_until"],
     )
 
 

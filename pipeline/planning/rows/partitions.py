@@ -41,16 +41,24 @@ class GroupPartitions:
         rows = np.concatenate([np.zeros(0, np.int64), *(np.arange(begin, end) for _, begin, end in places)])
         keys = logs.key[rows]
         found = commits.find(group_id, keys)
+        observed_ms, commit_ms = logs.observed_at_ms[rows], commits.commit_ms[found]
+        is_dated = (observed_ms != UNKNOWN) & (commit_ms != UNKNOWN)
         return PartitionFacts(
             topic=[name for name, begin, end in places for _ in range(begin, end)],
             partition=keys % _NUMBERS,
             committed=commits.committed[found],
             log_start=logs.log_start[rows],
             log_end=logs.log_end[rows],
-            observed_at_ms=logs.observed_at_ms[rows],
+            observed_at_ms=observed_ms,
             arrival_rate=logs.arrival_rate[rows],
             drain_rate=commits.drain_rate[found],
             lag_age_s=commits.lag_age_s[found],
+            lag_at_commit=commits.lag_at_commit[found],
+            commit_age_s=np.where(is_dated, np.maximum(observed_ms - commit_ms, 0) / 1000, np.nan),
+            commit_interval_s=commits.commit_interval_s[found],
+            commit_rate=commits.commit_rate[found],
+            commit_span_s=commits.commit_span_s[found],
+            least_lag=commits.least_lag[found],
             incomparable=commits.incomparable[found],
             unanswered=logs.error[rows].tolist(),
         )
@@ -102,8 +110,13 @@ class _Commits:
         # One more, for what a group has not committed.
         self.committed = np.append(committed[order], UNKNOWN)
         self.incomparable = np.append(incomparable[order], False)
-        self.drain_rate = np.append(floats(_array(rows["drain_rate"]))[order], np.nan)
-        self.lag_age_s = np.append(floats(_array(rows["lag_seconds"]))[order], np.nan)
+        self.commit_ms = np.append(millis(_array(rows["commit_timestamp"]))[order], UNKNOWN)
+        self.lag_at_commit = np.append(int64s(_array(rows["lag_at_commit"]))[order], UNKNOWN)
+        self.least_lag = np.append(int64s(_array(rows["least_lag_at_commit"]))[order], UNKNOWN)
+        rates = ("drain_rate", "lag_seconds", "commit_interval_seconds", "commit_rate", "commit_span_seconds")
+        self.drain_rate, self.lag_age_s, self.commit_interval_s, self.commit_rate, self.commit_span_s = (
+            np.append(floats(_array(rows[name]))[order], np.nan) for name in rates
+        )
 
     def find(self, group_id: str, keys: Int64s) -> Int64s | slice:
         """Where the group's rows of these keys are; the row after the last where it has none."""

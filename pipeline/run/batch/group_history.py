@@ -42,6 +42,8 @@ def store_group_history(batch: Batch) -> None:
         batch.decoded.kind("group", "group_tombstone"),
         reread=batch.reread(OFFSETS_TOPIC),
         behind=batch.clock.behind,
+        beheaded=batch.beheaded(OFFSETS_TOPIC),
+        seconded=batch.seconded,
     )
     if "group_history" not in batch.written:
         changes = _changes(batch, stored, batch.groups)
@@ -57,6 +59,7 @@ def _has_news(batch: Batch) -> bool:
         driver.replay.is_first
         or batch.reread(OFFSETS_TOPIC)
         or batch.ghosts
+        or batch.seconded
         or batch.clock.behind != driver.progress.behind
     )
     return bool(

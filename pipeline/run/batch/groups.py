@@ -21,10 +21,14 @@ def find_ghosts(batch: Batch) -> None:
 
 
 def _stored_groups(store: Store) -> Mapping[str, tuple[PartitionKey, ...]]:
-    """Classic groups, and those without a record, with the partitions that they have committed."""
+    """Classic and unconfirmed groups, and those without a record, with the partitions that they have committed."""
+    rows = store.rows("consumer_groups", ["group_id", "group_type", "unconfirmed_reason"])
+    # Where the newest record of a KIP-848 group was deleted unread, nothing else tells that it is gone.
     types = {
-        row["group_id"]: row["group_type"]
-        for row in store.rows("consumer_groups", ["group_id", "group_type"])
+        row["group_id"]: "classic"
+        if row["unconfirmed_reason"] and row["group_type"] == "consumer"
+        else row["group_type"]
+        for row in rows
     }
     committed = store.arrow(
         "partition_lag", ["group_id", "topic", "partition"], where=pc.field("committed_offset").is_valid()

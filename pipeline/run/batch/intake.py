@@ -7,9 +7,10 @@ commands cannot be read no plan is made at all, since a pause or a refusal may s
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from pipeline.clock import duration
 from pipeline.kafka.positions import (
     NEVER_READ,
     TRUNCATED,
@@ -31,6 +32,12 @@ from pipeline.tables.stamp import Stamp
 
 log = logging.getLogger(__name__)
 
+_REREADS_LOGGED_EVERY_MS = 3_600_000
+_BEHEADED_HINT = (
+    "what is not found where the beginning was deleted is kept and marked until the brokers, who are asked, confirm it "
+    "or deny it; nothing has to be done"
+)
+
 
 def choose(batch: Batch) -> None:
     """Fill in what the batch reads; a replay reads what it read before.
@@ -44,6 +51,7 @@ def choose(batch: Batch) -> None:
         batch.intake = Intake(
             spans=tuple(span for span in batch.clock.spans if span.start < span.end),
             reread=dict.fromkeys(batch.clock.reread, "the batch runs again"),
+            beheaded=frozenset(batch.clock.beheaded),
         )
         return
     followed, progress.followed = progress.followed, frozenset()
@@ -58,7 +66,7 @@ def choose(batch: Batch) -> None:
     )
     for key in batch.intake.reread:
         progress.distrusted.pop(key, None)
-    _log_reread(batch.intake.reread)
+    _log_reread(batch)
 
 
 def _limits(services: Services, progress: ReadProgress, followed: frozenset[PartitionKey]) -> Limits:
@@ -73,15 +81,30 @@ def _limits(services: Services, progress: ReadProgress, followed: frozenset[Part
     )
 
 
-def _log_reread(reread: Mapping[PartitionKey, str]) -> None:
-    by_reason: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for (topic, number), why in sorted(reread.items()):
-        if why != NEVER_READ:
-            by_reason[topic, why].append(number)
-    for (topic, why), numbers in by_reason.items():
+def _log_reread(batch: Batch) -> None:
+    """One warning for each topic, however many of its partitions are read again; of every batch, one an hour."""
+    read, progress = batch.intake, batch.driver.progress
+    if read.impatient and batch.at_ms - progress.rereads_logged_ms >= _REREADS_LOGGED_EVERY_MS:
+        progress.rereads_logged_ms = batch.at_ms
+        for remark in _remarks(batch.services, read):
+            log.warning(remark)
+    by_topic: dict[str, dict[int, str]] = defaultdict(dict)
+    for (topic, number), why in sorted(read.reread.items()):
+        if why != NEVER_READ and (topic, number) not in read.impatient:
+            by_topic[topic][number] = why
+    for topic, reasons in by_topic.items():
+        beheaded = [
+            number for number in reasons if topic == OFFSETS_TOPIC and (topic, number) in read.beheaded
+        ]
+        first = min(reasons)
         log.warning(
             "a topic is read again from its start; its groups are provisional until that is done",
-            extra={"topic": topic, "partitions": numbers, "reason": why},
+            extra={
+                "topic": topic,
+                "partitions": list(reasons),
+                "reason": reasons[first] + (f" (partition {first})" if len(reasons) > 1 else ""),
+                **({"beginning_deleted": beheaded, "hint": _BEHEADED_HINT} if beheaded else {}),
+            },
         )
 
 
@@ -122,7 +145,20 @@ def _settled(batch: Batch) -> Stamp:
         positions=positions,
         spans=_as_read(batch.intake.spans, positions),
         reread=tuple(sorted(batch.intake.reread)),
+        brokers=batch.summary.brokers,
+        beheaded=tuple(sorted(batch.intake.beheaded)),
+        remarks=tuple(_remarks(services, batch.intake)),
     )
+
+
+def _remarks(services: Services, read: Intake) -> Iterator[str]:
+    for topic in sorted({topic for topic, _ in read.impatient}):
+        kept_ms = services.configs.tombstones_kept_ms(topic) or 0
+        yield (
+            f"{topic} keeps tombstones for {duration(kept_ms)} only (delete.retention.ms), less than from one batch to "
+            f"the next, so each batch reads it again from its start: raise delete.retention.ms of {topic} above "
+            "ten times trigger.interval_s (Kafka's default is a day)"
+        )
 
 
 def _with_failures(batch: Batch) -> dict[PartitionKey, Answer]:

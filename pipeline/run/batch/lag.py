@@ -35,9 +35,12 @@ def store_lag(batch: Batch) -> None:
         cluster=batch.services.cluster,
         ghosts=ghosts_of(batch),
         reread=batch.reread(OFFSETS_TOPIC),
+        beheaded=batch.beheaded(OFFSETS_TOPIC),
         settings=_settings(batch),
     )
     commits = batch.decoded.kind("commit", "tombstone")
+    if batch.answered is not None:
+        commits = pa.concat_tables([commits, batch.answered])
     folding = Folding(name="partition_lag", key="group_id", fold=fold)
     write_folded(batch, folding, commits, _rows_by_group(store, commits))
 
@@ -57,6 +60,7 @@ class _LagFold:
     cluster: str
     ghosts: tuple[str, ...] | None
     reread: tuple[int, ...]
+    beheaded: tuple[int, ...]
     settings: LagSettings
 
     def __call__(self, tables: Tables, commits: pa.Table, where: pc.Expression | None) -> pa.Table:
@@ -79,6 +83,7 @@ class _LagFold:
             held_partitions(groups, handed_over(acks, groups), known),
             reread=self.reread,
             behind=self.settings.behind,
+            beheaded=self.beheaded,
         )
         return of_cluster(self.cluster, lag_of(folded, logs, self.settings))
 

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 
+from pipeline.run.batch.confirmation import confirm_rows
 from pipeline.run.batch.control_messages import store_control_messages
 from pipeline.run.batch.group_history import store_group_history
 from pipeline.run.batch.groups import find_ghosts, store_groups
@@ -21,6 +22,7 @@ from pipeline.run.batch.quarantine import store_quarantine
 from pipeline.run.batch.topics import store_topic_offsets
 from pipeline.run.driver import Batch
 from pipeline.tables import maintenance
+from pipeline.tables.storage import trouble_of
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +39,9 @@ def maintain_tables(batch: Batch) -> None:
                 keep_days=config.history.keep_days,
                 storage_options=store.storage_options,
             )
-        except Exception:
+        except Exception as error:
+            if trouble_of(error) is not None:
+                raise
             # The batch is stored and published; what was not cleaned up now is next time.
             log.exception("maintenance failed", extra={"tables_root": store.root})
 
@@ -50,6 +54,7 @@ STEPS: tuple[Step, ...] = (
     decode_records,
     settle,
     find_ghosts,
+    confirm_rows,
     store_topic_offsets,
     store_group_history,
     store_groups,

@@ -102,6 +102,14 @@ class Monitor:
         """The brokers cannot be asked now, for this reason; the driver tries again."""
         self._update(kafka_error=error)
 
+    def spark_failed(self, error: str) -> None:
+        """Spark runs no tasks now, for this reason."""
+        self._tell(spark_error=error)
+
+    def storage_failed(self, error: str) -> None:
+        """The tables cannot be written now, for this reason; the driver tries again."""
+        self._update(storage_error=error)
+
     def batch_ended(self, figures: BatchFigures) -> None:
         """A batch is stored and published."""
         with self._lock:
@@ -120,6 +128,8 @@ class Monitor:
                 progress_at_ms=now_ms(),
                 batch_s=figures.seconds,
                 kafka_error=None,
+                storage_error=None,
+                spark_error=None,
                 is_settled=self._report.is_settled or figures.is_settled,
             )
 
@@ -142,13 +152,17 @@ class Monitor:
                 batch_at_ms=last.stamp.at_ms if last else None,
                 reason=last.stamp.reason if last else None,
                 held=last.stamp.held if last else None,
+                remarks=last.stamp.remarks if last else (),
                 interval_s=report.interval_s,
             )
         return judge(sight, now_ms=at_ms)
 
     def _update(self, **changes: Any) -> None:
+        self._tell(progress_at_ms=now_ms(), **changes)
+
+    def _tell(self, **changes: Any) -> None:
         with self._lock:
-            self._report = replace(self._report, progress_at_ms=now_ms(), **changes)
+            self._report = replace(self._report, **changes)
 
 
 def _bucket(seconds: float) -> float:

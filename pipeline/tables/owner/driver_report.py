@@ -24,6 +24,10 @@ class DriverReport:
     """How long the newest batch took."""
     kafka_error: str | None = None
     """Why the brokers cannot be asked now; None when they can, or were not asked yet."""
+    storage_error: str | None = None
+    """Why the tables cannot be written now; None when they can."""
+    spark_error: str | None = None
+    """Why Spark does nothing now; None when it does."""
     is_settled: bool = False
     """What the offsets topic held at the start has been read, or `start.deadline_s` has passed."""
 

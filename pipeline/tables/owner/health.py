@@ -32,8 +32,18 @@ class Sight:
     """Why some rows are provisional, by that batch."""
     held: str | None = None
     """Why no plans are made, by that batch."""
+    full: str | None = None
+    """Why the disk of the tables takes no more batch, by who looks."""
+    remarks: tuple[str, ...] = ()
+    """What else an operator should know, by that batch."""
     interval_s: float
     """Of the trigger, where the driver does not say."""
+
+    @property
+    def trigger_s(self) -> float:
+        """Interval of the trigger, as the driver says it if it does."""
+        report = self.beat.report if self.beat else None
+        return self.interval_s if report is None else report.interval_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +56,13 @@ class Health:
     """The tables are up to date."""
     reasons: tuple[str, ...]
     """Why it is not ok, in words; what keeps the most from working first."""
+    is_blocked: bool = False
+    """It lives, and can do nothing until somebody helps: the tables cannot be written."""
 
     @property
     def state(self) -> State:
         """In one word."""
-        if not self.is_live:
+        if not self.is_live or self.is_blocked:
             return "critical"
         return "ok" if self.is_ready and not self.reasons else "warning"
 
@@ -63,10 +75,22 @@ class Health:
 def judge(sight: Sight, *, now_ms: int) -> Health:
     """Say whether the stream lives and whether its tables are up to date."""
     dead = _why_dead(sight, now_ms) if sight.has_beats else _why_dead_without_beats(sight, now_ms)
+    blocked = tuple(filter(None, [_storage_error(sight)]))
     if dead is not None:
-        return Health(is_live=False, is_ready=False, reasons=(dead,))
-    unready = tuple(_why_unready(sight, now_ms))
-    return Health(is_live=True, is_ready=not unready, reasons=(*unready, *_remarks(sight)))
+        # On a disk that is full a driver that lives cannot give a sign of it.
+        return Health(is_live=False, is_ready=False, reasons=(*blocked, dead))
+    unready = (*blocked, *_why_unready(sight, now_ms))
+    return Health(
+        is_live=True,
+        is_ready=not unready,
+        reasons=(*unready, *_remarks(sight)),
+        is_blocked=bool(blocked),
+    )
+
+
+def _storage_error(sight: Sight) -> str | None:
+    report = sight.beat.report if sight.beat and not sight.beat.is_stopped else None
+    return (report.storage_error if report else None) or sight.full
 
 
 def late_after_s(interval_s: float) -> float:
@@ -81,7 +105,7 @@ def _why_dead(sight: Sight, now_ms: int) -> str | None:
             "no driver owns the tables: there is no _owner.json beside them; start one with `lagwise run` "
             "(it owns them as soon as Kafka answers)"
         )
-    age_s, limit_s = _age_s(beat.at_ms, now_ms), late_after_s(_interval_s(sight))
+    age_s, limit_s = _age_s(beat.at_ms, now_ms), late_after_s(sight.trigger_s)
     if beat.is_stopped:
         return (
             f"driver {beat.owner} was stopped {age_s:.0f} s ago, and no other owns the tables yet; start one with "
@@ -124,13 +148,15 @@ def _why_unready(sight: Sight, now_ms: int) -> Iterator[str]:
     report = sight.beat.report if sight.beat else None
     if report is not None and report.kafka_error is not None:
         yield report.kafka_error
+    if report is not None and report.spark_error is not None:
+        yield report.spark_error
     if report is not None and report.stage != "running":
         yield f"the driver is {report.stage}"
         return
     if sight.batch_at_ms is None:
         yield "no batch has been written yet"
         return
-    age_s, limit_s = _age_s(sight.batch_at_ms, now_ms), late_after_s(_interval_s(sight))
+    age_s, limit_s = _age_s(sight.batch_at_ms, now_ms), late_after_s(sight.trigger_s)
     if age_s > limit_s:
         yield f"the newest batch is {age_s:.0f} s old (limit {limit_s:.0f} s)"
     if report is not None and not report.is_settled:
@@ -142,11 +168,7 @@ def _remarks(sight: Sight) -> Iterator[str]:
         yield f"groups are provisional: {sight.reason}"
     if sight.held is not None:
         yield f"no plan is made: {sight.held}"
-
-
-def _interval_s(sight: Sight) -> float:
-    report = sight.beat.report if sight.beat else None
-    return sight.interval_s if report is None else report.interval_s
+    yield from sight.remarks
 
 
 def _age_s(at_ms: int, now_ms: int) -> float:

@@ -12,6 +12,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 
 FILE_NAME = "_owner.json"
 BEAT_EVERY_S = 5.0
+_FAILURE_SAID_EVERY_MS = 60_000
 SILENT_AFTER_S = 60.0
 """Twelve beats missed. A host that swaps, a paused virtual machine or a slow network disk may cost some."""
 
@@ -104,6 +106,7 @@ class Heartbeat:
         self._file = _file(root)
         self._lock = threading.Lock()
         self._owner: tuple[str, int] | None = None
+        self._failure_said_ms = 0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat_until_end, name="heartbeat", daemon=True)
 
@@ -182,6 +185,11 @@ class Heartbeat:
             unfinished.replace(self._file)
         except OSError as error:
             # A disk that is full stops the batches as well, and then a standby is right to take over.
-            log.warning(
-                "no sign of life can be written", extra={"file": str(self._file), "error": str(error)}
-            )
+            if beat.at_ms - self._failure_said_ms >= _FAILURE_SAID_EVERY_MS:
+                self._failure_said_ms = beat.at_ms
+                log.warning(
+                    "no sign of life can be written", extra={"file": str(self._file), "error": str(error)}
+                )
+            # What a full disk has taken of it is in the way of others.
+            with suppress(OSError):
+                unfinished.unlink(missing_ok=True)

@@ -1,23 +1,21 @@
 """Plans in a closed loop over hours: lag area and moves against no plans, KIP-169 and an oracle.
 
-python -m tests.benchmarks --only worlds [--quick]
+python -m tests.benchmarks --only worlds [--quick], and for chosen worlds and seeds python -m tests.benchmarks.worlds
 """
 
 import json
 import multiprocessing
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from tests.benchmarks.worlds import report, score
 from tests.benchmarks.worlds.oracle import Oracle
 from tests.benchmarks.worlds.policies import Kip169, Lagwise, NoPlans
 from tests.benchmarks.worlds.run import Outcome, Policy, run
-from tests.benchmarks.worlds.scenarios import GENERATORS, Generator
+from tests.benchmarks.worlds.scenarios import GENERATORS, drawn
 
 Say = Callable[[str], None]
 
@@ -30,17 +28,17 @@ POLICIES: Mapping[str, Callable[[], Policy]] = {
     score.ORACLE: Oracle,
 }
 _SEEDS, _FEW = 20, 1
-_QUICK = (0, 2, 6, 10, 11)
+_QUICK = ("slow member", "unequal members", "drifting hot spot", "80 to 95 % use", "nothing wrong")
 """Worlds of a quick run."""
 
 
 def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     """Figures, goals and tables of every world."""
     begun = time.perf_counter()
-    size, numbers = (_FEW, _QUICK) if quick else (_SEEDS, range(len(GENERATORS)))
+    size, names = (_FEW, _QUICK) if quick else (_SEEDS, tuple(GENERATORS))
     worlds: dict[str, Any] = {}
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
-        for name, world in pool.map(_world, numbers, [size] * len(numbers)):
+        for name, world in zip(names, pool.map(_world, names, [size] * len(names)), strict=True):
             worlds[name] = world
             say(report.line(name, world, seconds=time.perf_counter() - begun))
     before = json.loads(BEFORE.read_text(encoding="utf-8")) if BEFORE.exists() else {}
@@ -48,25 +46,36 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     return {"worlds": worlds, "goals": goals, "tables": report.tables(worlds, goals, before)}
 
 
-def _world(number: int, n_seeds: int) -> tuple[str, dict[str, Any]]:
-    """The world's name and figures."""
-    name, runs = outcomes(GENERATORS[number], number, n_seeds=n_seeds)
-    return name, {
+def _world(name: str, n_seeds: int) -> dict[str, Any]:
+    """The world's figures."""
+    runs = outcomes(name, range(n_seeds), tuple(POLICIES))
+    return {
         "policies": score.figures(runs),
-        "goals": score.goals(runs),
+        "goals": score.goals(name, runs),
         "why": score.why(runs[score.LAGWISE]),
-        "seeds": seeds(runs[score.LAGWISE]),
+        "seeds": {
+            **seeds(runs[score.LAGWISE]),
+            "over_no_plans": score.ratios(runs[score.LAGWISE], runs[score.NO_PLANS]),
+        },
     }
 
 
-def outcomes(generator: Generator, number: int, *, n_seeds: int) -> tuple[str, dict[str, list[Outcome]]]:
-    """The world's name, and each policy's outcomes of the same seeds."""
-    found: dict[str, list[Outcome]] = {policy: [] for policy in POLICIES}
-    for seed in range(n_seeds):
-        scenario = generator(np.random.default_rng([number, seed]))
-        for policy, make in POLICIES.items():
-            found[policy].append(run(scenario, make()))
-    return scenario.name, found
+def outcomes(name: str, seeds: Iterable[int], policies: Collection[str]) -> dict[str, list[Outcome]]:
+    """Each policy's outcomes of the world's seeds."""
+    scenarios = [drawn(name, seed) for seed in seeds]
+    return {policy: [run(scenario, POLICIES[policy]()) for scenario in scenarios] for policy in policies}
+
+
+def one_seed(job: tuple[str, int, Collection[str]]) -> dict[str, Any]:
+    """Figures of a world's name, one seed and some policies: a row of `python -m tests.benchmarks.worlds`."""
+    name, seed, policies = job
+    runs = {policy: found[0] for policy, found in outcomes(name, [seed], policies).items()}
+    return {
+        "world": name,
+        "seed": seed,
+        "policies": {policy: score.figures_of_one(one, runs) for policy, one in runs.items()},
+        "why": score.why([runs[score.LAGWISE]]) if score.LAGWISE in runs else {},
+    }
 
 
 def seeds(runs: list[Outcome]) -> dict[str, list[float]]:

@@ -1,7 +1,8 @@
 """What members do with a plan: those that follow accept it, and hand over what it takes from them.
 
 A giver releases a partition once its taker has accepted, as `assignor.clients.follower` does. A member that has
-other partitions than the plan says refuses it. A member that does not follow neither accepts nor gives.
+other partitions than the plan says refuses it. A member that does not follow neither accepts nor gives, and one that
+hangs does so when it goes on.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from assignor.model.arrays import Int32s
+from tests.benchmarks.worlds.scenario import FRAME_S
 from tests.benchmarks.worlds.world import World
 
 _GIVER_HEARS_S = 1.0
@@ -63,6 +65,7 @@ class Followers:
     def act(self) -> None:
         """Everything that is due now."""
         now_s = self.world.now_s
+        self._wait_for_hung()
         for slot in sorted(slot for slot, at_s in self._hears.items() if at_s <= now_s):
             del self._hears[slot]
             self._answer(slot)
@@ -75,6 +78,21 @@ class Followers:
             pids = pids[self.world.owner[pids] >= 0]
             self.world.hand_over(pids, offer.target[pids])
         self._note_applied()
+
+    def _wait_for_hung(self) -> None:
+        """Put off to the next frame what a member that hangs would do now."""
+        world = self.world
+        hangs, next_s = world.scenario.hung[world.frame], (world.frame + 1.0) * FRAME_S
+        self._hears.update(
+            {slot: next_s for slot, at_s in self._hears.items() if at_s <= world.now_s and hangs[slot]}
+        )
+        self._releases.update(
+            {
+                partition: next_s
+                for partition, at_s in self._releases.items()
+                if at_s <= world.now_s and world.owner[partition] >= 0 and hangs[world.owner[partition]]
+            }
+        )
 
     def _answer(self, slot: int) -> None:
         offer, owner = self.offer, self.world.owner

@@ -1,9 +1,13 @@
 """An oracle to measure against: it knows what is true now, though not what will come.
 
-It knows capacities, costs, mean arrivals and lag as they are, and shares with lagwise what cannot be wished away:
-the evaluation interval, the settle time, who follows and how fast, what is pinned, and the pauses of moves. It has no
-other guard: each minute it takes the best of a few targets of `lag-sticky`, if rolling the world forward from here
-shows less lag area than leaving the group alone.
+It knows costs, mean arrivals and true lag as they are, and a member's capacity without noise as of the member's newest
+commit: of a change it learns by the first commit after it. It shares with lagwise what cannot be wished away: the
+evaluation interval, the settle time, who follows and how fast, what is pinned, and the pauses of moves. It has no other
+guard: each minute it takes the best of a few targets of `lag-sticky`, if rolling the world forward from here shows less
+lag area than leaving the group alone.
+
+Of a member that stands still, and commits that it does, it believes that this takes as long again as it has taken. A
+member that hangs does not commit: nobody, and so not the oracle either, knows that it stands still.
 """
 
 from collections.abc import Sequence
@@ -17,6 +21,7 @@ from assignor.strategies.registry import STRATEGIES
 from pipeline.config.model import GuardsConfig
 from tests.benchmarks.worlds.followers import Offer
 from tests.benchmarks.worlds.policies import EVERY_S, array_group
+from tests.benchmarks.worlds.scenario import FRAME_S
 from tests.benchmarks.worlds.service import served
 from tests.benchmarks.worlds.view import View
 from tests.benchmarks.worlds.world import World
@@ -39,6 +44,8 @@ class Oracle:
     reasons: dict[str, int] = field(default_factory=dict)
     _generation: int = 0
     _since_s: float = 0.0
+    _capacity: Floats | None = None
+    _stands_since_s: Floats | None = None
 
     def owners(self, world: World, usual: Int32s) -> Int32s:  # noqa: ARG002 - the group's own assignor decides
         """What the range assignor says."""
@@ -46,32 +53,57 @@ class Oracle:
 
     def look(self, world: World, view: View) -> Offer | Int32s | None:
         """The target to go to from here."""
+        speeds = self._learn(world)
         if view.generation != self._generation:
             self._generation, self._since_s = view.generation, world.now_s
         is_between = bool((view.owner < 0).any())
         is_settled = world.now_s - self._since_s >= _SETTLE_S
         if world.now_s % EVERY_S or is_between or not is_settled or not view.is_stable:
             return None
-        target = self._best(world, view)
+        target = self._best(world, view, speeds)
         if target is None:
             return None
         self.plans += 1
         return Offer(epoch=self.plans, generation=view.generation, target=target)
 
-    def _best(self, world: World, view: View) -> Int32s | None:
-        stay = area_ahead(world, [view.owner])[0]
+    def _learn(self, world: World) -> "Speeds":
+        """What the newest commits show."""
+        shown, now_s = world.shown_capacity, world.now_s
+        if self._capacity is None or self._stands_since_s is None:
+            self._capacity, self._stands_since_s = shown.copy(), np.full(len(shown), np.inf)
+        stands = shown == 0
+        self._capacity = np.where(stands, self._capacity, shown)
+        self._stands_since_s = np.where(stands, np.minimum(self._stands_since_s, now_s), np.inf)
+        return Speeds(
+            capacity=self._capacity, stands_s=np.where(stands, now_s - self._stands_since_s + FRAME_S, 0.0)
+        )
+
+    def _best(self, world: World, view: View, speeds: "Speeds") -> Int32s | None:
+        stay = area_ahead(world, speeds, [view.owner])[0]
         arriving = float(world.scenario.mean_rate[world.frame].sum())
         if stay <= _LITTLE_S * arriving * _AHEAD_S:
             return None
-        targets = _targets(world, view)
+        targets = _targets(world, view, speeds.capacity)
+        if speeds.stands_s.any():
+            targets += _targets(world, view, np.where(speeds.stands_s > 0, 0.0, speeds.capacity))
         if not targets:
             return None
-        areas = area_ahead(world, targets)
+        areas = area_ahead(world, speeds, targets)
         best = int(areas.argmin())
         return targets[best] if areas[best] < (1 - _LEAST_GAIN) * stay else None
 
 
-def area_ahead(world: World, targets: Sequence[Int32s]) -> Floats:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Speeds:
+    """What the oracle believes of N members."""
+
+    capacity: Floats
+    """Units of work per second when it does not stand still."""
+    stands_s: Floats
+    """How much longer it stands still."""
+
+
+def area_ahead(world: World, speeds: Speeds, targets: Sequence[Int32s]) -> Floats:
     """Lag area of the next `_AHEAD_S` seconds under each target, with the pauses on the way to it.
 
     Arrivals and capacities stay as they are. All targets are rolled forward at once, side by side.
@@ -79,7 +111,6 @@ def area_ahead(world: World, targets: Sequence[Int32s]) -> Floats:
     scenario, frame, n = world.scenario, world.frame, world.scenario.n_members
     k = len(targets)
     target = np.stack(targets)
-    capacity = np.tile(scenario.capacity[frame], k)
     cost = np.tile(scenario.cost, k)
     rate = np.tile(scenario.mean_rate[frame], k)
     lag = np.tile(world.lag, k)
@@ -92,17 +123,19 @@ def area_ahead(world: World, targets: Sequence[Int32s]) -> Floats:
         (pause_s, after, moved),
         *[(_STEP_S, after, np.zeros(len(moved), np.bool_))] * int(_AHEAD_S // _STEP_S),
     ]
-    area = np.zeros(k)
+    area, passed_s = np.zeros(k), 0.0
     for length_s, member, is_paused in steps:
         present = lag + rate * length_s
-        work = served(np.where(is_paused, 0.0, present * cost), member, capacity * length_s)
+        works_s = np.clip(passed_s + length_s - speeds.stands_s, 0.0, length_s)
+        budget = np.tile(speeds.capacity * works_s, k)
+        work = served(np.where(is_paused, 0.0, present * cost), member, budget)
         left = present - work / cost
         area += (lag + left).reshape(k, -1).sum(axis=1) / 2 * length_s
-        lag = left
+        lag, passed_s = left, passed_s + length_s
     return area
 
 
-def _targets(world: World, view: View) -> list[Int32s]:
+def _targets(world: World, view: View, capacity: Floats) -> list[Int32s]:
     """Answers of `lag-sticky` with more and with less to spend, those that move something."""
     scenario, frame = world.scenario, world.frame
     slots = np.array(sorted(view.member_ids))
@@ -115,7 +148,7 @@ def _targets(world: World, view: View) -> list[Int32s]:
         n_members=len(slots),
         lag=world.lag * scenario.cost,
         rate=scenario.mean_rate[frame] * scenario.cost,
-        capacity=np.maximum(scenario.capacity[frame, slots], 1e-3),
+        capacity=np.maximum(capacity[slots], 1e-3),
         holder=holder,
         subscriptions=_choices(
             holder, scenario.pinned | ~follows[holder], np.flatnonzero(follows), n=len(slots)

@@ -144,6 +144,7 @@ class Planner:
         )
 
     def _partitions(self, seen: Observer) -> PartitionFacts:
+        pace = seen.pace
         return PartitionFacts(
             topic=self._topics,
             partition=self._number_of.astype(np.int64),
@@ -154,6 +155,12 @@ class Planner:
             arrival_rate=seen.arrival_rate,
             drain_rate=seen.drain_rate,
             lag_age_s=seen.age_s,
+            lag_at_commit=seen.lag_at_commit,
+            commit_age_s=seen.commit_age_s,
+            commit_interval_s=pace.interval_s,
+            commit_rate=pace.rate,
+            commit_span_s=pace.span_s,
+            least_lag=pace.least_lag,
         )
 
     def _by_topic(self, chosen: Bools) -> dict[str, tuple[int, ...]]:

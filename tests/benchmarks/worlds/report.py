@@ -23,10 +23,14 @@ def tables(
 
 
 def _goals(worlds: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    names = list(next(iter(worlds.values()))["goals"])
+    names = list(dict.fromkeys(name for world in worlds.values() for name in world["goals"]))
     header = ["lagwise in a closed loop, lag area", *names, "median over before", "moves, now and before"]
     rows = [
-        [name, *map(_goal, world["goals"].values()), *_against(world["seeds"], before.get(name))]
+        [
+            name,
+            *(_goal(world["goals"].get(one)) for one in names),
+            *_against(world["seeds"], before.get(name)),
+        ]
         for name, world in worlds.items()
     ]
     return {"header": header, "rows": rows}
@@ -36,7 +40,9 @@ def _overall(goals: Mapping[str, Any]) -> dict[str, Any]:
     return {"header": ["all worlds", ""], "rows": [[name, _goal(goal)] for name, goal in goals.items()]}
 
 
-def _goal(goal: Mapping[str, Any]) -> str:
+def _goal(goal: Mapping[str, Any] | None) -> str:
+    if goal is None:
+        return ""
     return f"{goal['is']:,.4g} {'met' if goal['met'] else 'missed'} (≤ {goal['goal']:g})"
 
 

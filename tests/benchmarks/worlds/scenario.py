@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assignor.model.arrays import Bools, Floats, Int32s, Int64s
+from tests.benchmarks.worlds.commits import Rhythm
 
 FRAME_S = 30
 """Length of a frame, and of lagwise's trigger: nothing but hand-overs and pauses happens inside one."""
@@ -14,7 +15,6 @@ FRAME_S = 30
 class Scenario:
     """F frames of a group with N member slots, over P partitions of topics `t0`, `t1`, …"""
 
-    name: str
     topic_of: Int32s
     """P entries, rising."""
     cost: Floats
@@ -26,7 +26,13 @@ class Scenario:
     mean_rate: Floats
     """F x P: the same without noise."""
     capacity: Floats
-    """F x N: units of work per second."""
+    """F x N: units of work per second, without noise; 0 while the member stands still."""
+    jitter: Floats
+    """F x N: noise of the capacity, a factor."""
+    hung: Bools
+    """F x N: is the member stopped altogether, so that it neither reads nor commits nor answers; it stays in the group."""
+    commits: tuple[Rhythm, ...]
+    """N entries: when the member commits."""
     joined: Bools
     """F x N: is the member in the group."""
     follows: Bools
@@ -57,6 +63,11 @@ class Scenario:
     def n_partitions(self) -> int:
         """P."""
         return len(self.topic_of)
+
+    def budget(self, frame: int) -> Floats:
+        """N entries: units of work per second, with noise."""
+        budget: Floats = self.capacity[frame] * self.jitter[frame]
+        return budget
 
     @property
     def number_of(self) -> Int32s:

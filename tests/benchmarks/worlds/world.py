@@ -3,6 +3,11 @@
 Arrivals and capacities are constant within a frame. Steps end wherever a pause, a hand-over or a frame does, and are
 at most `_STEP_S` long, so that within one nothing changes but which partitions run empty. A partition that moves is
 read by nobody from its release until its taker starts; a rebalance stops all of them.
+
+Members commit by their rhythms. Positions are straight lines within a step, so the newest commit in it is known without
+shorter steps; earlier ones of the same step nobody sees. A partition is committed when it is released, and so is
+everything that a living member has when the group rebalances. A member that has left or hangs does not commit. As a
+simplification its successor goes on where it stopped, not at its last commit: nothing is read twice.
 """
 
 from dataclasses import dataclass, field
@@ -53,7 +58,12 @@ class World:
         self.resumes_s: Floats = np.zeros(partitions)
         self.taker: Int32s = np.full(partitions, _NOBODY, np.int32)
         self.giver: Int32s = np.full(partitions, _NOBODY, np.int32)
-        self.read_rate: Floats = np.zeros(partitions)
+        self.read_by: Floats = np.zeros(scenario.n_members)
+        """Records each member has read."""
+        self.committed, self.commit_ms = self.commits_before(0.0)
+        """What the newest commit says of `read`, < 0 before the start, and when it was made; the start is 0."""
+        self.shown_capacity: Floats = scenario.capacity[0].copy()
+        """What each member's capacity was when it committed last, with a partition to commit or without."""
         self.totals = Totals()
         self._arrived_by = np.vstack([np.zeros(partitions), np.cumsum(scenario.rate * FRAME_S, axis=0)])
 
@@ -66,6 +76,20 @@ class World:
     def reads(self) -> Bools:
         """P entries: does somebody read the partition now."""
         return (self.owner >= 0) & (self.resumes_s <= self.now_s)
+
+    @property
+    def alive(self) -> Bools:
+        """N entries: is the member there, and does it not hang."""
+        return self.scenario.joined[self.frame] & ~self.scenario.hung[self.frame]
+
+    def commits_before(self, at_s: float) -> tuple[Floats, Int64s]:
+        """Newest commit of each partition as of a time at or before the start, as `committed` and `commit_ms`.
+
+        Until the start everything was read as it arrived, but what lies there then, which nobody read.
+        """
+        commit_s = self._commit_s_before(at_s)[self.owner]
+        rate = self.scenario.mean_rate[0]
+        return np.where(self.scenario.lag > 0, 0.0, rate * commit_s), _up_to_ms(commit_s)
 
     def advance(self, until_s: float) -> None:
         """Let time pass."""
@@ -82,7 +106,8 @@ class World:
         self._finish_hand_overs()
 
     def hand_over(self, partitions: Int64s, taker: Int32s) -> None:
-        """Stop reading partitions that have an owner; their takers start after the hand-over."""
+        """Commit and stop reading partitions that have an owner; their takers start after the hand-over."""
+        self._commit(partitions)
         self.giver[partitions] = self.owner[partitions]
         self.owner[partitions] = _NOBODY
         self.taker[partitions] = taker
@@ -96,6 +121,7 @@ class World:
             by_plan: P entries: does a change of this partition's owner count as a move of a policy.
         """
         before = np.where(self.owner >= 0, self.owner, self.giver)
+        self._commit(np.flatnonzero(self.reads & self.alive[self.owner]))
         self._count(np.flatnonzero(by_plan & (owner != before)), before, owner)
         self.taker[:] = _NOBODY
         self.owner = owner.astype(np.int32)
@@ -120,19 +146,47 @@ class World:
         scenario, frame, length_s = self.scenario, self.frame, until_s - self.now_s
         member, arrived = np.maximum(self.owner, 0), scenario.rate[frame] * length_s
         present = self.lag + arrived
-        capacity = scenario.capacity[frame]
-        work = served(np.where(self.reads, present * scenario.cost, 0.0), member, capacity * length_s)
+        work = served(
+            np.where(self.reads, present * scenario.cost, 0.0), member, scenario.budget(frame) * length_s
+        )
         read = np.minimum(work / scenario.cost, present)
         left = present - read
         self.totals.lag_area += float((self.lag + left).sum()) / 2 * length_s
         self.lag = left
         self.read += read
-        self.read_rate = read / length_s
         self.arrived += arrived
         self.work_done += np.bincount(member, weights=work, minlength=scenario.n_members)
+        self._commit_by_rhythm(until_s, member, read / length_s)
         self.now_s = until_s
         if until_s % FRAME_S == 0:
             self.totals.late_partition_s += FRAME_S * int(self.late().sum())
+
+    def _commit_by_rhythm(self, until_s: float, member: Int32s, rate: Floats) -> None:
+        """The commits of the step that ends at `until_s`, before the time is set to that."""
+        rate_by = np.bincount(member, weights=rate, minlength=self.scenario.n_members)
+        self.read_by += rate_by * (until_s - self.now_s)
+        newest_s = self._newest_s(until_s, read=self.read_by, rate=rate_by)
+        commits = self.alive & (newest_s > self.now_s)
+        self.shown_capacity[commits] = self.scenario.capacity[self.frame][commits]
+        committed = np.flatnonzero(self.reads & commits[member])
+        commit_s = newest_s[member[committed]]
+        self.committed[committed] = self.read[committed] - rate[committed] * (until_s - commit_s)
+        self.commit_ms[committed] = _up_to_ms(commit_s)
+
+    def _commit(self, partitions: Int64s) -> None:
+        """Commit partitions out of turn."""
+        self.committed[partitions] = self.read[partitions]
+        self.commit_ms[partitions] = _up_to_ms(np.full(len(partitions), self.now_s))
+
+    def _commit_s_before(self, at_s: float) -> Floats:
+        """Time of each member's newest commit as of a time at or before the start."""
+        rate = np.bincount(self.owner, weights=self.scenario.mean_rate[0], minlength=self.scenario.n_members)
+        return self._newest_s(at_s, read=rate * at_s, rate=rate)
+
+    def _newest_s(self, until_s: float, *, read: Floats, rate: Floats) -> Floats:
+        """Time of each member's newest commit, as if it had always read at this rate."""
+        members = zip(self.scenario.commits, read.tolist(), rate.tolist(), strict=True)
+        return np.array([rhythm.newest_s(until_s, read=of, rate=at) for rhythm, of, at in members])
 
     def _finish_hand_overs(self) -> None:
         done = np.flatnonzero((self.taker >= 0) & (self.resumes_s <= self.now_s))
@@ -149,3 +203,9 @@ class World:
             totals.plan_moves += 1
             totals.moves_back += int(origin == taker[partition] and self.now_s - at_s <= 3600)
             totals.last_move[partition] = (self.now_s, int(giver[partition]))
+
+
+def _up_to_ms(at_s: Floats) -> Int64s:
+    """Whole milliseconds, rounded up: what was read by then had arrived."""
+    milliseconds: Int64s = np.ceil(at_s * 1000 - 1e-3).astype(np.int64)
+    return milliseconds

@@ -1,6 +1,7 @@
 """The follower of confluent-kafka as a process under trial: python -m tests.conformance.followers.confluent [WRONG].
 
-WRONG makes it one that the kit has to find out: `keeps-reading`, `takes-unproven`, `never-expires` or `impatient`.
+WRONG makes it one that the kit has to find out: `keeps-reading`, `takes-unproven`, `believes-records`,
+`gives-uncommitted`, `never-expires` or `impatient`.
 """
 
 import sys

@@ -13,7 +13,8 @@ from tests.benchmarks.worlds.followers import Followers, Offer
 from tests.benchmarks.worlds.policies import Kip169, NoPlans
 from tests.benchmarks.worlds.run import Policy, run
 from tests.benchmarks.worlds.scenario import FRAME_S, Scenario
-from tests.benchmarks.worlds.scenarios import GENERATORS, Generator, busy, rolling_restart, slow_member
+from tests.benchmarks.worlds.scenarios import GENERATORS, Generator
+from tests.benchmarks.worlds.scenarios.usual import busy, rolling_restart, slow_member
 from tests.benchmarks.worlds.service import served
 from tests.benchmarks.worlds.world import World
 
@@ -30,6 +31,8 @@ def short(generator: Generator, seed: int = 0) -> Scenario:
         rate=whole.rate[cut],
         mean_rate=whole.mean_rate[cut],
         capacity=whole.capacity[cut],
+        jitter=whole.jitter[cut],
+        hung=whole.hung[cut],
         joined=whole.joined[cut],
     )
 
@@ -53,9 +56,11 @@ class Watched(World):
         assert not work[~reads].any()
         by_owner = np.bincount(owner[reads], weights=work[reads], minlength=len(done))
         np.testing.assert_allclose(self.work_done - done, by_owner, atol=1e-6)
-        assert (by_owner <= self.scenario.capacity[frame] * length_s * (1 + 1e-9)).all()
+        assert (by_owner <= self.scenario.budget(frame) * length_s * (1 + 1e-9)).all()
         np.testing.assert_allclose(self.scenario.lag + self.arrived, self.read + self.lag, rtol=1e-9)
         assert (self.lag >= 0).all()
+        assert (self.committed <= self.read + 1e-6).all()
+        assert (self.commit_ms <= until_s * 1000 + 1).all()
 
 
 @pytest.fixture
@@ -64,7 +69,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     return
 
 
-@pytest.mark.parametrize("generator", GENERATORS, ids=lambda generator: generator.__name__)
+@pytest.mark.parametrize("generator", GENERATORS.values(), ids=list(GENERATORS))
 @pytest.mark.parametrize("name", [name for name in POLICIES if name != "lagwise"])
 @pytest.mark.usefixtures("watched")
 def test_no_record_is_lost_or_read_twice_and_nobody_does_more_than_it_can(
@@ -157,7 +162,12 @@ def test_an_hour_is_the_time_within_which_a_move_back_counts() -> None:
     scenario = short(busy)
     world = World(
         replace(
-            scenario, rate=scenario.rate[:1].repeat(500, 0), capacity=scenario.capacity[:1].repeat(500, 0)
+            scenario,
+            rate=scenario.rate[:1].repeat(500, 0),
+            capacity=scenario.capacity[:1].repeat(500, 0),
+            joined=scenario.joined[:1].repeat(500, 0),
+            jitter=scenario.jitter[:1].repeat(500, 0),
+            hung=scenario.hung[:1].repeat(500, 0),
         )
     )
     giver = int(world.owner[0])

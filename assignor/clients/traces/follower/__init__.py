@@ -19,6 +19,9 @@ Events, by `type`:
     lost                                           the membership is over
     plan          plan                             value of the control record that is valid now; null: none is
     acks          acks                             records of the acks topic as they were read: [<ack>, …]
+    looked        found                            answer to the `look` before it: of each partition what the group
+                                                   has committed, {"<topic>":{"0":{"offset":70,"metadata":"…"}}};
+                                                   what nobody could find out is left out
     committed     accepted, offsets                answer to the `commit` before it
     topics_away                                    lagwise's topics cannot be read any more
     undelivered   ack                              an acknowledgement of this member that nobody may ever read
@@ -29,13 +32,16 @@ Actions, by `type`; they are carried out in this order:
     assign        partitions, offsets              read exactly these: what is read already from where it is, the rest
                                                    from the offset, or where there is none from the group's commit
     unassign                                       read nothing
-    commit        offsets                          commit these; null is what the user has finished
+    look          partitions                       ask the coordinator what the group has committed of these
+    commit        offsets, marks                   commit these; null is what the user has finished; the mark stands
+                                                   behind the metadata that the user had committed
     write         ack                              write the acknowledgement
     rejoin                                         leave the group and join it again
     tell          change, partitions               tell the user: `gained`, `revoked` (he may still commit) or `lost`
 
 The answer to a `commit` is the next event. If Kafka revokes before it has come, or the membership is lost, it is
-given up: `committed` with `"accepted":false` is the next event then, before `revoked` or `lost`.
+given up: `committed` with `"accepted":false` is the next event then, before `revoked` or `lost`. The answer to a `look`
+is the next event, too, and never comes if one of `revoked`, `lost` and `assigned` does before.
 
 An <ack> is {"key":{…},"value":{…}}, `partitions` is {"<topic>":[0,1]}, `offsets` is {"<topic>":{"0":70}}. Keys and
 values of acknowledgements, and plans, are those of deploy/docs/records.md. In what is written compare neither `at` nor

@@ -44,6 +44,16 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- end }}
 
+{{- /* Names of the service, and those that are given: `lagwise serve` answers under no other. */ -}}
+{{- define "lagwise.hosts" -}}
+{{- $name := include "lagwise.fullname" . }}
+{{- $own := list $name }}
+{{- range list "" ".svc" ".svc.cluster.local" }}
+{{- $own = append $own (printf "%s.%s%s" $name $.Release.Namespace .) }}
+{{- end }}
+{{- concat $own (.Values.config.serve.hosts | default list) | uniq | toJson }}
+{{- end }}
+
 {{- define "lagwise.claimName" -}}
 {{- .Values.persistence.existingClaim | default (include "lagwise.fullname" .) }}
 {{- end }}
@@ -92,12 +102,12 @@ capabilities:
   readOnly: true
 - name: tmp
   mountPath: /tmp
-{{- range .Values.existingSecrets }}
+{{- range .secrets }}
 - name: {{ printf "secret-%s" . }}
   mountPath: {{ printf "/run/secrets/lagwise/%s" . }}
   readOnly: true
 {{- end }}
-{{- with .Values.extraVolumeMounts }}
+{{- with .values.extraVolumeMounts }}
 {{ toYaml . }}
 {{- end }}
 {{- end }}

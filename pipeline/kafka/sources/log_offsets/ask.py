@@ -2,15 +2,17 @@
 
 One row per partition:
 
-    topic, topic_id, partition, log_start_offset, log_end_offset, isolation, observed_at_ms, error
+    topic, topic_id, partition, log_start_offset, log_end_offset, isolation, observed_at_ms, error,
+    leader_broker, preferred_leader, replicas, in_sync_replicas
 
 `error` is set, and the offsets are null, where the broker did not answer. A row whose topic is null carries
 the listing itself: with an error nothing is known about which topics exist, without one a topic that has no
-row is to be asked for by its name (`topics_gone`). Whatever happens to the cluster, the batch does not fail: the
-rows say what went wrong.
+row is to be asked for by its name (`topics_gone`). It alone has `brokers`, the number of live ones. Whatever
+happens to the cluster, the batch does not fail: the rows say what went wrong.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -35,6 +37,11 @@ LOG_OFFSETS = pa.schema(
         ("isolation", pa.string()),
         ("observed_at_ms", pa.int64()),
         ("error", pa.string()),
+        ("leader_broker", pa.int32()),
+        ("preferred_leader", pa.int32()),
+        ("replicas", pa.int32()),
+        ("in_sync_replicas", pa.int32()),
+        ("brokers", pa.int32()),
     ]
 )
 
@@ -55,7 +62,8 @@ def shares(settings: LogOffsetsSettings) -> list[Share]:
     except Exception as failure:  # noqa: BLE001 - whatever the client says, the row says it
         return [Share(error=f"topics could not be listed: {failure}", carries_listing=True)]
     worth = -(-sum(map(len, topics.values())) // _SHARE_PARTITIONS)
-    return shared_out(topics, min(settings.splits, max(1, worth)), error=error)
+    found = shared_out(topics, min(settings.splits, max(1, worth)), error=error)
+    return [replace(found[0], brokers=leaders_of(settings.properties).brokers), *found[1:]]
 
 
 def _listed(settings: LogOffsetsSettings) -> tuple[dict[str, list[int]], str | None]:
@@ -84,7 +92,8 @@ def ask(settings: LogOffsetsSettings, share: Share) -> pa.RecordBatch:
 def listing(settings: LogOffsetsSettings, share: Share) -> Iterator[Row]:
     """The row that carries the listing, if the share does."""
     if share.carries_listing:
-        yield {"isolation": settings.isolation, "observed_at_ms": clock.now_ms(), "error": share.error}
+        same = {"isolation": settings.isolation, "observed_at_ms": clock.now_ms()}
+        yield same | {"error": share.error, "brokers": share.brokers}
 
 
 def _offsets(settings: LogOffsetsSettings, share: Share) -> Iterator[Row]:
@@ -109,4 +118,5 @@ def _offsets(settings: LogOffsetsSettings, share: Share) -> Iterator[Row]:
             "isolation": settings.isolation,
             "observed_at_ms": answer.observed_at_ms,
             "error": answer.error,
+            **(kept._asdict() if (kept := leaders.replication.get((topic, number))) else {}),
         }

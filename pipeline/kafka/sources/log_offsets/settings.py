@@ -47,6 +47,8 @@ class Share:
     topics: tuple[tuple[str, tuple[int, ...]], ...] = ()
     error: str | None = None
     carries_listing: bool = False
+    brokers: int | None = None
+    """Live ones, by the listing; None where it is not carried, or had no answer."""
 
 
 def shared_out(topics: dict[str, list[int]], count: int, *, error: str | None = None) -> list[Share]:

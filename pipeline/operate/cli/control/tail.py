@@ -15,6 +15,7 @@ from pipeline.operate.cli.control.entry import Entry, entry
 from pipeline.operate.cli.locations import StreamConfigOption, find_config
 from pipeline.operate.output import note, progress
 from pipeline.operate.poll import messages
+from pipeline.publish.claim import is_claim
 
 control = typer.Typer(no_args_is_help=True, add_completion=False, help="Read the control topic.")
 
@@ -61,7 +62,8 @@ def tail(
         with progress("asking the brokers"), explained("the Kafka cluster cannot be used", reason):
             partitions = _assign(consumer, name, timeout_s=settings.source.request_timeout_s)
         for message in messages(consumer, topic=name, partitions=partitions, follow=follow):
-            _print(entry(message), output=output)
+            if not is_claim(message.key()):
+                _print(entry(message), output=output)
     except KeyboardInterrupt:
         note("stopped")
     finally:

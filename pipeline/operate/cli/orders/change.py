@@ -38,9 +38,11 @@ def pause(orders: Orders, *, reason: str) -> Orders:
     return replace(orders, paused=True, pause_reason=reason)
 
 
-def resume(orders: Orders) -> Orders:
-    """Plans again; pins stay."""
-    return replace(orders, paused=False, pause_reason="")
+def resume(orders: Orders, *, now_ms: int) -> Orders:
+    """Plans again, without pause and probation; pins stay. It is later than any resume before it, as a trigger is."""
+    before_ms = orders.resumed_at_ms
+    resumed_at_ms = now_ms if before_ms is None else max(now_ms, before_ms + 1)
+    return replace(orders, paused=False, pause_reason="", resumed_at_ms=resumed_at_ms)
 
 
 def trigger(orders: Orders, *, now_ms: int) -> Orders:
@@ -81,6 +83,8 @@ def as_text(orders: Orders) -> str:
         parts.append(f"pinned {pins_text(row(orders)['pinned'])}")
     if orders.triggered_at_ms is not None:
         parts.append(f"triggered {plain(_moment(orders.triggered_at_ms))}")
+    if orders.resumed_at_ms is not None:
+        parts.append(f"resumed {plain(_moment(orders.resumed_at_ms))}")
     if orders.approval is not None:
         why = f" ({plain(orders.approval.reason)})" if orders.approval.reason else ""
         parts.append(f"plan {plain(row(orders)['approved_plan'])} approved{why}")
@@ -95,7 +99,7 @@ def pins_text(pinned: Mapping[str, str]) -> str:
 
 def row(orders: Orders) -> Row:
     """The fields for programs: pins as in the record, times as datetimes in UTC."""
-    triggered_at_ms, approval = orders.triggered_at_ms, orders.approval
+    triggered_at_ms, resumed_at_ms, approval = orders.triggered_at_ms, orders.resumed_at_ms, orders.approval
     return {
         "cluster": orders.cluster,
         "group": orders.group,
@@ -103,6 +107,7 @@ def row(orders: Orders) -> Row:
         "reason": orders.pause_reason,
         "pinned": {topic: format_pin(orders.pinned[topic]) for topic in sorted(orders.pinned)},
         "triggered_at": None if triggered_at_ms is None else _moment(triggered_at_ms),
+        "resumed_at": None if resumed_at_ms is None else _moment(resumed_at_ms),
         "approved_plan": None if approval is None else "-".join(approval.hashes),
         "approval_reason": None if approval is None else approval.reason,
         "approved_by": None if approval is None else approval.by,

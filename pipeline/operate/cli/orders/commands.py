@@ -39,6 +39,7 @@ _SCHEMA = pa.schema(
         ("reason", pa.string()),
         ("pinned", pa.map_(pa.string(), pa.string())),
         ("triggered_at", pa.timestamp("ms", "UTC")),
+        ("resumed_at", pa.timestamp("ms", "UTC")),
         ("approved_plan", pa.string()),
         ("approval_reason", pa.string()),
         ("approved_by", pa.string()),
@@ -64,6 +65,7 @@ _COLUMNS = (
     Column(header="REASON", name="reason"),
     Column(header="PINNED", name="pinned", cell=_pinned),
     Column(header="TRIGGERED-AT", name="triggered_at"),
+    Column(header="RESUMED-AT", name="resumed_at", is_wide=True),
     Column(header="APPROVED-PLAN", name="approved_plan"),
     Column(header="APPROVED-BY", name="approved_by"),
     Column(header="APPROVED-AT", name="approved_at", is_wide=True),
@@ -116,20 +118,29 @@ def pause(
 
 
 def resume(group: GroupArgument, *, output: OutputOption = "text", config: StreamConfigOption = None) -> None:
-    """Publish plans for a paused group again.
+    """Publish plans again for a group that is paused, or on probation after a plan that hurt.
 
     Example: lagwise resume billing
 
-    Pins stay. Safe to repeat.
+    `lagwise doctor GROUP` tells whether it is on probation, and why. Pins stay. Safe to repeat.
     Exit status: 0 the order was written, 1 it was not, 2 wrong usage.
     """
+    was_paused = False
+
+    def change(held: Orders) -> Orders:
+        nonlocal was_paused
+        was_paused = held.paused
+        return orders_change.resume(held, now_ms=clock.now_ms())
+
     give(
         group,
-        orders_change.resume,
-        then="it then publishes plans for the group again",
+        change,
+        then="a probation of the group, if it is on one, then ends, and plans are published again",
         config=config,
         output=output,
     )
+    if not was_paused:
+        note(f"{plain(group)} was not paused: this order only ends a probation after a plan that hurt")
 
 
 def trigger(

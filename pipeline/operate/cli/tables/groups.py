@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import pyarrow.compute as pc
 import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
@@ -36,6 +37,7 @@ def groups(
 
     A group of type - has commits and no record of its own: its consumers use assign(), or an admin has committed for
     it. Its members cannot be seen; kafka-consumer-groups shows such a group as Empty.
+    A state with * may be out of date, and so may the members of that group.
     PLAN is the newest decision about the group; one that is awaiting_approval waits for `lagwise approve`.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
@@ -46,6 +48,10 @@ def groups(
         show(by_member(rows, ("cluster", "group_id")), (GROUP, *MEMBERS), output=output, wide=wide)
     else:
         show(rows, (*COLUMNS, *PLAN), output=output, wide=wide)
+    unconfirmed = rows.num_rows - rows["unconfirmed_reason"].null_count
+    if unconfirmed:
+        why = pc.drop_null(rows["unconfirmed_reason"]).unique()[0].as_py()
+        note(f"* state and members of {unconfirmed} of {rows.num_rows} groups may be out of date: {why}")
     if not rows.num_rows:
         note("no group matches")
         raise typer.Exit(1)

@@ -58,7 +58,9 @@ def lag(
 
     Example: lagwise lag --group 'billing-*' --top 20
 
-    A status with * is provisional. LAG with ~ rests on an old log end offset, which no broker has reported since.
+    AT-COMMIT is the lag when the newest commit was made: what LAG has more came in since. A status with * is
+    provisional: the commit may be an old one. LAG with ~ rests on an old log end offset, which no broker has reported
+    since.
     LAG-SECONDS with > is a lower bound. TREND is that of the last minutes: growing, steady or falling. RETENTION-S is
     how long Kafka keeps the first unread record at least; 0 when some are deleted already. - means unknown or none.
     Totals are of what is known: with > they would be larger, with < smaller, if all were known and fresh.
@@ -87,8 +89,12 @@ def _warn(source: TableSource, rows: pa.Table, limit: timedelta) -> None:
     age = now - source.tables.written_at("partition_lag")
     if age > timedelta(seconds=_BATCHES_UNTIL_OLD * source.config.trigger.interval_s):
         note(_stream_words(source.tables.root, age.total_seconds(), now))
-    provisional = pc.sum(rows["provisional"]).as_py() or 0
-    if provisional:
+    unconfirmed = rows.num_rows - rows["unconfirmed_reason"].null_count
+    if unconfirmed:
+        why = pc.drop_null(rows["unconfirmed_reason"]).unique()[0].as_py()
+        note(f"* {unconfirmed} of {rows.num_rows} rows may be out of date: {why}")
+    provisional = (pc.sum(rows["provisional"]).as_py() or 0) - unconfirmed
+    if provisional > 0:
         note(
             f"* {provisional} of {rows.num_rows} rows are provisional: the stream has not read the offsets "
             "topic to its end since it started"

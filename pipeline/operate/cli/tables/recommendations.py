@@ -8,7 +8,15 @@ import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption
-from pipeline.operate.listings.decisions import ASSIGNMENT, COLUMNS, decisions, newest, plan_story, seconds
+from pipeline.operate.listings.decisions import (
+    ASSIGNMENT,
+    COLUMNS,
+    EFFECT_WHY,
+    decisions,
+    newest,
+    plan_story,
+    seconds,
+)
 from pipeline.operate.output import (
     Format,
     FormatOption,
@@ -57,7 +65,8 @@ def recommendations(
     Example: lagwise recommendations --group billing --decision publish --last 1 --detail
 
     PLAN-SO-FAR is the epoch of the plan published before the row, and its outcome by then: open, applied, partly,
-    refused, superseded or expired; --detail adds the cause, and how long the group took to drain.
+    refused, superseded or expired, and then helped or hurt, where that is known; --detail adds the cause, the evidence,
+    and how long the group took to drain.
     json and csv always have moves, assignment and plan.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
@@ -77,7 +86,7 @@ def recommendations(
 
 
 def _show(rows: pa.Table, *, output: Format, wide: bool) -> None:
-    columns = COLUMNS if output == "table" else (*COLUMNS, ASSIGNMENT)
+    columns = COLUMNS if output == "table" else (*COLUMNS, ASSIGNMENT, EFFECT_WHY)
     show(rows, columns, output=output, wide=wide)
 
 
@@ -92,7 +101,7 @@ STORY_COLUMNS = (
         "drain_s_after",
         "drain_s_bound",
     ),
-    *("plan", "moves", "assignment", "updated_at"),
+    *("plan", "plan_effect", "plan_effect_why", "probation_until", "moves", "assignment", "updated_at"),
 )
 """Columns of `plan_state` that `story` needs."""
 
@@ -108,7 +117,11 @@ def story(row: Row) -> list[str]:
         f"  time to drain: {before} as assigned, {after} under the plan, {bound} at best",
     ]
     if row["plan"] is not None:
-        lines.append(f"  {plan_story(row['plan'])}")
+        lines.append(f"  {plan_story(row)}")
+    if row["probation_until"] is not None:
+        lines.append(
+            f"  on probation until {plain(row['probation_until'])}; `lagwise resume {group}` ends it"
+        )
     for move in row["moves"] or ():
         partition = f"{plain(move['topic'])}-{move['partition']}"
         lag = plain(move["lag"])

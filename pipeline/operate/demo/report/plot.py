@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from pipeline.operate.demo.report.results import HEADINGS, cells, result_of
-from pipeline.operate.demo.report.timeline import DRAINED_WITHIN_S, GroupTimeline
+from pipeline.operate.demo.report.timeline import ONE_POLL_S, GroupTimeline
 from pipeline.operate.demo.scenario import Scenario
 
 _FOLLOWS, _PLAIN = "#1668b8", "#c2571a"
@@ -45,7 +45,8 @@ filling for a while.</p>
 <tr>{headings}</tr>
 {rows}
 </table>
-<p>Times are seconds since those members started. Drained: no unread record is older than {drained:.0f} s.
+<p>Times are seconds since those members started. Drained: at its commits a
+group had left unread what arrives in {drained:.0f} s at most.
 Lag is in records, as the stream wrote it into <code>partition_lag</code> with each batch.</p>
 </body>
 </html>
@@ -64,7 +65,7 @@ def write(path: Path, timelines: Sequence[GroupTimeline], scenario: Scenario) ->
         picture=_picture(pairs) if pairs else "",
         headings="".join(f"<th>{escape(heading.capitalize())}</th>" for heading in HEADINGS),
         rows="\n".join(_row(timeline) for timeline in timelines),
-        drained=DRAINED_WITHIN_S,
+        drained=ONE_POLL_S,
     )
     path.write_text(page, encoding="utf-8")
 

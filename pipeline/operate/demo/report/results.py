@@ -30,7 +30,7 @@ class GroupResult:
     most_lag: int
     was_behind: bool
     drained_s: float | None
-    """Seconds until its backlog was drained (`timeline.DRAINED_WITHIN_S`); None when it was not."""
+    """Seconds until its backlog was drained (`timeline.ONE_POLL_S`); None when it was not, or is behind again."""
     moves: int
     """Partitions that changed hands by plans."""
 

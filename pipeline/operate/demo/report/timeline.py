@@ -9,8 +9,11 @@ from pipeline.operate.demo.scenario import Scenario
 from pipeline.operate.demo.snapshot import GroupView, Snapshot
 
 DRAINED_WITHIN_S = 10.0
-"""A group is drained when no record that it has not read is older. Between two commits and two looks there is
-always some lag; this is more, even on a busy machine."""
+"""A group is behind when a record that it has not read is older, or when so many seconds of arrivals were unread at its
+commits. A log that has just begun has no old records, however many are unread."""
+ONE_POLL_S = 2.0
+"""A group is drained when it is not behind, and at its commits no more than so many seconds of arrivals were unread:
+what one poll brings, even on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +37,7 @@ class GroupTimeline:
     was_behind: bool
     """Whether there was anything to drain."""
     drained_s: float | None
-    """When it was first seen drained after it was behind, seconds since the beginning; None if it was not."""
+    """When it was seen drained after it was behind the last time, seconds since the beginning; None if it was not."""
     moves_at_s: tuple[float, ...]
     """When each partition changed hands."""
 
@@ -59,10 +62,15 @@ class Timeline:
             points = self._points.get(group.group_id)
             if points is not None and (not points or points[-1].at_s < at_s):
                 points.append(Point(at_s=at_s, lag=group.unread))
-                if not _is_drained(group):
-                    self._behind.add(group.group_id)
-                elif group.group_id in self._behind:
-                    self._drained_s.setdefault(group.group_id, at_s)
+                self._judge(group, at_s)
+
+    def _judge(self, group: GroupView, at_s: float) -> None:
+        """Note whether the group is behind or drained; between the two it stays what it was."""
+        if _is_behind(group):
+            self._behind.add(group.group_id)
+            self._drained_s.pop(group.group_id, None)
+        elif group.group_id in self._behind and _is_drained(group):
+            self._drained_s.setdefault(group.group_id, at_s)
 
     def moved(self, moves: Iterable[Move]) -> None:
         """Add moves."""
@@ -88,5 +96,14 @@ class Timeline:
         )
 
 
+def _is_behind(group: GroupView) -> bool:
+    """Also where the age of its lag is unknown, as that of every older backlog is at first."""
+    if group.lag_seconds is None or group.lag_seconds > DRAINED_WITHIN_S:
+        return True
+    at_commit, arrivals = group.lag_at_commit, group.arrival_rate
+    return at_commit is not None and at_commit > DRAINED_WITHIN_S * arrivals > 0
+
+
 def _is_drained(group: GroupView) -> bool:
-    return group.lag_seconds is not None and group.lag_seconds <= DRAINED_WITHIN_S
+    at_commit = group.lag_at_commit
+    return at_commit is not None and at_commit <= ONE_POLL_S * group.arrival_rate

@@ -17,6 +17,7 @@ COLUMNS = {
         "partition",
         "committed_offset",
         "lag",
+        "lag_at_commit",
         "lag_seconds",
         "lag_seconds_is_lower_bound",
         "retention_seconds",
@@ -30,7 +31,10 @@ COLUMNS = {
         "log_observed_at",
         "updated_at",
     ),
-    "topic_offsets": ("cluster", "topic", "partition", "log_start_offset", "log_end_offset", "deleted_at"),
+    "topic_offsets": (
+        *("cluster", "topic", "partition", "log_start_offset", "log_end_offset", "deleted_at"),
+        *("leader_broker", "preferred_leader", "replicas", "in_sync_replicas"),
+    ),
     "consumer_groups": ("cluster", "group_id", "group_type", "generation", "members"),
     "plan_state": (
         "cluster",
@@ -39,6 +43,7 @@ COLUMNS = {
         "reason",
         "assignment",
         "moves",
+        *("plan_effect", "plan_effect_why", "probation_until"),
         "drain_s_before",
         "drain_s_after",
         "drain_s_bound",

@@ -29,6 +29,16 @@ EXPORTER_MEMBERS = Family("kafka_consumergroup_members", "Members of a group")
 EXPORTER_PARTITIONS = Family("kafka_topic_partitions", "Partitions of a topic")
 EXPORTER_LATEST = Family("kafka_topic_partition_current_offset", "Log end offset of a partition")
 EXPORTER_OLDEST = Family("kafka_topic_partition_oldest_offset", "Log start offset of a partition")
+EXPORTER_BROKERS = Family("kafka_brokers", "Live brokers")
+EXPORTER_LEADER = Family("kafka_topic_partition_leader", "Broker id of the leader of a partition")
+EXPORTER_IS_PREFERRED = Family(
+    "kafka_topic_partition_leader_is_preferred", "1 if the leader of a partition is its preferred one"
+)
+EXPORTER_REPLICAS = Family("kafka_topic_partition_replicas", "Replicas of a partition")
+EXPORTER_IN_SYNC = Family("kafka_topic_partition_in_sync_replica", "Replicas of a partition that are in sync")
+EXPORTER_UNDER_REPLICATED = Family(
+    "kafka_topic_partition_under_replicated_partition", "1 if a replica of a partition is not in sync"
+)
 
 # Groups.
 GROUP_PARTITIONS = Family("lagwise_group_partitions", "Partitions of a group by status")
@@ -39,6 +49,9 @@ GROUP_PROVISIONAL = Family("lagwise_group_provisional", "1 while some row of the
 GROUP_MEMBERS = Family("lagwise_group_members", "Members of a group")
 GROUP_MEMBERS_IDLE = Family("lagwise_group_members_idle", "Members of a group that own no partition")
 GROUP_GENERATION = Family("lagwise_group_generation", "Generation of a group")
+GROUP_LAG_AT_COMMIT = Family(
+    "lagwise_group_lag_at_commit_records", "Lag of all partitions of a group when each was committed last"
+)
 GROUP_ARRIVAL = Family(
     "lagwise_group_arrival_records_per_second", "Records appended to the partitions of a group"
 )
@@ -71,6 +84,10 @@ PLAN_ACKS_MISSING = Family(
 PLAN_EPOCH = Family("lagwise_plan_epoch", "Epoch of the newest plan of a group")
 PLAN_PUBLISHED = Family(
     "lagwise_plan_published_timestamp_seconds", "When the newest plan was first published"
+)
+PLAN_EFFECT = Family("lagwise_plan_effect", "1 for what the newest plan did to the members that it concerns")
+PLAN_PROBATION = Family(
+    "lagwise_plan_probation_until_timestamp_seconds", "Until when a group gets no plan, because one hurt it"
 )
 PLAN_VALID_UNTIL = Family("lagwise_plan_valid_until_timestamp_seconds", "When the open plan expires")
 

@@ -35,6 +35,7 @@ def group_samples(facts: Facts, config: MetricsConfig) -> Iterator[Samples]:
         [
             ("lag", "sum"),
             ("lag", "max"),
+            ("lag_at_commit", "sum"),
             ("lag_seconds", "max"),
             ("arrival_rate", "sum"),
             ("drain_rate", "sum"),
@@ -46,6 +47,7 @@ def group_samples(facts: Facts, config: MetricsConfig) -> Iterator[Samples]:
         yield samples(families.SEGLO_SUM_LAG, labels, sums["lag_sum"])
         yield samples(families.SEGLO_MAX_LAG, labels, sums["lag_max"])
         yield samples(families.SEGLO_MAX_LAG_SECONDS, labels, sums["lag_seconds_max"])
+    yield samples(families.GROUP_LAG_AT_COMMIT, labels, sums["lag_at_commit_sum"])
     yield samples(families.GROUP_ARRIVAL, labels, sums["arrival_rate_sum"])
     yield samples(families.GROUP_DRAIN, labels, sums["drain_rate_sum"])
     yield samples(families.GROUP_RETENTION, labels, sums["retention_seconds_min"])
@@ -62,6 +64,7 @@ def _partition_counts(lag: pa.Table) -> Iterator[Samples]:
     )
     doubts = {
         "lag_unknown": lag["lag"].is_null(),
+        "lag_at_commit_unknown": lag["lag_at_commit"].is_null(),
         "lag_seconds_unknown": lag["lag_seconds"].is_null(),
         "lag_seconds_lower_bound": lag["lag_seconds_is_lower_bound"],
         "log_end_old": lag[IS_OLD],

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.config.model import MetricsConfig
 from pipeline.operate.serve.metrics import families
@@ -56,11 +57,24 @@ def _kafka_exporter(topics: pa.Table, groups: pa.Table) -> Iterator[Samples]:
     log = Labels({"topic": topics["topic"], "partition": topics["partition"]})
     yield samples(families.EXPORTER_LATEST, log, topics["log_end_offset"])
     yield samples(families.EXPORTER_OLDEST, log, topics["log_start_offset"])
+    yield from _replication(topics, log)
     of_group = Labels(
         {"consumergroup": groups["group_id"], "topic": groups["topic"], "partition": groups["partition"]}
     )
     yield samples(families.EXPORTER_OFFSET, of_group, groups["committed_offset"])
     yield samples(families.EXPORTER_LAG, of_group, groups["lag"])
+
+
+def _replication(topics: pa.Table, log: Labels) -> Iterator[Samples]:
+    """Where partitions are kept. If replicas are known, and no leader, the preferred one does not lead."""
+    leader, replicas, in_sync = topics["leader_broker"], topics["replicas"], topics["in_sync_replicas"]
+    has_none = pc.and_(pc.is_valid(replicas), pc.is_null(leader))
+    is_preferred = pc.if_else(has_none, pa.scalar(False), pc.equal(leader, topics["preferred_leader"]))
+    yield samples(families.EXPORTER_LEADER, log, leader)
+    yield samples(families.EXPORTER_IS_PREFERRED, log, pc.cast(is_preferred, pa.int8()))
+    yield samples(families.EXPORTER_REPLICAS, log, replicas)
+    yield samples(families.EXPORTER_IN_SYNC, log, in_sync)
+    yield samples(families.EXPORTER_UNDER_REPLICATED, log, pc.cast(pc.less(in_sync, replicas), pa.int8()))
 
 
 def topic_samples(facts: Facts, config: MetricsConfig) -> Iterator[Samples]:

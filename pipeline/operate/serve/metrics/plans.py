@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from pipeline.planning.state import PlanState, from_json
 
 OUTCOMES = ("open", "applied", "partly", "refused", "superseded", "expired")
 DECIDED = ("none", "held_back", "dry_run", "awaiting_approval", "abstain", "paused")
+EFFECTS = ("helped", "hurt", "cannot tell")
 KINDS = ("accepted", "applied", "refused", "void")
 
 
@@ -36,6 +38,9 @@ class Outcome:
     """None unless it is open."""
     needed: frozenset[str] | None = None
     """Members that it takes from or gives to; None unless it is open."""
+    effect: str | None = None
+    """One of `EFFECTS`; None until it is judged."""
+    effect_why: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +61,12 @@ class Plan:
     def guard(self) -> str | None:
         """The one that holds a plan back."""
         return guard_of(self.row["reason"])
+
+    @property
+    def probation_until(self) -> datetime | None:
+        """End of the probation that the group was on at its newest decision."""
+        until: datetime | None = self.row["probation_until"]
+        return until
 
     @property
     def states(self) -> frozenset[str]:
@@ -84,11 +95,17 @@ def plan_samples(facts: Facts) -> Iterator[Samples]:
     yield _by(families.PLAN_HELD_BACK, "guard", ((one, one.guard, 1) for one in plans if one.guard))
     yield _by(families.PLAN_DRAIN_SECONDS, "when", _drain_seconds(plans))
     yield _by(families.PLAN_MOVES, "state", _moves(plans))
+    on_probation = ((one, one.probation_until) for one in plans)
+    ends = ((one, until.timestamp() if until else None) for one, until in on_probation)
+    yield _each(families.PLAN_PROBATION, ends)
     yield from _outcomes([(one, one.outcome) for one in plans if one.outcome])
 
 
 def _outcomes(published: list[tuple[Plan, Outcome]]) -> Iterator[Samples]:
     """Of groups that were ever given a plan."""
+    judged = [(one, plan.effect) for one, plan in published if plan.effect]
+    effects = ((one, name.replace(" ", "_"), int(name == found)) for one, found in judged for name in EFFECTS)
+    yield _by(families.PLAN_EFFECT, "effect", effects)
     acks = ((one, kind, len(one.acks[kind])) for one, _ in published for kind in KINDS)
     yield _by(families.PLAN_ACKS, "kind", acks)
     yield _each(families.PLAN_ACKS_MISSING, ((one, one.acks_missing) for one, _ in published))
@@ -136,7 +153,7 @@ def plans_of(facts: Facts) -> Iterator[Plan]:
     small = rows.drop_columns(["assignment", "moves", "state"]).to_pylist()
     for row, moves, state in zip(small, n_moves.to_pylist(), states.to_pylist(), strict=True):
         group_id = row["group_id"]
-        outcome = _remembered(from_json(state).plan if state else None) or _told(row["plan"])
+        outcome = _remembered(from_json(state).plan if state else None) or _told(row)
         present = members.get(group_id, frozenset())
         yield Plan(
             row=row,
@@ -163,11 +180,14 @@ def _remembered(plan: PlanState | None) -> Outcome | None:
         realised_drain_s=plan.drained_s,
         valid_until_s=plan.valid_until_ms / 1000 if is_open else None,
         needed=frozenset({*plan.revoked, *plan.receivers}) if is_open else None,
+        effect=plan.effect,
+        effect_why=plan.effect_why,
     )
 
 
-def _told(plan: Mapping[str, Any] | None) -> Outcome | None:
-    """As the column `plan` has it, of plans before the newest decision."""
+def _told(row: Mapping[str, Any]) -> Outcome | None:
+    """As the columns of plans before the newest decision have it."""
+    plan = row["plan"]
     if plan is None:
         return None
     return Outcome(
@@ -178,6 +198,8 @@ def _told(plan: Mapping[str, Any] | None) -> Outcome | None:
         published_at_s=plan["published_at"].timestamp(),
         predicted_drain_s=plan["predicted_drain_s"],
         realised_drain_s=plan["realised_drain_s"],
+        effect=row["plan_effect"],
+        effect_why=row["plan_effect_why"],
     )
 
 

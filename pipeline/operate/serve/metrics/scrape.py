@@ -98,7 +98,10 @@ class Scraper:
         def each(family: Family, value: float | None) -> Samples:
             return samples(family, labels, pa.array([value] * owner.num_rows, pa.float64()))
 
+        brokers = None if stamp is None else stamp.brokers
+        is_exporter = "kafka_exporter" in self._config.serve.metrics.families
         return [
+            *([each(families.EXPORTER_BROKERS, brokers)] if is_exporter else []),
             each(LAST_BATCH, None if stamp is None else stamp.at_ms / 1000),
             each(PROVISIONAL, None if stamp is None else len(stamp.behind)),
             samples(families.DRIVER_TERM, labels, owner["term"]),

@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.operate.output import Row, plain
+import pyarrow as pa
+
+from pipeline.operate.output import Row, iterate, plain
+from pipeline.operate.serve.views.group import worst
 from pipeline.operate.serve.views.plans import Key
 
 MOST_CELLS = 3_000
@@ -43,7 +46,7 @@ class Heat:
 
 def heat(
     members: Sequence[Row],
-    partitions: Sequence[Row],
+    partitions: pa.Table,
     moves: Sequence[Mapping[str, Any]],
     names: Mapping[str, str],
 ) -> Heat:
@@ -56,9 +59,9 @@ def heat(
         moves: Of the newest decision's target.
     """
     to: dict[Key, str | None] = {(move["topic"], move["partition"]): move["to"] for move in moves}
-    shown = _worst(partitions)
+    shown = worst(partitions, MOST_CELLS)
     owned: dict[str | None, dict[str, list[Cell]]] = {}
-    for row in shown:
+    for row in iterate(shown):
         cells = owned.setdefault(row["member_id"], {}).setdefault(row["topic"], [])
         cells.append(_cell(row, to, names))
     return Heat(
@@ -66,18 +69,8 @@ def heat(
             Line(member=one if one["member_id"] else None, topics=owned.get(one["member_id"], {}))
             for one in members
         ],
-        left_out=len(partitions) - len(shown),
+        left_out=partitions.num_rows - shown.num_rows,
     )
-
-
-def _worst(partitions: Sequence[Row]) -> Sequence[Row]:
-    """As many as are shown, in their order."""
-    if len(partitions) <= MOST_CELLS:
-        return partitions
-    # What is unknown is worse than any lag.
-    worst = sorted(partitions, key=lambda row: (row["lag"] is not None, -(row["lag"] or 0)))[:MOST_CELLS]
-    keys = {(row["topic"], row["partition"]) for row in worst}
-    return [row for row in partitions if (row["topic"], row["partition"]) in keys]
 
 
 def level_of(lag: int | None) -> str:
@@ -90,6 +83,7 @@ def level_of(lag: int | None) -> str:
 def _cell(row: Row, to: Mapping[Key, str | None], names: Mapping[str, str]) -> Cell:
     key = row["topic"], row["partition"]
     lag = "lag unknown" if row["lag"] is None else f"lag {row['lag']:,}{' (old)' if row['is_old'] else ''}"
+    at_commit = "" if row["lag_at_commit"] is None else f", {row['lag_at_commit']:,} at its newest commit"
     seconds = row["lag_seconds"]
     age = (
         ""
@@ -100,6 +94,6 @@ def _cell(row: Row, to: Mapping[Key, str | None], names: Mapping[str, str]) -> C
     return Cell(
         partition=row["partition"],
         level=level_of(row["lag"]),
-        words=f"{lag}{age}, {row['status']}{' provisional' if row['provisional'] else ''}{moves}",
+        words=f"{lag}{at_commit}{age}, {row['status']}{' provisional' if row['provisional'] else ''}{moves}",
         is_moved=key in to,
     )

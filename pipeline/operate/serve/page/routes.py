@@ -5,6 +5,7 @@ from datetime import timedelta
 from importlib.resources import files
 from typing import Any
 
+import pyarrow as pa
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,7 +25,7 @@ from pipeline.operate.serve.page.plot import plot, within
 from pipeline.operate.serve.page.words import FILTERS
 from pipeline.operate.serve.responses import respond
 from pipeline.operate.serve.views.fleet import WORST_FIRST, ordered
-from pipeline.operate.serve.views.group import GroupView, decision_rows, group_view
+from pipeline.operate.serve.views.group import GroupView, decision_rows, group_view, worst
 from pipeline.operate.serve.views.health import health_row
 from pipeline.operate.serve.views.history import changes, lag_over_time
 from pipeline.operate.serve.views.source import Now, Source
@@ -146,7 +147,7 @@ def _group(source: Source, now: Now, request: Request) -> _Shown | None:
         "levels": LEVELS,
         "decisions": decided,
         **_history(source, now, view, decided),
-        "partitions": _worst(view.partitions),
+        "partitions": _worst_first(view.partitions),
         "columns": [column for column in COLUMNS if not column.is_wide and column.name != "group_id"],
     }
 
@@ -174,9 +175,10 @@ def _history(source: Source, now: Now, view: GroupView, decided: Sequence[Row]) 
     return {"plot": plot(points, marks, label=label), "span": span}
 
 
-def _worst(partitions: Sequence[Row]) -> list[Row]:
+def _worst_first(partitions: pa.Table) -> list[Row]:
     """Those with the largest lag, unknown ones first."""
-    return sorted(partitions, key=lambda row: (row["lag"] is not None, -(row["lag"] or 0)))[:_PARTITIONS]
+    shown = iterate(worst(partitions, _PARTITIONS))
+    return sorted(shown, key=lambda row: (row["lag"] is not None, -(row["lag"] or 0)))
 
 
 def _health(_source: Source, now: Now, _request: Request) -> _Shown:

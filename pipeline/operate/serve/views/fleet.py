@@ -20,10 +20,15 @@ from pipeline.operate.serve.metrics.plans import Plan, plans_of
 from pipeline.operate.serve.snapshot import Snapshot
 from pipeline.operate.serve.views.plans import plan_row
 
-_UNKNOWN = ("lag", "max_lag", "lag_seconds", "growing", "retention_seconds", "arrival_rate", "drain_rate")
+_UNKNOWN = (
+    *("lag", "lag_at_commit", "max_lag", "lag_seconds"),
+    *("growing", "retention_seconds", "arrival_rate", "drain_rate"),
+)
 _NO_LAG: Row = {
     **dict.fromkeys(("partitions", "unknown_lag", "old_lag", "provisional"), 0),
-    **dict.fromkeys(("unknown_lag_seconds", "unknown_trend", "unknown_retention"), 0),
+    **dict.fromkeys(
+        ("unknown_lag_at_commit", "unknown_lag_seconds", "unknown_trend", "unknown_retention"), 0
+    ),
     **dict.fromkeys(_UNKNOWN),
     "statuses": {},
     "lag_seconds_is_lower_bound": False,

@@ -14,12 +14,22 @@ from pipeline.operate.serve.views.advice import advice
 from pipeline.operate.serve.views.fleet import Fleet
 from pipeline.operate.serve.views.members import member_rows
 
+_WORST_LAG = 2**63 - 1
 _DECISION = (
     *("epoch", "strategy", "base_generation", "valid_until", "assignment", "moves", "updated_at"),
     *("target_hash", "base_hash", "awaiting_since"),
 )
 _ORDERS = (
-    *("paused", "pause_reason", "pinned", "triggered_at", "ordered_by", "ordered_at", "updated_at"),
+    *(
+        "paused",
+        "pause_reason",
+        "pinned",
+        "triggered_at",
+        "resumed_at",
+        "ordered_by",
+        "ordered_at",
+        "updated_at",
+    ),
     *("approved_target_hash", "approved_base_hash", "approval_reason", "approved_by", "approved_at"),
 )
 
@@ -37,7 +47,7 @@ class GroupView:
     orders: Row | None
     """What operators have ordered; None when they never did."""
     advice: list[str]
-    partitions: list[Row]
+    partitions: pa.Table
     """As `lagwise lag` lists them, and `is_old`."""
 
 
@@ -69,7 +79,7 @@ def group_view(found: Snapshot, fleet: Fleet, group_id: str, config: Config) -> 
         decision=decision,
         orders=_one(found.read("orders", columns=_ORDERS, where=own)),
         advice=list(advice(row, members)),
-        partitions=list(iterate(lag.select([*names(partitions.COLUMNS), IS_OLD]))),
+        partitions=lag.select([*names(partitions.COLUMNS), IS_OLD]),
     )
 
 
@@ -85,6 +95,16 @@ def lag_rows(found: Snapshot, group_id: str) -> pa.Table:
     return partitions.ordered(rows, key="group")
 
 
+def worst(lag: pa.Table, most: int) -> pa.Table:
+    """As many partitions, in the order they have: those with the largest lag, and before them those of unknown lag."""
+    if lag.num_rows <= most:
+        return lag
+    # What is unknown is worse than any lag.
+    known = pc.fill_null(lag["lag"], _WORST_LAG).combine_chunks()
+    worst_first = pc.array_sort_indices(known, order="descending")
+    return lag.take(worst_first[:most].sort())
+
+
 def decision_rows(found: Snapshot, group_id: str, last: int) -> pa.Table:
     """What `lagwise recommendations` lists of this group, newest first.
 
@@ -92,7 +112,7 @@ def decision_rows(found: Snapshot, group_id: str, last: int) -> pa.Table:
         StoreError: The tables cannot be read.
     """
     rows = decisions.newest(decisions.decisions(found, pc.field("group_id") == group_id), last)
-    return rows.select(names((*decisions.COLUMNS, decisions.ASSIGNMENT)))
+    return rows.select(names((*decisions.COLUMNS, decisions.ASSIGNMENT, decisions.EFFECT_WHY)))
 
 
 def _one(rows: pa.Table) -> Row | None:

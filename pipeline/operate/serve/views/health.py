@@ -20,9 +20,18 @@ def health_row(now: Now) -> Row:
         "batch_s": report.batch_s if report else None,
         "provisional_partitions": len(stamp.behind) if stamp else None,
         **_owner(beat),
-        "stage": report.stage if report else None,
+        "stage": _stage(health, beat),
         "versions": {name: table.version for name, table in sorted(now.found.tables.items())},
     }
+
+
+def _stage(health: Health | None, beat: Beat | None) -> str | None:
+    """What the driver does; None when nobody knows, as of one that gives no sign of life."""
+    if beat is not None and beat.is_stopped:
+        return "stopped"
+    if beat is None or beat.report is None or health is None or not health.is_live:
+        return None
+    return beat.report.stage
 
 
 def _verdict(health: Health | None) -> Row:

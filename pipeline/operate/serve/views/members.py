@@ -14,7 +14,7 @@ from pipeline.planning.problem.capacity import identities
 
 _WHO = ("member_id", "client_id", "client_host", "group_instance_id", "rack", "error")
 _SUMS = (
-    *("partitions", "lag", "unknown_lag", "old_lag", "max_lag"),
+    *("partitions", "lag", "unknown_lag", "old_lag", "max_lag", "lag_at_commit", "unknown_lag_at_commit"),
     *("lag_seconds", "lag_seconds_is_lower_bound", "unknown_lag_seconds"),
 )
 _MEASURED = ("arrival_rate", "drain_rate")

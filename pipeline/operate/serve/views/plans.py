@@ -23,6 +23,7 @@ def plan_row(plan: Plan) -> Row:
         "decision": plan.row["decision"],
         "reason": plan.row["reason"],
         "guard": plan.guard,
+        "probation_until": plan.probation_until,
         "moves": plan.n_moves,
         "drain_s_before": plan.row["drain_s_before"],
         "drain_s_after": plan.row["drain_s_after"],
@@ -43,6 +44,8 @@ def _published(outcome: Outcome) -> Row:
         "valid_until": _time(outcome.valid_until_s),
         "predicted_drain_s": outcome.predicted_drain_s,
         "realised_drain_s": outcome.realised_drain_s,
+        "effect": outcome.effect,
+        "effect_why": outcome.effect_why,
     }
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from assignor.clients.confluent import Follower
 from assignor.clients.confluent import follower as confluent
-from assignor.protocol.acks import Accepted, Release
+from assignor.protocol.acks import Follows, Release
 from tests.support.follow_fakes import FakeConsumer, FakeTopics
 from tests.support.follow_plans import CLUSTER, GROUP, plan
 
@@ -76,7 +76,7 @@ def hear(follower: Follower, random: Random) -> None:
     }
     place = {"topic": "t", "partition": random.randrange(PARTITIONS)}
     release = Release(**head, **place, to="a", hop=random.randrange(1, 4), offset=random.randrange(90))
-    topics.incoming += random.choice([[], [release], [Accepted(**head)], [release, Accepted(**head)]])
+    topics.incoming += random.choice([[], [release], [Follows(**head)], [release, Follows(**head)]])
     base = {"a": sorted(p for _, p in follower.state.base), "b": []}
     target = {"a": base["a"][1:], "b": base["a"][:1]}
     topics.offered = plan(base, target, epoch=head["epoch"], generation=generation)

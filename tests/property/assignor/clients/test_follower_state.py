@@ -15,9 +15,13 @@ from assignor.clients.follower.state import (
     Committed,
     Event,
     FollowerState,
+    Found,
     Instant,
+    Look,
+    Looked,
     Lost,
     Mark,
+    PartitionKey,
     Phase,
     PlanSeen,
     Revoked,
@@ -28,7 +32,8 @@ from assignor.clients.follower.state import (
     Undelivered,
     Write,
 )
-from assignor.protocol.acks import Accepted, Applied, Refused, Release, Taken, Void
+from assignor.protocol.acks import Applied, Follows, Refused, Release, Taken, Void
+from assignor.protocol.marks import HandOverMark
 from tests.support.follow_plans import CLUSTER, GROUP, plan
 
 members = st.sampled_from(["a", "b"])
@@ -44,7 +49,7 @@ heads = {
 }
 spots = {"topic": st.just("t"), "partition": numbers, "hop": small}
 any_ack = st.one_of(
-    st.builds(Accepted, **heads),
+    st.builds(Follows, **heads),
     st.builds(Applied, **heads),
     st.builds(Refused, **heads, why=st.just("…")),
     st.builds(Void, **heads, why=st.just("…")),
@@ -68,22 +73,38 @@ events: st.SearchStrategy[Event] = st.one_of(
 )
 
 
-@given(st.lists(st.tuples(events, st.booleans(), st.sampled_from([0.0, 1.0, 4.0])), max_size=25))
+marks = st.builds(
+    HandOverMark,
+    kind=st.sampled_from(["release", "taken"]),
+    generation=st.integers(1, 2),
+    epoch=small,
+    hop=small,
+)
+commits = st.builds(Found, offset=st.integers(-1, 9), mark=st.none() | marks)
+found_of = st.dictionaries(st.tuples(st.just("t"), numbers), commits)
+history_step = st.tuples(events, st.booleans(), found_of, st.sampled_from([0.0, 1.0, 4.0]))
+
+
+@given(st.lists(history_step, max_size=25))
 def test_follower_keeps_its_promises_whatever_it_hears(
-    history: Sequence[tuple[Event, bool, float]],
+    history: Sequence[tuple[Event, bool, dict[PartitionKey, Found], float]],
 ) -> None:
     state = FollowerState(settings=Settings(group=GROUP))
     now_s, reading = 0.0, frozenset[tuple[str, int]]()
 
-    for event, accepted, pause_s in history:
+    for event, accepted, found, pause_s in history:
         now_s += pause_s
         todo: list[Event] = [event]
         while todo:
             state, actions = advance(state, todo.pop(), Instant(monotonic_s=now_s, wall_ms=0))
-            commits = [action for action in actions if isinstance(action, Commit)]
-            assert len(commits) <= 1
+            made = [action for action in actions if isinstance(action, Commit)]
+            assert sum(isinstance(action, Commit | Look) for action in actions) <= 1
             reading = _reading(reading, actions)
-            for commit in commits:
+            for look in (action for action in actions if isinstance(action, Look)):
+                answer = {place: found[place] for place in look.places & found.keys()}
+                todo.append(Looked(found=answer))
+            for commit in made:
+                assert commit.marks.keys() == commit.offsets.keys()
                 offsets = {place: offset or 0 for place, offset in commit.offsets.items()}
                 assert not reading & offsets.keys()
                 todo.append(Committed(accepted=accepted, offsets=offsets))
@@ -110,13 +131,13 @@ def _check_releases(actions: Sequence[Action], reading: frozenset[tuple[str, int
 
 NAMES = ["a", "b", "c"]
 CHAIN = plan({"a": [0], "b": [1], "c": []}, {"a": [], "b": [0], "c": [1]}, epoch=2)
-words = st.tuples(st.sampled_from([Accepted, Accepted, Refused, Void]), st.sampled_from(NAMES), small)
+words = st.tuples(st.sampled_from([Follows, Follows, Refused, Void]), st.sampled_from(NAMES), small)
 """Kind, member, epoch."""
 
 
 @given(st.lists(st.lists(words, max_size=4), max_size=8))
 def test_old_owner_begins_at_the_record_by_which_all_follow_wherever_its_batches_end(
-    batches: Sequence[Sequence[tuple[type[Accepted | Refused | Void], str, int]]],
+    batches: Sequence[Sequence[tuple[type[Follows | Refused | Void], str, int]]],
 ) -> None:
     now = Instant(monotonic_s=0.0, wall_ms=0)
     state = FollowerState(settings=Settings(group=GROUP))
@@ -129,8 +150,8 @@ def test_old_owner_begins_at_the_record_by_which_all_follow_wherever_its_batches
         acks = []
         for kind, member, epoch in batch:
             head = {"cluster": CLUSTER, "group": GROUP, "generation": 1, "epoch": epoch, "member": member}
-            acks.append(kind(**head, at_ms=0, **({} if kind is Accepted else {"why": "…"})))
-            if kind is Accepted:
+            acks.append(kind(**head, at_ms=0, **({} if kind is Follows else {"why": "…"})))
+            if kind is Follows:
                 follows[member] = max(epoch, follows[member])
             elif epoch >= follows[member]:
                 follows[member] = 0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from assignor.errors import DecodeError
 from assignor.protocol import acks
-from assignor.protocol.acks import Accepted, AnyAck, Applied, Refused, Release, Taken, Void
+from assignor.protocol.acks import Accepted, AnyAck, Applied, Follows, Refused, Release, Taken, Void
 from tests.support.bytes_strategies import damaged, texts
 
 longs = st.integers(1, 2**63 - 1)
@@ -23,6 +23,7 @@ head: dict[str, st.SearchStrategy[Any]] = {
 }
 place: dict[str, st.SearchStrategy[Any]] = {"topic": texts(), "partition": ints, "hop": longs}
 some_acks: st.SearchStrategy[AnyAck] = st.one_of(
+    st.builds(Follows, **head),
     st.builds(Accepted, **head),
     st.builds(Applied, **head),
     st.builds(Refused, **head, why=texts()),

@@ -21,6 +21,7 @@ some_orders = st.builds(
     pause_reason=texts(),
     pinned=st.dictionaries(texts(), pins, max_size=3),
     triggered_at_ms=st.none() | instants,
+    resumed_at_ms=st.none() | instants,
     approval=st.none()
     | st.builds(Approval, target_hash=texts(), base_hash=texts(), reason=texts(), by=texts(), at_ms=instants),
     at_ms=instants,

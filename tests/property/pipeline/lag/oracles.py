@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
+from pipeline.lag.at_commit import CLOCK_ERROR_MS
 from pipeline.lag.samples import RING_SIZE
 from pipeline.lag.status import MIN_SPAN_MS
 from tests.support.measures import Commit, Sample
@@ -58,6 +59,38 @@ def passed_at(ring: Sequence[Sample], offset: int) -> tuple[Fraction, bool] | No
         if next_end > offset:
             return at + Fraction(offset - end, next_end - end) * (next_at - at), False
     return Fraction(at), False
+
+
+def lag_at_commit(
+    ring: Sequence[Sample],
+    committed: int | None,
+    commit_ms: int | None,
+    log_start: int | None,
+    end: int | None,
+) -> int | None:
+    now = lag(committed, log_start, end)
+    if now is None or committed is None or end is None or committed > end:
+        return None
+    if now == 0:
+        return 0
+    end_then = None if commit_ms is None else _end_at(ring, commit_ms)
+    if commit_ms is None or end_then is None:
+        return None
+    surely_later = [end for at, end in ring if at > commit_ms + CLOCK_ERROR_MS]
+    if surely_later and surely_later[0] < committed:
+        return None
+    then = lag(committed, log_start, end_then)
+    return None if then is None else min(then, now)
+
+
+def _end_at(ring: Sequence[Sample], at_ms: int) -> int | None:
+    """On the line between the neighbours; of the newest for what is a little later."""
+    if not ring or at_ms < ring[0][0] or at_ms > ring[-1][0] + CLOCK_ERROR_MS:
+        return None
+    for (first_ms, first), (next_ms, following) in pairwise(ring):
+        if first_ms <= at_ms < next_ms:
+            return first + int(Fraction(at_ms - first_ms, next_ms - first_ms) * (following - first))
+    return ring[-1][1]
 
 
 def status(

@@ -83,5 +83,7 @@ def test_window_holds_the_last_new_commits_since_the_offset_was_deleted(
             expected = []
         elif is_new:
             expected = [*expected, event][-WINDOW_SIZE:]
+        elif expected and lag is not None:
+            expected[-1] = (*expected[-1][:2], lag)
 
     assert window_rows(window) == [expected]

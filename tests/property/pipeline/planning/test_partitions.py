@@ -33,6 +33,12 @@ COMMITS = st.fixed_dictionaries(
         "lag": NUMBERS,
         "drain_rate": st.none() | st.just(1.5),
         "lag_seconds": st.none() | st.just(60.0),
+        "commit_timestamp": st.none() | st.sampled_from((at(-30.5), at(2))),
+        "lag_at_commit": NUMBERS,
+        "least_lag_at_commit": NUMBERS,
+        "commit_interval_seconds": st.none() | st.just(5.0),
+        "commit_rate": st.none() | st.just(0.5),
+        "commit_span_seconds": st.none() | st.just(20.0),
     }
 )
 
@@ -72,6 +78,16 @@ def test_partitions_are_those_that_exist_of_subscribed_topics_with_what_the_grou
     ]
     assert _floats(found.drain_rate) == [row.get("drain_rate") for row in own]
     assert _floats(found.lag_age_s) == [row.get("lag_seconds") for row in own]
+    assert _floats(found.commit_interval_s) == [row.get("commit_interval_seconds") for row in own]
+    assert _floats(found.commit_rate) == [row.get("commit_rate") for row in own]
+    assert _floats(found.commit_span_s) == [row.get("commit_span_seconds") for row in own]
+    assert found.lag_at_commit.tolist() == [_number(row.get("lag_at_commit")) for row in own]
+    assert found.least_lag.tolist() == [_number(row.get("least_lag_at_commit")) for row in own]
+    ages = {None: None, at(-30.5): 30.5, at(2): 0.0}
+    assert _floats(found.commit_age_s) == [
+        None if logs[place]["observed_at"] is None else ages[row.get("commit_timestamp")]
+        for place, row in zip(places, own, strict=True)
+    ]
     assert _floats(found.arrival_rate) == [logs[place]["arrival_rate"] for place in places]
 
 

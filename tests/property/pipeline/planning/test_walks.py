@@ -219,8 +219,8 @@ def claim(held: Mapping[str, tuple[int, ...]], generation: int) -> bytes:
 def judge_memory(walk: Walk) -> None:
     """What is remembered is bounded, and a plan that is open has time left."""
     assert all(len(times) <= GUARDS.partition_moves_per_day for times in walk.state.moved_at_ms.values())
-    # Some facts of each member, however much has happened.
-    assert len(to_json(walk.state)) < 2_000 + 200 * len(walk.held)
+    # Some facts of each member, what it has shown and how it fares among them, however much has happened.
+    assert len(to_json(walk.state)) < 2_000 + 600 * len(walk.held)
     plan = walk.state.plan
     if plan is not None and plan.status == "open":
         assert walk.now_ms < plan.valid_until_ms <= walk.now_ms + RULES.valid_for_ms

@@ -5,7 +5,7 @@ import pytest
 
 from assignor.errors import DecodeError, EncodeError
 from assignor.protocol import acks
-from assignor.protocol.acks import Accepted, AnyAck, Applied, Refused, Release, Taken, Void
+from assignor.protocol.acks import Accepted, AnyAck, Applied, Follows, Refused, Release, Taken, Void
 
 HEAD: dict[str, Any] = {
     "cluster": "local",
@@ -20,6 +20,7 @@ PLACE_KEY = b'{"cluster":"local","group":"billing","kind":"%s","id":"in-voices-9
 MEMBER_VALUE = b'{"v":1,"kind":"%s","group":"billing","gen":42,"epoch":17,"member":"a-1"%s,"at":"2026-01-31T12:00:00.000Z"}'
 RECORDS: dict[str, tuple[AnyAck, bytes, bytes]] = {
     "accepted": (Accepted(**HEAD), MEMBER_KEY, b""),
+    "follows": (Follows(**HEAD), MEMBER_KEY, b""),
     "applied": (Applied(**HEAD), MEMBER_KEY, b""),
     "refused": (Refused(**HEAD, why="static"), MEMBER_KEY, b',"why":"static"'),
     "void": (Void(**HEAD, why="revoked"), MEMBER_KEY, b',"why":"revoked"'),

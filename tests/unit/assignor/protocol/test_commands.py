@@ -47,6 +47,15 @@ def test_approval_stands_beside_the_other_orders() -> None:
     assert commands.decode(KEY, APPROVED_VALUE) == APPROVED
 
 
+def test_resume_stands_beside_the_other_orders_and_is_absent_in_older_records() -> None:
+    resumed = replace(ORDERS, resumed_at_ms=1_769_860_800_000)
+    value = VALUE[:-1] + b',"resumed_at":"2026-01-31T12:00:00.000Z"}'
+
+    assert commands.encode(resumed) == value
+    assert commands.decode(KEY, value) == resumed
+    assert commands.decode(KEY, VALUE).resumed_at_ms is None
+
+
 @pytest.mark.parametrize(
     "approved",
     [
@@ -108,6 +117,8 @@ def test_order_of_pins_does_not_change_the_bytes() -> None:
         ("pinned", {"a": "0-59999", "b": "0-59999"}),
         ("triggered_at", "yesterday"),
         ("triggered_at", 0),
+        ("resumed_at", "yesterday"),
+        ("resumed_at", None),
         ("by", 7),
         ("at", None),
         ("at", "2026-01-31 12:00:00"),

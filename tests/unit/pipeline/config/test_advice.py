@@ -37,6 +37,16 @@ def test_defaults_are_not_warned_of() -> None:
         ({"plan": {"valid_for_s": 119}}, "plan.valid_for_s"),
         ({"history": {"interval_s": 29}}, "history.interval_s"),
         ({"plan": {"dry_run": False}}, "plan.dry_run"),
+        ({"plan": {"guards": {"pin": ["a", ".*"]}}}, "plan.guards.pin"),
+        ({"plan": {"groups": [{"pattern": "a", "guards": {"pin": [".*"]}}]}}, "plan.groups[0].guards.pin"),
+        (
+            {"plan": {"groups": [{"pattern": "a", "options": {"max_moves": 0}}]}},
+            "plan.groups[0].options.max_moves",
+        ),
+        (
+            {"plan": {"groups": [{"pattern": "a", "options": {"min_gain": 1}}]}},
+            "plan.groups[0].options.min_gain",
+        ),
         ({"plan": {"groups": [{"pattern": ".*"}, {"pattern": "a"}]}}, "plan.groups[0].pattern"),
     ],
 )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from assignor.protocol import acks, commands
-from assignor.protocol.acks import Accepted, AnyAck, Refused, Release
+from assignor.protocol.acks import Accepted, AnyAck, Follows, Refused, Release
 from assignor.protocol.commands import Approval, Orders
 from tests.support.batches import CONTROL, FILTERS
 from tests.support.frames import NOW_MS, at
@@ -44,7 +44,7 @@ def read(topic: str, *pairs: Pair) -> Decoded:
 
 def test_acknowledgements_are_read_and_those_of_others_left_out() -> None:
     release = said(Release, to="b", topic="t", partition=1, hop=1, offset=12)
-    other, own = said(Accepted, cluster="elsewhere"), said(Accepted, group="own")
+    other, own = said(Follows, cluster="elsewhere"), said(Follows, group="own")
 
     found = read(ACKS, of(release), of(other), of(own), of(said(Refused, why="static")))
 
@@ -55,6 +55,19 @@ def test_acknowledgements_are_read_and_those_of_others_left_out() -> None:
         ("g", "release", "t-1", "b", 12, None),
     ]
     assert found.counts == {"ack": 2}
+
+
+@pytest.mark.parametrize("kind", [Follows, Accepted])
+def test_member_of_any_version_that_follows_a_plan_has_accepted_it(kind: type[AnyAck]) -> None:
+    ack = said(kind)
+    taken_back = acks.encode_key(said(kind, member="b")), None
+
+    found = read(ACKS, of(ack), taken_back)
+
+    assert found.picked("ack", "ack.kind", "ack.id", "ack.epoch") == [
+        ("accepted", "a", 7),
+        ("accepted", "b", None),
+    ]
 
 
 def test_orders_are_read_whole() -> None:
@@ -71,6 +84,12 @@ def test_orders_are_read_whole() -> None:
         "pinned": [("t", "0-1"), ("u", "*")],
         "ordered_by": "eva",
     }
+
+
+def test_resume_is_read_with_its_time_and_absent_it_is_null() -> None:
+    resumed, paused = read(COMMANDS, order(resumed_at_ms=NOW_MS), order(group="h", paused=True)).of("orders")
+
+    assert (resumed["orders"]["resumed_at"], paused["orders"]["resumed_at"]) == (at(0), None)
 
 
 def test_approval_is_read_with_who_gave_it_and_absent_it_is_null() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipeline.fold.columns import BEHEADED
 from pipeline.fold.control_messages import HANDED_OVER
 from pipeline.fold.owners import held_partitions
 from tests.support.folded import folded_commits
@@ -32,8 +33,9 @@ def folded(
     *,
     reread: tuple[int, ...] = (),
     behind: tuple[int, ...] = (),
+    beheaded: tuple[int, ...] = (),
 ) -> list[tuple[Any, ...]]:
-    result = folded_commits(stored, batch, groups or [], reread=reread, behind=behind)
+    result = folded_commits(stored, batch, groups or [], reread=reread, behind=behind, beheaded=beheaded)
     return shown(
         result, "group_id", "partition", "committed_offset", "commit_position", "has_new_commit", "confirmed"
     )
@@ -100,6 +102,73 @@ def test_rows_that_a_reading_from_the_start_has_not_met_are_dropped_at_its_end()
         ("g", 1, 5, 8, False, True),
     ]
     assert folded(stored, []) == [("g", 1, 5, 8, False, True)]
+
+
+OLD = {"committed_offset": 50, "commit_position": 7, "confirmed": False, "unconfirmed_reason": "cut"}
+
+
+def answer(offset: int | None, **fields: Any) -> dict[str, Any]:
+    kind = "answer_none" if offset is None else "answer"
+    return {"row_kind": kind, "committed_offset": offset, "offsets_partition": None} | fields
+
+
+def reasons(stored: list[dict[str, Any]], batch: list[dict[str, Any]], **more: Any) -> list[str | None]:
+    found: list[str | None] = folded_commits(stored, batch, [], **more)["unconfirmed_reason"].to_pylist()
+    return found
+
+
+def test_rows_that_a_log_without_its_beginning_does_not_hold_stay_with_the_reason() -> None:
+    stored = [
+        {"committed_offset": 50, "commit_position": 7},
+        {"partition": 1, "committed_offset": 5, "commit_position": 8},
+        {"partition": 2, "committed_offset": 6, "commit_position": 9, "offsets_partition": 4},
+    ]
+    met = [commit(90, 55)]
+
+    assert folded(stored, met, reread=(3,), beheaded=(3,)) == [
+        ("g", 0, 55, 90, True, True),
+        ("g", 1, 5, 8, False, False),
+        ("g", 2, 6, 9, False, True),
+    ]
+    assert reasons(stored, met, reread=(3,), beheaded=(3,)) == [None, BEHEADED, None]
+
+
+def test_row_kept_without_its_record_stays_until_a_record_comes() -> None:
+    assert folded([OLD], []) == [("g", 0, 50, 7, False, False)]
+    assert reasons([OLD], []) == ["cut"]
+    assert folded([OLD], [commit(90, 51)]) == [("g", 0, 51, 90, True, True)]
+    assert folded([OLD], [tombstone(90)]) == []
+
+
+def test_row_kept_without_its_record_goes_when_the_whole_log_is_read_and_does_not_hold_it() -> None:
+    assert folded([OLD], [], reread=(3,)) == []
+
+
+def test_broker_that_names_the_same_offset_confirms_the_commit_as_it_was() -> None:
+    assert folded([OLD], [answer(50)]) == [("g", 0, 50, 7, False, True)]
+    assert reasons([OLD], [answer(50)]) == [None]
+
+
+def test_broker_that_names_another_offset_is_right_and_later_records_still_count() -> None:
+    assert folded([OLD], [answer(60)]) == [("g", 0, 60, 7, False, True)]
+    told = {"committed_offset": 60, "commit_position": 7}
+    assert folded([told], [commit(8, 70)]) == [("g", 0, 70, 8, True, True)]
+
+
+def test_broker_that_has_no_commit_removes_the_row() -> None:
+    assert folded([OLD], [answer(None)]) == []
+
+
+def test_broker_that_names_a_commit_nobody_read_makes_a_row() -> None:
+    assert folded([], [answer(60)]) == [("g", 0, 60, None, False, True)]
+    assert folded([], [answer(None)]) == []
+
+
+@pytest.mark.parametrize("offset", [60, None])
+def test_answer_about_a_commit_that_was_read_changes_nothing(offset: int | None) -> None:
+    stored = [{"committed_offset": 50, "commit_position": 7}]
+
+    assert folded(stored, [answer(offset)]) == [("g", 0, 50, 7, False, True)]
 
 
 def test_partition_read_from_its_start_confirms_the_commits_that_it_meets() -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pipeline.fold.columns import BEHEADED
 from pipeline.fold.groups import fold_groups
 from tests.support.frames import arrow, decoded_arrow, shown
 
@@ -73,3 +74,26 @@ def test_group_tombstone_of_a_log_made_again_removes_the_group_that_was_known() 
     stored = [{"generation": 3, "group_position": 500}]
 
     assert groups_after(stored, [group_event(2, gone=True)], reread=(3,), behind=(3,)) == []
+
+
+def kept(stored: dict[str, Any], events: list[dict[str, Any]], **more: Any) -> list[tuple[Any, ...]]:
+    result = fold_groups(
+        arrow("consumer_groups", stored), decoded_arrow(*events), **{"reread": (), "behind": (), **more}
+    )
+    return shown(result, "generation", "confirmed", "unconfirmed_reason")
+
+
+def test_group_whose_record_was_cut_off_stays_with_its_members_and_the_reason() -> None:
+    stored = {"generation": 3, "group_position": 5, "members": [{"member_id": "m"}]}
+
+    assert kept(stored, [], reread=(3,), beheaded=(3,)) == [(3, False, BEHEADED)]
+    assert kept(stored, [], reread=(3,)) == []
+
+
+def test_group_without_its_record_is_confirmed_by_a_record_or_by_the_brokers() -> None:
+    stored = {"generation": 3, "group_position": 5, "confirmed": False, "unconfirmed_reason": "cut"}
+
+    assert kept(stored, []) == [(3, False, "cut")]
+    assert kept(stored, [group_event(90, generation=4)]) == [(4, True, None)]
+    assert kept(stored, [group_event(90, gone=True)]) == []
+    assert kept(stored, [], seconded=("g",)) == [(3, True, None)]

@@ -53,11 +53,13 @@ def test_reading_goes_on_from_the_position_to_what_is_stable() -> None:
 def test_partition_that_was_never_read_is_read_from_its_log_start() -> None:
     intake = chosen({}, {KEY: end(40, log_start=7)})
 
-    assert intake == Intake(spans=(span(7, 40, epoch=-1),), reread={KEY: NEVER_READ})
+    assert (intake.spans, intake.reread) == ((span(7, 40, epoch=-1),), {KEY: NEVER_READ})
 
 
 def test_partition_that_was_never_read_and_is_empty_counts_as_read_from_its_start() -> None:
-    assert chosen({}, {KEY: end(7, log_start=7)}) == Intake(reread={KEY: NEVER_READ})
+    intake = chosen({}, {KEY: end(7, log_start=7)})
+
+    assert (intake.spans, intake.reread) == ((), {KEY: NEVER_READ})
 
 
 def test_partition_at_its_end_is_not_read() -> None:
@@ -104,6 +106,47 @@ def test_position_that_no_longer_holds_is_read_again_from_the_log_start(
 )
 def test_position_that_only_just_holds_is_kept(position: Position, answer: End) -> None:
     assert chosen({KEY: position}, {KEY: answer}).reread == {}
+
+
+@pytest.mark.parametrize(
+    ("positions", "answer", "distrusted", "is_beheaded"),
+    [
+        pytest.param({KEY: at(6)}, end(40, log_start=7), {}, True, id="deleted before it was read"),
+        pytest.param({}, end(40, log_start=7), {}, True, id="all is to be read again"),
+        pytest.param(
+            {KEY: at(10, away_ms=25 * HOUR_MS)},
+            end(40, log_start=7),
+            {},
+            True,
+            id="away too long, and cut before",
+        ),
+        pytest.param({KEY: at(10, away_ms=25 * HOUR_MS)}, end(40), {}, False, id="away too long, and whole"),
+        pytest.param({KEY: at(41)}, end(40, log_start=7), {}, False, id="its tail is lost"),
+        pytest.param({KEY: at(10)}, end(40, log_start=7), {KEY: "log truncated: x"}, False, id="truncated"),
+        pytest.param({KEY: at(10)}, end(40, log_start=7), {}, False, id="cut behind the position"),
+    ],
+)
+def test_log_without_its_beginning_does_not_show_what_is_gone(
+    positions: dict[PartitionKey, Position],
+    answer: End,
+    distrusted: dict[PartitionKey, str],
+    is_beheaded: bool,
+) -> None:
+    intake = chosen(positions, {KEY: answer}, distrusted=distrusted)
+
+    assert (KEY in intake.beheaded) == is_beheaded
+
+
+def test_partition_that_each_batch_reads_again_is_told_from_one_that_was_away() -> None:
+    limits = Limits(
+        most_records=1, tombstones_kept_ms={"t": 5_000}, tolerated_ms=0, followed=frozenset({KEY})
+    )
+    positions = {KEY: at(10, away_ms=30_000), ("t", 1): at(10, away_ms=30_000)}
+
+    intake = chosen(positions, {KEY: end(10), ("t", 1): end(10)}, limits=limits)
+
+    assert intake.impatient == (KEY,)
+    assert "for 30.0 s, and its tombstones are kept for 5.0 s" in intake.reread["t", 1]
 
 
 def test_distrusted_partition_is_read_again_whatever_its_leader_says() -> None:

@@ -87,7 +87,7 @@ def test_commit_of_another_topic_begins_a_new_window_and_is_no_speed() -> None:
     rows = lags([before], log("B"), (new("B", offset=50),))
 
     assert shown(rows, "lag", "drain_rate", "status") == [(50, 2.0, "OK")]
-    assert shown(rows, "recent_commits") == [([(50, NOW_MS - 500, 50)],)]
+    assert shown(rows, "recent_commits") == [([(50, NOW_MS - 500, None)],)]
 
 
 def test_tombstone_leaves_an_assigned_partition_without_a_topic_id() -> None:

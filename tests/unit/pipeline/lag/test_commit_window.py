@@ -24,10 +24,22 @@ def test_new_commit_is_added_with_its_lag() -> None:
     assert window_rows(window) == [[(7, 2000, None)], [(5, 1000, 3), (6, 2000, 4)]]
 
 
-def test_commit_seen_before_is_not_added_again() -> None:
-    window = append(windows([(5, 1000, 3)]), (5, 1000, 9), is_new=False)
+def test_commit_seen_before_is_not_added_again_and_has_the_lag_that_is_known_now() -> None:
+    seen: list[list[Commit]] = [[(5, 1000, 3)], [(4, 500, 8), (5, 1000, None)], [(5, 1000, 3)], []]
 
-    assert window_rows(window) == [[(5, 1000, 3)]]
+    window = append(
+        windows(*seen), (5, 1000, 2), (5, 1000, 9), (5, 1000, None), (None, 1000, None), is_new=False
+    )
+
+    assert window_rows(window) == [[(5, 1000, 2)], [(4, 500, 8), (5, 1000, 9)], [(5, 1000, 3)], []]
+
+
+def test_lags_of_the_time_when_commits_were_seen_are_dropped_unless_there_was_none() -> None:
+    commits: list[Commit] = [(5, 1000, 0), (6, 2000, 3), (7, 3000, None)]
+
+    window = commit_window.without_raw_lag(windows(commits, commits), np.array([True, False]))
+
+    assert window_rows(window) == [[(5, 1000, 0), (6, 2000, None), (7, 3000, None)], commits]
 
 
 def test_new_commit_of_the_same_offset_is_added() -> None:

@@ -50,6 +50,16 @@ def test_answer_replaces_what_was_known_and_gives_a_rate() -> None:
     assert rows == [(150, at(0), 5.0, None)]
 
 
+def test_replicas_are_those_of_now_or_unknown() -> None:
+    kept = {"leader_broker": 1, "preferred_leader": 1, "replicas": 3, "in_sync_replicas": 3}
+    now = {"leader_broker": None, "preferred_leader": 1, "replicas": 3, "in_sync_replicas": 2}
+    silent = observed(end=None, error="timed out")
+
+    assert shown(topics([KNOWN | kept], [observed(end=150) | now]), *kept) == [(None, 1, 3, 2)]
+    assert shown(topics([KNOWN | kept], [silent | now]), *kept) == [(None, 1, 3, 2)]
+    assert shown(topics([KNOWN | kept], []), *kept) == [(None, None, None, None)]
+
+
 def test_no_answer_keeps_the_value_its_age_and_says_why() -> None:
     rows = shown(
         topics([KNOWN], [observed(end=None, error="timed out")]),
@@ -278,7 +288,7 @@ def test_commits_move_the_drain_rate_by_the_time_between_two_batches() -> None:
     rows = lags([COMMITTED], [KNOWN], batch=(new,))
 
     assert shown(rows, "drain_rate", "committed_offset") == [(5.0, 90)]
-    assert shown(rows, "recent_commits") == [([(90, NOW_MS - 500, 10)],)]
+    assert shown(rows, "recent_commits") == [([(90, NOW_MS - 500, None)],)]
 
 
 NEW = {"row_kind": "commit", "position": 8, "committed_offset": 90, "commit_timestamp_ms": NOW_MS - 500}
@@ -302,7 +312,7 @@ def test_commits_that_are_read_again_do_not_move_the_drain_rate_and_begin_a_new_
     rows = lags([known], [KNOWN], batch=(NEW,), reread=(3,))
 
     assert shown(rows, "committed_offset", "drain_rate") == [(90, 2.0)]
-    assert shown(rows, "recent_commits") == [([(90, NOW_MS - 500, 10)],)]
+    assert shown(rows, "recent_commits") == [([(90, NOW_MS - 500, None)],)]
 
 
 def test_partition_read_again_without_a_commit_keeps_its_window() -> None:

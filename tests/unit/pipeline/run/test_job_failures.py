@@ -1,11 +1,13 @@
 """What the job does when its query ends: wait, start again, give up, or stop for good."""
 
+import errno
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import StreamingQueryException
 
@@ -14,13 +16,17 @@ from pipeline.errors import (
     AccessRefusedError,
     BrokerUnavailableError,
     FencedError,
+    MissingDependencyError,
     SparkEndedError,
+    StorageUnavailableError,
+    StoreError,
     TopicMissingError,
 )
 from pipeline.run import job as job_module
 from pipeline.run.driver import Batch
 from pipeline.run.job import Job
 from pipeline.run.query import Runner, _StopRequestedError, watch
+from pipeline.tables import storage
 from tests.support.batches import idle_driver
 
 
@@ -53,6 +59,11 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_module, "create_tables", lambda *_args, **_more: None)
     monkeypatch.setattr(job_module, "_jars", tuple)
     monkeypatch.setattr(job_module, "has_ended", lambda _spark: False)
+    monkeypatch.setattr(storage, "trouble", lambda _place: None)
+
+
+USABLE: Any = SimpleNamespace(until_usable=lambda _error=None: None)
+NO_EXECUTORS: Any = SimpleNamespace(look=lambda: None)
 
 
 def away() -> BrokerUnavailableError:
@@ -124,13 +135,15 @@ def runner_with(failure: Exception | None) -> Any:
 
 def test_query_ends_with_what_its_batch_has_raised() -> None:
     with pytest.raises(FencedError, match="another driver"):
-        watch(query_that_ends(broken()), runner_with(FencedError("another driver")), interval_s=1)
+        watch(
+            query_that_ends(broken()), runner_with(FencedError("another driver")), NO_EXECUTORS, interval_s=1
+        )
 
 
 @pytest.mark.parametrize("failure", [None, ValueError("a mistake")], ids=["Spark", "a mistake"])
 def test_query_that_ends_for_another_reason_says_what_spark_says(failure: Exception | None) -> None:
     with pytest.raises(StreamingQueryException, match="it broke"):
-        watch(query_that_ends(broken()), runner_with(failure), interval_s=1)
+        watch(query_that_ends(broken()), runner_with(failure), NO_EXECUTORS, interval_s=1)
 
 
 @pytest.mark.parametrize("error", [broken(), Py4JNetworkError("nobody answers"), ConnectionRefusedError()])
@@ -232,7 +245,12 @@ def test_batch_that_begins_after_the_stop_does_nothing() -> None:
     nothing: Any = None
     query: Any = SimpleNamespace(id="query")
     runner = Runner(
-        idle_driver(), stop=stop, on_batch=lambda _report: None, interval_s=0, steps=(done.append,)
+        idle_driver(),
+        stop=stop,
+        on_batch=lambda _report: None,
+        interval_s=0,
+        steps=(done.append,),
+        storage=USABLE,
     )
     runner.started(query)
     stop.set()
@@ -241,3 +259,56 @@ def test_batch_that_begins_after_the_stop_does_nothing() -> None:
         runner(nothing, 1)
 
     assert done == []
+
+
+def test_storage_that_fails_is_waited_for_and_is_no_failure_of_the_query() -> None:
+    full = StreamingQueryException("java.io.IOException: No space left on device")
+    job = ScriptedJob(full, OSError(errno.EROFS, "Read-only file system"), full, full, "batch", full)
+
+    job.run()
+
+    assert job.waited_s == [1, 2, 4, 8, 1]
+
+
+@pytest.mark.parametrize("error", [StoreError("the tables belong to cluster 'a'"), DeltaError("a mistake")])
+def test_tables_that_are_wrong_are_not_waited_for(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        ScriptedJob(error).run()
+
+
+def test_batch_that_met_a_full_disk_tells_so_when_the_tables_can_be_written_again() -> None:
+    def fails(_batch: Batch) -> None:
+        raise DeltaError("Failed to parse parquet: No space left on device (os error 28)")
+
+    waited: list[str | None] = []
+    storage_wait: Any = SimpleNamespace(until_usable=lambda error=None: waited.append(error))
+    nothing: Any = None
+    query: Any = SimpleNamespace(id="query")
+    runner = Runner(
+        idle_driver(),
+        stop=threading.Event(),
+        on_batch=lambda _report: None,
+        interval_s=0,
+        steps=(fails,),
+        storage=storage_wait,
+    )
+    runner.started(query)
+
+    with pytest.raises(StorageUnavailableError, match="No space left"):
+        runner(nothing, 1)
+
+    assert waited[0] is None
+    assert "No space left" in (waited[1] or "")
+
+
+def test_missing_java_is_named_also_when_the_jars_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> None:
+        raise MissingDependencyError("PATH has no working Java")
+
+    monkeypatch.undo()
+    monkeypatch.setattr(job_module, "find_java", none)
+    monkeypatch.setattr(job_module, "is_submitted", lambda: False)
+    monkeypatch.setattr(job_module, "resolve_for_spark", lambda *_args, **_more: ())
+
+    with pytest.raises(MissingDependencyError, match="no working Java"):
+        job_module._jars()

@@ -31,13 +31,17 @@ def full_step(batch: Batch) -> None:
     batch.summary.reached[span.key] = Reached(Position(5), None)
 
 
-def warned(caplog: pytest.LogCaptureFixture, *steps: Any, interval_s: float, batches: int = 1) -> list[Any]:
+def warned(
+    caplog: pytest.LogCaptureFixture, *steps: Any, interval_s: float, batches: int = 1, is_once: bool = False
+) -> list[Any]:
+    usable: Any = SimpleNamespace(until_usable=lambda: None)
     runner = Runner(
-        idle_driver(),
+        idle_driver(is_once=is_once),
         stop=threading.Event(),
         on_batch=lambda _report: None,
         interval_s=interval_s,
         steps=(quick_step, *steps),
+        storage=usable,
     )
     query: Any = SimpleNamespace(id="query")
     nothing: Any = None
@@ -60,3 +64,7 @@ def test_batch_in_time_or_one_of_many_that_catch_up_is_not_late(
     step: Any, interval_s: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert warned(caplog, step, interval_s=interval_s) == []
+
+
+def test_batch_of_a_single_run_is_never_late(caplog: pytest.LogCaptureFixture) -> None:
+    assert warned(caplog, slow_step, interval_s=0.005, is_once=True) == []

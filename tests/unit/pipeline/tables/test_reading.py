@@ -6,6 +6,7 @@ import pytest
 from deltalake import write_deltalake
 from deltalake.fs import DeltaStorageHandler
 
+from pipeline.errors import StoreError
 from pipeline.tables.reading import Tables
 
 
@@ -23,6 +24,15 @@ def test_tables_on_this_machine_are_read_without_a_file_system_in_python(
     found = Tables(str(root)).read("lag", columns=["lag"])
 
     assert sorted(found["lag"].to_pylist()) == [1, 2]
+
+
+def test_newest_entry_of_the_log_that_is_empty_is_named(tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "lag", pa.table({"lag": [1]}))
+    write_deltalake(tmp_path / "lag", pa.table({"lag": [2]}), mode="append")
+    max((tmp_path / "lag" / "_delta_log").glob("*.json")).write_text("")
+
+    with pytest.raises(StoreError, match=r"^the newest entry in the log of table lag at .* is empty"):
+        Tables(str(tmp_path)).written_at("lag")
 
 
 def test_column_that_an_older_table_has_not_got_is_null(tmp_path: Path) -> None:

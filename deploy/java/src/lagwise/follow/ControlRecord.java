@@ -2,6 +2,7 @@ package lagwise.follow;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -34,6 +35,9 @@ record ControlRecord(
 
     /** Partitions of one member in the base generation, and in the end. */
     record Member(List<TopicPartition> base, List<TopicPartition> target) {
+        boolean keepsAll() {
+            return new HashSet<>(base).equals(new HashSet<>(target));
+        }
     }
 
     /** The key, to the byte: compaction compares bytes. */

@@ -129,7 +129,7 @@ final class Membership {
      *
      * <p>Every member says so of a plan that was made for its own generation, so that all join at once and none waits
      * for a heartbeat. The leader says so later too, a few times, of a plan for its members that no leader has taken
-     * into account: it may have read it after the others.
+     * into account: it may have read it after the others. Nobody says so of a plan that leaves every member what it has.
      */
     Optional<ControlRecord> planToRejoinFor(long nowMs) {
         Optional<ControlRecord> plan = control.newest(nowMs).plan().filter(one -> one.epoch() > considered && mayAsk(one));
@@ -138,6 +138,10 @@ final class Membership {
     }
 
     private boolean mayAsk(ControlRecord plan) {
+        // Older drivers publish plans that move nothing, and a rebalance for one would stop the group for nothing.
+        if (plan.members().values().stream().allMatch(ControlRecord.Member::keepsAll)) {
+            return false;
+        }
         if (askedEpoch != plan.epoch()) {
             askedEpoch = plan.epoch();
             askedIn.clear();

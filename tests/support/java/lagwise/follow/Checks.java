@@ -222,7 +222,9 @@ public final class Checks {
     private static byte[] plan() {
         return ("{\"schema\":1,\"cluster\":\"local\",\"group\":\"g\",\"epoch\":1,\"strategy\":\"s\",\"dry_run\":false,"
             + "\"created_at\":\"2026-01-31T12:00:00Z\",\"valid_until\":\"9999-01-31T12:00:00Z\","
-            + "\"base\":{\"generation\":" + GENERATION + ",\"protocol\":\"lagwise\"},\"members\":{},\"moves\":[],"
+            + "\"base\":{\"generation\":" + GENERATION + ",\"protocol\":\"lagwise\"},\"members\":{"
+            + "\"m\":{\"instance\":null,\"client\":\"\",\"host\":\"\",\"base\":{\"t\":\"0\"},\"target\":{}},"
+            + "\"n\":{\"instance\":null,\"client\":\"\",\"host\":\"\",\"base\":{},\"target\":{\"t\":\"0\"}}},\"moves\":[],"
             + "\"why\":{\"drain_s_before\":null,\"drain_s_after\":1,\"drain_s_bound\":1.5,\"lag\":0}}")
             .getBytes(StandardCharsets.UTF_8);
     }

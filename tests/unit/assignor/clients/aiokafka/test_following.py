@@ -198,7 +198,7 @@ def test_plan_that_is_read_while_the_member_joins_asks_for_no_other_rebalance(
         async with Following(cluster="local", group_id="g", acks_topic=None) as following:
             following.attach(SimpleNamespace(_coordinator=coordinator))
             following.assignor.on_assignment(ConsumerProtocolMemberAssignment(0, [("t", [1])], b""))
-            record = plan({"a": {"t": (1,)}}, {"a": {"t": (1,)}}, epoch=3, generation=7)
+            record = plan({"a": {"t": (1,)}}, {"a": {}, "b": {"t": (1,)}}, epoch=3, generation=7)
             key, value = control.encode_key("local", "g"), control.encode(record)
             QuietReader.records = [SimpleNamespace(key=key, value=value, headers=[])]
             await until(lambda: following._background._state.epoch == 3)

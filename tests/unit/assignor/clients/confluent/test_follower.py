@@ -7,7 +7,7 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from assignor.clients.confluent import NotOwnedError, TransactionsUnsupportedError
 from assignor.clients.follower.state import Phase
-from assignor.protocol.acks import Accepted, Release, Taken, Void
+from assignor.protocol.acks import Applied, Follows, Release, Taken, Void
 from tests.support.follow_fakes import FakeMessage
 from tests.support.follow_setup import HEAD, Setup
 
@@ -35,7 +35,7 @@ def test_hand_over_keeps_the_rest_where_it_is_and_commits_what_the_user_has_fini
     following.poll()
     following.calls()
 
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
 
     assert following.told[-1] == ("revoked", [1])
@@ -51,7 +51,7 @@ def test_listener_may_commit_what_is_about_to_go(following: Setup) -> None:
     following.poll()
     following.on_revoked = lambda: following.follower.commit(asynchronous=False)
 
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
 
     assert following.calls() == [("commit", {0: 40, 1: 41}), ("pause", [1]), ("commit_async", {1: 41})]
@@ -62,7 +62,7 @@ def test_error_of_a_listener_reaches_the_user_and_the_hand_over_goes_on(followin
         raise ZeroDivisionError
 
     following.on_revoked = fail
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
 
     with pytest.raises(ZeroDivisionError):
         following.poll()
@@ -73,7 +73,7 @@ def test_error_of_a_listener_reaches_the_user_and_the_hand_over_goes_on(followin
 
 def test_refused_commit_gives_nothing_away(following: Setup) -> None:
     following.consumer.refuse_commits = True
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
 
     following.poll()
 
@@ -83,13 +83,13 @@ def test_refused_commit_gives_nothing_away(following: Setup) -> None:
 
 def test_released_partition_is_committed_and_read_from_the_offset_of_its_release(setup: Setup) -> None:
     setup.calls()
-    setup.topics.incoming = [Release(**HEAD, to="a", topic="t", partition=2, hop=1, offset=70)]
+    setup.given(2)
 
     setup.poll()
 
     assert setup.calls() == [("commit_async", {2: 70}), ("assign", {0: 40, 1: 40, 2: 70})]
     assert setup.told[-1] == ("gained", [2])
-    assert [type(ack) for ack in setup.topics.written] == [Taken]
+    assert [type(ack) for ack in setup.topics.written] == [Follows, Taken, Applied]
 
 
 def test_messages_of_partitions_that_are_gone_are_not_delivered(setup: Setup) -> None:
@@ -137,7 +137,7 @@ def test_failed_commit_of_the_user_is_the_users_to_handle(setup: Setup) -> None:
 
 
 def test_revocation_tells_the_user_all_that_is_held_before_it_is_gone(following: Setup) -> None:
-    following.topics.incoming = [Release(**HEAD, to="a", topic="t", partition=2, hop=1, offset=70)]
+    following.given(2)
     following.poll()
     following.calls()
     following.on_revoked = lambda: following.follower.commit(asynchronous=False)
@@ -150,7 +150,7 @@ def test_revocation_tells_the_user_all_that_is_held_before_it_is_gone(following:
 
 
 def test_release_that_nobody_takes_makes_the_member_join_again(following: Setup) -> None:
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
     for _ in range(3):
         following.follower._steering.state = sent_long_ago(following.follower.state)
@@ -211,7 +211,7 @@ def test_work_that_is_done_later_is_committed_by_its_offsets_as_long_as_the_part
     )
     following.calls()
 
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
 
     assert following.calls() == [("commit", {1: 42}), ("pause", [1]), ("commit_async", {1: 42})]
@@ -219,20 +219,56 @@ def test_work_that_is_done_later_is_committed_by_its_offsets_as_long_as_the_part
         following.follower.commit(offsets=[TopicPartition("t", 1, 43)])
 
 
-def test_commit_left_by_one_callback_is_not_sent_after_another_has_ended_the_generation(setup: Setup) -> None:
-    """The client runs both in one call; after them the commit would be accepted, in the generation to come."""
+def test_look_left_by_one_callback_is_given_up_when_another_has_ended_the_generation(setup: Setup) -> None:
+    """The client runs both in one call; what is found after them is of a generation that is over."""
+    setup.given(2)
+    release = setup.topics.incoming.pop()
     setup.consumer.will("on_revoke")
+    setup.poll()
+    setup.topics.incoming = [release]
     setup.poll()
     setup.calls()
     setup.told.clear()
-    release = Release(**{**HEAD, "generation": 2}, to="a", topic="t", partition=2, hop=1, offset=70)
-    setup.topics.incoming = [release]
-    setup.consumer.generation = 2
 
-    setup.consumer.will("on_assign", [0])
+    setup.consumer.will("on_assign", [0, 1])
     setup.consumer.will("on_revoke")
     setup.poll()
 
-    assert setup.calls() == [("assign", {0: 40}), ("unassign", None)]
-    assert setup.told == [("gained", [0]), ("revoked", [0])]
-    assert setup.topics.written == []
+    assert setup.calls() == [("assign", {0: 40, 1: 40}), ("unassign", None)]
+    assert setup.told == [("gained", [0, 1]), ("revoked", [0, 1])]
+    assert Taken not in [type(ack) for ack in setup.topics.written]
+
+
+def test_member_in_doubt_of_its_commit_gives_up_all_when_kafka_revokes_before_it_can_leave(
+    following: Setup,
+) -> None:
+    following.topics.incoming = [Follows(**HEAD)]
+    following.consumer.answers_commits = False
+    following.poll()
+    following.calls()
+    for what in ("on_revoke", "on_assign", "on_revoke"):
+        following.consumer.will(what, [0, 1] if what == "on_assign" else [])
+
+    following.poll()
+
+    assert following.calls() == [("unassign", None), ("assign", {0: 40}), ("unassign", None)]
+    assert following.follower.state.phase is Phase.OUT
+
+
+def test_member_in_doubt_of_its_commit_leaves_the_generation_that_it_is_assigned_again(
+    following: Setup,
+) -> None:
+    """Kafka may have taken the commit, and then partition 1 is another's as soon as that one looks."""
+    following.topics.incoming = [Follows(**HEAD)]
+    following.consumer.answers_commits = False
+    following.poll()
+    following.calls()
+    following.consumer.will("on_revoke")
+    following.consumer.will("on_assign", [0, 1])
+
+    following.poll()
+    following.poll()
+
+    made = following.calls()
+    assert ("assign", {0: 40}) in made
+    assert made[-3:] == [("unsubscribe", None), ("unassign", None), ("subscribe", None)]

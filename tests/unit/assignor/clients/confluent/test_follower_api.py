@@ -15,7 +15,7 @@ from confluent_kafka import (
 from assignor.clients.confluent import NotOwnedError
 from assignor.clients.confluent import commits as confluent_commits
 from assignor.clients.follower.state import Phase
-from assignor.protocol.acks import Accepted, Refused, Release, Void
+from assignor.protocol.acks import Follows, Refused, Release, Void
 from tests.support.follow_fakes import FakeMessage
 from tests.support.follow_setup import HEAD, Setup, at, offsets, release_of
 
@@ -49,7 +49,7 @@ def test_failed_commit_leaves_nothing_finished(following: Setup, asynchronous: b
     following.poll()
     following.consumer.refuse_commits = False
 
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
 
     assert release_of(following) == [40]
@@ -61,7 +61,7 @@ def test_hand_over_waits_for_the_answers_to_asynchronous_commits_and_others_are_
     read(following, FakeMessage(1, 40))
     following.consumer.answers_commits = False
     following.follower.commit()
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
     following.calls()
 
@@ -87,7 +87,7 @@ def test_answer_to_an_earlier_commit_does_not_set_back_what_a_later_one_has_fini
     following.consumer.answers_commits = True
     following.poll()
 
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
 
     assert release_of(following) == [42]
@@ -96,16 +96,16 @@ def test_answer_to_an_earlier_commit_does_not_set_back_what_a_later_one_has_fini
 def test_own_callback_hears_of_own_commits_and_of_no_others() -> None:
     heard: list[dict[int, int]] = []
     setup = Setup(on_commit=lambda _error, partitions: heard.append(offsets(partitions)))
-    setup.consumer.stored = {0: 40}
-    setup.consumer.will("on_assign", [0])
+    setup.consumer.stored = {0: 40, 1: 40}
+    setup.consumer.will("on_assign", [0, 1])
     setup.poll()
-    setup.topics.incoming = [Release(**HEAD, to="a", topic="t", partition=2, hop=1, offset=70)]
+    setup.given(2)
 
     setup.poll()
     setup.follower.commit()
     setup.poll()
 
-    assert heard == [{0: 40, 2: 70}]
+    assert heard == [{0: 40, 1: 40, 2: 70}]
 
 
 def test_own_callback_hears_of_a_commit_that_is_answered_after_a_revocation() -> None:
@@ -132,7 +132,7 @@ def test_commit_of_a_hand_over_that_reaches_no_coordinator_is_sent_again(
 ) -> None:
     monkeypatch.setattr(confluent_commits, "_AGAIN_AFTER_S", 0.0)
     following.consumer.silent = True
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
     following.poll()
     assert release_of(following) == []
@@ -147,7 +147,7 @@ def test_commit_of_a_hand_over_that_reaches_no_coordinator_is_sent_again(
 
 def test_answer_that_comes_after_a_revocation_proves_nothing(following: Setup) -> None:
     following.consumer.answers_commits = False
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
     following.consumer.will("on_revoke")
     following.poll()
@@ -205,7 +205,7 @@ def test_seek_outlives_a_hand_over_of_another_partition(following: Setup) -> Non
     following.follower.seek(at(0, 7))
     following.calls()
 
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
 
     assert following.calls() == [("pause", [1]), ("commit_async", {1: 40})]
@@ -215,7 +215,7 @@ def test_seek_outlives_a_hand_over_of_another_partition(following: Setup) -> Non
 def test_seek_is_not_handed_over(following: Setup) -> None:
     following.follower.seek(at(1, 7))
 
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
 
     assert release_of(following) == [40]
@@ -235,7 +235,7 @@ def test_partition_that_is_being_handed_over_is_not_owned(
     following: Setup, call: Callable[[Any], Any]
 ) -> None:
     following.consumer.answers_commits = False
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
 
     with pytest.raises(NotOwnedError, match="t-1"):
@@ -249,7 +249,7 @@ def test_pause_outlives_the_assignment_of_a_plan(setup: Setup) -> None:
     setup.follower.pause([at(0)])
     setup.calls()
 
-    setup.topics.incoming = [Release(**HEAD, to="a", topic="t", partition=2, hop=1, offset=70)]
+    setup.given(2)
     setup.poll()
 
     assert setup.calls() == [
@@ -264,7 +264,7 @@ def test_resumed_partition_stays_resumed(setup: Setup) -> None:
     setup.follower.resume([at(0)])
     setup.calls()
 
-    setup.topics.incoming = [Release(**HEAD, to="a", topic="t", partition=2, hop=1, offset=70)]
+    setup.given(2)
     setup.poll()
 
     assert setup.calls()[-1] == ("pause", [1])
@@ -272,14 +272,14 @@ def test_resumed_partition_stays_resumed(setup: Setup) -> None:
 
 def test_paused_partition_is_handed_over_and_is_not_paused_when_it_comes_back(following: Setup) -> None:
     following.follower.pause([at(1)])
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
     assert release_of(following) == [40]
     following.topics.offered = None
     following.poll()
     following.calls()
 
-    following.topics.incoming = [Release(**HEAD, to="a", topic="t", partition=1, hop=2, offset=70)]
+    following.given(1, hop=2)
     following.poll()
 
     assert following.calls() == [("commit_async", {1: 70}), ("assign", {0: 40, 1: 70}), ("resume", [1])]
@@ -309,7 +309,7 @@ def test_outage_ends_following_and_the_next_plan_is_followed(following: Setup) -
 
 
 def test_release_that_did_not_arrive_makes_the_member_join_again_at_once(following: Setup) -> None:
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
     following.calls()
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from assignor.clients.follower.state import FollowerState
-from assignor.protocol.acks import Accepted, Release
+from assignor.protocol.acks import Follows
 from tests.support.follow_fakes import FakeMessage
 from tests.support.follow_setup import HEAD, Setup
 
@@ -26,7 +26,7 @@ def poll_until_it_leaves(member: Setup) -> None:
 
 
 def test_member_joins_again_when_its_listener_fails_as_it_leaves(following: Setup) -> None:
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
     following.on_revoked = fail
     with pytest.raises(ZeroDivisionError):
@@ -39,7 +39,7 @@ def test_member_joins_again_when_its_listener_fails_as_it_leaves(following: Setu
 
 def test_message_that_comes_with_the_answer_to_a_commit_is_not_read_again(setup: Setup) -> None:
     setup.calls()
-    setup.topics.incoming = [Release(**HEAD, to="a", topic="t", partition=2, hop=1, offset=70)]
+    setup.given(2)
     setup.consumer.fetched = [FakeMessage(0, 40)]
 
     assert setup.poll().offset() == 40

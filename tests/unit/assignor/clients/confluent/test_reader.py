@@ -11,12 +11,12 @@ from assignor.clients.confluent import reader as confluent_reader
 from assignor.clients.confluent.heard import Heard
 from assignor.clients.confluent.reader import Names, TopicsAwayError, TopicsReader
 from assignor.protocol import acks, control
-from assignor.protocol.acks import Accepted
+from assignor.protocol.acks import Follows
 from tests.support.follow_driver import A, head
 from tests.support.follow_plans import CLUSTER, GROUP, key_of, plan
 
 CONTROL, ACKS = "control", "acks"
-ACCEPTED = Accepted(**head(A))
+ACCEPTED = Follows(**head(A))
 PLAN = plan({"a": [0]}, {"a": [0]}, epoch=5)
 
 

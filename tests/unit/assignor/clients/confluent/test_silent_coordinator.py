@@ -15,7 +15,8 @@ from confluent_kafka import (
 from assignor.clients.confluent import commits as confluent_commits
 from assignor.clients.confluent import offsets as confluent_offsets
 from assignor.clients.confluent import reading as confluent_reading
-from assignor.protocol.acks import Accepted
+from assignor.clients.confluent.offsets import Stored
+from assignor.protocol.acks import Follows
 from tests.support.follow_fakes import FakeMessage
 from tests.support.follow_setup import HEAD, Setup, at, offsets, release_of
 
@@ -92,10 +93,10 @@ def test_partition_that_has_not_started_is_not_handed_over(following: Setup) -> 
     following.consumer.silent = True
     following.consumer.will("on_revoke")
     following.consumer.will("on_assign", [0, 1])
-    following.topics.incoming = [Accepted(**{**HEAD, "member": "a"})]
+    following.topics.incoming = [Follows(**{**HEAD, "member": "a"})]
     following.poll()
 
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
 
     assert release_of(following) == []
@@ -111,7 +112,7 @@ def test_partition_that_is_given_up_does_not_make_the_client_assign_the_others_a
     following.follower.commit()
     following.calls()
 
-    following.topics.incoming = [Accepted(**HEAD)]
+    following.topics.incoming = [Follows(**HEAD)]
     following.poll()
     following.consumer.fetched = [FakeMessage(1, 40), FakeMessage(0, 41)]
     delivered = following.follower.consume(5, 0)
@@ -178,7 +179,7 @@ def test_listener_that_commits_into_a_client_that_never_answers_does_not_hold_up
         setup.follower.close()
 
     assert "left behind" in caplog.text
-    assert setup.follower._reading.commits.finished.get(("t", 0), 40) == 40
+    assert setup.follower._reading.commits.finished.get(("t", 0), Stored(40)) == Stored(40)
     assert setup.topics.closed == 1
 
 

@@ -12,11 +12,11 @@ from assignor.clients.confluent.config import take_timeout_s
 from assignor.clients.confluent.heard import Heard
 from assignor.clients.confluent.writer import AckWriter
 from assignor.protocol import acks, control
-from assignor.protocol.acks import Accepted, AnyAck, Release
+from assignor.protocol.acks import AnyAck, Follows, Release
 from tests.support.follow_driver import A, B, head, release
 from tests.support.follow_plans import CLUSTER, GROUP, key_of, plan
 
-ACCEPTED = Accepted(**head(A))
+ACCEPTED = Follows(**head(A))
 PLAN = plan({"a": [0]}, {"a": [0]}, epoch=5)
 
 
@@ -48,7 +48,7 @@ def test_acknowledgements_of_other_groups_are_not_decoded(
 ) -> None:
     monkeypatch.delattr(acks, "decode")
 
-    feed(heard, Accepted(**{**head(A), "cluster": cluster, "group": group}))
+    feed(heard, Follows(**{**head(A), "cluster": cluster, "group": group}))
     heard.feed_ack(None, b"{}")
     heard.feed_ack(acks.encode_key(ACCEPTED), None)
 
@@ -91,6 +91,8 @@ class FakeProducer:
 
     made = 0
     refusal: KafkaError | None = None
+    fatal: KafkaError | None = None
+    """Raised at the next poll, once."""
     full = False
 
     def __init__(self, _config: Any) -> None:
@@ -103,6 +105,9 @@ class FakeProducer:
         self.waiting.append(on_delivery)
 
     def poll(self, _timeout_s: float) -> None:
+        fatal, FakeProducer.fatal = FakeProducer.fatal, None
+        if fatal is not None:
+            raise KafkaException(fatal)
         while self.waiting:
             self.waiting.pop(0)(FakeProducer.refusal, None)
 
@@ -118,6 +123,7 @@ def writer(monkeypatch: pytest.MonkeyPatch) -> AckWriter:
     monkeypatch.setattr(confluent_writer, "Producer", FakeProducer)
     monkeypatch.setattr(FakeProducer, "made", 0)
     monkeypatch.setattr(FakeProducer, "refusal", None)
+    monkeypatch.setattr(FakeProducer, "fatal", None)
     monkeypatch.setattr(FakeProducer, "full", False)
     return AckWriter({}, "acks")
 
@@ -133,7 +139,7 @@ def test_acknowledgements_that_do_not_arrive_are_kept_and_logged_once_and_the_pr
     writer: AckWriter, caplog: pytest.LogCaptureFixture
 ) -> None:
     FakeProducer.refusal = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
-    said: list[Accepted | Release] = [ACCEPTED, release(A, B, partition=1)]
+    said: list[Follows | Release] = [ACCEPTED, release(A, B, partition=1)]
     for ack in said:
         writer.write(ack)
         writer.look()
@@ -145,6 +151,21 @@ def test_acknowledgements_that_do_not_arrive_are_kept_and_logged_once_and_the_pr
     assert FakeProducer.made == 3
     assert len(caplog.records) == 1
     assert "acks" in caplog.text
+
+
+def test_fatal_error_of_the_producer_is_not_the_users_and_what_it_had_counts_as_undelivered(
+    writer: AckWriter,
+) -> None:
+    """As of one that has no right at all to write, and so gets no producer id."""
+    writer.write(ACCEPTED)
+    FakeProducer.fatal = KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED)
+    FakeProducer.refusal = KafkaError(KafkaError._FATAL)
+
+    writer.look()
+    writer.write(ACCEPTED)
+
+    assert list(writer.undelivered) == [ACCEPTED]
+    assert FakeProducer.made == 2
 
 
 def test_full_queue_counts_as_undelivered(writer: AckWriter) -> None:

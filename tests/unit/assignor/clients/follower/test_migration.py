@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from assignor.clients.follower.state import Assign, Committed, Mark, Phase, PlanSeen, Rejoin, Revoked, Tick
-from assignor.protocol.acks import Accepted, Refused, Taken, Void
+from assignor.protocol.acks import Follows, Refused, Taken, Void
 from assignor.protocol.migration import Migration, why_not
 from tests.support.follow_driver import (
     MOVE_1,
@@ -46,7 +46,7 @@ def test_member_that_is_told_to_accepts_despite_migration(migration: Migration) 
 
     driver.do(assigned(A), PlanSeen(plan=replace(MOVE_1, migration=migration)))
 
-    assert driver.written() == [Accepted(**head(A))]
+    assert driver.written() == [Follows(**head(A))]
 
 
 def test_member_that_gave_something_away_rejoins_when_migration_has_become_possible() -> None:

@@ -6,16 +6,18 @@ from assignor.clients.follower.state import (
     Commit,
     Committed,
     Event,
+    Look,
+    Looked,
     Lost,
-    Mark,
     Phase,
     PlanSeen,
+    Rejoin,
     Revoked,
     Tell,
     Unassign,
     Write,
 )
-from assignor.protocol.acks import Accepted, Void
+from assignor.protocol.acks import Follows, Void
 from tests.support.follow_driver import (
     MOVE_1,
     P0,
@@ -60,22 +62,43 @@ def test_same_generation_again_keeps_what_was_taken(new_owner: Driver) -> None:
     assert new_owner.state.held == {P1, P2}
 
 
-def test_same_generation_again_keeps_what_was_stopped_and_not_released(old_owner: Driver) -> None:
-    old_owner.hear(Accepted(**head(B)))
+def test_same_generation_again_is_left_by_who_does_not_know_what_became_of_its_commit(
+    old_owner: Driver,
+) -> None:
+    """Kafka may have taken it: then the new owner reads the partition as soon as it looks."""
+    old_owner.hear(Follows(**head(B)))
     old_owner.do(Committed(accepted=False, offsets={}), Revoked(), assigned(A))
 
-    assert P1 in old_owner.state.held | old_owner.state.marked(Mark.STOPPING)
-    assert old_owner.the(Commit).offsets == {P1: None}
+    assert old_owner.state.held == {P0}
+    assert old_owner.the(Rejoin)
 
 
-def test_same_generation_again_waits_for_a_release_that_was_not_taken(new_owner: Driver) -> None:
+def test_same_generation_again_looks_at_once_at_what_was_offered(new_owner: Driver) -> None:
     new_owner.hear(release(A, B, partition=1))
     new_owner.do(Committed(accepted=False, offsets={}), Revoked(), assigned(B))
     assert new_owner.state.held == {P2}
+    assert new_owner.the(Look).places == {P1}
 
-    new_owner.hear(release(A, B, partition=1))
+    new_owner.do(Looked(found={P1: new_owner.committed[P1]}))
 
     assert new_owner.the(Commit).offsets == {P1: 70}
+
+
+def test_same_generation_again_repeats_a_look_that_was_not_answered(new_owner: Driver) -> None:
+    new_owner.hear_of_no_commit(release(A, B, partition=1))
+
+    new_owner.do(Revoked(), assigned(B))
+
+    assert new_owner.the(Look).places == {P1}
+
+
+def test_next_generation_looks_at_nothing_of_the_last(new_owner: Driver) -> None:
+    new_owner.hear_of_no_commit(release(A, B, partition=1))
+
+    new_owner.do(Revoked(), assigned(B, generation=4))
+
+    assert Look not in new_owner.kinds()
+    assert not new_owner.state.waiting
 
 
 @pytest.mark.parametrize("end", [Revoked(), Lost()], ids=["revoked", "lost"])
@@ -95,8 +118,8 @@ def test_acks_of_the_next_generation_may_arrive_before_it() -> None:
     driver = Driver()
     driver.do(assigned(A, generation=2), Revoked(), PlanSeen(plan=MOVE_1))
 
-    driver.hear(Accepted(**head(B, generation=2)), Accepted(**head(B)))
+    driver.hear(Follows(**head(B, generation=2)), Follows(**head(B)))
     driver.do(assigned(A))
-    driver.hear(Accepted(**head(A)))
+    driver.hear(Follows(**head(A)))
 
     assert driver.the(Commit).offsets == {P1: None}

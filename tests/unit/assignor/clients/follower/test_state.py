@@ -17,7 +17,7 @@ from assignor.clients.follower.state import (
     Tick,
     Write,
 )
-from assignor.protocol.acks import Accepted, Applied, Refused, Void
+from assignor.protocol.acks import Applied, Follows, Refused, Void
 from tests.support.follow_driver import (
     BASE,
     MOVE_1,
@@ -49,7 +49,7 @@ def test_plan_that_fits_is_accepted_once() -> None:
     driver = Driver()
 
     driver.do(assigned(A), PlanSeen(plan=MOVE_1))
-    assert driver.written() == [Accepted(**head(A))]
+    assert driver.written() == [Follows(**head(A))]
     assert driver.state.phase is Phase.FOLLOW
     driver.do(PlanSeen(plan=MOVE_1), Tick())
 
@@ -94,15 +94,15 @@ def test_plan_for_a_generation_to_come_is_decided_on_when_it_has_come() -> None:
     assert driver.written() == []
     driver.do(Revoked(), assigned(A))
 
-    assert driver.written() == [Accepted(**head(A))]
+    assert driver.written() == [Follows(**head(A))]
 
 
 def test_partition_is_kept_until_its_new_owner_has_accepted_this_epoch(old_owner: Driver) -> None:
-    assert old_owner.hear(Accepted(**head(B, epoch=4))) == ()
-    assert old_owner.hear(Accepted(**head("c"))) == ()
-    assert old_owner.hear(Accepted(**head(B, generation=2))) == ()
+    assert old_owner.hear(Follows(**head(B, epoch=4))) == ()
+    assert old_owner.hear(Follows(**head("c"))) == ()
+    assert old_owner.hear(Follows(**head(B, generation=2))) == ()
 
-    old_owner.hear(Accepted(**head(B)))
+    old_owner.hear(Follows(**head(B)))
 
     assert old_owner.kinds() == [Tell, Assign, Commit]
     assert old_owner.the(Tell) == Tell(change=Change.REVOKED, places=frozenset({P1}))
@@ -112,7 +112,7 @@ def test_partition_is_kept_until_its_new_owner_has_accepted_this_epoch(old_owner
 
 @pytest.mark.parametrize("said", [Refused, Void])
 def test_new_owner_that_follows_no_more_gets_nothing(said: type[Refused | Void], old_owner: Driver) -> None:
-    assert old_owner.hear(Accepted(**head(B)), said(**head(B), why="…")) == ()
+    assert old_owner.hear(Follows(**head(B)), said(**head(B), why="…")) == ()
 
 
 def test_partition_is_released_after_its_commit_with_the_offset_committed(released: Driver) -> None:
@@ -121,7 +121,7 @@ def test_partition_is_released_after_its_commit_with_the_offset_committed(releas
 
 
 def test_refused_commit_releases_nothing_and_waits_for_the_client(old_owner: Driver) -> None:
-    old_owner.hear(Accepted(**head(B)))
+    old_owner.hear(Follows(**head(B)))
 
     old_owner.do(Committed(accepted=False, offsets={}))
 
@@ -132,7 +132,7 @@ def test_refused_commit_releases_nothing_and_waits_for_the_client(old_owner: Dri
 
 
 def test_refused_commit_without_a_word_from_the_client_makes_the_group_rebalance(old_owner: Driver) -> None:
-    old_owner.hear(Accepted(**head(B)))
+    old_owner.hear(Follows(**head(B)))
     old_owner.do(Committed(accepted=False, offsets={}))
 
     old_owner.wait(10.0)
@@ -172,7 +172,7 @@ def test_taken_of_an_earlier_hand_over_does_not_count(old_owner: Driver) -> None
     old_owner.state = replace(
         old_owner.state, tokens={**old_owner.state.tokens, P1: replace(old_owner.state.tokens[P1], hop=2)}
     )
-    old_owner.hear(Accepted(**head(B)))
+    old_owner.hear(Follows(**head(B)))
     old_owner.do(Committed(accepted=True, offsets={P1: 70}))
 
     old_owner.hear(taken(B, partition=1, hop=1))
@@ -235,7 +235,7 @@ def test_withdrawn_plan_moves_nothing_more_and_is_voided(old_owner: Driver) -> N
     old_owner.do(PlanSeen(plan=None))
     assert old_owner.written() == [Void(**head(A), why="the plan is withdrawn or over")]
 
-    assert old_owner.hear(Accepted(**head(B))) == ()
+    assert old_owner.hear(Follows(**head(B))) == ()
 
 
 def test_applied_plan_may_end_without_a_word(released: Driver) -> None:
@@ -249,7 +249,7 @@ def test_newer_plan_is_followed_in_the_same_generation(released: Driver) -> None
     back = plan(BASE, {A: [0, 1], B: [2]}, epoch=6, generation=3)
 
     released.do(PlanSeen(plan=back))
-    released.hear(release(B, A, partition=1, hop=2, offset=90))
+    released.hear(replace(release(B, A, partition=1, hop=2, offset=90), epoch=6))
     released.do(Committed(accepted=True, offsets={P1: 90}))
 
     assert released.the(Assign) == Assign(places=frozenset({P0, P1}), offsets={P1: 90})
@@ -261,4 +261,4 @@ def test_newer_plan_may_start_from_where_the_partitions_are_now(released: Driver
 
     released.do(PlanSeen(plan=onwards))
 
-    assert released.written() == [Accepted(**head(A, epoch=6))]
+    assert released.written() == [Follows(**head(A, epoch=6))]

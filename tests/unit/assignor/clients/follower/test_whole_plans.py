@@ -14,15 +14,19 @@ from assignor.clients.follower.state import (
     Commit,
     Committed,
     Event,
+    Found,
+    Look,
+    Looked,
     Lost,
+    PartitionKey,
     Phase,
     PlanSeen,
     Revoked,
     Write,
 )
-from assignor.protocol.acks import Accepted, AnyAck, Applied, Refused, Release, Taken, Void
+from assignor.protocol.acks import AnyAck, Applied, Follows, Refused, Release, Taken, Void
 from assignor.protocol.control import ControlRecord
-from tests.support.follow_driver import P1, P2, A, B, Driver, assigned, head
+from tests.support.follow_driver import P0, P1, P2, A, B, Driver, assigned, head, taken
 from tests.support.follow_plans import plan
 
 C, D = "c", "d"
@@ -39,6 +43,7 @@ class Group:
         self.topic: list[AnyAck] = []
         self.lost: list[AnyAck] = []
         """Acknowledgements that do not arrive."""
+        self.committed: dict[PartitionKey, Found] = {}
         self._heard = Counter[str]()
         self.members = {name: Driver() for name in BASE}
         for name in BASE:
@@ -49,13 +54,18 @@ class Group:
         self.do(name, Assigned(member=name, generation=3, places=places))
 
     def do(self, name: str, event: Event) -> None:
-        """One event, and an answer to every commit that comes of it."""
+        """One event, and an answer to every request that comes of it."""
         actions: Sequence[Action] = self.members[name].do(event)
         written = [action.ack for action in actions if isinstance(action, Write)]
         self.topic += [ack for ack in written if ack not in self.lost]
         for commit in (action for action in actions if isinstance(action, Commit)):
             offsets = {place: offset or 70 for place, offset in commit.offsets.items()}
+            self.committed |= {p: Found(offset=offsets[p], mark=mark) for p, mark in commit.marks.items()}
             self.do(name, Committed(accepted=True, offsets=offsets))
+
+        for look in (action for action in actions if isinstance(action, Look)):
+            found = {place: self.committed[place] for place in look.places if place in self.committed}
+            self.do(name, Looked(found=found))
 
     def learn(self, *names: str, of: ControlRecord | None = CHAIN) -> None:
         """These members read the plan, or that there is none any more."""
@@ -123,12 +133,12 @@ def test_all_moves_are_made_without_a_member_that_keeps_what_it_has(group: Group
     group.read_all()
 
     assert group.held() == TARGET
-    assert (D, 5) not in group.said(Accepted)
+    assert (D, 5) not in group.said(Follows)
 
 
 @pytest.mark.parametrize("name", [A, B, C])
 def test_nobody_gives_when_an_acceptance_was_lost_on_the_way(group: Group, name: str) -> None:
-    group.lost.append(Accepted(**head(name)))
+    group.lost.append(Follows(**head(name)))
 
     group.learn(A, B, C)
     group.read_all()
@@ -170,26 +180,28 @@ def test_nothing_is_given_to_a_new_owner_that_has_ended_though_all_had_accepted(
     assert not group.said(Release)
 
 
-def test_old_owner_in_the_same_generation_again_goes_on_without_waiting_for_all_again() -> None:
+def test_old_owner_in_the_same_generation_again_gives_the_rest_without_waiting_for_all_again() -> None:
     old_owner = Driver()
-    old_owner.do(assigned(A), PlanSeen(plan=CHAIN))
-    old_owner.hear(Accepted(**head(A)), Accepted(**head(B)), Accepted(**head(C)))
-    old_owner.do(Committed(accepted=False, offsets={}))
+    both = plan({A: [0, 1], B: [2], C: [3]}, {A: [], B: [1, 2], C: [0, 3]}, epoch=5, generation=3)
+    old_owner.do(assigned(A), PlanSeen(plan=both))
+    old_owner.hear(Follows(**head(A)), Follows(**head(B)), Follows(**head(C)), Void(**head(C), why="…"))
+    old_owner.do(Committed(accepted=True, offsets={P1: 70}))
+    old_owner.hear(taken(B, partition=1))
 
-    old_owner.hear(Void(**head(C), why="…"))
-    old_owner.do(Revoked(), assigned(A))
+    old_owner.do(Revoked(), assigned(A), PlanSeen(plan=both))
+    old_owner.hear(Void(**head(B), why="…"), Follows(**head(C)))
 
-    assert old_owner.the(Commit).offsets == {P1: None}
+    assert old_owner.the(Commit).offsets == {P0: None}
 
 
 def test_next_generation_waits_for_all_again() -> None:
     old_owner = Driver()
     old_owner.do(assigned(A), PlanSeen(plan=CHAIN))
-    old_owner.hear(Accepted(**head(A)), Accepted(**head(B)), Accepted(**head(C)))
+    old_owner.hear(Follows(**head(A)), Follows(**head(B)), Follows(**head(C)))
     old_owner.do(Committed(accepted=True, offsets={P1: 70}), Lost())
 
     old_owner.do(assigned(A, generation=4), PlanSeen(plan=replace(CHAIN, base_generation=4, epoch=6)))
-    old_owner.hear(*(Accepted(**head(name, epoch=6, generation=4)) for name in (A, B)))
+    old_owner.hear(*(Follows(**head(name, epoch=6, generation=4)) for name in (A, B)))
 
     assert old_owner.kinds() == []
 
@@ -232,14 +244,16 @@ def test_partition_that_nobody_owns_has_no_token_so_its_plan_is_refused_by_all(g
 def test_partition_that_the_plan_does_not_list_as_a_move_waits_for_its_new_owner() -> None:
     """A plan for the base, made before the partition came: its moves do not know that it has to go back."""
     member = Driver()
-    member.do(assigned(B))
+    member.do(
+        assigned(B), PlanSeen(plan=plan({A: [0, 1], B: [2]}, {A: [0], B: [1, 2]}, epoch=5, generation=3))
+    )
     member.hear(Release(**head(A), to=B, topic="t", partition=1, hop=1, offset=70))
     member.do(Committed(accepted=True, offsets={P1: 70}))
     back = plan({A: [0, 1], B: [2]}, {A: [0, 1], B: [2]}, epoch=6, generation=3)
 
     member.do(PlanSeen(plan=back))
-    assert member.hear(Accepted(**head(B, epoch=6))) == ()
-    member.hear(Accepted(**head(A, epoch=6)))
+    assert member.hear(Follows(**head(B, epoch=6))) == ()
+    member.hear(Follows(**head(A, epoch=6)))
 
     assert member.the(Commit).offsets == {P1: None}
     assert member.state.held == {P2}

@@ -123,6 +123,17 @@ def test_member_does_not_ask_for_a_plan_of_another_generation(state: ControlStat
     assert not member.wants_rejoin(NOW_MS)
 
 
+@pytest.mark.parametrize("leads", [False, True])
+def test_nobody_asks_for_a_plan_that_moves_nothing(state: ControlState, *, leads: bool) -> None:
+    member = leader_of_generation(state, 8) if leads else member_of_generation(state, 7)
+    feed(state, plan(BASE, BASE, generation=7))
+    assert not member.wants_rejoin(NOW_MS)
+
+    feed(state, plan(BASE, TARGET, generation=7, epoch=2))
+
+    assert member.wants_rejoin(NOW_MS)
+
+
 def test_member_that_has_not_joined_does_not_ask(state: ControlState) -> None:
     feed(state, plan(BASE, TARGET, generation=-1))
 

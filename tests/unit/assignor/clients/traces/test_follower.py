@@ -8,7 +8,7 @@ import pytest
 
 from assignor.clients.follower import trouble
 from assignor.clients.follower.state import Action, Event, Mark, Phase
-from tests.support.follow_trace_cases import documents
+from tests.support.follow_trace_stories import all_documents
 from tests.support.follow_traces import FOLDER, Json, replayed, text_of
 
 FILES = sorted(FOLDER.glob("*.json"))
@@ -38,7 +38,7 @@ def test_replayed_trace_does_what_it_says(file: Path) -> None:
 def test_files_are_those_of_the_cases() -> None:
     """Otherwise: `python -m tests.support.follow_traces`, and look at what has changed."""
     assert {file.stem: file.read_text(encoding="utf-8") for file in FILES} == {
-        name: text_of(document) for name, document in documents().items()
+        name: text_of(document) for name, document in all_documents().items()
     }
 
 
@@ -61,7 +61,7 @@ def test_every_phase_meets_every_event_that_can_come_in_it() -> None:
     events = {_NAMES.get(kind.__name__, kind.__name__.lower()) for kind in get_args(Event)}
     # A commit is answered where it was asked for.
     assert met.pop("FOLLOW") == events
-    assert all(kinds == events - {"committed"} for kinds in met.values())
+    assert all(kinds == events - {"committed", "looked"} for kinds in met.values())
 
 
 def test_other_behaviour_fails_the_replay(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def test_time_beyond_the_horizon_is_that_of_the_work_come_in_by_then(
 
 
 @pytest.mark.parametrize(
-    ("rate", "load_s"), [(0.0, 2.0), (9.0, 20.0), (9.5, 40.0), (10.0, 100.0), (8.0, 10.0)]
+    ("rate", "load_s"), [(0.0, 2.0), (9.0, 20.0), (9.5, 40.0), (10.0, 48.0), (8.0, 10.0)]
 )
 def test_member_with_a_tenth_to_spare_is_at_the_floor(rate: float, load_s: float) -> None:
     model = CostModel(horizon_s=100.0, floor_s=20.0)

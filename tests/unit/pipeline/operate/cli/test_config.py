@@ -116,3 +116,29 @@ def test_commits_are_not_asked_about_without_a_number_of_partitions(command: Any
     file.write_text("", encoding="utf-8")
 
     assert command("config", "check", str(file), "--commits", "60000").exit_code == 2
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a", "hdfs", "abfss", "gs"])
+def test_place_that_run_would_refuse_is_refused_and_one_that_it_would_take_is_warned_of(
+    command: Any, file: Path, scheme: str
+) -> None:
+    root = f'[tables]\nroot = "{scheme}://bucket/tables"\n'
+    file.write_text(root, encoding="utf-8")
+
+    refused = command("config", "check", str(file))
+
+    assert refused.exit_code == 1
+    assert "is no folder" in refused.stderr
+    file.write_text(f"{root}object_store = true\n", encoding="utf-8")
+    taken = command("config", "check", str(file))
+    assert taken.exit_code == 0
+    assert "lagwise was not tried there" in taken.stderr
+
+
+def test_cluster_without_a_shared_folder_is_refused_as_by_run(command: Any, file: Path) -> None:
+    file.write_text('[spark]\n"spark.master" = "spark://host:7077"\n', encoding="utf-8")
+
+    refused = command("config", "check", str(file))
+
+    assert refused.exit_code == 1
+    assert "tables.shared = true" in refused.stderr

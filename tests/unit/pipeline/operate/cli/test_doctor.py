@@ -1,8 +1,10 @@
 """`lagwise doctor` as people and programs call it, on tables that the project's own store has written."""
 
 import json
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from pipeline.operate.cli.app import app
+from pipeline.operate.doctor.files import NAMES
 from pipeline.tables.creation import create_tables
+from pipeline.tables.owner.heartbeat import Heartbeat
+from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from tests.support.frames import arrow
@@ -21,7 +26,7 @@ LATE = {"lag": 9_000, "lag_seconds": 400.0}
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Tables of a group that is well, one that is late, and one that has committed nothing that can be judged."""
     folder = tmp_path_factory.mktemp("tables")
     create_tables(str(folder), retention_hours=0, storage_options={})
@@ -45,7 +50,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store.write(
             name, arrow(name, *full), Stamp(query_id="q", batch_id=7, at_ms=round(at.timestamp() * 1000))
         )
-    return folder
+    with Heartbeat(str(folder), every_s=1) as driver:
+        driver.begin("host/1/2", 1)
+        yield folder
 
 
 def run(root: Path, *arguments: str) -> Result:
@@ -103,10 +110,16 @@ def test_programs_get_every_field(root: Path) -> None:
     assert by_question["kafka"]["age_s"] is None
 
 
-def test_without_a_group_it_is_about_the_job(root: Path) -> None:
+def test_without_a_group_it_begins_with_those_in_trouble_and_ends_with_the_job(root: Path) -> None:
     result = run(root)
 
-    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 1
+    assert lines[0].startswith("problem  groups   late: 9,000 records are unread, the oldest for 7 min")
+    assert lines[0].partition("  [")[0].endswith(" (and 1 more)")
+    assert lines[1].endswith("do: `lagwise doctor late`")
+    assert lines[2].startswith("unknown  groups   1 group(s) cannot be judged: dark")
+    assert lines[4].startswith("ok       tables   ")
     assert "newest decisions about 3 group(s): unchanged 3" in result.stdout
 
 
@@ -154,3 +167,39 @@ def test_it_loads_no_spark(root: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
 
     assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_tables_whose_files_are_gone_are_named(root: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "tables"
+    shutil.copytree(root, broken)
+    (gone,) = (broken / "consumer_groups").glob("**/*.parquet")
+    gone.unlink()
+
+    for arguments in ((), ("late",)):
+        result = run(broken, *arguments)
+        line = next(one for one in result.stdout.splitlines() if "are gone" in one)
+        assert line.startswith("problem  tables   1 file(s) of table consumer_groups are gone")
+        assert gone.name in line
+        assert result.exit_code == 1
+
+
+def test_every_table_is_looked_at() -> None:
+    assert set(NAMES) == {table.name for table in TABLES}
+
+
+def test_there_is_no_escape_code_in_what_is_no_terminal(root: Path, tmp_path: Path) -> None:
+    closed = tmp_path / "tables"
+    shutil.copytree(root, closed)
+    log = closed / "partition_lag" / "_delta_log"
+    first = min(log.glob("*.json"))
+    first.unlink()
+    first.symlink_to(first)
+    results = [
+        CliRunner().invoke(app, (*command, "--tables", str(closed)))
+        for command in (("health",), ("doctor",), ("lag",), ("groups",))
+    ]
+
+    for result in results:
+        assert result.exit_code
+        assert "\x1b" not in result.output
+        assert "x1b" not in result.output

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from assignor.protocol.acks import Accepted, AnyAck, Applied, Release, Taken
+from assignor.protocol.acks import AnyAck, Applied, Follows, Release, Taken
 from pipeline.operate.demo.moves import Moves, client_of
 from tests.support.demo_views import NOON
 from tests.support.follow_plans import plan
@@ -18,7 +18,7 @@ _TAKEN_BACK = Taken(**_SAID, **_PLACE, member=_A, hop=2)
 
 
 def test_a_move_is_what_was_released_and_taken() -> None:
-    (move,) = Moves().feed([Accepted(**_SAID, member=_A), _RELEASE, _TAKEN])
+    (move,) = Moves().feed([Follows(**_SAID, member=_A), _RELEASE, _TAKEN])
 
     assert (move.group_id, move.epoch, move.topic, move.partition) == ("billing", 2, "orders", 7)
     assert (move.from_client, move.to_client, move.at) == ("billing-1", "billing-4", NOON)

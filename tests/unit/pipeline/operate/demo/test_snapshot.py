@@ -91,6 +91,27 @@ def test_without_a_commit_all_of_the_log_is_unread(tmp_path: Path) -> None:
     assert (found.groups[0].lag, found.groups[0].unread) == (4, 11)
 
 
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        ({"lag": 9, "lag_at_commit": 3, "committed_offset": 1}, 5),
+        ({"lag": 0, "committed_offset": 1}, 2),
+        ({"lag": 9, "committed_offset": 1}, None),
+        ({"lag": None, "log_start_offset": 3, "log_end_offset": 10}, 9),
+        ({"lag": None}, None),
+    ],
+    ids=["known", "caught-up", "unknown", "no-commit", "nothing-known"],
+)
+def test_unread_records_at_the_commits_are_known_if_they_are_of_every_partition(
+    second: dict[str, Any], expected: int | None, tmp_path: Path
+) -> None:
+    first = {"partition": 0, "lag": 4, "lag_at_commit": 2, "committed_offset": 6}
+
+    found = _read(tmp_path, lags=[first, {"partition": 1, **second}])
+
+    assert found.groups[0].lag_at_commit == expected
+
+
 def test_a_group_without_partitions_is_not_known_to_be_behind_or_not(tmp_path: Path) -> None:
     found = _read(tmp_path, groups=[{"members": [_member("m", "one")]}])
 

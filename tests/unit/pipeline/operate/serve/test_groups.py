@@ -31,6 +31,7 @@ def test_sums_are_of_what_is_known_and_the_rest_is_counted(world: World, scrape:
         {
             "partition": 0,
             "lag": 3,
+            "lag_at_commit": 2,
             "lag_seconds": 1.5,
             "arrival_rate": 2.0,
             "drain_rate": 1.0,
@@ -43,6 +44,7 @@ def test_sums_are_of_what_is_known_and_the_rest_is_counted(world: World, scrape:
     found = scrape()
 
     assert found.value("kafka_consumergroup_group_sum_lag", **GROUP) == 7
+    assert found.value("lagwise_group_lag_at_commit_records", **GROUP) == 2
     assert found.value("kafka_consumergroup_group_max_lag", **GROUP) == 4
     assert found.value("kafka_consumergroup_group_max_lag_seconds", **GROUP) == 9.5
     assert found.value("kafka_consumergroup_group_topic_sum_lag", **GROUP, topic="invoices") == 7
@@ -53,6 +55,7 @@ def test_sums_are_of_what_is_known_and_the_rest_is_counted(world: World, scrape:
     doubts = found.of("lagwise_group_doubtful_partitions")
     assert {dict(labels)["why"]: count for labels, count in doubts.items()} == {
         "lag_unknown": 1,
+        "lag_at_commit_unknown": 2,
         "lag_seconds_unknown": 1,
         "lag_seconds_lower_bound": 1,
         "log_end_old": 1,
@@ -64,6 +67,16 @@ def test_sums_are_of_what_is_known_and_the_rest_is_counted(world: World, scrape:
     assert found.value("lagwise_group_partitions", **GROUP, status="OK") == 2
     assert found.value("lagwise_group_partitions", **GROUP, status="UNKNOWN") == 1
     assert found.value("lagwise_group_provisional", **GROUP) == 1
+
+
+def test_lag_at_commit_has_no_sample_where_no_samples_of_the_log_tell_it(
+    world: World, scrape: Scraping
+) -> None:
+    world.write("partition_lag", {"lag": 9}, {"lag": 5, "lag_at_commit": 0, "group_id": "keeps-up"})
+
+    found = scrape().of("lagwise_group_lag_at_commit_records")
+
+    assert {dict(labels)["group"]: lag for labels, lag in found.items()} == {"keeps-up": 0}
 
 
 def test_retention_has_no_sample_where_nothing_is_unread_or_nobody_knows(

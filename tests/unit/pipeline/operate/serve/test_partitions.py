@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.tables.stamp import Stamp
 from tests.support.prometheus_text import Scrape, parse
 from tests.support.table_world import NOON, World
 
@@ -167,3 +168,36 @@ def test_family_that_nobody_wants_is_left_out(world: World, scrape: Scraping) ->
     assert not seglo_names & exporter_names
     assert seglo_names | exporter_names == names()
     assert not names(families=())
+
+
+def test_leaders_and_replicas_are_those_of_the_metadata_and_unknown_without(
+    world: World, scrape: Scraping
+) -> None:
+    kept = {"topic": "t", "preferred_leader": 1, "replicas": 3}
+    world.write(
+        "topic_offsets",
+        {**kept, "partition": 0, "leader_broker": 1, "in_sync_replicas": 3},
+        {**kept, "partition": 1, "leader_broker": 2, "in_sync_replicas": 2},
+        {**kept, "partition": 2, "leader_broker": None, "in_sync_replicas": 1},
+        {"topic": "t", "partition": 3},
+    )
+    world.write("partition_lag", {"lag": 1}, stamp=Stamp(query_id="q", batch_id=1, at_ms=1, brokers=3))
+
+    found = scrape()
+
+    def by_partition(name: str) -> list[float | None]:
+        family = f"kafka_topic_partition_{name}"
+        return [found.value(family, topic="t", partition=str(number)) for number in range(4)]
+
+    assert by_partition("leader") == [1, 2, None, None]
+    assert by_partition("leader_is_preferred") == [1, 0, 0, None]
+    assert by_partition("replicas") == [3, 3, 3, None]
+    assert by_partition("in_sync_replica") == [3, 2, 1, None]
+    assert by_partition("under_replicated_partition") == [0, 1, 1, None]
+    assert found.value("kafka_brokers", cluster_name="c") == 3
+
+
+def test_brokers_are_unknown_when_the_batch_had_no_listing(world: World, scrape: Scraping) -> None:
+    world.write("partition_lag", {"lag": 1}, stamp=Stamp(query_id="q", batch_id=1, at_ms=1))
+
+    assert not scrape().of("kafka_brokers")

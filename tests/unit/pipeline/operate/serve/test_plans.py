@@ -85,6 +85,33 @@ def test_times_that_are_not_known_are_left_out(world: World, scrape: Scraping) -
     }
 
 
+def test_effect_is_of_the_newest_plan_and_absent_until_it_is_judged(world: World, scrape: Scraping) -> None:
+    judged = {"plan": {**MADE, "status": "applied"}, "plan_effect": "hurt", "recorded_at": NOON}
+    unjudged = {"plan": {**MADE, "status": "applied"}, "recorded_at": NOON}
+    newer = {**judged, "decision": "publish", "state": state_of(epoch=8)}
+    world.write("plan_state", judged, unjudged | {"group_id": "free"}, newer | {"group_id": "unplanned"})
+
+    found = scrape().of("lagwise_plan_effect")
+
+    assert {(dict(labels)["group"], dict(labels)["effect"]): value for labels, value in found.items()} == {
+        ("billing", "helped"): 0,
+        ("billing", "hurt"): 1,
+        ("billing", "cannot_tell"): 0,
+    }
+
+
+def test_end_of_a_probation_is_exposed_while_the_group_is_on_it(world: World, scrape: Scraping) -> None:
+    world.write(
+        "plan_state",
+        {"decision": "unchanged", "probation_until": NOON, "recorded_at": NOON},
+        {"group_id": "free", "decision": "unchanged", "recorded_at": NOON},
+    )
+
+    found = scrape().of("lagwise_plan_probation_until_timestamp_seconds")
+
+    assert found == {frozenset(GROUP.items()): NOON.timestamp()}
+
+
 def test_moves_are_those_of_the_decision_and_of_the_plan(world: World, scrape: Scraping) -> None:
     world.write(
         "plan_state",

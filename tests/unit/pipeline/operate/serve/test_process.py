@@ -99,10 +99,16 @@ def test_ready_is_what_the_stream_is_and_alive_what_this_process_is(tmp_path: Pa
         with Heartbeat(str(tmp_path), every_s=60, report=lambda: said) as own:
             own.begin("host/7/1", 1)
             during, metrics = running.get("/readyz"), parse(running.get("/metrics").text)
+            stage_during = json.loads(running.get("/api/v1/health").text)["stage"]
+        stage_after = json.loads(running.get("/api/v1/health").text)["stage"]
+        page_after = running.get("/health").text
         after, metrics_after = running.get("/readyz"), parse(running.get("/metrics").text)
 
         assert [answer.status for answer in (before, during, after)] == [503, 200, 503]
         assert "was stopped" in json.loads(after.text)["reasons"][0]
+        assert (stage_during, stage_after) == ("running", "stopped")
+        assert "stopped" in page_after
+        assert "running" not in page_after
         for name in ("lagwise_live", "lagwise_ready"):
             assert [one.value(name, cluster_name="c") for one in (metrics, metrics_after)] == [1, 0]
         assert metrics.value("kafka_consumergroup_poll_time_ms", cluster_name="c") == 1500

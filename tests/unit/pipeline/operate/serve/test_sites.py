@@ -70,14 +70,19 @@ def test_order_from_anywhere_else_is_refused(other: dict[str, str]) -> None:
     assert refusal({**_OWN, **other}, _HERE)
 
 
-def test_page_of_this_machine_is_not_shown_under_a_foreign_name(world: World) -> None:
+def test_page_is_not_shown_under_a_foreign_name_wherever_it_listens(world: World) -> None:
     world.complete()
     tables = Tables(str(world.root))
     own = build_app(tables, Config())
     shared = build_app(tables, Config(serve=_BEHIND_PROXY))
+    hosts = ServeConfig(host="0.0.0.0", hosts=("Lagwise.monitoring.svc",))  # noqa: S104 - as in a cluster
+    named = build_app(tables, Config(serve=hosts))
 
     for path in ("/", "/api/v1/groups", "/metrics"):
         answer = ask(own, path, Host="evil.example.com:8000")
         assert (answer.status, "serve.origins" in answer.text) == (421, True)
         assert ask(own, path, Host="127.0.0.1:8000").status == 200
-        assert ask(shared, path, Host="lagwise.monitoring.svc:8000").status == 200
+        assert ask(shared, path, Host="lagwise.monitoring.svc:8000").status == 421
+        assert ask(shared, path, Host="lag.example.com").status == 200
+        assert ask(shared, path, Host="10.1.2.3:8000").status == 200
+        assert ask(named, path, Host="lagwise.monitoring.svc:8000").status == 200

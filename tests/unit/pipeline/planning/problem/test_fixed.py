@@ -84,7 +84,7 @@ def test_reason_tells_pinned_partitions_from_those_that_moved_recently() -> None
 
 @pytest.mark.parametrize(
     ("arrival_rate", "per_day", "moved"),
-    [(5.0, 9, False), (20.0, 9, True), (20.0, 1, False)],
+    [(5.0, 9, False), (9.0, 9, True), (9.0, 1, False)],
     ids=["its owner catches up", "its owner loses ground", "moved too often in a day"],
 )
 def test_partition_rests_unless_its_owner_is_seen_to_lose_ground(

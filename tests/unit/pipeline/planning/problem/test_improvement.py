@@ -1,5 +1,7 @@
 """How much better a target is than what is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -32,3 +34,31 @@ def test_member_that_never_drains_is_better_off_the_less_it_lacks() -> None:
     after = np.array([0, 2, 1, 1, 2])
 
     assert 0 < gain(NOBODY_DRAINS_T0, before, after) < 0.05
+
+
+TWO_NEVER_DRAIN = group(
+    {"t": 6},
+    member("a", "t", owned={"t": (0, 1)}, capacity=10.0),
+    member("b", "t", owned={"t": (2, 3, 4)}, capacity=10.0),
+    member("c", "t", owned={"t": (5,)}, capacity=10.0),
+    lags={"t": [5_000, 20, 90, 90, 90, 90]},
+    rates={"t": [200.0, 0.2, 4.0, 4.0, 4.0, 1.0]},
+)
+"""Nobody drains t-0; b receives 12 records/s, and drains once it gives one of its partitions to c."""
+
+
+def test_hopeless_partition_does_not_hide_that_another_member_drains() -> None:
+    after = np.array([0, 0, 1, 1, 2, 2])
+
+    assert gain(TWO_NEVER_DRAIN, TWO_NEVER_DRAIN.owner, after) > 0.9
+
+
+@pytest.mark.parametrize(
+    "after",
+    [[0, 0, 1, 2, 2, 2], [2, 0, 1, 1, 1, 2], [0, 0, 1, 1, 0, 2]],
+    ids=["c gets almost all", "c gets the hopeless one", "a gets more beside the hopeless one"],
+)
+def test_who_drains_now_and_never_does_then_is_harm_whatever_others_gain(after: list[int]) -> None:
+    group_of_three = replace(TWO_NEVER_DRAIN, rate=np.array([200.0, 0.2, 4.0, 4.0, 4.0, 2.5]))
+
+    assert gain(group_of_three, group_of_three.owner, np.array(after)) < 0

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pipeline.run.batch.group_history import store_group_history
-from pipeline.run.batch.groups import store_groups
+from pipeline.run.batch.groups import _stored_groups, store_groups
 from tests.support.step_batches import StepBatches, offsets
 
 WRITTEN = {"consumer_groups"}
@@ -86,3 +86,13 @@ def test_batch_left_half_done_does_not_fold_the_groups_that_it_has_written(batch
     assert batches.run(group("b", 3), written={"topic_offsets", "consumer_groups"}) == set()
 
     assert batches.values("consumer_groups", "group_id") == ["a"]
+
+
+def test_group_of_the_new_protocol_is_asked_about_when_its_record_was_cut_off(batches: StepBatches) -> None:
+    batches.run(group("new", 3, group_type="consumer"), group("shared", 3, group_type="share"), group("a", 7))
+    assert set(_stored_groups(batches.store)) == {"a"}
+
+    batches.run(reread=offsets(3), beheaded=offsets(3))
+
+    assert batches.values("consumer_groups", "group_id") == ["a", "new", "shared"]
+    assert set(_stored_groups(batches.store)) == {"a", "new"}

@@ -339,3 +339,34 @@ def test_partition_that_is_read_again_is_said_once_with_the_reason(caplog: pytes
     assert record.__dict__["topic"] == OFFSETS_TOPIC
     assert record.__dict__["partitions"] == [0, 1]
     assert "made again" in record.__dict__["reason"]
+
+
+def test_tombstones_kept_for_less_than_a_batch_are_told_once_an_hour_and_by_every_stamp(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    driver = driver_at(configs=KnownConfigs(**{OFFSETS_TOPIC: 5_000}))
+    run(driver, answered())
+
+    batches = [run(driver, answered(), now_ms=NOW_MS + 30_000 * number) for number in (1, 2, 3)]
+
+    assert [O0 in batch.intake.reread for batch in batches] == [True] * 3
+    for batch in batches:
+        (remark,) = batch.clock.remarks
+        assert "keeps tombstones for 5.0 s only (delete.retention.ms)" in remark
+    (line,) = [one for one in caplog.records if one.levelname == "WARNING"]
+    assert "each batch reads it again" in line.message
+    assert run(driver, answered(), now_ms=NOW_MS + 94_000).clock.remarks == ()
+
+
+def test_many_partitions_whose_records_were_deleted_unread_are_one_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    driver = driver_at({O0: Position(10, 2, NOW_MS), O1: Position(11, 2, NOW_MS)})
+    cut = {O0: End(log_start=20, stable=30, high=30), O1: End(log_start=21, stable=31, high=31)}
+
+    batch = run(driver, {**cut, ACKS: end(0)})
+
+    (line,) = [one for one in caplog.records if one.levelname == "WARNING"]
+    assert line.__dict__["beginning_deleted"] == [0, 1]
+    assert batch.beheaded(OFFSETS_TOPIC) == (0, 1)
+    assert Stamp.from_json(batch.clock.to_json()) == batch.clock

@@ -174,8 +174,16 @@ def test_runner_tells_of_batches_steps_and_outages() -> None:
     driver = idle_driver()
     nothing: Any = None
     query: Any = SimpleNamespace(id="query")
+    usable: Any = SimpleNamespace(until_usable=lambda: None)
     for number, step in enumerate((quick, away)):
-        runner = Runner(driver, stop=threading.Event(), on_batch=lambda _: None, interval_s=0, steps=(step,))
+        runner = Runner(
+            driver,
+            stop=threading.Event(),
+            on_batch=lambda _: None,
+            interval_s=0,
+            steps=(step,),
+            storage=usable,
+        )
         runner.started(query)
         runner(nothing, number)
         report = driver.monitor.report()

@@ -112,3 +112,25 @@ def test_driver_of_an_earlier_version_is_judged_by_its_beat_and_batch() -> None:
 
     assert judge(earlier, now_ms=NOW_MS).state == "ok"
     assert judge(replace(earlier, batch_at_ms=ago(91)), now_ms=NOW_MS).state == "warning"
+
+
+@pytest.mark.parametrize("changes", [{"storage_error": "the disk is full"}, {"full": "the disk is full"}])
+def test_driver_whose_tables_cannot_be_written_lives_and_is_critical(changes: dict[str, Any]) -> None:
+    health = seen(**changes)
+
+    assert (health.is_live, health.is_ready, health.state) == (True, False, "critical")
+    assert health.reasons[0] == "the disk is full"
+
+
+def test_full_disk_comes_before_the_silence_that_follows_from_it() -> None:
+    health = seen(full="the disk is full", at_ms=ago(500))
+
+    assert health.state == "critical"
+    assert health.reasons[0] == "the disk is full"
+    assert "no sign of life" in health.reasons[1]
+
+
+def test_remarks_of_the_newest_batch_are_told() -> None:
+    health = seen(remarks=("3 commits may be out of date",))
+
+    assert (health.state, health.reasons) == ("warning", ("3 commits may be out of date",))

@@ -129,10 +129,20 @@ def test_part_of_a_topic_pinned_whole_is_not_unpinned_by_guessing() -> None:
 
 
 def test_pause_and_resume_leave_pins_and_trigger() -> None:
-    resumed = orders_change.resume(HELD)
+    resumed = orders_change.resume(HELD, now_ms=700)
 
-    assert resumed == replace(HELD, paused=False, pause_reason="")
-    assert orders_change.pause(resumed, reason="why") == HELD
+    assert resumed == replace(HELD, paused=False, pause_reason="", resumed_at_ms=700)
+    assert orders_change.pause(resumed, reason="why") == replace(HELD, resumed_at_ms=700)
+
+
+@pytest.mark.parametrize(("before_ms", "after_ms"), [(500, 700), (700, 701), (9000, 9001)])
+def test_resume_is_newer_than_any_before_it_also_where_nothing_is_paused(
+    before_ms: int, after_ms: int
+) -> None:
+    held = replace(HELD, paused=False, pause_reason="", resumed_at_ms=before_ms)
+
+    assert orders_change.resume(held, now_ms=700) == replace(held, resumed_at_ms=after_ms)
+    assert as_text(held).endswith(f", resumed 1970-01-01T00:00:{before_ms // 1000:02}Z")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ _ROW: dict[str, Any] = {
     "log_end_offset": 42,
     "lag": 12,
     "raw_lag": 12,
+    "lag_at_commit": 3,
     "lag_seconds": 7.25,
     "lag_seconds_is_lower_bound": False,
     "member_id": "m-1",
@@ -31,8 +32,8 @@ def test_columns_are_those_of_kafka_consumer_groups_and_a_few_more(world: Any) -
     result = world.run("lag")
 
     assert result.stdout == (
-        "GROUP    TOPIC     PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  CONSUMER-ID  HOST       CLIENT-ID  STATUS  LAG-SECONDS  TREND    RETENTION-S\n"
-        "billing  invoices          0              30              42   12  m-1          /10.0.0.7  worker     OK              7.2  growing       3600.0\n"
+        "GROUP    TOPIC     PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  AT-COMMIT  CONSUMER-ID  HOST       CLIENT-ID  STATUS  LAG-SECONDS  TREND    RETENTION-S\n"
+        "billing  invoices          0              30              42   12          3  m-1          /10.0.0.7  worker     OK              7.2  growing       3600.0\n"
     )
     assert (result.exit_code, result.stderr) == (0, "")
 
@@ -41,7 +42,7 @@ def test_unknown_is_a_hyphen_and_never_zero(world: Any) -> None:
     world.write("partition_lag", {"status": "NOT_COMMITTED", "log_end_offset": 42})
 
     assert world.lines("lag") == [
-        ["billing", "invoices", "0", "-", "42", "-", "-", "-", "-", "NOT_COMMITTED", "-", "-", "-"]
+        ["billing", "invoices", "0", "-", "42", *["-"] * 5, "NOT_COMMITTED", "-", "-", "-"]
     ]
 
 
@@ -124,24 +125,24 @@ def test_order_is_by_key_then_group_with_unknown_last(
         (
             "group",
             [
-                ["billing", "3", ">15", "1", "0", ">10", ">3.0", ">2", "<5.0"],
-                ["orders", "1", "-", "1", "0", "-", "-", "-", "-"],
+                ["billing", "3", ">15", ">4", "1", "0", ">10", ">3.0", ">2", "<5.0"],
+                ["orders", "1", "-", "-", "1", "0", "-", "-", "-", "-"],
             ],
         ),
         (
             "topic",
             [
-                ["billing", "credits", "1", "10", "0", "0", "10", "1.0", "1", "5.0"],
-                ["billing", "invoices", "2", ">5", "1", "0", ">5", ">3.0", ">1", "<9.0"],
-                ["orders", "invoices", "1", "-", "1", "0", "-", "-", "-", "-"],
+                ["billing", "credits", "1", "10", "-", "0", "0", "10", "1.0", "1", "5.0"],
+                ["billing", "invoices", "2", ">5", ">4", "1", "0", ">5", ">3.0", ">1", "<9.0"],
+                ["orders", "invoices", "1", "-", "-", "1", "0", "-", "-", "-", "-"],
             ],
         ),
         (
             "member",
             [
-                ["billing", "m1", "-", "-", "2", "15", "0", "0", "10", "3.0", "2", "5.0"],
-                ["billing", "-", "-", "-", "1", "-", "1", "0", "-", "-", "-", "-"],
-                ["orders", "-", "-", "-", "1", "-", "1", "0", "-", "-", "-", "-"],
+                ["billing", "m1", "-", "-", "2", "15", ">4", "0", "0", "10", "3.0", "2", "5.0"],
+                ["billing", "-", "-", "-", "1", "-", "-", "1", "0", "-", "-", "-", "-"],
+                ["orders", "-", "-", "-", "1", "-", "-", "1", "0", "-", "-", "-", "-"],
             ],
         ),
     ],
@@ -149,7 +150,7 @@ def test_order_is_by_key_then_group_with_unknown_last(
 def test_totals_add_known_lag_and_count_unknown(world: Any, by: str, expected: list[list[str]]) -> None:
     world.write(
         "partition_lag",
-        {"lag": 5, "lag_seconds": 3.0, "member_id": "m1", **grows(9.0)},
+        {"lag": 5, "lag_at_commit": 4, "lag_seconds": 3.0, "member_id": "m1", **grows(9.0)},
         {"partition": 1, "lag": None},
         {"topic": "credits", "lag": 10, "lag_seconds": 1.0, "member_id": "m1", **grows(5.0)},
         {"group_id": "orders", "lag": None},
@@ -159,14 +160,27 @@ def test_totals_add_known_lag_and_count_unknown(world: Any, by: str, expected: l
 
 
 def test_totals_are_marked_where_the_true_figure_may_be_another(world: Any) -> None:
-    known: dict[str, Any] = {"lag": 5, "lag_seconds": 3.0, "trend": "growing", "retention_seconds": 60.0}
+    known: dict[str, Any] = {
+        "lag": 5,
+        "lag_at_commit": 2,
+        "lag_seconds": 3.0,
+        "trend": "growing",
+        "retention_seconds": 60.0,
+    }
     others: list[dict[str, Any]] = [
-        {"lag": 0, "lag_seconds": 0.0, "trend": "steady", "retention_seconds": None},
+        {
+            "lag": 0,
+            "lag_at_commit": 0,
+            "lag_seconds": 0.0,
+            "trend": "steady",
+            "retention_seconds": None,
+        },
         {"log_observed_at": NOON - timedelta(hours=1)},
         {"lag_seconds_is_lower_bound": True},
         {"lag_seconds": None},
         {"trend": None},
         {"retention_seconds": None},
+        {"lag_at_commit": None},
     ]
     world.write(
         "partition_lag",
@@ -183,12 +197,13 @@ def test_totals_are_marked_where_the_true_figure_may_be_another(world: Any) -> N
     lines = [line[1:] for line in world.lines("lag", "--total", "topic")]
 
     assert lines == [
-        ["t0", "2", "5", "0", "0", "5", "3.0", "1", "60.0"],
-        ["t1", "2", ">10", "0", "1", ">5", "3.0", "2", "60.0"],
-        ["t2", "2", "10", "0", "0", "5", ">3.0", "2", "60.0"],
-        ["t3", "2", "10", "0", "0", "5", ">3.0", "2", "60.0"],
-        ["t4", "2", "10", "0", "0", "5", "3.0", ">1", "60.0"],
-        ["t5", "2", "10", "0", "0", "5", "3.0", "2", "<60.0"],
+        ["t0", "2", "5", "2", "0", "0", "5", "3.0", "1", "60.0"],
+        ["t1", "2", ">10", "4", "0", "1", ">5", "3.0", "2", "60.0"],
+        ["t2", "2", "10", "4", "0", "0", "5", ">3.0", "2", "60.0"],
+        ["t3", "2", "10", "4", "0", "0", "5", ">3.0", "2", "60.0"],
+        ["t4", "2", "10", "4", "0", "0", "5", "3.0", ">1", "60.0"],
+        ["t5", "2", "10", "4", "0", "0", "5", "3.0", "2", "<60.0"],
+        ["t6", "2", "10", ">2", "0", "0", "5", "3.0", "2", "60.0"],
     ]
 
 

@@ -51,7 +51,9 @@ def test_limit_follows_trigger_and_staleness_of_the_configuration(world: Any, tm
 def test_totals_count_old_ones(world: Any) -> None:
     world.write("partition_lag", observed(1), observed(600, partition=1), observed(700, partition=2))
 
-    assert world.lines("lag", "--total", "group") == [["billing", "3", ">81", "0", "2", ">27", "-", "-", "-"]]
+    assert world.lines("lag", "--total", "group") == [
+        ["billing", "3", ">81", "-", "0", "2", ">27", "-", "-", "-"]
+    ]
 
 
 @pytest.mark.parametrize("command", ["lag", "history"])

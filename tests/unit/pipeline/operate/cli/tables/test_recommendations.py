@@ -2,7 +2,9 @@ import json
 from datetime import timedelta
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from pipeline.tables.schemas import RECOMMENDATIONS
 from tests.support.table_world import NOON
@@ -87,6 +89,46 @@ def test_detail_says_what_became_of_the_plan_before(world: Any) -> None:
         "plan epoch 16: partly, the plan expired (plan.valid_for_s); 3 of 4 moves made; drained in 104.2 s (predicted 90.0 s)"
         in said
     )
+
+
+@pytest.mark.parametrize(
+    ("status", "effect", "short", "story"),
+    [
+        ("applied", None, "16 applied", "not drained yet (predicted 90.0 s)"),
+        ("applied", "helped", "16 applied, helped", "(predicted 90.0 s); helped: evidence"),
+        ("superseded", "hurt", "16 superseded, hurt", "not drained by it (predicted 90.0 s); hurt: evidence"),
+        ("expired", "cannot tell", "16 expired", "(predicted 90.0 s); cannot tell: evidence"),
+    ],
+)
+def test_effect_of_the_plan_before_is_told_with_its_evidence(
+    world: Any, status: str, effect: str | None, short: str, story: str
+) -> None:
+    plan = {"epoch": 16, "status": status, "moves": 4, "moves_made": 3, "predicted_drain_s": 90.0}
+    evidence = "evidence" if effect else None
+    world.write("recommendations", _PLAN | {"plan": plan, "plan_effect": effect, "plan_effect_why": evidence})
+
+    assert world.run("recommendations", "--detail").stdout.splitlines()[3].endswith(story)
+    assert f" {short} " in world.run("recommendations").stdout
+    (row,) = json.loads(world.run("recommendations", "-o", "json").stdout)
+    assert (row["plan_effect"], row["plan_effect_why"]) == (effect, evidence)
+
+
+def test_detail_says_until_when_the_group_is_on_probation(world: Any) -> None:
+    world.write("recommendations", _PLAN | {"probation_until": NOON})
+
+    said = world.run("recommendations", "--detail").stdout
+
+    assert "  on probation until 2026-01-31T12:00:00Z; `lagwise resume billing` ends it\n" in said
+
+
+def test_tables_of_an_earlier_version_have_no_effects(world: Any) -> None:
+    fields = {"group_id": "billing", "decision": "publish", "created_at": NOON, "cluster": "c"}
+    for table, time in (("recommendations", "created_at"), ("plan_state", "updated_at")):
+        row = {**fields, time: NOON, "recorded_at": NOON}
+        write_deltalake(world.root / table, pa.Table.from_pylist([row]))
+
+    assert world.run("recommendations", "--wide").exit_code == 0
+    assert "billing  publish" in world.run("recommendations", "--detail").stdout
 
 
 def test_detail_tells_moves_and_assignment(world: Any) -> None:

@@ -89,6 +89,7 @@ def billing(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
         "partition_lag",
         {
             "lag": 70_123,
+            "lag_at_commit": 69_000,
             "trend": "growing",
             "retention_seconds": 7_200.0,
             "lag_seconds": 912.5,
@@ -170,6 +171,7 @@ def test_group_has_the_figures_of_the_api(page: Asking) -> None:
     figures = (
         "partitions",
         "lag",
+        "lag_at_commit",
         "lag_seconds",
         "arrival_rate",
         "drain_rate",
@@ -179,7 +181,7 @@ def test_group_has_the_figures_of_the_api(page: Asking) -> None:
     for member in found["members"]:
         for figure in figures:
             assert member[figure] is None or str(member[figure]) in shown.values
-    members = [row for row in shown.texts if row[0] in {"one", "two", "nobody"} and len(row) == 13]
+    members = [row for row in shown.texts if row[0] in {"one", "two", "nobody"} and len(row) == 14]
     assert members == [
         [
             "one",
@@ -187,6 +189,7 @@ def test_group_has_the_figures_of_the_api(page: Asking) -> None:
             "STALL",
             "2",
             "70,128",
+            "at least 69,000 1 of 2 unknown",
             "15.2 min",
             "6.5",
             "4.0",
@@ -196,9 +199,17 @@ def test_group_has_the_figures_of_the_api(page: Asking) -> None:
             "70,123",
             "-",
         ],
-        ["two", "/10.0.0.2", "-", "0", "0", "0.0 s", "0.0", "0.0", "-", "0, 1", "1", "5", "-"],
-        ["nobody", "-", "UNKNOWN", "1", "- 1 of 1 unknown", "-", "-", "-", "-", "0, 0", "1", "-", "-"],
+        ["two", "/10.0.0.2", "-", "0", "0", "0", "0.0 s", "0.0", "0.0", "-", "0, 1", "1", "5", "-"],
+        ["nobody", "-", "UNKNOWN", "1", "- 1 of 1 unknown", "-", "-", "-", "-", "-", "0, 0", "1", "-", "-"],
     ]
+
+
+@pytest.mark.usefixtures("billing")
+def test_lag_at_the_newest_commits_stands_beside_the_lag_and_says_when_it_is_partial(page: Asking) -> None:
+    text = " ".join(re.sub(r"<[^>]+>", " ", page("/group?id=billing").text).split())
+
+    assert "lag at the newest commits at least 69,000 2 of 3 unknown oldest record" in text
+    assert "lag 70,123, 69,000 at its newest commit, 912.5 s, STALL" in text
 
 
 def test_partitions_read_as_in_the_command(billing: World, page: Asking) -> None:
@@ -220,6 +231,26 @@ def test_plan_is_told_with_its_guard_its_outcome_and_the_orders(page: Asking) ->
     assert "newest approval plan 3f2a-91bc by ann@page at 2026-01-31 12:00:00 : INC-1" in text
 
 
+def test_effect_and_probation_are_on_the_page_of_the_group_and_marked_in_the_fleet(
+    billing: World, page: Asking
+) -> None:
+    plan = {"epoch": 6, "moves": 3, "moves_made": 3, "published_at": NOON, "status": "applied"}
+    effect = {"plan_effect": "hurt", "plan_effect_why": "member <b> loses ground", "probation_until": NOON}
+    billing.replace("plan_state", {"decision": "unchanged", "plan": plan, **effect, "recorded_at": NOON})
+
+    text = " ".join(re.sub(r"<[^>]+>", " ", page("/group?id=billing").text).split())
+    assert "effect hurt: member &lt;b&gt; loses ground" in text
+    assert "on probation until 2026-01-31 12:00:00 , since a plan hurt the group" in text
+    assert Read(page("/").text).row("billing")[-3] == "paused, applied, hurt, on probation"
+    told = json.loads(page("/api/v1/groups/billing").text)["group"]["plan"]
+    assert (told["published"]["effect"], told["probation_until"]) == ("hurt", "2026-01-31T12:00:00.000000Z")
+
+
+@pytest.mark.usefixtures("billing")
+def test_group_that_no_plan_hurt_has_neither(page: Asking) -> None:
+    assert "probation" not in page("/group?id=billing").text + page("/").text
+
+
 @pytest.mark.usefixtures("billing")
 def test_partition_that_moves_is_outlined_and_said_to_move(page: Asking) -> None:
     cells = {
@@ -229,7 +260,7 @@ def test_partition_that_moves_is_outlined_and_said_to_move(page: Asking) -> None
     }
 
     assert cells == {
-        "invoices-0: lag 70,123, 912.5 s, STALL": "cell l5",
+        "invoices-0: lag 70,123, 69,000 at its newest commit, 912.5 s, STALL": "cell l5",
         "invoices-1: lag 5, 1.0 s, OK, moves to two": "cell l1 moved",
         "invoices-2: lag unknown, UNKNOWN": "cell lunknown",
     }

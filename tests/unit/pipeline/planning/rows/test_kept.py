@@ -56,6 +56,8 @@ def test_first_decision_about_a_group_is_recorded_and_the_same_again_is_not(befo
         {"strategy": "sticky"},
         {"plan": {"epoch": 3, "status": "applied"}},
         {"plan": {"epoch": 4, "status": "open"}},
+        {"plan_effect": "hurt"},
+        {"probation_until": at(600)},
         {"decision": "publish", "epoch": 4},
         {"decision": "awaiting_approval"},
     ],

@@ -1,0 +1,96 @@
+"""Values of the configuration: the types of its keys, with bounds, and how they are read and checked."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
+
+from assignor.strategies.registry import STRATEGIES
+from pipeline.config.secret_values import is_reference
+from pipeline.name_filter import NameFilter
+
+Seconds = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1)]
+Duration = Annotated[int, Field(ge=0)]
+"""Seconds; 0 switches off what it limits."""
+
+
+def _pattern(text: str) -> str:
+    try:
+        NameFilter((text,))
+    except re.error as error:
+        raise ValueError(f"must be a regular expression: {error}") from None
+    return text
+
+
+def _strategy(name: str) -> str:
+    if name not in STRATEGIES:
+        raise ValueError(f"must be one of {', '.join(STRATEGIES)}")
+    return name
+
+
+def _dry_run(value: object) -> object:
+    if isinstance(value, bool) or value == "approve":
+        return value
+    raise ValueError('must be true, false or "approve"')
+
+
+def reference(text: str) -> str:
+    """A reference to a secret, or nothing."""
+    if text and not is_reference(text):
+        raise ValueError('must be "env:NAME" or "file:/path"')
+    return text
+
+
+def origin(text: str) -> str:
+    """An origin as browsers send it, in lower case."""
+    if not re.fullmatch(r"https?://[^/?#@\s]+", text):
+        raise ValueError('must be like "https://lagwise.example.com", without a path')
+    return text.lower()
+
+
+def host_name(name: str) -> str:
+    """A host name in lower case."""
+    if not re.fullmatch(r"[a-zA-Z0-9._-]{1,253}", name):
+        raise ValueError('must be a name like "lagwise.example.com", without a port')
+    return name.lower()
+
+
+def _topic_name(name: str) -> str:
+    if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name):
+        raise ValueError("must be a topic name: 1 to 249 letters, digits, dots, underscores and hyphens")
+    return name
+
+
+def _flat(table: object) -> object:
+    """Properties by dotted name, all as text, whether their names were quoted in TOML or not.
+
+    `ssl.ca.location = "x"` without quotes is, to TOML, three nested tables.
+    """
+    if not isinstance(table, Mapping):
+        return table
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            inner = _flat(value)
+            if isinstance(inner, Mapping):
+                flat.update({f"{name}.{rest}": text for rest, text in inner.items()})
+        else:
+            flat[name] = _as_text(value)
+    return flat
+
+
+def _as_text(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+Properties = Annotated[dict[str, str], BeforeValidator(_flat)]
+Pattern = Annotated[str, AfterValidator(_pattern)]
+# TOML has arrays where Python has tuples; nothing else is converted.
+Patterns = Annotated[tuple[Pattern, ...], Field(strict=False)]
+DryRun = Annotated[bool | Literal["approve"], PlainValidator(_dry_run)]
+StrategyName = Annotated[str, AfterValidator(_strategy)]
+TopicName = Annotated[str, AfterValidator(_topic_name)]

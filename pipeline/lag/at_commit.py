@@ -1,0 +1,88 @@
+"""Lag at the newest commit: how far behind the group was when it committed, not how long ago that was.
+
+Between two commits lag grows by arrival rate times time, however fast the group reads. That growth is no backlog: a
+consumer that commits once a minute shows up to a minute of arrivals and is never behind. At the moment of the commit
+that part of the lag is 0.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from assignor.model.arrays import Bools, Int64s
+from pipeline.lag.bounded_lists import entry
+from pipeline.lag.lag import UNKNOWN, lag
+from pipeline.lag.samples import Samples, rows_of
+
+CLOCK_ERROR_MS: Final = 5_000
+"""How far the coordinator's clock, which stamps commits, may be ahead of ours or behind it, which stamps samples, and
+still be read as the same time. A commit that shows to be further off has no bracket."""
+
+
+def lag_at_commit(
+    samples: Samples, *, committed: Int64s, commit_ms: Int64s, log_start: Int64s, log_end: Int64s
+) -> Int64s:
+    """Log end at the time of the commit less the committed offset, ``[P]`` records, >= 0, at most the lag now.
+
+    UNKNOWN where the lag is, where the time of the commit is, where no two samples bracket that time, and where the
+    group had committed more than there was even ``CLOCK_ERROR_MS`` later (the coordinator's clock is behind) or than
+    there is now (the log was cut, or its end is an old one). A lag of 0 needs no bracket: the log end has not been
+    further since.
+
+    Args:
+        samples: The rings, this batch's log end included.
+        committed: Committed offset, or UNKNOWN.
+        commit_ms: Time of the commit by the coordinator's clock, ms since the epoch, or UNKNOWN.
+        log_start: First offset still in the log, or UNKNOWN.
+        log_end: Log end now, or UNKNOWN.
+    """
+    now = lag(committed, log_start, log_end)
+    then = lag(committed, log_start, log_end_at(samples, commit_ms))
+    measured = np.where((now != UNKNOWN) & (then != UNKNOWN), np.minimum(then, now), UNKNOWN)
+    caught_up = np.flatnonzero(measured == 0)
+    early = caught_up[
+        _is_before_its_records(rows_of(samples, caught_up), committed[caught_up], commit_ms[caught_up])
+    ]
+    measured[early] = UNKNOWN
+    measured[now == 0] = 0
+    measured[committed > log_end] = UNKNOWN
+    return measured
+
+
+def _is_before_its_records(samples: Samples, committed: Int64s, commit_ms: Int64s) -> Bools:
+    """Where even the first sample that is surely later than the commit has a lower log end."""
+    reached = _reached(samples, commit_ms + CLOCK_ERROR_MS)
+    later_end = entry(samples.log_end, np.minimum(reached, samples.count - 1))
+    is_before: Bools = (reached < samples.count) & (later_end < committed)
+    return is_before
+
+
+def log_end_at(samples: Samples, at_ms: Int64s) -> Int64s:
+    """Log end at a time, ``[P]``, on straight lines between the samples; UNKNOWN outside of them.
+
+    Up to ``CLOCK_ERROR_MS`` behind the newest sample it is the end of that sample.
+
+    Args:
+        samples: P rings.
+        at_ms: ``[P]``, ms since the epoch, or UNKNOWN.
+    """
+    reached = _reached(samples, at_ms)
+    last = samples.count - 1
+    before, behind = np.maximum(reached - 1, 0), np.clip(reached, 0, np.maximum(last, 0))
+    first_ms, first_end = entry(samples.observed_at_ms, before), entry(samples.log_end, before)
+    duration_ms = entry(samples.observed_at_ms, behind) - first_ms
+    fraction = np.where(duration_ms > 0, (at_ms - first_ms) / np.maximum(duration_ms, 1), 0.0)
+    rise = entry(samples.log_end, behind) - first_end
+    is_late = at_ms - entry(samples.observed_at_ms, last) > CLOCK_ERROR_MS
+    known = (at_ms != UNKNOWN) & (samples.count > 0) & (reached > 0) & ~is_late
+    return np.where(known, first_end + (np.minimum(fraction, 1.0) * rise).astype(np.int64), UNKNOWN)
+
+
+def _reached(samples: Samples, at_ms: Int64s) -> Int64s:
+    """How many samples are not after these times."""
+    width = samples.log_end.shape[1]
+    # The empty slots hold UNKNOWN, which no time is below.
+    reached: Int64s = np.count_nonzero(samples.observed_at_ms <= at_ms[:, None], axis=1) - (
+        width - samples.count
+    )
+    return reached

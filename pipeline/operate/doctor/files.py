@@ -1,0 +1,50 @@
+"""Findings about the files of the tables: those that their logs name and that are no longer there."""
+
+from collections.abc import Iterator
+from posixpath import basename
+
+from pyarrow.fs import FileSelector, FileType
+
+from pipeline.errors import MissingTableError, StoreError
+from pipeline.operate.doctor.evidence import StreamEvidence
+from pipeline.operate.doctor.finding import Figures, Finding, named
+from pipeline.operate.output import plain
+from pipeline.tables.reading import OpenTable, Tables
+
+NAMES = (
+    *("partition_lag", "topic_offsets", "consumer_groups", "plan_state", "member_rates", "acks", "orders"),
+    *("planner_state", "lag_history", "group_history", "recommendations", "quarantine"),
+)
+"""All tables."""
+
+
+def gone_files(stream: StreamEvidence) -> Iterator[Finding]:
+    """One finding for each table of which a file is missing, so that it cannot be read."""
+    for name in NAMES:
+        try:
+            gone = _gone(stream.tables, stream.tables.open(name))
+        except MissingTableError:
+            continue
+        if gone:
+            figures = Figures(question="tables", source=name, as_of=stream.as_of, object=name)
+            yield figures.finding(
+                "problem",
+                f"{len(gone)} file(s) of table {name} are gone, and nothing else holds their rows: "
+                f"{named([plain(basename(path)) for path in gone])}",
+                "find out who deletes below tables.root; restore the backup, or stop the stream, delete the tables and "
+                "the checkpoint, and start it again",
+            )
+
+
+def _gone(tables: Tables, table: OpenTable) -> list[str]:
+    """Names of the files that the newest version needs, and that are not there.
+
+    Raises:
+        StoreError: The folder cannot be read.
+    """
+    try:
+        found = tables.folder(table.name).get_file_info(FileSelector("", recursive=True))
+    except OSError as error:
+        raise StoreError(f"the folder of table {table.name} cannot be read: {error}") from error
+    there = {basename(one.path) for one in found if one.type == FileType.File}
+    return [uri for uri in table.handle.file_uris() if basename(uri) not in there]

@@ -1,0 +1,176 @@
+"""Limits of one connection and of all: their number, the time a request may take to arrive, and what nobody fetches.
+
+Uvicorn's own limits count requests; a client that never completes one is outside of them. So the protocol here closes
+what is late, and at the limit the connection that has been silent for longest: who sends a request at once is served.
+"""
+
+import asyncio
+import logging
+import resource
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
+from uvicorn.server import ServerState
+
+from pipeline.operate.serve.responses import SAFE_HEADERS
+
+log = logging.getLogger(__name__)
+
+REQUEST_WITHIN_S = 10.0
+"""For head and body of a request together, from the end of the one before."""
+FETCHED_WITHIN_S = 60.0
+"""For an answer that the client does not read as fast as it is written."""
+BACKLOG = 128
+"""Connections that the kernel keeps, and that asyncio takes at a time before it looks after any other."""
+MOST_HEAD_BYTES = 64 * 1024
+_MOST_CONNECTIONS = 256
+_MOST_UNFETCHED_BYTES = 32 << 20
+_BAD_REQUEST, _TIMEOUT, _UNAVAILABLE = 400, 408, 503
+_COMING = (h11.IDLE, h11.SEND_BODY)
+"""States of a client whose request is not complete."""
+
+
+class Connections(ServerState):
+    """All connections of the process."""
+
+    def __init__(self) -> None:
+        """There are none yet."""
+        super().__init__()
+        handles, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        # Tables are read through handles as well, and asyncio takes new connections before it lets go of old ones.
+        self.most = _MOST_CONNECTIONS if handles < 0 else min(_MOST_CONNECTIONS, handles // 4)
+        self.waiting: dict[Connection, None] = {}
+        """Those whose request is not complete, the oldest first."""
+        self.unfetched: dict[Connection, None] = {}
+        """Those that do not read what was written, the oldest first."""
+
+
+class Connection(H11Protocol):
+    """One connection, which is closed when it keeps others out."""
+
+    server_state: Connections
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: Connections,
+        app_state: dict[str, object],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        """As uvicorn makes it."""
+        super().__init__(config, server_state, app_state, _loop)
+        self._request_timer: asyncio.TimerHandle | None = None
+        self._fetch_timer: asyncio.TimerHandle | None = None
+        self._is_too_many = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take it; at the limit, in place of the one whose request is late for longest."""
+        super().connection_made(transport)
+        state = self.server_state
+        if len(state.connections) > state.most:
+            if state.waiting:
+                log.warning(
+                    "a connection without a request was closed for a new one", extra={"limit": state.most}
+                )
+                next(iter(state.waiting)).close_now()
+            else:
+                self._is_too_many = True
+        self._look_at_request()
+
+    def data_received(self, data: bytes) -> None:
+        """Take more of a request."""
+        if self._is_too_many:
+            log.warning("a connection was refused", extra={"limit": self.server_state.most})
+            self._refuse(_UNAVAILABLE, "too many connections; ask again in a few seconds")
+            return
+        super().data_received(data)
+        self._look_at_request()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        self._look_at_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self._forget_request()
+        self._forget_answer()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read, unless too much waits already."""
+        super().pause_writing()
+        unfetched = self.server_state.unfetched
+        unfetched[self] = None
+        self._fetch_timer = self.loop.call_later(FETCHED_WITHIN_S, self._fetched_too_slowly)
+        while len(unfetched) > 1 and sum(map(_buffered, unfetched)) > _MOST_UNFETCHED_BYTES:
+            log.warning("an answer was given up: too much waits for clients that do not read it")
+            next(iter(unfetched)).close_now()
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        self._forget_answer()
+        super().resume_writing()
+
+    def close_now(self) -> None:
+        """Close it, whatever was to be sent or read."""
+        self._forget_request()
+        self._forget_answer()
+        self.transport.abort()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP."""
+        self._refuse(_BAD_REQUEST, msg)
+
+    def _look_at_request(self) -> None:
+        if self.transport.is_closing() or self.conn.their_state not in _COMING:
+            self._forget_request()
+        elif self not in self.server_state.waiting:
+            self.server_state.waiting[self] = None
+            self._request_timer = self.loop.call_later(REQUEST_WITHIN_S, self._requested_too_slowly)
+
+    def _forget_request(self) -> None:
+        self.server_state.waiting.pop(self, None)
+        if self._request_timer is not None:
+            self._request_timer.cancel()
+
+    def _forget_answer(self) -> None:
+        self.server_state.unfetched.pop(self, None)
+        if self._fetch_timer is not None:
+            self._fetch_timer.cancel()
+
+    def _requested_too_slowly(self) -> None:
+        log.warning("a request did not arrive in time", extra={"limit_s": REQUEST_WITHIN_S})
+        self._forget_request()
+        if self.conn.our_state is h11.IDLE:
+            self._refuse(_TIMEOUT, f"the request did not arrive within {REQUEST_WITHIN_S:g} s")
+        else:
+            self.close_now()
+
+    def _fetched_too_slowly(self) -> None:
+        log.warning("an answer was not fetched in time", extra={"limit_s": FETCHED_WITHIN_S})
+        self.close_now()
+
+    def _refuse(self, status: int, cause: str) -> None:
+        """Answer in the place of the application, and close."""
+        self._forget_request()
+        body = f"{cause}\n".encode()
+        headers = {
+            **SAFE_HEADERS,
+            "Content-Type": "text/plain; charset=utf-8",
+            "Content-Length": str(len(body)),
+            "Connection": "close",
+        }
+        head = h11.Response(
+            status_code=status,
+            headers=[(name.encode(), value.encode()) for name, value in headers.items()],
+            reason=STATUS_PHRASES[status],
+        )
+        parts = [self.conn.send(event) for event in (head, h11.Data(data=body), h11.EndOfMessage())]
+        self.transport.write(b"".join(part for part in parts if part))
+        self.transport.close()
+
+
+def _buffered(connection: Connection) -> int:
+    return connection.transport.get_write_buffer_size()

@@ -1,0 +1,89 @@
+"""The gate: no more requests at once than memory has room for, and readers with a token, if one is set."""
+
+import base64
+import binascii
+import hmac
+from collections.abc import Sequence
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+ALIVE = "/healthz"
+READY_PATH = "/readyz"
+_MOST_REQUESTS = 32
+_AGAIN_S = 5
+_UNAUTHORISED, _UNAVAILABLE = 401, 503
+
+
+class Busy:
+    """Answers 503 at once when more requests are at work or wait than are allowed; /healthz always goes through."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Wrap the application."""
+        self._app = app
+        self._requests = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer."""
+        if scope["type"] != "http" or scope["path"] == ALIVE:
+            await self._app(scope, receive, send)
+            return
+        if self._requests >= _MOST_REQUESTS:
+            refused = PlainTextResponse(
+                f"busy: {_MOST_REQUESTS} requests are being answered; ask again in {_AGAIN_S} s\n",
+                _UNAVAILABLE,
+                {"Retry-After": str(_AGAIN_S)},
+            )
+            await refused(scope, receive, send)
+            return
+        self._requests += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._requests -= 1
+
+
+class Readers:
+    """Answers 401 to whoever does not bring a token, as a bearer or as the password of a login; probes need none."""
+
+    def __init__(self, app: ASGIApp, tokens: Sequence[str]) -> None:
+        """Wrap the application.
+
+        Args:
+            app: What is asked with a token.
+            tokens: Those of which one must be brought.
+        """
+        self._app = app
+        self._tokens = [token.encode() for token in tokens]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer."""
+        if scope["type"] != "http" or scope["path"] in {ALIVE, READY_PATH} or self._may_read(scope):
+            await self._app(scope, receive, send)
+            return
+        refused = PlainTextResponse(
+            "reading needs the token of serve.read_token: as a bearer, or as the password of any user\n",
+            _UNAUTHORISED,
+            {"WWW-Authenticate": 'Basic realm="lagwise", charset="UTF-8"'},
+        )
+        await refused(scope, receive, send)
+
+    def _may_read(self, scope: Scope) -> bool:
+        given = _token(Request(scope).headers.get("Authorization", ""))
+        # Each is compared, so that the time tells nothing.
+        matches = [hmac.compare_digest(given, token) for token in self._tokens]
+        return any(matches)
+
+
+def _token(authorization: str) -> bytes:
+    """What the header holds; empty when it is none of these."""
+    scheme, _, value = authorization.partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip().encode("latin-1", "replace")
+    if scheme.lower() != "basic":
+        return b""
+    try:
+        return base64.b64decode(value.strip(), validate=True).partition(b":")[2]
+    except (binascii.Error, ValueError):
+        return b""

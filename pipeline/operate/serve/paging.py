@@ -1,0 +1,72 @@
+"""Partitions of one group, a page at a time.
+
+A page begins after the last partition of the one before, not at a number: what comes and goes meanwhile shifts nothing,
+so a partition that is there all the time is in exactly one page.
+"""
+
+import base64
+import json
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+PAGE, MOST_OF_A_PAGE = 1_000, 10_000
+"""Rows of a page, unless the request says otherwise, and at most."""
+
+
+class Place(NamedTuple):
+    """A partition, after which a page begins."""
+
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows."""
+
+    rows: pa.Table
+    last: Place | None
+    """Its last row; None when no row comes after it."""
+
+
+def page_of(rows: pa.Table, *, after: Place | None, limit: int) -> Page:
+    """The first `limit` rows after a place.
+
+    Args:
+        rows: Of one group, by topic and partition.
+        after: None for the first page.
+        limit: At least 1.
+    """
+    if after is not None:
+        topic, partition = rows["topic"], rows["partition"]
+        is_later = pc.or_(
+            pc.greater(topic, after.topic),
+            pc.and_(pc.equal(topic, after.topic), pc.greater(partition, after.partition)),
+        )
+        rows = rows.filter(is_later)
+    shown = rows.slice(0, limit)
+    if shown.num_rows == rows.num_rows:
+        return Page(shown, None)
+    return Page(shown, Place(shown["topic"][-1].as_py(), shown["partition"][-1].as_py()))
+
+
+def token_of(place: Place) -> str:
+    """The place as text for a URL."""
+    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode("ascii").rstrip("=")
+
+
+def place_of(token: str) -> Place:
+    """The place that a token names.
+
+    Raises:
+        ValueError: It names none.
+    """
+    padded = token + "=" * (-len(token) % 4)
+    value = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
+    match value:
+        case [str(topic), int(partition)] if -(2**31) <= partition < 2**31:
+            return Place(topic, partition)
+    raise ValueError("no place")

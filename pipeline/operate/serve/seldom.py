@@ -1,0 +1,49 @@
+"""Warnings once a minute each: whoever can cause one at will must not fill the disk with it."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_EVERY_S = 60.0
+_MOST_KINDS = 1_000
+
+
+class Seldom(logging.Filter):
+    """Passes a warning or an error once a minute, and says with the next one how many it has held back."""
+
+    def __init__(self, *, now_s: Callable[[], float] = time.monotonic) -> None:
+        """Nothing has been logged yet."""
+        super().__init__()
+        self._now_s = now_s
+        self._kinds: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the line is written."""
+        if record.levelno < logging.WARNING:
+            return True
+        kind = record.name, str(record.msg)
+        since_s, held_back = self._kinds.get(kind, (-_EVERY_S, 0))
+        now_s = self._now_s()
+        if now_s - since_s < _EVERY_S:
+            self._kinds[kind] = since_s, held_back + 1
+            return False
+        if len(self._kinds) >= _MOST_KINDS:
+            self._kinds.clear()
+        self._kinds[kind] = now_s, 0
+        if held_back:
+            record.held_back = held_back
+        return True
+
+
+@contextmanager
+def seldom_warnings() -> Iterator[None]:
+    """Let each warning of this process be logged once a minute."""
+    handlers, seldom = logging.getLogger().handlers, Seldom()
+    for handler in handlers:
+        handler.addFilter(seldom)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(seldom)

@@ -1,0 +1,69 @@
+"""The group as its commits show it, in records, beside the problem that a strategy is asked in work."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignor.evaluation.drain.hopeless import hopeless
+from assignor.model.arrays import Bools, Floats, Int64s
+from assignor.model.group import Group
+from pipeline.lag.lag import UNKNOWN
+from pipeline.planning.facts import PartitionFacts
+
+_UNSEEN = 0.1
+"""Share of a member's arrivals that may come in partitions whose lag at the commit is unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measured:
+    """The group as its commits show it, one entry for each partition."""
+
+    group: Group
+    arriving: Floats
+    """Records/s."""
+    backlog: Int64s
+    """See `group.Problem`."""
+    lag_at_commit: Floats
+    """Records; nan where unknown."""
+    committed_ms: Floats
+    """When each partition was committed last; nan without a commit."""
+    commit_rate: Floats
+    """Records/s between its newest commits; nan where unknown."""
+
+    def lag_of(self, held: Bools) -> float | None:
+        """Lag at the commits of these partitions, records; None where too much of it is unknown."""
+        lag, rate = self.lag_at_commit[held], self.arriving[held]
+        if len(lag) and np.isnan(lag).all():
+            return None
+        unseen = float(rate[np.isnan(lag)].sum())
+        return float(np.nansum(lag)) if unseen <= _UNSEEN * float(rate.sum()) else None
+
+    def drained_by(self, held: Bools) -> float | None:
+        """Records/s that are committed of these partitions; None where too much of it is unknown."""
+        drained, rate = self.commit_rate[held], self.arriving[held]
+        unseen = float(rate[np.isnan(drained)].sum())
+        return float(np.nansum(drained)) if unseen <= _UNSEEN * float(rate.sum()) else None
+
+    def curable_backlog(self) -> Int64s:
+        """P entries, records: the backlog without that of partitions which no member drains."""
+        if self.group.capacity is None:
+            return self.backlog
+        return np.where(hopeless(self.group, self.group.capacity), 0, self.backlog)
+
+    def newest_ms(self, held: Bools) -> int:
+        """Newest commit of these partitions; 0 without one."""
+        times = self.committed_ms[held]
+        return int(np.nanmax(times)) if not np.isnan(times).all() else 0
+
+
+def measured(group: Group, partitions: PartitionFacts, backlog: Int64s) -> Measured:
+    """The group as its commits show it."""
+    known = partitions.lag_at_commit != UNKNOWN
+    return Measured(
+        group=group,
+        arriving=np.fmax(partitions.arrival_rate, 0.0),
+        backlog=backlog,
+        lag_at_commit=np.where(known, partitions.lag_at_commit, np.nan),
+        committed_ms=partitions.observed_at_ms - partitions.commit_age_s * 1000,
+        commit_rate=partitions.commit_rate,
+    )

@@ -1,0 +1,78 @@
+"""What a strategy wants for a group, within the limits of one plan and around what has to stay."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from assignor.evaluation.validity import check
+from assignor.model.arrays import Bools
+from assignor.model.assignment import Assignment
+from assignor.strategies.registry import strategy
+from pipeline.planning import reasons
+from pipeline.planning.problem.case import Case
+from pipeline.planning.problem.fixed import cooling_down, held_by, limits, silent, standing
+from pipeline.planning.problem.steps import moves_of, step_towards
+from pipeline.planning.problem.work import expensive
+from pipeline.planning.state import GroupState
+
+
+def wanted(case: Case, state: GroupState) -> tuple[Case, Assignment]:
+    """The strategy's answer, and the case in which nothing moves that is fixed, as the strategy saw it."""
+    rules = case.rules
+    resting = cooling_down(case.group, case.beliefs, rules.guards, state, now_ms=case.now_ms) & ~case.pinned
+    stays, closed = fixed_now(case, state)
+    fixed = stays | resting
+    group = case.group
+    if fixed.any() or closed.any():
+        group = replace(group, fixed=fixed if fixed.any() else None, closed=closed if closed.any() else None)
+        case = replace(case, group=group)
+    chosen = strategy(rules.strategy)
+    # What an operator asks for at once is held back by no guard.
+    is_limited = case.trigger(state) is None
+    options, most = (
+        dict(rules.options),
+        rules.guards.most_moves(group.n_partitions, has_budget=chosen.has_budget),
+    )
+    if chosen.has_budget:
+        given = options.setdefault("max_moves", most)
+        options["max_moves"] = min(given, most) if is_limited else given
+    assignment = chosen.assign(group, options)
+    check(group, assignment)
+    remarks = list(assignment.remarks)
+    if is_limited:
+        whole, assignment = assignment, step_towards(group, assignment, most, by_number=chosen.joins)
+        if assignment is not whole:
+            check(group, assignment)
+            made, wanted = (int(moves_of(group, one.member).sum()) for one in (assignment, whole))
+            remarks.append(reasons.step(made, wanted, rules.guards.moves_share))
+    if fixed.any() and (not chosen.reads_lag or limits(group, assignment)):
+        remarks.append(reasons.fixed(int(case.pinned.sum()), int(resting.sum())))
+    if case.why_old is not None:
+        remarks.append(reasons.stays_while_old(case.why_old))
+    remarks += _unseen(case, state, assignment)
+    return case, replace(assignment, remarks=tuple(remarks))
+
+
+def fixed_now(case: Case, state: GroupState) -> tuple[Bools, Bools]:
+    """P entries: what may not move, rest aside; N entries: members that are given nothing."""
+    still = standing(case.group, case.standing)
+    return case.pinned | case.old | held_by(case.group, still), silent(case.group, state) | still
+
+
+def _unseen(case: Case, state: GroupState, assignment: Assignment) -> Iterator[str]:
+    """What the target rests on that nobody has seen."""
+    group = case.group
+    takers = np.unique(assignment.member[(assignment.member != group.owner) & (assignment.member >= 0)])
+    names = [group.member_ids[number] for number in takers.tolist()]
+    unproven = [name for name in names if name in case.beliefs and not case.beliefs[name].is_shown]
+    if unproven:
+        yield reasons.optimistic(unproven)
+    quiet = [name for name in group.member_ids if name in state.silent_since_ms]
+    if quiet:
+        yield reasons.planned_around(quiet)
+    if case.standing:
+        yield reasons.stands_still(sorted(case.standing))
+    dear = expensive(group.topics, case.cost)
+    if dear:
+        yield reasons.costs_more(dear)

@@ -1,0 +1,113 @@
+"""Executors: a job whose tasks nobody runs waits for ever, and Spark says so at a level that is switched off."""
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+from pyspark.sql import SparkSession
+
+from pipeline.config.places import is_local
+from pipeline.run.health.monitor import Monitor
+
+log = logging.getLogger(__name__)
+
+PATIENCE_S = 30.0
+_SAID_EVERY_S = 600.0
+_MASTER_PAGE = 8080
+_TIMEOUT_S = 2.0
+
+
+class ExecutorWatch:
+    """Looks now and then whether tasks that wait have anybody to run them."""
+
+    def __init__(
+        self, spark: SparkSession, monitor: Monitor, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            spark: Session.
+            monitor: Is told.
+            clock_s: A clock that only goes forward.
+        """
+        self._spark = spark
+        self._monitor = monitor
+        self._clock_s = clock_s
+        self._since_s: float | None = None
+        self._said_at_s: float | None = None
+
+    def look(self) -> None:
+        """Say so when a job has had no executor for half a minute."""
+        now_s = self._clock_s()
+        if not self.is_starved():
+            self._since_s = None
+            return
+        if self._since_s is None:
+            self._since_s = now_s
+        is_due = self._said_at_s is None or now_s - self._said_at_s >= _SAID_EVERY_S
+        if now_s - self._since_s >= PATIENCE_S and is_due:
+            self._said_at_s = now_s
+            self._say(now_s - self._since_s)
+
+    def is_starved(self) -> bool:
+        """Whether a job is at work on a cluster, and there is no executor."""
+        context = self._spark.sparkContext
+        if is_local(context.master or "local") or not context.statusTracker().getActiveJobsIds():
+            return False
+        # The driver is one of them.
+        return int(_jvm_context(context).getExecutorMemoryStatus().size()) <= 1
+
+    def cancel(self) -> None:
+        """End the jobs that nobody runs: the batch fails, and runs again after the next start."""
+        log.warning("the batch at hand is given up: it has no executors, and the driver is to stop")
+        self._spark.sparkContext.cancelAllJobs()
+
+    def _say(self, for_s: float) -> None:
+        asked = asked_of(self._spark)
+        self._monitor.spark_failed(f"Spark has no executors for {for_s:.0f} s: it asks for {asked} each")
+        log.warning(
+            "Spark gives the job no executors: the batch waits",
+            extra={
+                "for_s": round(for_s),
+                "asked_of_each": asked,
+                "workers": workers_of(self._spark.sparkContext.master or ""),
+                "hint": "an executor has to fit into a worker with its memory and cores: lower --executor-memory or "
+                "--executor-cores, free or add workers, or see whether another application has them",
+            },
+        )
+
+
+def asked_of(spark: SparkSession) -> str:
+    """What Spark asks for each executor."""
+    given = dict(spark.sparkContext.getConf().getAll())
+    memory, cores = given.get("spark.executor.memory", "1g"), given.get("spark.executor.cores", "all")
+    overhead = given.get("spark.executor.memoryOverhead")
+    return f"{memory} of memory{f' and {overhead} beside it' if overhead else ''}, {cores} cores"
+
+
+def workers_of(master: str) -> str:
+    """What the workers of a standalone cluster have, as its master's page tells; where else to look, if it does not."""
+    if not master.startswith("spark://"):
+        return f"see the page of the cluster's manager ({master})"
+    host = urlsplit(master.split(",", maxsplit=1)[0]).hostname
+    page = f"http://{host}:{_MASTER_PAGE}/json/"
+    try:
+        with urlopen(page, timeout=_TIMEOUT_S) as answer:
+            found: list[dict[str, Any]] = json.load(answer)["workers"]
+    except (OSError, ValueError, KeyError):
+        return f"unknown, {page} does not answer: see the page of the master"
+    alive = [one for one in found if one.get("state") == "ALIVE"]
+    if not alive:
+        return "none is alive"
+    return "; ".join(
+        f"{one['host']}: {one['memoryfree']} of {one['memory']} MiB and {one['coresfree']} of {one['cores']} cores free"
+        for one in alive
+    )
+
+
+def _jvm_context(context: Any) -> Any:
+    return context._jsc.sc()  # noqa: SLF001 - pyspark does not tell it otherwise

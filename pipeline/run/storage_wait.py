@@ -1,0 +1,94 @@
+"""Waiting for storage: a driver whose tables cannot be written lives, says so, and goes on by itself."""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+
+from pipeline.config.model import TablesConfig
+from pipeline.errors import StoreError
+from pipeline.run.health.monitor import Monitor
+from pipeline.tables import storage
+
+log = logging.getLogger(__name__)
+
+_LONGEST_WAIT_S = 15.0
+_SAID_EVERY_S = 60.0
+
+
+class StorageWait:
+    """One for the life of the driver: an outage that comes back before a batch has ended is the same one."""
+
+    def __init__(
+        self,
+        tables: TablesConfig,
+        monitor: Monitor,
+        stop: threading.Event,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            tables: Where they and the checkpoint are, and for how long they are waited for.
+            monitor: Is told.
+            stop: Ends every wait.
+            clock_s: A clock that only goes forward.
+        """
+        self._tables = tables
+        self._monitor = monitor
+        self._stop = stop
+        self._clock_s = clock_s
+        self._since_s: float | None = None
+        self._said_at_s = -math.inf
+        self._waits = 0
+
+    def until_usable(self, error: str | None = None) -> None:
+        """Return when the tables can be written, or when the driver is to stop.
+
+        Args:
+            error: What has failed a moment ago; None to look first.
+
+        Raises:
+            StoreError: They could not for `tables.give_up_after_s`.
+        """
+        why = error or self._trouble()
+        if why is None:
+            return
+        while why is not None and not self._stop.is_set():
+            self._say(why)
+            self._stop.wait(min(_LONGEST_WAIT_S, 2.0**self._waits))
+            self._waits += 1
+            why = self._trouble()
+        if why is None:
+            log.info("the tables can be written again", extra={"tables_root": self._tables.root})
+
+    def batch_ended(self) -> None:
+        """Everything was written: what comes now is another outage."""
+        self._since_s, self._waits, self._said_at_s = None, 0, -math.inf
+
+    def _trouble(self) -> str | None:
+        return storage.trouble(self._tables.root) or storage.trouble(self._tables.checkpoint_path)
+
+    def _say(self, why: str) -> None:
+        now_s = self._clock_s()
+        if self._since_s is None:
+            self._since_s = now_s
+        lasts_s, limit_s = now_s - self._since_s, self._tables.give_up_after_s
+        if lasts_s > limit_s:
+            raise StoreError(
+                f"the tables under {self._tables.root} could not be written for {lasts_s:.0f} s "
+                f"(tables.give_up_after_s = {limit_s}): {why}"
+            )
+        self._monitor.storage_failed(f"the tables cannot be written, and the driver waits: {why}")
+        if now_s - self._said_at_s >= _SAID_EVERY_S:
+            self._said_at_s = now_s
+            log.warning(
+                "the tables cannot be written; the driver waits, and goes on by itself",
+                extra={
+                    "tables_root": self._tables.root,
+                    "error": why,
+                    "for_s": round(lasts_s),
+                    "gives_up_after_s": limit_s,
+                },
+            )

@@ -1,0 +1,124 @@
+"""Storage: whether the tables can be written now, and which failures say that they cannot.
+
+A disk that is full, a mount that is read-only and a store that does not answer are outages, as Kafka's are: somebody
+ends them, and what was begun is done again. They are looked for before each write, since some libraries take a write
+that fails half way badly: the writer of Parquet files panics on a full disk.
+"""
+
+import errno
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from pipeline.config.places import is_folder_of_host
+from pipeline.errors import PipelineError, StorageUnavailableError, StoreError
+
+LEAST_FREE_BYTES = 64 * 2**20
+"""A batch of 300,000 partitions writes about so much; what is smaller is a disk that is full for many purposes."""
+
+_SAYS_SO = re.compile(
+    r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error|Stale file handle"
+    r"|Transport endpoint is not connected|os error (?:5|28|30|107|110|116|122)\b"
+    r"|(?:S3|Azure|GCS|HTTP|object store|Microsoft\w*|Google\w*) error\b.*(?:timed? ?out|error sending request"
+    r"|connection|Service ?Unavailable|SlowDown|50[0-4])",
+    re.IGNORECASE,
+)
+_NUMBERS = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT),
+}
+_MOST_TEXT = 200
+
+
+def trouble(place: str) -> str | None:
+    """Why nothing can be written to a folder now; None when it can, and for what is no folder of this host.
+
+    Writes a small file, and removes it.
+    """
+    folder = folder_of(place)
+    if folder is None:
+        return None
+    probe = folder / f"_probe.{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        full = why_full(place)
+        if full is not None:
+            return full
+        with probe.open("wb") as file:
+            file.write(b"\0" * 4096)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return f"{folder} cannot be written: {error.strerror or error}"
+    finally:
+        with suppress(OSError):
+            probe.unlink(missing_ok=True)
+    return None
+
+
+def why_full(place: str) -> str | None:
+    """Why the disk of a folder takes no more batch; None when it does, and for what is no folder of this host."""
+    folder = folder_of(place)
+    if folder is None:
+        return None
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return None
+    free = found.f_bavail * found.f_frsize
+    if free >= LEAST_FREE_BYTES:
+        return None
+    return (
+        f"the disk of {folder} is full: {free / 2**20:.0f} MiB are free, and a batch may take "
+        f"{LEAST_FREE_BYTES / 2**20:.0f} MiB; make room"
+    )
+
+
+def check_room(place: str) -> None:
+    """Return if a write has a chance.
+
+    Raises:
+        StorageUnavailableError: The disk is full, or read-only.
+    """
+    why = why_full(place) or _why_read_only(place)
+    if why is not None:
+        raise StorageUnavailableError(why)
+
+
+def _why_read_only(place: str) -> str | None:
+    folder = folder_of(place)
+    with suppress(OSError):
+        if folder is not None and os.statvfs(folder).f_flag & os.ST_RDONLY:
+            return f"{folder} cannot be written: its file system is mounted read-only"
+    return None
+
+
+def trouble_of(error: BaseException) -> str | None:
+    """What a failure says of the storage, in one line; None when it says nothing of it."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, StorageUnavailableError):
+            return str(seen)
+        if isinstance(seen, PipelineError) and not isinstance(seen, StoreError):
+            # Of Kafka, of another driver: what led to it does not matter.
+            return None
+        if isinstance(seen, OSError) and seen.errno in _NUMBERS:
+            return _line(str(seen))
+        for line in str(seen).splitlines():
+            if _SAYS_SO.search(line):
+                return _line(line)
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def folder_of(place: str) -> Path | None:
+    """The folder of this host that a place names; None for an object store."""
+    if not is_folder_of_host(place):
+        return None
+    return Path(url2pathname(urlsplit(place).path)) if "://" in place else Path(place)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[-_MOST_TEXT:]

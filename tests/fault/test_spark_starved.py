@@ -1,0 +1,45 @@
+"""A job whose executors fit into no worker: it says so within a minute, and ends when it is told to."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.broker import create_offsets_topic, create_topics, small_broker
+from tests.support.inject import inject, many_commits
+from tests.support.spark_cluster import SparkCluster
+from tests.support.submitted_driver import SubmittedDriver
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.timeout(900)
+
+
+def test_job_that_gets_no_executors_says_so_and_hears_that_it_is_to_end(tmp_path: Path) -> None:
+    with small_broker() as broker, SparkCluster(tmp_path / "spark", workers=1) as cluster:
+        bootstrap = broker.bootstrap_servers
+        create_topics(bootstrap, {"t": 1})
+        create_offsets_topic(bootstrap)
+        # So many records are read by tasks.
+        inject(bootstrap, many_commits(groups=60, topics=10, partitions=100, rounds=1))
+        config = tmp_path / "lagwise.toml"
+        config.write_text(
+            f'[kafka.properties]\n"bootstrap.servers" = "{bootstrap}"\n'
+            f'[tables]\nroot = "{tmp_path / "tables"}"\nshared = true\n',
+            encoding="utf-8",
+        )
+        memory = {"SUBMIT_ARGS": f"--master {cluster.url} --driver-memory 1g --executor-memory 8g"}
+        driver = SubmittedDriver(tmp_path / "driver", config, master=cluster.url, variables=memory)
+        try:
+
+            def is_told() -> bool:
+                assert driver.status is None, driver.log
+                return "Spark gives the job no executors" in driver.log
+
+            wait_until(is_told, what="a warning", within_s=300)
+            assert "8g of memory" in driver.log
+            begun_s = time.monotonic()
+            status = driver.end()
+        finally:
+            driver.kill()
+    assert status == 0, driver.log
+    assert time.monotonic() - begun_s < 120

@@ -1,0 +1,36 @@
+"""Lag at a commit of many partitions is that of each by the plain rule."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.lag.at_commit import lag_at_commit
+from tests.property.pipeline.lag import oracles
+from tests.support.measures import Sample, ints, plain, rings
+
+OFFSETS = st.none() | st.integers(0, 12)
+RINGS = st.lists(st.integers(0, 12), max_size=16).map(
+    lambda ends: [(2_000 * i, end) for i, end in enumerate(sorted(ends))]
+)
+Row = tuple[list[Sample], int | None, int | None, int | None, int | None]
+
+
+@given(
+    st.lists(
+        st.tuples(RINGS, OFFSETS, st.none() | st.integers(-5, 40).map(lambda s: 1_000 * s), OFFSETS, OFFSETS),
+        min_size=1,
+        max_size=8,
+    )
+)
+@settings(deadline=None)
+def test_lag_at_a_commit_is_that_of_the_plain_rule(rows: list[Row]) -> None:
+    ring, committed, commit_ms, log_start, log_end = zip(*rows, strict=True)
+
+    found = lag_at_commit(
+        rings(*ring),
+        committed=ints(committed),
+        commit_ms=ints(commit_ms),
+        log_start=ints(log_start),
+        log_end=ints(log_end),
+    )
+
+    assert plain(found) == [oracles.lag_at_commit(*row) for row in rows]

@@ -1,0 +1,52 @@
+"""What the doctor makes of refusals, without a broker."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError
+
+from pipeline.errors import AccessRefusedError, AuthenticationError
+from pipeline.kafka.errors import error_of_call
+from pipeline.operate.doctor import brokers
+from pipeline.operate.doctor.evidence import read_group, read_stream
+from pipeline.operate.doctor.finding import Figures, Finding
+from tests.support.patient import CONFIG, Patient, group, now
+
+
+def asked(patient: Patient, monkeypatch: pytest.MonkeyPatch, error: Exception) -> Finding:
+    def refuse(*_: Any) -> Iterator[Finding]:
+        raise error
+        yield
+
+    monkeypatch.setattr(brokers, "_asked", refuse)
+    stream = read_stream(patient.tables, CONFIG, is_configured=True, now=now())
+    (found,) = brokers.ask(stream, None)
+    return found
+
+
+def test_wrong_password_is_not_called_a_missing_right(
+    patient: Patient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login = error_of_call("it fails", KafkaError(KafkaError._AUTHENTICATION, "SASL PLAIN: invalid"))
+    right = error_of_call("it fails", KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+
+    assert type(login) is AuthenticationError
+    assert type(right) is AccessRefusedError
+    assert str(asked(patient, monkeypatch, login).todo).startswith("it is the login that fails, not a right")
+    assert asked(patient, monkeypatch, right).todo == "README lists the rights that lagwise needs"
+
+
+@pytest.mark.parametrize("kind", ["share", "streams"])
+def test_group_that_the_client_cannot_describe_is_not_called_deleted(patient: Patient, kind: str) -> None:
+    patient.write("consumer_groups", group(group_type=kind))
+    stream = read_stream(patient.tables, CONFIG, is_configured=True, now=now())
+    figures = Figures(question="kafka", source="brokers")
+
+    found = brokers._undescribed(
+        KafkaError(KafkaError.GROUP_ID_NOT_FOUND), read_group(stream, "billing"), figures
+    )
+
+    assert found.level == "unknown"
+    assert found.cause.startswith(f"Kafka's client describes no {kind} groups")
+    assert found.todo == f"ask Kafka's own tool: `kafka-{kind}-groups.sh --describe --group billing`"

@@ -1,0 +1,104 @@
+"""A group of 50,000 partitions: pages of it, and who else is served while eight clients ask for it."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.client import HTTPException
+from itertools import pairwise
+
+import pytest
+
+from tests.support.serving import Serving, serving
+from tests.support.table_world import World
+
+_PARTITIONS = 50_000
+_CLIENTS = 8
+_ALIVE_WITHIN_S = 1.0
+_LARGE = (
+    "/api/v1/groups/billing/partitions",
+    "/api/v1/groups/billing/partitions?limit=10000",
+    "/group?id=billing",
+    "/api/v1/groups/billing",
+)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    world = World(tmp_path_factory.mktemp("load"))
+    world.write(
+        "partition_lag",
+        *(
+            {"topic": f"t{number % 7}", "partition": number // 7, "lag": number, "lag_seconds": 1.0}
+            for number in range(_PARTITIONS)
+        ),
+    )
+    world.complete()
+    with serving("--tables", str(world.root)) as running:
+        yield running
+
+
+def test_process_is_alive_while_eight_clients_ask_for_everything(served: Serving) -> None:
+    ended = threading.Event()
+    answers: list[int] = []
+
+    def ask_until_end(first: int) -> None:
+        number = first
+        while not ended.is_set():
+            try:
+                answers.append(served.get(_LARGE[number % len(_LARGE)]).status)
+            except (OSError, HTTPException):
+                answers.append(0)
+            number += 1
+
+    clients = [threading.Thread(target=ask_until_end, args=(number,)) for number in range(_CLIENTS)]
+    for client in clients:
+        client.start()
+    waited_s = []
+    try:
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            began = time.monotonic()
+            assert served.get("/healthz").status == 200
+            waited_s.append(time.monotonic() - began)
+    finally:
+        ended.set()
+        for client in clients:
+            client.join()
+
+    assert max(waited_s) < _ALIVE_WITHIN_S
+    assert set(answers) == {200}
+    assert len(answers) >= _CLIENTS
+
+
+def test_pages_follow_one_another_and_have_every_partition_once(served: Serving) -> None:
+    path, found, pages = "/api/v1/groups/billing/partitions?limit=7000", [], []
+    while path:
+        answer = served.get(path)
+        page = json.loads(answer.text)
+        found += [(row["topic"], row["partition"]) for row in page["partitions"]]
+        pages.append(len(page["partitions"]))
+        path = page["next"]
+        assert answer.headers.get("link") == (f'<{path}>; rel="next"' if path else None)
+        assert page["total"] == _PARTITIONS
+
+    assert pages == [7_000] * 7 + [1_000]
+    assert all(one < other for one, other in pairwise(found))
+    assert len(found) == _PARTITIONS
+
+
+def test_page_is_a_thousand_partitions_unless_the_request_says_otherwise(served: Serving) -> None:
+    page = json.loads(served.get("/api/v1/groups/billing/partitions").text)
+
+    assert len(page["partitions"]) == 1_000
+    assert page["next"].startswith("/api/v1/groups/billing/partitions?after=")
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=10001", "limit=x", "after=", "after=!", "after=W10", "after=WyJhIiwgMS41XQ"]
+)
+def test_page_that_cannot_be_is_refused(served: Serving, query: str) -> None:
+    answer = served.get(f"/api/v1/groups/billing/partitions?{query}")
+
+    assert answer.status == 400
+    assert json.loads(answer.text)["error"].startswith(query.partition("=")[0])

@@ -1,0 +1,99 @@
+"""What a plan has drained, and what a decision leaves for the next one."""
+
+import pytest
+
+from pipeline.planning.decide import decide
+from pipeline.planning.facts import AckFacts
+from pipeline.planning.state import FRESH, PlanState
+from tests.support.facts import NOW_MS, RULES, committing, group
+from tests.support.plan_walk import Walk, out, walk
+
+
+def plan_of(walked: Walk) -> PlanState:
+    assert walked.state.plan is not None
+    return walked.state.plan
+
+
+@pytest.mark.parametrize(("status", "after_s"), [("refused", 60), ("expired", RULES.valid_for_ms / 1000)])
+def test_plan_that_was_not_applied_has_drained_nothing(status: str, after_s: float) -> None:
+    group = walk()
+    group.decide()
+    group.lags = [0, 0, 0, 0]
+    if status == "refused":
+        group.acks = (AckFacts(kind="refused", member_id="b", epoch=1, why="static"),)
+
+    plan = group.decide(after_s=after_s).plan
+
+    assert plan is not None
+    assert (plan.status, plan.drained_s) == (status, None)
+
+
+@pytest.mark.parametrize(("left", "drained_s"), [(85, 60), (86, None)])
+def test_backlog_is_gone_when_a_twentieth_of_it_is_left(left: int, drained_s: float | None) -> None:
+    group = walk()
+    group.apply(group.decide())
+    group.lags = [left, 0, 0, 0]
+    group.decide(after_s=60)
+
+    assert plan_of(group).drained_s == drained_s
+
+
+@pytest.mark.parametrize(("left", "drained_s"), [(400, 60), (401, None)])
+def test_what_arrives_in_a_second_is_no_backlog(left: int, drained_s: float | None) -> None:
+    group = walk()
+    group.arrival_rates = [100.0] * 4
+    group.apply(group.decide())
+    group.lags = [left, 0, 0, 0]
+    group.decide(after_s=60)
+
+    assert plan_of(group).drained_s == drained_s
+
+
+HELD = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}
+RATES = [100.0] * 4
+
+
+@pytest.mark.parametrize(("ago_s", "at_commit", "drained_s"), [(50, 0, 60), (0, 5_000, None)])
+def test_backlog_is_that_of_the_commits_and_not_what_has_arrived_since(
+    ago_s: float, at_commit: int, drained_s: float | None
+) -> None:
+    """Both groups are 5,000 records behind the log end in each partition: one by its commit interval alone."""
+    buried = committing(RATES, behind=[9_000, 8_000, 10, 0], every_s=60)
+    first = decide(group(HELD), buried, RULES, None, FRESH, now_ms=NOW_MS)
+    there = group({"a": {"t": (0, 3)}, "b": {"t": (1, 2)}})
+    later_ms = NOW_MS + 60_000
+    now = committing(RATES, behind=[at_commit] * 4, every_s=60, ago_s=ago_s, observed_at_ms=later_ms)
+    assert (now.log_end - now.committed).tolist() == [5_000] * 4
+
+    plan = decide(there, now, RULES, out(first), first.state, now_ms=later_ms).plan
+
+    assert plan is not None
+    assert (plan.status, plan.lag, plan.drained_s) == ("applied", 17_010, drained_s)
+
+
+def test_plan_remembers_where_its_partitions_were_through_all_its_publications() -> None:
+    group = walk()
+    group.decide()
+    group.held = {"a": {"t": (0,)}, "b": {"t": (1, 2, 3)}}
+    group.generation += 1
+
+    assert group.decide(after_s=60).epoch == 2
+    assert plan_of(group).undo == {"a": {"t": "1"}, "b": {"t": "3"}}
+    assert plan_of(group).revoked == {"b": {"t": "3"}}
+
+
+def test_members_that_a_plan_concerns_are_remembered_as_they_fared_and_others_are_not() -> None:
+    group = Walk(
+        held={"a": {"t": (0, 1)}, "b": {"t": (2,)}, "c": {"t": (3,)}},
+        lags=[9_000, 8_000, 2, 20],
+        arrival_rates=[11.0, 11.0, 1.0, 5.0],
+        drain_rates=[10.0, 10.0, 1.0, 5.0],
+    )
+    group.order(pinned={"t": (2, 3)})
+    moves = group.decide().moves
+
+    assert [(move.from_member, move.to_member) for move in moves] == [("a", "b")]
+    assert [
+        (one.member_id, one.kept_up, one.losing, one.arriving, one.arriving_then)
+        for one in plan_of(group).witnesses
+    ] == [("a", False, 2.0, 22.0, 11.0), ("b", True, 0.0, 1.0, 12.0)]

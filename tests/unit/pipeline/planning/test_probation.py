@@ -1,0 +1,86 @@
+"""A probation after a plan that hurt: in the row of each decision, and until when or until which order it holds."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from pipeline.planning.rows.row_of_decision import to_row
+from pipeline.planning.state import PlanState
+from pipeline.planning.values import Decision
+from tests.support.plan_walk import Walk, walk
+
+_PROBATION_S = 600
+
+
+@pytest.fixture
+def group() -> Walk:
+    """A group with lag, on probation for two plans that hurt, which has an order of an hour ago."""
+    made = walk()
+    made.order(resumed_at_ms=made.now_ms - 3_600_000)
+    made.state = made.decide().state
+    made.state = replace(
+        made.state,
+        plan=None,
+        hurts=2,
+        hurt_at_ms=made.now_ms,
+        probation_until_ms=made.now_ms + _PROBATION_S * 1000,
+    )
+    made.published = None
+    return made
+
+
+def _reason(decision: Decision) -> str:
+    return str(decision.reason).partition("; ")[0]
+
+
+def test_no_plan_before_the_probation_ends_also_where_an_older_resume_stands(group: Walk) -> None:
+    assert _reason(group.decide()) == "held back by probation: 2 plans hurt, so no plan for another 600 s"
+    assert group.decide(after_s=_PROBATION_S - 1).decided == "unchanged"
+
+    assert group.decide(after_s=1).decided == "publish"
+
+
+@pytest.mark.parametrize("clock_s", [-1800, 0, 1800])
+def test_resume_ends_the_probation_whatever_the_clock_of_the_one_who_gives_it(
+    group: Walk, clock_s: int
+) -> None:
+    group.order(resumed_at_ms=group.now_ms + clock_s * 1000)
+
+    resumed = group.decide(after_s=1)
+
+    assert resumed.decided == "publish"
+    assert (resumed.state.hurts, resumed.state.probation_until_ms) == (0, 0)
+
+
+def test_resume_is_obeyed_once(group: Walk) -> None:
+    group.order(resumed_at_ms=group.now_ms)
+    group.decide(after_s=1)
+    group.state = replace(group.state, plan=None, probation_until_ms=group.now_ms + 5_000)
+    group.published = None
+
+    assert group.decide(after_s=1).decided == "unchanged"
+
+
+def test_row_has_the_end_of_the_probation_while_it_lasts(group: Walk) -> None:
+    decision = group.decide()
+
+    row = to_row("g", decision, at_ms=group.now_ms, batch_id=1)
+    later = to_row("g", decision, at_ms=group.now_ms + _PROBATION_S * 1000, batch_id=1)
+
+    assert row["probation_until"] == row["updated_at"] + timedelta(seconds=_PROBATION_S)
+    assert later["probation_until"] is None
+
+
+def test_row_has_the_effect_of_the_plan_before_it_with_the_evidence() -> None:
+    made = walk()
+    decision = made.decide()
+    plan = decision.state.plan
+    assert isinstance(plan, PlanState)
+    hurt = replace(plan, effect="hurt", effect_why="member b kept up before and loses ground since")
+
+    row = to_row("g", replace(decision, plan=hurt), at_ms=made.now_ms, batch_id=1)
+    unjudged = to_row("g", replace(decision, plan=plan), at_ms=made.now_ms, batch_id=1)
+
+    assert (row["plan_effect"], row["plan_effect_why"]) == ("hurt", hurt.effect_why)
+    assert (unjudged["plan_effect"], unjudged["plan_effect_why"]) == (None, None)

@@ -1,0 +1,101 @@
+"""A driver waits for storage, goes on by itself, and gives up in the end."""
+
+import logging
+import threading
+from collections.abc import Iterable
+
+import pytest
+
+from pipeline.config.model import TablesConfig
+from pipeline.errors import StoreError
+from pipeline.run.health.monitor import Monitor
+from pipeline.run.storage_wait import StorageWait
+from pipeline.tables import storage
+
+FULL = "the disk of /x is full"
+
+
+class Waiting:
+    """A wait on a clock of its own: each wait takes its time at once."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, answers: Iterable[str | None], give_up_after_s: int = 3600
+    ) -> None:
+        script = iter(answers)
+        monkeypatch.setattr(storage, "trouble", lambda place: next(script) if place == "/x" else None)
+        self.now_s = 0.0
+        self.waits_s: list[float] = []
+        self.stop = threading.Event()
+        self.stop.wait = self._wait
+        self.monitor = Monitor()
+        self.one = StorageWait(
+            TablesConfig(root="/x", give_up_after_s=give_up_after_s),
+            self.monitor,
+            self.stop,
+            clock_s=lambda: self.now_s,
+        )
+
+    def _wait(self, timeout: float | None = None) -> bool:
+        self.waits_s.append(timeout or 0.0)
+        self.now_s += timeout or 0.0
+        return self.stop.is_set()
+
+
+def test_tables_that_can_be_written_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = Waiting(monkeypatch, [None])
+
+    waiting.one.until_usable()
+
+    assert waiting.waits_s == []
+    assert waiting.monitor.health().state != "critical"
+
+
+def test_outage_is_waited_for_longer_each_time_and_told_once_a_minute(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    waiting = Waiting(monkeypatch, [FULL] * 9 + [None])
+
+    with caplog.at_level(logging.INFO):
+        waiting.one.until_usable()
+
+    assert waiting.waits_s == [1, 2, 4, 8, 15, 15, 15, 15, 15]
+    warnings = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert [record.__dict__["for_s"] for record in warnings] == [0, 60]
+    assert "can be written again" in caplog.records[-1].message
+    assert waiting.monitor.health().state == "critical"
+
+
+def test_driver_gives_up_with_the_cause_after_the_configured_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = Waiting(monkeypatch, [FULL] * 99, give_up_after_s=60)
+
+    with pytest.raises(
+        StoreError, match=r"could not be written for 75 s \(tables.give_up_after_s = 60\): .*full"
+    ):
+        waiting.one.until_usable()
+
+
+def test_failures_that_a_look_does_not_show_add_up_until_a_batch_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waiting = Waiting(monkeypatch, [None] * 99, give_up_after_s=30)
+    for _ in range(5):
+        waiting.one.until_usable("a time-out")
+    waiting.one.batch_ended()
+    for _ in range(5):
+        waiting.one.until_usable("a time-out")
+
+    def fail_on() -> None:
+        for _ in range(9):
+            waiting.one.until_usable("a time-out")
+
+    with pytest.raises(StoreError, match="a time-out"):
+        fail_on()
+
+
+def test_stop_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = Waiting(monkeypatch, [FULL] * 99)
+    waiting.stop.set()
+
+    waiting.one.until_usable()
+
+    assert waiting.waits_s == []

@@ -1,0 +1,85 @@
+"""Which failures say that storage cannot be written, and when a disk counts as full."""
+
+import errno
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from deltalake.exceptions import DeltaError
+from pyspark.errors import StreamingQueryException
+
+from pipeline.errors import BrokerUnavailableError, StorageUnavailableError, StoreError
+from pipeline.tables import storage
+
+PANIC = (
+    "Failed to parse parquet: External: Generic LocalFileSystem error: Unable to copy data to file: "
+    "No space left on device (os error 28)"
+)
+
+
+def wrapped(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DeltaError(PANIC),
+        OSError(errno.EROFS, "Read-only file system"),
+        StoreError("table t at /x cannot be opened: Input/output error (os error 5)"),
+        StreamingQueryException("it broke\njava.io.IOException: No space left on device\n at x"),
+        OSError("Generic S3 error: Error performing PUT: operation timed out"),
+        wrapped(ValueError("a task failed"), OSError(errno.EDQUOT, "Disk quota exceeded")),
+        StorageUnavailableError("the disk is full"),
+    ],
+)
+def test_failure_of_storage_is_known_in_one_line(error: Exception) -> None:
+    why = storage.trouble_of(error)
+
+    assert why
+    assert "\n" not in why
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("a mistake"),
+        StoreError("the tables belong to cluster 'a'"),
+        FileNotFoundError(errno.ENOENT, "No such file"),
+        PermissionError(errno.EACCES, "Permission denied"),
+        wrapped(BrokerUnavailableError("no answer"), OSError(errno.ETIMEDOUT, "timed out")),
+    ],
+)
+def test_other_failures_are_none_of_it(error: Exception) -> None:
+    assert storage.trouble_of(error) is None
+
+
+def test_folder_that_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
+    assert storage.trouble(str(tmp_path)) is None
+    assert storage.trouble(tmp_path.as_uri()) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_object_store_is_not_looked_at() -> None:
+    assert storage.trouble("s3a://bucket/tables") is None
+    storage.check_room("s3a://bucket/tables")
+
+
+@pytest.mark.parametrize(
+    ("free_bytes", "flags", "words"),
+    [
+        (storage.LEAST_FREE_BYTES - 4096, 0, "is full: 64 MiB are free"),
+        (0, 0, "is full: 0 MiB are free"),
+        (storage.LEAST_FREE_BYTES, os.ST_RDONLY, "mounted read-only"),
+    ],
+)
+def test_no_write_begins_without_room(
+    free_bytes: int, flags: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = SimpleNamespace(f_bavail=free_bytes // 4096, f_frsize=4096, f_flag=flags)
+    monkeypatch.setattr(storage.os, "statvfs", lambda _folder: found)
+
+    with pytest.raises(StorageUnavailableError, match=words):
+        storage.check_room(str(tmp_path))
