@@ -5,6 +5,7 @@ Settings that the job relies on are set here, each with its reason; what an oper
 """
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,11 +49,14 @@ _DEFAULTS = {
     "spark.sql.streaming.minBatchesToRetain": "20",
     # Wait for the batch at hand when stopping, but not for ever.
     "spark.sql.streaming.stopTimeout": "60s",
+    # How often the source is asked whether a batch is due.
+    "spark.sql.streaming.pollingDelay": "500ms",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 
-_LOCAL = "local[*]"
+# A task whose process dies, which a crash of the Kafka client may bring about, is tried again.
+_LOCAL = "local[*,4]"
 _PYTHON_MIB_A_CORE = 1536
 """So much takes a task that folds as many rows as one is given, with what Spark itself adds to the heap."""
 _OVERHEAD_FACTORS = ("spark.executor.memoryOverheadFactor", "spark.kubernetes.memoryOverheadFactor")
@@ -124,6 +128,14 @@ def has_ended(session: SparkSession) -> bool:
         return bool(session.sparkContext._jsc.sc().isStopped())  # noqa: SLF001 - pyspark does not tell it otherwise
     except (Py4JError, OSError):
         return True
+
+
+def attempts_of_tasks(session: SparkSession) -> int:
+    """How often Spark begins a task before it gives its job up."""
+    local = re.fullmatch(r"local(?:\[[^,\]]*(?:,\s*(\d+)\s*)?\])?", session.sparkContext.master or "")
+    if local is not None:
+        return int(local[1] or 1)
+    return int(session.sparkContext.getConf().get("spark.task.maxFailures", "4") or 4)
 
 
 def is_submitted() -> bool:

@@ -6,8 +6,9 @@ client: neither lives on behind a fork.
 
 from pyspark.daemon import manager
 
-import pipeline.decode.records
-import pipeline.run.batch.in_tasks  # noqa: F401 - imported for those that are forked
+import pipeline.run.batch.in_tasks
+import pipeline.source.datasource
+import pipeline.source.reading  # noqa: F401 - imported for those that are forked
 
 if __name__ == "__main__":
     manager()
