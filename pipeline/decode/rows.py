@@ -19,10 +19,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as t
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.decode.control_messages import CONTROL_COLUMNS
 from pipeline.decode.groups import GROUP_COLUMNS
+from pipeline.tables.arrow import arrow_schema
 
 _PLAIN_COLUMNS = (
     ("row_kind", t.StringType()),
@@ -57,7 +57,7 @@ DECODED = t.StructType(
     [*(t.StructField(name, kind) for name, kind in _PLAIN_COLUMNS), *GROUP_COLUMNS, *CONTROL_COLUMNS]
 )
 """The columns of decoded rows, for Spark."""
-ARROW = to_arrow_schema(DECODED)
+ARROW = arrow_schema(DECODED)
 """The same for Arrow."""
 
 

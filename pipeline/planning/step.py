@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as t
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from assignor.protocol.migration import Migration
 from pipeline.config.model import GuardsConfig, PlanConfig
@@ -27,6 +26,7 @@ from pipeline.planning.rows.partitions import GroupPartitions
 from pipeline.planning.rows.row_of_decision import to_row
 from pipeline.planning.state import from_json
 from pipeline.planning.values import Decision, Verdict
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import PLAN_STATE
 
 _RATES = t.ArrayType(
@@ -58,7 +58,7 @@ DECIDED = t.StructType(
     [*(field for field in PLAN_STATE if field.name not in _LATER), t.StructField("rates", _RATES)]
 )
 """Columns of `schemas.PLAN_STATE` that hang on one decision alone, and what was learned of the group's members."""
-DECIDED_ARROW = to_arrow_schema(DECIDED)
+DECIDED_ARROW = arrow_schema(DECIDED)
 
 LAG_COLUMNS = (
     *("group_id", "topic", "partition", "offsets_partition"),

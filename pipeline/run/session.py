@@ -10,15 +10,19 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from pipeline.config.places import is_local
+from pipeline.errors import MissingDependencyError
 from pipeline.local import class_data
 
-DELTA = "io.delta:delta-spark_4.0_2.13:4.4.0"
-PACKAGES = (DELTA,)
+_SPARKS = ("4.0", "4.1", "4.2")
+"""Versions of Spark that lagwise runs on; Delta has an artifact for each."""
+_SPARK = ".".join(pyspark.__version__.split(".")[:2])
+PACKAGES = (f"io.delta:delta-spark_{_SPARK if _SPARK in _SPARKS else _SPARKS[-1]}_2.13:4.4.0",)
 
 _SECRETS = "(?i)secret|password|passphrase|token|access[.]?key|sasl|jaas|ssl[.]key|credential"
 
@@ -78,7 +82,15 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
     Args:
         settings: `spark.*` properties of the configuration.
         jars: Jar files to put on the driver's class path; empty under spark-submit, which brings them.
+
+    Raises:
+        MissingDependencyError: This is no Spark that lagwise runs on.
     """
+    if _SPARK not in _SPARKS:
+        raise MissingDependencyError(
+            f"this is Spark {pyspark.__version__}, and lagwise runs on {', '.join(_SPARKS)}: use a cluster or a "
+            "`spark-submit` of such a version, or install `pyspark==4.2.0`"
+        )
     # Executors start `python3` from PATH unless told otherwise.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("lagwise")

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from pipeline.kafka.beside import Beside
+from pipeline.kafka.sources.log_offsets.apart import ask_apart
+from pipeline.kafka.sources.records.ends_apart import EndsApart
 
 from pipeline.errors import BrokerUnavailableError, PipelineError
 from pipeline.kafka import beside
-from pipeline.kafka.beside import Beside
-from pipeline.kafka.sources.log_offsets.apart import ask_apart
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings, Share
-from pipeline.kafka.sources.records.ends_apart import EndsApart
 from tests.support.waiting import wait_until
 
 SETTINGS = LogOffsetsSettings(

@@ -4,10 +4,10 @@ import os
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
-
 from pipeline.decode.decoded import Decoded
 from pipeline.decode.shares import rows_of_shares
+from pyspark.sql import SparkSession
+
 from tests.support.frames import at, decoded_rows
 
 MEMBER = {"member_id": "m", "topics": ["t"], "assigned": [("t", [0, 1])]}

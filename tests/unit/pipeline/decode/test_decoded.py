@@ -5,9 +5,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pipeline.decode.decoded import Decoded, newest_of, together, unpacked_rows
 
 from pipeline.decode import decoded
-from pipeline.decode.decoded import Decoded, newest_of, together, unpacked_rows
 from tests.support.frames import decoded_arrow, decoded_rows
 
 

@@ -4,9 +4,9 @@ import threading
 import time
 
 import pytest
+from pipeline.run.pace import Pace
 
 from pipeline.run import pace
-from pipeline.run.pace import Pace
 
 
 class Clock:
