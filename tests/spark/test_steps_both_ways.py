@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.decode.step import Summary
 from pipeline.run.batch import in_tasks, steps
 from pipeline.run.batch.lag import store_history
 from pipeline.run.batch.topics import store_topic_offsets
+from pipeline.source.summary import Summary
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
 from tests.support.batches import batch_of, idle_driver, stamp_of

@@ -4,10 +4,10 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
-from pipeline.decode.decoded import Decoded, decoded_of
 from pyspark.sql import DataFrame
 
-from pipeline.decode.step import ARROW
+from pipeline.decode.rows import ARROW
+from pipeline.source.decoded import Decoded, decoded_of
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import TABLES
 

@@ -83,7 +83,7 @@ def test_stamp_is_found_in_any_other_folder(name: str, tmp_path: Path) -> None:
 
     stamp = store.stamp("partition_lag")
     assert stamp is not None
-    assert stamp.is_batch("q", 3)
+    assert (stamp.query_id, stamp.batch_id) == ("q", 3)
 
 
 def test_latest_table_holds_the_newest_batch_and_its_stamp(root: Path) -> None:
@@ -221,9 +221,7 @@ def test_stamp_survives_maintenance_and_tells_batch_and_clock(root: Path) -> Non
     maintenance.run(str(root), at_ms=time.time_ns() // 1_000_000, keep_days=10_000, storage_options={})
 
     assert store.stamp("recommendations") == given
-    assert given.is_batch("q", 3)
-    assert not given.is_batch("q", 4)
-    assert not given.is_batch("other", 3)
+    assert (given.query_id, given.batch_id) == ("q", 3)
 
 
 def test_stamp_is_found_behind_any_number_of_starts_without_a_batch(

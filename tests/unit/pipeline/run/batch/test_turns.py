@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pipeline.config.model import Config, PlanConfig, TriggerConfig
-from pipeline.decode.step import Summary
 from pipeline.run.batch import plans
 from pipeline.run.driver import Driver
+from pipeline.source.summary import Summary
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
 from tests.support.batches import batch_of, idle_driver, later, stamp_of
