@@ -6,7 +6,9 @@ client: neither lives on behind a fork.
 
 from pyspark.daemon import manager
 
-import pipeline.run.batch.in_tasks
+import pipeline.run.tasks.deciding
+import pipeline.run.tasks.folding
+import pipeline.run.tasks.tables
 import pipeline.source.datasource
 import pipeline.source.reading  # noqa: F401 - imported for those that are forked
 

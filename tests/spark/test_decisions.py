@@ -1,4 +1,4 @@
-"""Plans of many groups: on the executors as on the driver."""
+"""Plans of many groups: by one task as by many."""
 
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,10 @@ from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import PlanSettings
 from pipeline.planning.values import Published
 from pipeline.run.batch import decisions
+from pipeline.run.tasks.deciding import DecidingTask
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
-from tests.support.batches import stamp_of
+from tests.support.batches import idle_driver, stamp_of
 from tests.support.frames import NOW_MS, arrow, at, member
 from tests.support.job import NO_GUARDS
 
@@ -71,11 +72,12 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-def test_executors_decide_about_every_group_as_the_driver_does(
-    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("most", [1, 2, 5_000], ids=["a task for each", "some", "one task"])
+def test_groups_are_decided_about_in_the_same_way_however_many_tasks_there_are(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    here = decided(spark, store)
-    monkeypatch.setattr(decisions, "_FEW_PARTITIONS", 0)
+    here = plan_here(store)
+    monkeypatch.setattr(decisions, "_PARTITIONS_A_TASK", most)
     there = decided(spark, store)
 
     assert there.to_pylist() == here.to_pylist()
@@ -89,8 +91,7 @@ def test_executors_decide_about_every_group_as_the_driver_does(
 
 
 def test_task_hands_on_all_its_decisions_as_one_row(store: Store) -> None:
-    task = decisions._Task(root=store.root, storage_options={}, settings=SETTINGS)
-    worker = decisions._Worker(task, [(GROUPS[:4], MEMORY), (GROUPS[4:], MEMORY)])
+    worker = task_of(store, (GROUPS[:4], MEMORY), (GROUPS[4:], MEMORY))
 
     (handed_on,) = worker([pa.RecordBatch.from_pydict({"id": [1]})])
 
@@ -106,5 +107,21 @@ def test_one_group_alone_is_decided_about_when_nobody_else_is_in_need(
     assert alone == [row for row in decided(spark, store).to_pylist() if row["group_id"] == "g2"]
 
 
+def test_nothing_is_started_for_no_group(spark: SparkSession, store: Store) -> None:
+    alone = decided(spark, store, only=("nobody",))
+
+    assert (alone.num_rows, alone.schema) == (0, plan_here(store).schema)
+
+
+def task_of(store: Store, *shares: tuple[list[str], PlanMemory]) -> DecidingTask:
+    return DecidingTask(root=store.root, storage_options={}, settings=SETTINGS, shares=shares)
+
+
+def plan_here(store: Store) -> pa.Table:
+    """What one task decides, in this process."""
+    (row,) = task_of(store, ([*GROUPS, "assigns"], MEMORY))([pa.RecordBatch.from_pydict({"id": [0]})])
+    return unpacked(row["decided"][0]).sort_by("group_id")
+
+
 def decided(spark: SparkSession, store: Store, only: tuple[str, ...] | None = None) -> pa.Table:
-    return decisions.decide_all(spark, store, {}, SETTINGS, MEMORY, only=only)
+    return decisions.decide_all(idle_driver(store=store, spark=spark, memory=MEMORY), SETTINGS, only=only)

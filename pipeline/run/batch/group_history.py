@@ -18,8 +18,9 @@ from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.state import from_json
 from pipeline.row_keys import NO_ROW, codes, last_of_each
-from pipeline.run.batch.writes import ghosts_of, less_ghosts, of_cluster, stamped, write
+from pipeline.run.batch.writes import ghosts_of, stamped, write
 from pipeline.run.driver import Batch
+from pipeline.run.rows import less_ghosts, of_cluster
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.reading import all_of
 from pipeline.tables.schemas import GROUP_HISTORY
