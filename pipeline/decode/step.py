@@ -30,7 +30,14 @@ _MOST_BAD_ROWS, _MOST_BAD_BYTES = 10_000, 8 * 2**20
 class Decoder:
     """Decodes Arrow batches of raw records in a worker."""
 
-    def __init__(self, filters: Filters) -> None:
+    def __init__(self, filters: Filters, *, collapses: bool = True) -> None:
+        """Nothing is decoded.
+
+        Args:
+            filters: Whose records are taken.
+            collapses: Of several commits of a key in one batch keep the newest; without it, every one.
+        """
+        self._collapses = collapses
         self._control_topics = filters.control_topics
         self._wants_topic = NameFilter(filters.topics_include, filters.topics_exclude).admits
         self._wants_group = NameFilter(filters.groups_include, filters.groups_exclude).admits
@@ -42,10 +49,14 @@ class Decoder:
         is_offset = pc.equal(batch["topic"], OFFSETS_TOPIC)
         records, messages = batch.filter(is_offset), batch.filter(pc.invert(is_offset))
         if records.num_rows:
-            yield from self._bounded(_records(records, self._wants_topic, self._wants_group, counts))
+            yield from self._bounded(self._records_of(records, counts))
         if messages.num_rows:
             found = _control_messages(messages, self._control_topics, self._wants_group, counts)
             yield from self._bounded(found)
+
+    def _records_of(self, records: pa.RecordBatch, counts: Counter[str]) -> Iterator[pa.RecordBatch]:
+        wants = self._wants_topic, self._wants_group
+        return _records(records, *wants, counts, collapses=self._collapses)
 
     def _bounded(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in batches:
@@ -65,6 +76,8 @@ def _records(
     wants_topic: Callable[[str], bool],
     wants_group: Callable[[str], bool],
     counts: Counter[str],
+    *,
+    collapses: bool,
 ) -> Iterator[pa.RecordBatch]:
     columns = decode_offset_commits(batch["key"], batch["value"])
     kind = columns.kind.to_numpy()
@@ -74,7 +87,7 @@ def _records(
         counts[row_kind] += int(np.count_nonzero(kind == code))
     commits = np.flatnonzero(np.isin(kind, (Kind.COMMIT, Kind.TOMBSTONE)) & wanted)
     if commits.size:
-        yield _commits(batch, columns, commits)
+        yield _commits(batch, columns, _newest(batch, commits) if collapses else commits)
     is_bad = np.isin(kind, (Kind.UNKNOWN_TYPE, Kind.BAD))
     bad = [
         _bad(
@@ -111,10 +124,15 @@ def _count(kind: np.ndarray, columns: OffsetColumns, counts: Counter[str]) -> No
     counts["null_key"] += int(np.count_nonzero(kind == Kind.NULL_KEY))
 
 
-def _commits(batch: pa.RecordBatch, columns: OffsetColumns, rows: np.ndarray) -> pa.RecordBatch:
+def _newest(batch: pa.RecordBatch, commits: np.ndarray) -> np.ndarray:
+    """The commit of each partition after which the batch has no other one."""
     position = batch["offset"].to_numpy()
-    newest = rows[last_per_key(batch["key"].take(pa.array(rows)), position[rows])]
-    index = pa.array(newest)
+    newest: np.ndarray = commits[last_per_key(batch["key"].take(pa.array(commits)), position[commits])]
+    return newest
+
+
+def _commits(batch: pa.RecordBatch, columns: OffsetColumns, rows: np.ndarray) -> pa.RecordBatch:
+    index = pa.array(rows)
     is_tombstone = columns.kind.take(index).to_numpy() == Kind.TOMBSTONE
     return filled(
         None,

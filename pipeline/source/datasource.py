@@ -5,15 +5,16 @@ from functools import cached_property
 from typing import cast
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from pipeline.decode.rows import DECODED
+from pipeline.source.alone import AloneReader, AloneStreamReader, settings_alone
 from pipeline.source.offset import Json
 from pipeline.source.partitions import Part, parts_of
 from pipeline.source.planner import Planner
 from pipeline.source.reading import rows_of_part
-from pipeline.source.settings import SourceSettings, from_options
+from pipeline.source.settings import SourceSettings, from_options, is_job
 
 FORMAT = "lagwise"
 
@@ -30,9 +31,15 @@ class LagwiseSource(DataSource):
         """Columns of decoded rows."""
         return DECODED
 
-    def streamReader(self, schema: StructType) -> "StreamReader":  # noqa: ARG002, N802 - Spark's names
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's names
         """The reader of one query."""
-        return StreamReader(from_options(self.options))
+        if is_job(self.options):
+            return StreamReader(from_options(self.options))
+        return AloneStreamReader(settings_alone(self.options))
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
+        """The reader of what is there now."""
+        return AloneReader(settings_alone(self.options))
 
 
 class StreamReader(DataSourceStreamReader):

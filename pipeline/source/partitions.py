@@ -14,7 +14,7 @@ from pipeline.source.planner import Planner
 from pipeline.source.settings import SourceSettings
 
 # A task is a round trip to a Python worker, and a consumer that connects again in a new worker.
-_RECORDS_A_TASK = 50_000
+RECORDS_A_TASK = 50_000
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def _parts(given: Json, planner: Planner, settings: SourceSettings) -> Iterator[
         spans = offset.intake.spans if stamp is None else stamp.spans
         tasks = planner.parallelism()
         wanted = tuple(span for span in spans if span.start < span.end)
-        first, *others = shares(wanted, tasks=tasks, records_a_task=_RECORDS_A_TASK) if wanted else [[]]
+        first, *others = shares(wanted, tasks=tasks, records_a_task=RECORDS_A_TASK) if wanted else [[]]
         yield Part(offset=given, spans=tuple(first))
         yield from (Part(spans=tuple(share)) for share in others)
         if stamp is None:

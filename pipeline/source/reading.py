@@ -14,15 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from pipeline.decode.filters import Filters
 from pipeline.decode.rows import log_offset_rows, rows_of
 from pipeline.decode.step import Decoder, counted
 from pipeline.kafka.positions import Span
 from pipeline.kafka.sources.log_offsets.ask import ask, unanswered
-from pipeline.kafka.sources.records.consumer import ReadSettings, consume
+from pipeline.kafka.sources.records.consumer import consume
 from pipeline.kafka.sources.records.taking import Progress
 from pipeline.source.deadline import each_within, within
-from pipeline.source.decoded import Decoded, decoded_of, newest_of
+from pipeline.source.decoded import newest_of
 from pipeline.source.partitions import Part
 from pipeline.source.settings import SourceSettings
 
@@ -35,7 +34,7 @@ def rows_of_part(settings: SourceSettings, part: Part) -> Iterator[pa.RecordBatc
     if part.offset is not None:
         yield rows_of([{"row_kind": "intake", "reason": json.dumps(part.offset)}])
     if part.spans:
-        yield from _records(settings, part.spans, crash).rows()
+        yield from _records(settings, part.spans, crash)
     if part.share is not None:
         if crash is not None:
             answers = unanswered(settings.of_log_ends, part.share, crash)
@@ -57,17 +56,21 @@ def _crash(attempts: int) -> str | None:
     return f"the task that asks the brokers has died {number} times"
 
 
-def _records(settings: SourceSettings, spans: tuple[Span, ...], crash: str | None) -> Decoded:
+def _records(
+    settings: SourceSettings, spans: tuple[Span, ...], crash: str | None
+) -> Iterator[pa.RecordBatch]:
     if crash is not None:
-        progress = [Progress(span, span.start, span.leader_epoch, error=crash) for span in spans]
-        return decoded_of([_reached([one.row() for one in progress])])
-    return newest_of(_batches(settings.of_records, settings.filters, list(spans)))
+        yield _reached([Progress(one, one.start, one.leader_epoch, error=crash).row() for one in spans])
+    elif settings.collapses:
+        yield from newest_of(_batches(settings, list(spans))).rows()
+    else:
+        yield from _batches(settings, list(spans))
 
 
-def _batches(settings: ReadSettings, filters: Filters, spans: list[Span]) -> Iterator[pa.RecordBatch]:
-    decoder = Decoder(filters)
+def _batches(settings: SourceSettings, spans: list[Span]) -> Iterator[pa.RecordBatch]:
+    decoder = Decoder(settings.filters, collapses=settings.collapses)
     counts: Counter[str] = Counter()
-    for piece in each_within(settings.timeout_s, consume(spans, settings)):
+    for piece in each_within(settings.timeout_s, consume(spans, settings.of_records)):
         if isinstance(piece, pa.RecordBatch):
             yield from decoder.decode(piece, counts)
         else:

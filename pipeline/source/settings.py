@@ -12,7 +12,9 @@ from pipeline.decode.filters import Filters
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
 from pipeline.kafka.sources.records.consumer import ReadSettings
 
-_KAFKA, _STORAGE, _REST = "kafka.", "storage.", "lagwise"
+KAFKA = "kafka."
+"""What options of librdkafka begin with."""
+_STORAGE, _REST = "storage.", "lagwise"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,8 @@ class SourceSettings:
     """As known when the query starts; see `positions.Limits`."""
     attempts: int
     """How often Spark begins a task before it gives the batch up."""
+    collapses: bool = True
+    """Of several records of a key a task hands on the newest; without it, every one."""
 
     @property
     def of_log_ends(self) -> LogOffsetsSettings:
@@ -70,10 +74,15 @@ class SourceSettings:
             if name not in {"properties", "storage_options"}
         }
         return {
-            **{_KAFKA + name: value for name, value in self.properties.items()},
+            **{KAFKA + name: value for name, value in self.properties.items()},
             **{_STORAGE + name: value for name, value in self.storage_options.items()},
             _REST: json.dumps(rest),
         }
+
+
+def is_job(options: Mapping[str, str]) -> bool:
+    """Whether the options are those of a job's source."""
+    return _REST in options
 
 
 def from_options(options: Mapping[str, str]) -> SourceSettings:
@@ -84,13 +93,14 @@ def from_options(options: Mapping[str, str]) -> SourceSettings:
     return SourceSettings(
         **rest
         | {
-            "properties": _named(_KAFKA, options),
-            "storage_options": _named(_STORAGE, options),
+            "properties": named(KAFKA, options),
+            "storage_options": named(_STORAGE, options),
             "topics": tuple(rest["topics"]),
             "filters": Filters(**patterns, control_topics=ControlTopics(**filters["control_topics"])),
         }
     )
 
 
-def _named(prefix: str, options: Mapping[str, str]) -> dict[str, str]:
+def named(prefix: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options that begin with the prefix, without it."""
     return {name[len(prefix) :]: value for name, value in options.items() if name.startswith(prefix)}
