@@ -1,11 +1,12 @@
 """Where plans are made: by Spark's tasks, each for a share of the groups."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.arrow_stream import unpacked
+from pipeline.placement import placed
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import DECIDED_ARROW, PlanSettings
 from pipeline.run.driver import Driver
@@ -29,12 +30,14 @@ def decide_all(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...] 
     if not weights:
         return DECIDED_ARROW.empty_table()
     tasks = min(driver.parallelism, 1 + sum(weights.values()) // _PARTITIONS_A_TASK)
+    # A group without commits takes time, too.
+    shares = placed(sorted(weights), lambda group: weights[group] + 1, tasks=min(tasks, len(weights)))
     task = DecidingTask(
         # Executors have working folders of their own.
         root=absolute(store.root),
         storage_options=driver.services.config.tables.storage_options,
         settings=settings,
-        shares=[(groups, _part(driver.memory, groups)) for groups in _shares(weights, tasks)],
+        shares=[(groups, _part(driver.memory, groups)) for groups in shares],
     )
     driver.describe(settings.batch_id, f"decide {len(weights)} groups")
     numbers = driver.spark.range(0, len(task.shares), 1, len(task.shares))
@@ -51,17 +54,6 @@ def _rows_by_group(store: Store, wanted: pc.Expression | None) -> dict[str, int]
     names = store.arrow("consumer_groups", ["group_id"], wanted)["group_id"].to_pylist()
     counted = store.arrow("partition_lag", ["group_id"], wanted)["group_id"].value_counts()
     return dict.fromkeys(names, 0) | {one["values"]: one["counts"] for one in counted.to_pylist()}
-
-
-def _shares(weights: Mapping[str, int], count: int) -> list[list[str]]:
-    """The groups in at most `count` shares of about as many partitions each: the next largest to the least."""
-    shares: list[list[str]] = [[] for _ in range(min(count, len(weights)))]
-    loads = [0] * len(shares)
-    for group, rows in sorted(weights.items(), key=lambda pair: (-pair[1], pair[0])):
-        least = loads.index(min(loads))
-        shares[least].append(group)
-        loads[least] += rows + 1
-    return shares
 
 
 def _part(memory: PlanMemory, groups: Iterable[str]) -> PlanMemory:
