@@ -4,11 +4,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from pipeline.arrow_stream import unpacked
 from pipeline.config.model import Config, PlanConfig, TriggerConfig
+from pipeline.planning.step import PlanSettings
 from pipeline.run.batch import plans
 from pipeline.run.driver import Driver
+from pipeline.run.tasks.deciding import DecidingTask
 from pipeline.source.summary import Summary
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
@@ -29,8 +33,19 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
     times = iter(range(1000))
     monkeypatch.setattr(plans, "_GROUPS_AT_A_TIME", 1)
     monkeypatch.setattr(plans, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    monkeypatch.setattr(plans, "decide_all", decided_here)
     publisher = SimpleNamespace(unavailable=lambda _: None)
     return idle_driver(store=store, config=ONE_A_BATCH, publisher=publisher, replay=later())
+
+
+def decided_here(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...]) -> pa.Table:
+    """What a task of Spark would decide."""
+    store = driver.services.store
+    task = DecidingTask(
+        root=store.root, storage_options={}, settings=settings, shares=[(list(only), driver.memory)]
+    )
+    (row,) = task([pa.RecordBatch.from_pydict({"id": [0]})])
+    return unpacked(row["decided"][0])
 
 
 def decided(driver: Driver, number: int, **fields: Any) -> list[str]:
