@@ -4,6 +4,8 @@ Workers then begin at once, and share the memory of what they have in common. No
 client: neither lives on behind a fork.
 """
 
+import gc
+
 from pyspark.daemon import manager
 
 import pipeline.run.tasks.deciding
@@ -13,4 +15,7 @@ import pipeline.source.datasource
 import pipeline.source.reading  # noqa: F401 - imported for those that are forked
 
 if __name__ == "__main__":
+    # Spark has a worker look for garbage after each task: not among what was imported here, which never is any.
+    gc.collect()
+    gc.freeze()
     manager()
