@@ -120,11 +120,12 @@ def build_filters(config: Config, cluster: str) -> Filters:
     )
 
 
-def build_source(services: Services, *, once: bool, attempts: int) -> SourceSettings:
+def build_source(services: Services, *, query: str, once: bool, attempts: int) -> SourceSettings:
     """Settings of the streaming source.
 
     Args:
         services: Of the driver.
+        query: Its name (`replay.ReplayContext`).
         once: Whether the job ends as soon as everything is read.
         attempts: How often Spark begins a task before it gives the batch up.
     """
@@ -145,6 +146,7 @@ def build_source(services: Services, *, once: bool, attempts: int) -> SourceSett
         tolerated_ms=tolerance_s(config) * 1000,
         tombstones_kept_ms={topic: services.configs.tombstones_kept_ms(topic) for topic in services.topics},
         attempts=attempts,
+        query=query,
     )
 
 

@@ -229,7 +229,9 @@ class Job:
         with explained("the Kafka cluster cannot be used", reason):
             found = cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
         driver = self._driver = self._take_over(spark, found, admin)
-        source = build_source(driver.services, once=self.once, attempts=attempts_of_tasks(spark))
+        source = build_source(
+            driver.services, query=driver.replay.query, once=self.once, attempts=attempts_of_tasks(spark)
+        )
         runner = self._runner = query.Runner(
             driver,
             stop=self.stop,

@@ -6,6 +6,7 @@ once, by the first batch after a start; nothing but a start makes a batch run ag
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 from pipeline.source.offset import SourceOffset, state_of
 from pipeline.tables.stamp import Stamp
@@ -39,6 +40,8 @@ class ReplayContext:
 
     query_id: str = ""
     """Of the checkpoint, which numbers the batches."""
+    query: str = field(default_factory=lambda: uuid4().hex)
+    """Name of this query: what was chosen for another one may be old."""
     at_ms: int = 0
     """Clock of the newest batch."""
     start: Start | None = field(default_factory=Start)
@@ -78,18 +81,25 @@ def look_back(store: Store) -> Past:
     return Past(stamps={name: stamp for name in _WRITTEN if (stamp := store.stamp(name))})
 
 
-def why_passed_over(offset: SourceOffset, newest: Stamp | None) -> str | None:
+def why_passed_over(
+    offset: SourceOffset, newest: Stamp | None, begun: Stamp | None, *, query: str
+) -> str | None:
     """Why the batch of an offset must not write; None when it may.
 
-    It reads on where another state of the tables ended: the checkpoint, or the tables, are a copy from before, or come
-    from elsewhere. The next batch is chosen from the tables, so nothing is missed.
+    It was chosen from another state of the tables: the checkpoint, or the tables, are a copy from before, or come from
+    elsewhere. Or it was chosen for a query before this one, which never began it: what the leaders said then may be a
+    week old. The next batch is chosen from the tables, and now, so nothing is missed.
 
     Args:
         offset: Of the batch.
         newest: Newest stamp of `partition_lag`.
+        begun: Newest stamp of the table that a batch writes first.
+        query: Name of this query.
     """
     if newest is not None and newest.tick == offset.tick:
         return None
-    if offset.made_from == state_of(newest):
-        return None
-    return f"it was chosen from tables as of {offset.made_from}, and these are as of {state_of(newest)}"
+    if offset.made_from != state_of(newest):
+        return f"it was chosen from tables as of {offset.made_from}, and these are as of {state_of(newest)}"
+    if offset.chosen_by != query and (begun is None or begun.tick != offset.tick):
+        return "it was chosen before this query began, and nothing of it is stored: the logs may be others by now"
+    return None

@@ -22,6 +22,8 @@ class SourceOffset:
     """Names the batch: when it was chosen, in ms since 1970, and later than that of any batch before it."""
     made_from: str
     """Of which state of the tables (`state_of`)."""
+    chosen_by: str = ""
+    """Name of the query that has chosen it; each start of the driver has another one."""
     intake: Intake = field(default_factory=Intake)
     answers: Mapping[PartitionKey, Answer] = field(default_factory=dict)
     """What the leaders said of every log."""
@@ -36,6 +38,7 @@ class SourceOffset:
         return {
             "tick": self.tick,
             "made_from": self.made_from,
+            "chosen_by": self.chosen_by,
             "logs": _by_topic((key, _log(end, spans.get(key))) for key, end in ends.items()),
             "silent": _by_topic((key, why) for key, why in self.answers.items() if isinstance(why, str)),
             "reread": _by_topic(read.reread.items()),
@@ -54,6 +57,7 @@ def from_json(given: Json) -> SourceOffset | None:
     return SourceOffset(
         tick=given["tick"],
         made_from=given["made_from"],
+        chosen_by=given["chosen_by"],
         intake=Intake(
             spans=tuple(_span(key, log) for key, log in logs.items() if "from" in log),
             reread=_flat(given["reread"]),

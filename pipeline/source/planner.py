@@ -5,7 +5,7 @@ asked is told to the driver as the failure of the batch.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from confluent_kafka.admin import AdminClient
 from deltalake.exceptions import DeltaError
@@ -114,15 +114,18 @@ class Planner:
             stamp = self._stamps(_READ_UP_TO)
         except (StoreError, DeltaError, OSError) as error:
             failure = StorageUnavailableError.__name__, " ".join(str(error).split())
-            return SourceOffset(tick=tick, made_from="unknown", failure=failure)
+            return self._offset(tick, made_from="unknown", failure=failure)
         made_from = state_of(stamp)
         try:
             answers = self._ask()
         except PipelineError as error:
-            return SourceOffset(tick=tick, made_from=made_from, failure=(type(error).__name__, str(error)))
-        return SourceOffset(
-            tick=tick, made_from=made_from, intake=self._intake(stamp, answers, tick), answers=answers
+            return self._offset(tick, made_from=made_from, failure=(type(error).__name__, str(error)))
+        return self._offset(
+            tick, made_from=made_from, intake=self._intake(stamp, answers, tick), answers=answers
         )
+
+    def _offset(self, tick: int, **fields: Any) -> SourceOffset:
+        return SourceOffset(tick=tick, chosen_by=self._settings.query, **fields)
 
     def _intake(self, stamp: Stamp | None, answers: Mapping[PartitionKey, Answer], now_ms: int) -> Intake:
         is_own = stamp is not None and self._last is not None and stamp.tick == self._last.tick

@@ -46,6 +46,8 @@ class SourceSettings:
     """As known when the query starts; see `positions.Limits`."""
     attempts: int
     """How often Spark begins a task before it gives the batch up."""
+    query: str = ""
+    """Name of the query, by which the driver knows the offsets that were chosen since it began."""
     collapses: bool = True
     """Of several records of a key a task hands on the newest; without it, every one."""
 

@@ -48,12 +48,12 @@ class KnownConfigs:
 
 def first() -> ReplayContext:
     """Of a driver that has not run a batch."""
-    return ReplayContext(query_id="query")
+    return ReplayContext(query_id="query", query="q")
 
 
 def later(at_ms: int = 0) -> ReplayContext:
     """Of a driver whose newest batch had this clock."""
-    return ReplayContext(query_id="query", at_ms=at_ms, start=None)
+    return ReplayContext(query_id="query", query="q", at_ms=at_ms, start=None)
 
 
 class _OneCore:

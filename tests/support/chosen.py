@@ -23,7 +23,7 @@ class Chooser:
         self.answers: Mapping[PartitionKey, Answer] | PipelineError = {}
         self.now_ms = 0
         self._planner = Planner(
-            build_source(driver.services, once=False, attempts=4),
+            build_source(driver.services, query="query", once=False, attempts=4),
             ask=self._ask,
             stamps=lambda _name: driver.progress.stamp,
             pace=Pace(0),

@@ -50,7 +50,10 @@ def settle_offset(batch: Batch) -> None:
     offset = from_json(json.loads(row))
     batch.passed_over = _why_passed_over(batch, offset)
     if offset is None or batch.passed_over is not None:
-        log.warning(
+        # What a query before this one has left is usual after a start.
+        is_own = offset is not None and offset.chosen_by == batch.driver.replay.query
+        log.log(
+            logging.WARNING if is_own else logging.INFO,
             "a batch that Spark began is passed over, and the next one reads on from the tables",
             extra={"batch_id": batch.batch_id, "reason": batch.passed_over},
         )
@@ -74,7 +77,8 @@ def _why_passed_over(batch: Batch, offset: SourceOffset | None) -> str | None:
         return "its offset is another source's, which an earlier version had"
     if offset.failure is not None:
         return None
-    return why_passed_over(offset, batch.driver.progress.stamp)
+    begun = None if batch.past is None else batch.past.stamps.get("topic_offsets")
+    return why_passed_over(offset, batch.driver.progress.stamp, begun, query=batch.driver.replay.query)
 
 
 def _fail(batch: Batch, name: str, text: str) -> None:

@@ -37,6 +37,7 @@ def offsets(draw: st.DrawFn) -> SourceOffset:
     return SourceOffset(
         tick=draw(_COUNTS),
         made_from=draw(st.text()),
+        chosen_by=draw(st.text()),
         intake=Intake(
             spans=tuple(spans),
             reread={key: draw(st.text()) for key in draw(some)},
@@ -63,14 +64,20 @@ BEFORE = stamp_of(at_ms=1_000, tick=900, positions={("t", 0): Position(5)})
 DONE = stamp_of(at_ms=2_000, tick=1_900, positions={("t", 0): Position(9)})
 LATER = stamp_of(at_ms=3_000, tick=2_900, positions={("t", 0): Position(12)})
 READ_AGAIN = stamp_of(at_ms=1_000, tick=0, positions={})
-CHOSEN = SourceOffset(tick=1_900, made_from=state_of(BEFORE))
+CHOSEN = SourceOffset(tick=1_900, made_from=state_of(BEFORE), chosen_by="q")
+
+
+def why(
+    newest: Stamp | None, begun: Stamp | None = None, *, query: str = "q", of: SourceOffset = CHOSEN
+) -> str | None:
+    return why_passed_over(of, newest, begun, query=query)
 
 
 @pytest.mark.parametrize(
     "newest", [BEFORE, DONE], ids=["tables from which it was chosen", "tables that hold this very batch"]
 )
 def test_batch_writes_where_it_was_chosen_and_goes_on_where_it_had_come_to(newest: Stamp) -> None:
-    assert why_passed_over(CHOSEN, newest) is None
+    assert why(newest) is None
 
 
 @pytest.mark.parametrize(
@@ -79,11 +86,21 @@ def test_batch_writes_where_it_was_chosen_and_goes_on_where_it_had_come_to(newes
     ids=["lost tables", "newer tables and an older checkpoint", "all is to be read again"],
 )
 def test_batch_that_was_chosen_from_other_tables_is_passed_over(newest: Stamp | None) -> None:
-    why = why_passed_over(CHOSEN, newest) or ""
+    said = why(newest) or ""
 
-    assert f"tables as of {state_of(BEFORE)}" in why
-    assert why.endswith(state_of(newest))
+    assert f"tables as of {state_of(BEFORE)}" in said
+    assert said.endswith(state_of(newest))
+
+
+def test_batch_that_another_query_has_chosen_is_gone_on_with_only_if_it_was_begun() -> None:
+    # What the leaders said to it may be a week old: that everything is read, that no deletion was missed.
+    half_done = stamp_of(at_ms=2_000, tick=1_900)
+
+    assert why(BEFORE, half_done, query="next") is None
+    assert why(DONE, half_done, query="next") is None
+    for begun in (None, BEFORE):
+        assert "before this query began" in (why(BEFORE, begun, query="next") or "")
 
 
 def test_batch_chosen_from_empty_tables_writes_to_empty_tables() -> None:
-    assert why_passed_over(SourceOffset(tick=5, made_from=state_of(None)), None) is None
+    assert why(None, of=SourceOffset(tick=5, made_from=state_of(None), chosen_by="q")) is None

@@ -15,7 +15,7 @@ from pipeline.source.planner import Planner
 from pipeline.tables.stamp import Stamp
 from tests.support.batches import idle_driver, stamp_of
 
-SETTINGS = build_source(idle_driver().services, once=False, attempts=4)
+SETTINGS = build_source(idle_driver().services, query="q", once=False, attempts=4)
 ASKED = Share(carries_listing=True)
 
 

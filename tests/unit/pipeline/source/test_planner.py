@@ -41,7 +41,7 @@ class World:
         self.answer: Answer | PipelineError = End(log_start=0, stable=10, high=10)
         self.stamps: dict[str, Stamp | Exception] = {}
         self.asked = 0
-        of_driver = build_source(idle_driver().services, once=False, attempts=4)
+        of_driver = build_source(idle_driver().services, query="q", once=False, attempts=4)
         self.planner = Planner(
             replace(of_driver, **settings),
             ask=self._ask,

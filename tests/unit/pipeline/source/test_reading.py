@@ -22,7 +22,7 @@ from tests.support.batches import idle_driver
 from tests.support.inject import commit_record
 from tests.support.raw_records import raw
 
-SETTINGS = build_source(idle_driver().services, once=False, attempts=4)
+SETTINGS = build_source(idle_driver().services, query="q", once=False, attempts=4)
 SPANS = (Span(topic=OFFSETS_TOPIC, partition=3, start=0, end=9),)
 SHARE = Share(topics=(("t", (0, 1)),), carries_listing=True, brokers=3)
 

@@ -14,6 +14,7 @@ SETTINGS = build_source(
         ),
         configs=KnownConfigs(**{CONTROL.acks_topic: None}),
     ).services,
+    query="q",
     once=True,
     attempts=4,
 )

@@ -69,7 +69,10 @@ def begun(store: StampedStore, replay: ReplayContext, **offset: Any) -> Batch:
     """A batch that was chosen from what the store's lag table holds."""
     newest = store.stamp("partition_lag")
     driver = idle_driver(store=store, replay=replay, stamp=newest)
-    one = opened(driver, SourceOffset(**{"tick": 7, "made_from": state_of(newest), **offset}))
+    one = opened(
+        driver,
+        SourceOffset(**{"tick": 7, "made_from": state_of(newest), "chosen_by": replay.query, **offset}),
+    )
     assert replay.at_ms == one.at_ms
     return one
 
@@ -154,7 +157,7 @@ def test_batch_that_was_not_chosen_for_these_tables_ends_there(offset: Any) -> N
 def test_what_was_asked_and_read_is_together() -> None:
     batch = opened(
         idle_driver(store=StampedStore(), replay=later()),
-        SourceOffset(tick=7, made_from="empty"),
+        SourceOffset(tick=7, made_from="empty", chosen_by="q"),
         {"row_kind": "listing", "topic": None},
         {"row_kind": "log_offset", "log_end_offset": 9},
         {"row_kind": "commit", "position": 3},
