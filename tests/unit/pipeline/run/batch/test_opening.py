@@ -117,6 +117,7 @@ def test_batch_that_was_begun_by_another_checkpoint_is_no_replay() -> None:
 
 
 def test_batch_left_half_done_is_passed_over_when_all_is_read_again(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     # What it says it has read would count as read, and the reason to read again would be forgotten.
     doubted = replace(BEFORE, positions={}, tick=0)
     store = StampedStore(partition_lag=doubted, topic_offsets=HALF_DONE)
