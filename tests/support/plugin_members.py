@@ -30,6 +30,7 @@ from tests.support.waiting import wait_until
 
 QUICK = {"session_timeout_ms": 20_000, "heartbeat_interval_ms": 300, "auto_offset_reset": "earliest"}
 POLL_MS = 100
+_STOPPED_WITHIN_S = 120
 # A leader may join once more when it has seen the topics: three heartbeats without news are the end of it.
 QUIET_S = 1.0
 
@@ -82,7 +83,7 @@ class PluginMember(ABC):
             AssertionError: The client hangs; the message says where.
         """
         self._stopping.set()
-        self._thread.join(30)
+        self._thread.join(_STOPPED_WITHIN_S)
         assert not self._thread.is_alive(), f"the member did not stop:\n{self._where()}"
 
     def _where(self) -> str:

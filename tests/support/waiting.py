@@ -4,10 +4,12 @@ import time
 from collections.abc import Callable
 
 _LOOK_EVERY_S = 0.05
+# A rebalance of real members takes a second, and half a minute on a machine that has other things to do.
+_WITHIN_S = 120.0
 
 
 def wait_until(
-    condition: Callable[[], object], *, what: str, within_s: float = 30.0, every_s: float = _LOOK_EVERY_S
+    condition: Callable[[], object], *, what: str, within_s: float = _WITHIN_S, every_s: float = _LOOK_EVERY_S
 ) -> None:
     """Return as soon as the condition, looked at so often, holds.
 

@@ -46,7 +46,7 @@ class Followers:
         """A plan is published now."""
         now_s, scenario = self.world.now_s, self.world.scenario
         self.offer, self._releases = offer, {}
-        present = scenario.joined[self.world.frame] & scenario.follows
+        present = self.world.joined & scenario.follows
         self._hears = (
             {}
             if offer.target is None

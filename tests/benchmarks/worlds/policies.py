@@ -48,7 +48,7 @@ class Kip169(NoPlans):
 
     def owners(self, world: World, usual: Int32s) -> Int32s:  # noqa: ARG002 - see above
         """The strategy's answer for the members that are there."""
-        return self._assigned(world, np.flatnonzero(world.scenario.joined[world.frame]))
+        return self._assigned(world, np.flatnonzero(world.joined))
 
     def _assigned(self, world: World, slots: Int64s) -> Int32s:
         group = array_group(

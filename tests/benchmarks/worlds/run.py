@@ -47,19 +47,20 @@ def run(scenario: Scenario, policy: Policy) -> Outcome:
     """The whole scenario."""
     world = World(scenario)
     followers = Followers(world=world)
-    present, incarnation = scenario.joined[0], np.ones(scenario.n_members, np.int64)
+    present, incarnation = world.joined, np.ones(scenario.n_members, np.int64)
     for frame in range(scenario.frames):
         answer = policy.look(world, _view(world, followers, present, incarnation))
         if isinstance(answer, Offer):
             followers.take(answer)
         elif answer is not None:
             _rebalance(world, followers, answer, counted=True)
-        joined = scenario.joined[frame]
+        world.scale()
+        joined = world.joined
         if not np.array_equal(joined, present):
             _live(world, followers, until_s=world.now_s + _NOTICED_S)
             incarnation += joined & ~present
             present = joined
-            _rebalance(world, followers, policy.owners(world, scenario.range_owners(frame)), counted=False)
+            _rebalance(world, followers, policy.owners(world, world.range_owners()), counted=False)
         _live(world, followers, until_s=(frame + 1.0) * FRAME_S)
     totals = world.totals
     # Nothing is read the moment it arrives: without this second, ratios of two tiny areas would say much.

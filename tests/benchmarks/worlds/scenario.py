@@ -6,6 +6,7 @@ import numpy as np
 
 from assignor.model.arrays import Bools, Floats, Int32s, Int64s
 from tests.benchmarks.worlds.commits import Rhythm
+from tests.benchmarks.worlds.surroundings import Autoscaler, Database, Transactions, WarmUp
 
 FRAME_S = 30
 """Length of a frame, and of lagwise's trigger: nothing but hand-overs and pauses happens inside one."""
@@ -43,6 +44,11 @@ class Scenario:
     """N entries: from an evaluation until the member has read its plan and accepted."""
     hand_over_s: Floats
     """P entries: how long nobody reads the partition when it moves within a generation."""
+    database: Database | None = None
+    warm_up: WarmUp | None = None
+    transactions: Transactions | None = None
+    autoscaler: Autoscaler | None = None
+    """Decides how many of those that `joined` there are: the first slots."""
 
     @property
     def frames(self) -> int:

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from assignor.model.arrays import Bools, Floats, Int32s, Int64s
-from tests.benchmarks.worlds.scenario import FRAME_S, Scenario
+from tests.benchmarks.worlds.scenario import FRAME_S, Scenario, range_owners
 from tests.benchmarks.worlds.service import served
+from tests.benchmarks.worlds.surroundings import Replicas
 
 REBALANCE_S = 4.0
 """How long nobody reads anything in an eager rebalance."""
@@ -30,7 +31,7 @@ class Totals:
     """Sums over the time that has passed."""
 
     lag_area: float = 0.0
-    """Record-seconds."""
+    """Record-seconds of what can be read: not of what an open transaction holds back."""
     late_partition_s: float = 0.0
     """Partition-seconds with an unread record that is older than `LATE_S`."""
     plan_moves: int = 0
@@ -54,8 +55,12 @@ class World:
         self.read: Floats = np.zeros(partitions)
         self.arrived: Floats = np.zeros(partitions)
         self.work_done: Floats = np.zeros(scenario.n_members)
-        self.owner: Int32s = scenario.range_owners(0)
+        scaler, most = scenario.autoscaler, scenario.n_members
+        self.replicas = Replicas(rule=scaler, most=most, count=scaler.least) if scaler is not None else None
+        self.owner: Int32s = self.range_owners()
         self.resumes_s: Floats = np.zeros(partitions)
+        self.warm_s: Floats = np.zeros(partitions)
+        """When the owner's caches are filled."""
         self.taker: Int32s = np.full(partitions, _NOBODY, np.int32)
         self.giver: Int32s = np.full(partitions, _NOBODY, np.int32)
         self.read_by: Floats = np.zeros(scenario.n_members)
@@ -78,9 +83,26 @@ class World:
         return (self.owner >= 0) & (self.resumes_s <= self.now_s)
 
     @property
+    def joined(self) -> Bools:
+        """N entries: is the member in the group."""
+        joined: Bools = self.scenario.joined[self.frame]
+        if self.replicas is None:
+            return joined
+        return joined & (np.arange(self.scenario.n_members) < self.replicas.count)
+
+    @property
     def alive(self) -> Bools:
         """N entries: is the member there, and does it not hang."""
-        return self.scenario.joined[self.frame] & ~self.scenario.hung[self.frame]
+        return self.joined & ~self.scenario.hung[self.frame]
+
+    def range_owners(self) -> Int32s:
+        """Slot of each partition as the range assignor gives it to the members of now."""
+        return range_owners(self.scenario.topic_of, np.flatnonzero(self.joined))
+
+    def scale(self) -> None:
+        """Let the autoscaler look at the lag that commits show."""
+        if self.replicas is not None:
+            self.replicas.look(self.now_s, float((self.scenario.lag + self.arrived - self.committed).sum()))
 
     def commits_before(self, at_s: float) -> tuple[Floats, Int64s]:
         """Newest commit of each partition as of a time at or before the start, as `committed` and `commit_ms`.
@@ -95,14 +117,7 @@ class World:
         """Let time pass."""
         while self.now_s < until_s - 1e-9:
             self._finish_hand_overs()
-            later = self.resumes_s[self.resumes_s > self.now_s]
-            ends = (
-                until_s,
-                self.now_s + _STEP_S,
-                (self.frame + 1.0) * FRAME_S,
-                float(later.min(initial=np.inf)),
-            )
-            self._step(min(ends))
+            self._step(min(until_s, self._next_s()))
         self._finish_hand_overs()
 
     def hand_over(self, partitions: Int64s, taker: Int32s) -> None:
@@ -123,6 +138,7 @@ class World:
         before = np.where(self.owner >= 0, self.owner, self.giver)
         self._commit(np.flatnonzero(self.reads & self.alive[self.owner]))
         self._count(np.flatnonzero(by_plan & (owner != before)), before, owner)
+        self._chill(np.flatnonzero(owner != before), self.now_s + REBALANCE_S)
         self.taker[:] = _NOBODY
         self.owner = owner.astype(np.int32)
         self.resumes_s[:] = self.now_s + REBALANCE_S
@@ -142,20 +158,47 @@ class World:
         end: Floats = self._arrived_by[frame] + self.scenario.rate[frame] * (at_s - frame * FRAME_S)
         return end
 
+    def _next_s(self) -> float:
+        """When the step ends that begins now, unless it is cut."""
+        later = [float(at_s[at_s > self.now_s].min(initial=np.inf)) for at_s in (self.resumes_s, self.warm_s)]
+        transactions = self.scenario.transactions
+        commit_s = transactions.next_s(self.now_s) if transactions is not None else np.inf
+        return min(self.now_s + _STEP_S, (self.frame + 1.0) * FRAME_S, commit_s, *later)
+
+    def _held(self, at_s: float) -> Floats:
+        """Records that an open transaction holds back at a time of the step that begins now."""
+        transactions = self.scenario.transactions
+        if transactions is None:
+            return np.zeros(self.scenario.n_partitions)
+        begun_s = transactions.newest_s(self.now_s)
+        return np.where(transactions.of, self._log_end(at_s) - self._log_end(begun_s), 0.0)
+
+    def _work_times(self) -> Floats:
+        """P entries: work of a record over the usual."""
+        warm_up = self.scenario.warm_up
+        return np.where(self.warm_s > self.now_s, warm_up.times if warm_up is not None else 1.0, 1.0)
+
+    def _chill(self, partitions: Int64s, from_s: float) -> None:
+        """Let partitions have an owner whose caches are empty."""
+        if self.scenario.warm_up is not None:
+            self.warm_s[partitions] = from_s + self.scenario.warm_up.length_s
+
     def _step(self, until_s: float) -> None:
         scenario, frame, length_s = self.scenario, self.frame, until_s - self.now_s
         member, arrived = np.maximum(self.owner, 0), scenario.rate[frame] * length_s
-        present = self.lag + arrived
-        work = served(
-            np.where(self.reads, present * scenario.cost, 0.0), member, scenario.budget(frame) * length_s
-        )
-        read = np.minimum(work / scenario.cost, present)
+        present, times = self.lag + arrived, self._work_times()
+        cost, held_before, held = scenario.cost * times, self._held(self.now_s), self._held(until_s)
+        waiting = np.where(self.reads, np.maximum(present - held, 0.0) * cost, 0.0)
+        work = served(waiting, member, scenario.budget(frame) * self.joined * length_s)
+        if scenario.database is not None:
+            work = work * scenario.database.share_done(float(work.sum()) / length_s)
+        read = np.minimum(work / cost, present)
         left = present - read
-        self.totals.lag_area += float((self.lag + left).sum()) / 2 * length_s
+        self.totals.lag_area += float((self.lag + left - held_before - held).sum()) / 2 * length_s
         self.lag = left
         self.read += read
         self.arrived += arrived
-        self.work_done += np.bincount(member, weights=work, minlength=scenario.n_members)
+        self.work_done += np.bincount(member, weights=work / times, minlength=scenario.n_members)
         self._commit_by_rhythm(until_s, member, read / length_s)
         self.now_s = until_s
         if until_s % FRAME_S == 0:
@@ -193,6 +236,7 @@ class World:
         if not len(done):
             return
         self._count(done, self.giver, self.taker)
+        self._chill(done, self.now_s)
         self.owner[done] = self.taker[done]
         self.taker[done] = _NOBODY
 

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from tests.benchmarks.worlds.scenario import Scenario
-from tests.benchmarks.worlds.scenarios import costs, pauses, rhythms, traffic, usual
+from tests.benchmarks.worlds.scenarios import costs, pauses, rhythms, strangers, traffic, usual
 
 Generator = Callable[[np.random.Generator], Scenario]
 
@@ -41,6 +41,10 @@ GENERATORS: Mapping[str, Generator] = {
     "bursts": traffic.bursts,
     "unequal, 88 %": traffic.unequal_and_busy,
     "nothing wrong, noisy": traffic.noisy,
+    "shared database": strangers.shared_database,
+    "hot key and cold caches": strangers.hot_key_and_cold_caches,
+    "transactions of minutes": strangers.transactions_of_minutes,
+    "autoscaled by lag": strangers.autoscaled_by_lag,
 }
 """By name. The place of a world is part of its seeds: new ones go to the end."""
 
