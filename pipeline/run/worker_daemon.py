@@ -4,6 +4,8 @@ Workers then begin at once, and share the memory of what they have in common. No
 client: neither lives on behind a fork.
 """
 
+import gc
+
 from pyspark.daemon import manager
 
 import pipeline.run.tasks.deciding
@@ -13,4 +15,7 @@ import pipeline.source.datasource
 import pipeline.source.reading  # noqa: F401 - imported for those that are forked
 
 if __name__ == "__main__":
+    # Spark collects garbage after each task: of what is imported there is none, and to look through it takes longer than
+    # a small task does.
+    gc.freeze()
     manager()

@@ -72,12 +72,14 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-@pytest.mark.parametrize("most", [1, 2, 5_000], ids=["a task for each", "some", "one task"])
+@pytest.mark.parametrize("tasks", [1, 2, 5])
 def test_groups_are_decided_about_in_the_same_way_however_many_tasks_there_are(
-    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, most: int
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, tasks: int
 ) -> None:
     here = plan_here(store)
-    monkeypatch.setattr(decisions, "_PARTITIONS_A_TASK", most)
+    monkeypatch.setattr(decisions, "_PARTITIONS_A_TASK", 1)
+    monkeypatch.setattr(Driver, "parallelism", tasks)
+    assert tasks_of_job(spark, lambda: decided(spark, store)) == tasks
     there = decided(spark, store)
 
     assert there.to_pylist() == here.to_pylist()
@@ -107,10 +109,25 @@ def test_one_group_alone_is_decided_about_when_nobody_else_is_in_need(
     assert alone == [row for row in decided(spark, store).to_pylist() if row["group_id"] == "g2"]
 
 
-def test_nothing_is_started_for_no_group(spark: SparkSession, store: Store) -> None:
-    alone = decided(spark, store, only=("nobody",))
+def test_no_job_is_started_for_no_group(spark: SparkSession, store: Store) -> None:
+    found: list[pa.Table] = []
 
-    assert (alone.num_rows, alone.schema) == (0, plan_here(store).schema)
+    assert tasks_of_job(spark, lambda: found.append(decided(spark, store, only=("nobody",)))) is None
+    assert (found[0].num_rows, found[0].schema) == (0, plan_here(store).schema)
+
+
+def test_job_says_which_batch_decides_about_how_many_groups(spark: SparkSession, store: Store) -> None:
+    decided(spark, store)
+
+    assert spark.sparkContext.getLocalProperty("spark.job.description") == "batch 7 · decide 8 groups"
+
+
+def dying(_stored: Any, group_ids: list[str], *_others: Any) -> pa.Table:
+    """No decision; the first attempt of the task takes its process with it."""
+    context = TaskContext.get()
+    if context is not None and context.attemptNumber() == 0:
+        os._exit(7)
+    return DECIDED_ARROW.empty_table()
 
 
 def task_of(store: Store, *shares: tuple[list[str], PlanMemory]) -> DecidingTask:

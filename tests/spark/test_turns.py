@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from pipeline.config.model import Config, PlanConfig, TriggerConfig
 from pipeline.run.batch import plans
@@ -20,7 +21,7 @@ ONE_A_BATCH = Config(trigger=TriggerConfig(interval_s=1), plan=PlanConfig(interv
 
 
 @pytest.fixture
-def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
+def driver(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
     """A driver that has time for one group in each batch."""
     create_tables(str(tmp_path), retention_hours=1, storage_options={})
     store = Store(str(tmp_path), term=1)
@@ -30,7 +31,7 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
     monkeypatch.setattr(plans, "_GROUPS_AT_A_TIME", 1)
     monkeypatch.setattr(plans, "time", SimpleNamespace(monotonic=lambda: next(times)))
     publisher = SimpleNamespace(unavailable=lambda _: None)
-    return idle_driver(store=store, config=ONE_A_BATCH, publisher=publisher, replay=later())
+    return idle_driver(spark=spark, store=store, config=ONE_A_BATCH, publisher=publisher, replay=later())
 
 
 def decided(driver: Driver, number: int, **fields: Any) -> list[str]:
