@@ -15,7 +15,7 @@ import pipeline.source.datasource
 import pipeline.source.reading  # noqa: F401 - imported for those that are forked
 
 if __name__ == "__main__":
-    # Spark collects garbage after each task: of what is imported there is none, and to look through it takes longer than
-    # a small task does.
+    # Spark collects garbage after each task: of what is imported there is none, and to look through it takes a worker
+    # 60 ms, where a small task takes 2.
     gc.freeze()
     manager()
