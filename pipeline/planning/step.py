@@ -1,8 +1,7 @@
 """Plan: the tables to one decision for each group.
 
-Everything is Arrow, so that it runs where the tables are: on the driver while they are small, on the executors, each
-with a share of the groups, when they are not. One group's decision is `pipeline.planning.decide.decide`; this module
-only brings tables to it and rows back.
+Everything is Arrow, and runs in Spark's tasks, each with a share of the groups. One group's decision is
+`pipeline.planning.decide.decide`; this module only brings tables to it and rows back.
 """
 
 from collections.abc import Collection, Iterator, Mapping

@@ -1,10 +1,13 @@
 """Plans of many groups: by one task as by many."""
 
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from pipeline.arrow_stream import unpacked
@@ -13,12 +16,14 @@ from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import PlanSettings
 from pipeline.planning.values import Published
 from pipeline.run.batch import decisions
+from pipeline.run.driver import Driver
 from pipeline.run.tasks.deciding import DecidingTask
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
 from tests.support.batches import idle_driver, stamp_of
 from tests.support.frames import NOW_MS, arrow, at, member
 from tests.support.job import NO_GUARDS
+from tests.support.spark_jobs import SparkJob, jobs_of
 
 SETTINGS = PlanSettings(
     cluster="local",
@@ -72,13 +77,20 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-@pytest.mark.parametrize("most", [1, 2, 5_000], ids=["a task for each", "some", "one task"])
+@pytest.mark.parametrize("tasks", [1, 2, 5])
 def test_groups_are_decided_about_in_the_same_way_however_many_tasks_there_are(
-    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, most: int
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, tasks: int
 ) -> None:
     here = plan_here(store)
-    monkeypatch.setattr(decisions, "_PARTITIONS_A_TASK", most)
-    there = decided(spark, store)
+    monkeypatch.setattr(decisions, "_PARTITIONS_A_TASK", 1)
+    monkeypatch.setattr(Driver, "parallelism", tasks)
+    there = pa.table({})
+
+    def decide() -> None:
+        nonlocal there
+        there = decided(spark, store)
+
+    assert jobs_of(spark, decide) == [SparkJob("batch 7 · decide 8 groups", tasks)]
 
     assert there.to_pylist() == here.to_pylist()
     assert there.schema == here.schema
@@ -107,10 +119,27 @@ def test_one_group_alone_is_decided_about_when_nobody_else_is_in_need(
     assert alone == [row for row in decided(spark, store).to_pylist() if row["group_id"] == "g2"]
 
 
-def test_nothing_is_started_for_no_group(spark: SparkSession, store: Store) -> None:
-    alone = decided(spark, store, only=("nobody",))
+def test_no_job_is_started_for_no_group(spark: SparkSession, store: Store) -> None:
+    assert jobs_of(spark, lambda: decided(spark, store, only=("nobody",))) == []
+    assert decided(spark, store, only=("nobody",)).equals(plan_here(store).slice(0, 0))
 
-    assert (alone.num_rows, alone.schema) == (0, plan_here(store).schema)
+
+class DyingTask(DecidingTask):
+    """The first attempt takes its process with it."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        if context is not None and context.attemptNumber() == 0:
+            os._exit(7)
+        return super().__call__(batches)
+
+
+def test_task_whose_process_dies_while_it_decides_is_tried_again(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "DecidingTask", DyingTask)
+
+    assert decided(spark, store).equals(plan_here(store))
 
 
 def task_of(store: Store, *shares: tuple[list[str], PlanMemory]) -> DecidingTask:

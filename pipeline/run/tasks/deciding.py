@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import types as t
 
 from pipeline.arrow_stream import packed
 from pipeline.config.secret_values import resolve
@@ -18,7 +19,7 @@ from pipeline.planning.memory import PlanMemory
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, ORDERS
 
-DECIDED = "decided binary"
+DECIDED = t.StructType([t.StructField("decided", t.BinaryType())])
 """What a task gives back: its decisions, packed. Each has a list of moves, and Spark would take thousands apart."""
 
 _WHOLE = {

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.transaction import AddAction
+from pyspark.sql import types as t
 
 from pipeline.arrow_stream import unpacked
 from pipeline.config.secret_values import resolve
@@ -25,7 +26,7 @@ Fold: TypeAlias = Callable[[Tables, pa.Table, pc.Expression | None], pa.Table]
 
 SHARES = pa.schema([("number", pa.int32()), ("new", pa.binary())])
 """What a task is given: the number of its range, and the new rows of it, packed."""
-FILES = "file string"
+FILES = t.StructType([t.StructField("file", t.StringType())])
 """What it gives back for each range that has rows: the file, as JSON of Delta's AddAction."""
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from pipeline.arrow_stream import unpacked
 from pipeline.config.model import Config, PlanConfig, TriggerConfig
@@ -24,7 +25,7 @@ ONE_A_BATCH = Config(trigger=TriggerConfig(interval_s=1), plan=PlanConfig(interv
 
 
 @pytest.fixture
-def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
+def driver(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
     """A driver that has time for one group in each batch."""
     create_tables(str(tmp_path), retention_hours=1, storage_options={})
     store = Store(str(tmp_path), term=1)
@@ -35,7 +36,7 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
     monkeypatch.setattr(plans, "time", SimpleNamespace(monotonic=lambda: next(times)))
     monkeypatch.setattr(plans, "decide_all", decided_here)
     publisher = SimpleNamespace(unavailable=lambda _: None)
-    return idle_driver(store=store, config=ONE_A_BATCH, publisher=publisher, replay=later())
+    return idle_driver(spark=spark, store=store, config=ONE_A_BATCH, publisher=publisher, replay=later())
 
 
 def decided_here(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...]) -> pa.Table:
