@@ -36,7 +36,6 @@ from pipeline.run.assembly import (
     build_filters,
     build_readiness,
     build_services,
-    build_source,
     cluster_name,
 )
 from pipeline.run.batch.plans import record_left_decisions, why_unpublishable
@@ -48,14 +47,7 @@ from pipeline.run.health.port import HealthPort
 from pipeline.run.memory import recall
 from pipeline.run.progress import ReadProgress
 from pipeline.run.replay import ReplayContext, Start
-from pipeline.run.session import (
-    PACKAGES,
-    attempts_of_tasks,
-    build_session,
-    has_ended,
-    is_submitted,
-    master_of,
-)
+from pipeline.run.session import PACKAGES, build_session, has_ended, is_submitted, master_of
 from pipeline.run.storage_wait import StorageWait
 from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership, standby
@@ -68,6 +60,7 @@ log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 15.0
 _FAILURES_IN_A_ROW = 3
+_LONGEST_ONCE_INTERVAL_S = 5
 
 
 def _ignore(_report: query.Report) -> None:
@@ -229,19 +222,19 @@ class Job:
         with explained("the Kafka cluster cannot be used", reason):
             found = cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
         driver = self._driver = self._take_over(spark, found, admin)
-        source = build_source(
-            driver.services, query=driver.replay.query, once=self.once, attempts=attempts_of_tasks(spark)
-        )
+        interval_s = config.trigger.interval_s
+        if self.once:
+            interval_s = min(interval_s, _LONGEST_ONCE_INTERVAL_S)
         runner = self._runner = query.Runner(
             driver,
             stop=self.stop,
             on_batch=self._finished,
-            interval_s=source.interval_s,
+            interval_s=interval_s,
             steps=self.steps,
             storage=self._storage,
         )
-        running = query.start(spark, runner, checkpoint=config.tables.query_path, options=source.to_options())
-        query.watch(running, runner, ExecutorWatch(spark, self.monitor), interval_s=config.trigger.interval_s)
+        running = query.start(spark, runner, checkpoint=config.tables.query_path)
+        query.watch(running, runner, ExecutorWatch(spark, self.monitor), interval_s=interval_s)
 
     def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
         if self._driver is not None:
@@ -257,7 +250,7 @@ class Job:
         self.monitor.owns(name, owner, store.term)
         self._heartbeat.begin(owner, store.term)
         upgrade(store, partial(self.monitor.step_ended, "upgrade of the tables"))
-        newest = recalled.keep(store)
+        recalled.keep(store)
         record_left_decisions(store)
         remembered = store.rows("plan_state", ["group_id", "state"])
         driver = Driver(
@@ -272,11 +265,7 @@ class Job:
                 takes_over=self.takes_over,
             ),
             progress=ReadProgress(
-                readiness=build_readiness(config, started_at_ms=at_ms),
-                stamp=newest,
-                distrusted={(topic, number): why for topic, number, why in newest.distrusted}
-                if newest
-                else {},
+                readiness=build_readiness(config, started_at_ms=at_ms), positions=dict(recalled.positions)
             ),
             replay=ReplayContext(start=Start(is_new_cluster=recalled.is_new_cluster)),
             memory=PlanMemory(

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from pipeline.kafka.positions import PartitionKey
+from pipeline.kafka.positions import PartitionKey, Position
 from pipeline.run.readiness import Readiness
-from pipeline.tables.stamp import Stamp
 
 
 @dataclass(slots=True, kw_only=True)
@@ -12,10 +11,12 @@ class ReadProgress:
     """What one batch leaves for the next about the partitions that it reads."""
 
     readiness: Readiness
-    stamp: Stamp | None = None
-    """The newest of `partition_lag`; it says how far each partition was read."""
+    positions: dict[PartitionKey, Position] = field(default_factory=dict)
+    """How far each partition was read by the last batch."""
     distrusted: dict[PartitionKey, str] = field(default_factory=dict)
-    """Partitions to be read again from their start, and why; the stamps hand it on to the source."""
+    """Partitions to be read again from their start, and why."""
+    followed: frozenset[PartitionKey] = frozenset()
+    """Partitions whose leader answered the last batch, so that nothing was missed since."""
     behind: tuple[int, ...] = ()
     """Partitions of the offsets topic that had not been read to their end by the last batch."""
     has_doubtful: bool = True
