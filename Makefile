@@ -27,11 +27,13 @@ $(STAMP): pyproject.toml deploy/constraints.txt
 run: setup ## run the job on an embedded broker with live, uneven traffic (Ctrl-C ends it)
 	@$(BIN)/lagwise demo $(ARGS)
 
-test: setup ## unit, property, oracle (Kafka's own code, all assignments tried), Spark and broker tests (about 16 minutes on 2 cores)
+test: setup ## unit, property, oracle (Kafka's own code, all assignments tried), Spark and broker tests (about 30 minutes on 2 cores)
 	@$(BIN)/python -m pytest tests/unit tests/property -q -n 2 --dist worksteal
 	@# Tests of one file share a job or a broker and tell its story in order.
+	@# What fails beside others and passes alone is printed, and does not end the run (tests/again.py).
 	@$(BIN)/python -m pytest tests/oracle tests/spark tests/integration -q -n 2 --dist loadfile --no-loadscope-reorder \
-	  -p no:randomly --durations=10
+	  -p no:randomly --durations=10 \
+	  || { status=$$?; [ $$status = 1 ] && $(BIN)/python -m tests.again tests/oracle tests/spark tests/integration; }
 
 java: setup ## build/lagwise-follow.jar for consumers in Java, with javac and jar (takes a JDK 17)
 	@PYTHONPATH=. $(BIN)/python deploy/java/build.py

@@ -87,14 +87,16 @@ def test_plan_of_other_members_leaves_everything_where_it_is(setup: PluginSetup)
         members.settled(setup.places, after=generation)
         after = members.owned()
         wait_until(lambda: {ack.member for ack in setup.said(Refused)} == set(base), what="three refusals")
-        # One rebalance, in which the leader refused; another plan, which fits, shows that it was the only one.
-        setup.publish(setup.plan(base, all_to_one(base), generation=generation + 1, epoch=2))
+        # Nobody asks for more rebalances; the client makes some of its own where the machine is slow.
+        setup.publish(setup.plan(base, all_to_one(base), generation=members.generation, epoch=2))
         wait_until(lambda: members.owned() == all_to_one(base), what="the second plan")
 
         assert after == base
-        assert members.generation == generation + 2
         refusals = [(ack.epoch, ack.generation) for ack in setup.said(Refused)]
-        assert refusals == [(1, generation + 1)] * 3
+        assert len(refusals) == 3
+        assert len(set(refusals)) == 1, "one leader refused once"
+        assert refusals[0][0] == 1
+        assert generation < refusals[0][1] < members.generation
         assert all("for other members, 6 differ" in ack.why for ack in setup.said(Refused))
 
 
