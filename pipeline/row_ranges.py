@@ -44,6 +44,8 @@ class Ranges:
 def ranges_of(column: str, weights: Mapping[str, int], *, at_least: int, most_rows: int) -> Ranges:
     """Ranges of about as many rows each; the rows of one value stay together.
 
+    Values are taken in their order, not placed (`placement`): a range is what a reader can ask for by two of them.
+
     Args:
         column: Of the table.
         weights: Rows by value of the column.

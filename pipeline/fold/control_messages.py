@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pipeline.row_keys import codes, last_of_each, looked_up, taken
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import ACKS, ORDERS
 
 _OF_THE_BATCH = {"cluster", "updated_at", "batch_id"}
@@ -19,7 +19,7 @@ _OF_THE_BATCH = {"cluster", "updated_at", "batch_id"}
 def _folded(schema: StructType) -> pa.Schema:
     # What a record took back is null but for its key.
     return pa.schema(
-        [field.with_nullable(True) for field in to_arrow_schema(schema) if field.name not in _OF_THE_BATCH]
+        [field.with_nullable(True) for field in arrow_schema(schema) if field.name not in _OF_THE_BATCH]
     )
 
 

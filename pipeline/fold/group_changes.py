@@ -11,13 +11,13 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from assignor.model.arrays import Bools, Int64s
 from assignor.protocol.ranges import format_ranges
 from pipeline.arrow_columns import bools, is_set
 from pipeline.fold.members import MEMBER_KEY, grouped, lists_differ, members_of
 from pipeline.row_keys import NO_ROW, codes, looked_up, matched
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import GROUP_HISTORY, GROUP_STATE
 
 KNOWN = ("group_id", *GROUP_STATE, "offsets_partition")
@@ -31,7 +31,7 @@ Holdings: TypeAlias = Mapping[str, Mapping[str, str]]
 Targets: TypeAlias = Callable[[str], Holdings | None]
 """What the newest plan of a group gives to each member; None where there is no plan."""
 
-_ROWS = pa.schema([to_arrow_schema(GROUP_HISTORY).field(name) for name in (*KNOWN, "why", "joined", "left")])
+_ROWS = pa.schema([arrow_schema(GROUP_HISTORY).field(name) for name in (*KNOWN, "why", "joined", "left")])
 
 
 def group_changes(before: pa.Table, after: pa.Table, targets: Targets) -> pa.Table:

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.arrow_columns import bools, is_set
 from pipeline.fold.columns import is_in, still_confirmed, why_unconfirmed
 from pipeline.row_keys import NO_ROW, codes, last_of_each
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import CONSUMER_GROUPS, GROUP_STATE
 
 _COLUMNS = ["group_id", *GROUP_STATE, "offsets_partition", "group_position"]
-_ARROW = pa.schema([to_arrow_schema(CONSUMER_GROUPS).field(name) for name in _COLUMNS])
+_ARROW = pa.schema([arrow_schema(CONSUMER_GROUPS).field(name) for name in _COLUMNS])
 
 
 def fold_groups(

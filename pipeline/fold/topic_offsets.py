@@ -1,8 +1,6 @@
 """Fold: the log offsets that are stored, and those that the brokers have answered."""
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipeline.row_keys import PARTITION_KEY, codes, key_columns, matched, struct, taken
 
@@ -25,16 +23,3 @@ def fold_topic_offsets(stored: pa.Table, observed: pa.Table) -> pa.Table:
     columns["old"] = taken(struct(stored, stored.column_names), old)
     columns["new"] = taken(struct(observed, _ANSWER), new)
     return pa.table(columns)
-
-
-def missing_topics(stored: pa.Table, observed: pa.Table) -> list[str]:
-    """Topics of which a partition is stored that is not deleted, and was not observed.
-
-    Args:
-        stored: `deleted_at` and the key of `schemas.TOPIC_OFFSETS`.
-        observed: The key of decoded rows of kind 'log_offset'.
-    """
-    alive = stored.filter(pc.is_null(stored["deleted_at"]))
-    known, seen = codes(PARTITION_KEY, alive, observed)
-    missing = alive.filter(pa.array(~np.isin(known, seen)))
-    return sorted(missing["topic"].unique().to_pylist())

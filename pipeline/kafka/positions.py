@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from pipeline.clock import duration
+from pipeline.placement import placed
 
 PartitionKey: TypeAlias = tuple[str, int]
 """Topic and partition number."""
@@ -236,19 +237,10 @@ def _first(span: Span, records: int) -> Span:
 
 
 def shares(spans: tuple[Span, ...], *, tasks: int, records_a_task: int) -> list[list[Span]]:
-    """The spans in at most `tasks` shares of about equal size; fewer when there is little to read.
-
-    Longest first to the share with least (Graham 1969): at most 4/3 of the best split.
-    """
-    total = _records(spans)
-    count = max(1, min(tasks, len(spans), -(-total // records_a_task)))
-    found: list[list[Span]] = [[] for _ in range(count)]
-    loads = [0] * count
-    for span in sorted(spans, key=lambda one: (one.start - one.end, one.key)):
-        least = loads.index(min(loads))
-        found[least].append(span)
-        loads[least] += span.end - span.start
-    return found
+    """The spans in at most `tasks` shares of about equal size (`placed`); fewer when there is little to read."""
+    count = max(1, min(tasks, len(spans), -(-_records(spans) // records_a_task)))
+    by_key = sorted(spans, key=lambda span: span.key)
+    return placed(by_key, lambda span: span.end - span.start, tasks=count)
 
 
 def to_fields(positions: Positions) -> dict[str, dict[str, list[int]]]:

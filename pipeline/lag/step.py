@@ -8,13 +8,13 @@ from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pipeline.arrow_columns import moment
 from pipeline.lag.lags import LagSettings, measured_lags
 from pipeline.lag.logs import TopicSettings, measured_logs
 from pipeline.row_keys import PARTITION_KEY, codes, looked_up, struct, taken
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import PARTITION_LAG, TOPIC_OFFSETS
 
 _Settings = TypeVar("_Settings", TopicSettings, LagSettings)
@@ -29,7 +29,7 @@ LOG_COLUMNS = (*PARTITION_KEY, *_LOG, "error", "topic_id_at")
 
 
 def _less_cluster(schema: StructType) -> pa.Schema:
-    return pa.schema([field for field in to_arrow_schema(schema) if field.name != "cluster"])
+    return pa.schema([field for field in arrow_schema(schema) if field.name != "cluster"])
 
 
 _TOPICS, _LAGS = _less_cluster(TOPIC_OFFSETS), _less_cluster(PARTITION_LAG)

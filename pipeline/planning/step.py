@@ -1,8 +1,7 @@
 """Plan: the tables to one decision for each group.
 
-Everything is Arrow, so that it runs where the tables are: on the driver while they are small, on the executors, each
-with a share of the groups, when they are not. One group's decision is `pipeline.planning.decide.decide`; this module
-only brings tables to it and rows back.
+Everything is Arrow, and runs in Spark's tasks, each with a share of the groups. One group's decision is
+`pipeline.planning.decide.decide`; this module only brings tables to it and rows back.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -12,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as t
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from assignor.protocol.migration import Migration
 from pipeline.config.model import GuardsConfig, PlanConfig
@@ -27,6 +25,7 @@ from pipeline.planning.rows.partitions import GroupPartitions
 from pipeline.planning.rows.row_of_decision import to_row
 from pipeline.planning.state import from_json
 from pipeline.planning.values import Decision, Verdict
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import PLAN_STATE
 
 _RATES = t.ArrayType(
@@ -58,7 +57,7 @@ DECIDED = t.StructType(
     [*(field for field in PLAN_STATE if field.name not in _LATER), t.StructField("rates", _RATES)]
 )
 """Columns of `schemas.PLAN_STATE` that hang on one decision alone, and what was learned of the group's members."""
-DECIDED_ARROW = to_arrow_schema(DECIDED)
+DECIDED_ARROW = arrow_schema(DECIDED)
 
 LAG_COLUMNS = (
     *("group_id", "topic", "partition", "offsets_partition"),

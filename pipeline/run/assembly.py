@@ -7,7 +7,7 @@ from confluent_kafka.admin import AdminClient
 
 from pipeline.config.model import Config, PlanConfig
 from pipeline.decode.control_messages import ControlTopics
-from pipeline.decode.step import Filters
+from pipeline.decode.filters import Filters
 from pipeline.kafka.client import librdkafka_properties, unresolved
 from pipeline.kafka.cluster import Cluster
 from pipeline.kafka.confirmations import Confirmations
@@ -15,15 +15,16 @@ from pipeline.kafka.errors import Reason, client_with_reason
 from pipeline.kafka.ghosts import Brokers, GhostHunt
 from pipeline.kafka.migration import MigrationWatch
 from pipeline.kafka.retention import RetentionWatch
-from pipeline.kafka.sources.records.ends_apart import EndsApart
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.publish.claim import Claim
 from pipeline.publish.outbox import Publisher
 from pipeline.run.readiness import Readiness
 from pipeline.run.services import Services
+from pipeline.source.settings import SourceSettings
 from pipeline.tables.store import Store, absolute
 
 _TOLERATED_INTERVALS = 3
+_LONGEST_ONCE_INTERVAL_S = 5
 
 
 def admin_client(config: Config) -> tuple[AdminClient, Reason]:
@@ -63,7 +64,7 @@ def build_services(
         owner=owner,
         store=store,
         filters=build_filters(config, name),
-        ask_ends=EndsApart(properties=unresolved(config), topics=tuple(found.topics), timeout_s=timeout_s),
+        topics=found.topics,
         configs=found.configs,
         migration=MigrationWatch(admin),
         retention=RetentionWatch(admin),
@@ -119,12 +120,46 @@ def build_filters(config: Config, cluster: str) -> Filters:
     )
 
 
+def build_source(services: Services, *, query: str, once: bool, attempts: int) -> SourceSettings:
+    """Settings of the streaming source.
+
+    Args:
+        services: Of the driver.
+        query: Its name (`replay.ReplayContext`).
+        once: Whether the job ends as soon as everything is read.
+        attempts: How often Spark begins a task before it gives the batch up.
+    """
+    config, source = services.config, services.config.source
+    interval_s = config.trigger.interval_s
+    return SourceSettings(
+        properties=unresolved(config),
+        storage_options=config.tables.storage_options,
+        # Processes of Spark have working folders of their own.
+        root=absolute(config.tables.root),
+        topics=services.topics,
+        filters=services.filters,
+        isolation=source.isolation,
+        timeout_s=source.request_timeout_s,
+        most_records=source.max_offsets_per_trigger,
+        most_log_end_tasks=source.log_offset_splits,
+        interval_s=min(interval_s, _LONGEST_ONCE_INTERVAL_S) if once else interval_s,
+        tolerated_ms=tolerance_s(config) * 1000,
+        tombstones_kept_ms={topic: services.configs.tombstones_kept_ms(topic) for topic in services.topics},
+        attempts=attempts,
+        query=query,
+    )
+
+
+def tolerance_s(config: Config) -> int:
+    """How long an end that was seen may stay unreached: one that a batch sees is reached by the next one."""
+    return max(config.plan.max_staleness_s, _TOLERATED_INTERVALS * config.trigger.interval_s)
+
+
 def build_readiness(config: Config, *, started_at_ms: int) -> Readiness:
     """Readiness of a driver that has read nothing."""
     return Readiness(
         topic=OFFSETS_TOPIC,
         started_at_ms=started_at_ms,
         deadline_s=config.start.deadline_s,
-        # An end that a batch sees is reached by the next one.
-        tolerance_s=max(config.plan.max_staleness_s, _TOLERATED_INTERVALS * config.trigger.interval_s),
+        tolerance_s=tolerance_s(config),
     )

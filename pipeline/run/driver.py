@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.decode.decoded import Decoded
-from pipeline.decode.step import Summary
 from pipeline.kafka.positions import Answer, Intake, PartitionKey
 from pipeline.planning.memory import PlanMemory
 from pipeline.run.health.monitor import Monitor
 from pipeline.run.progress import ReadProgress
-from pipeline.run.replay import ReplayContext
+from pipeline.run.replay import Past, ReplayContext
 from pipeline.run.services import Services
+from pipeline.source.decoded import Decoded
+from pipeline.source.summary import Summary
 from pipeline.tables.stamp import Stamp
 
 
@@ -39,6 +39,15 @@ class Driver:
     tables: TableFacts = field(default_factory=TableFacts)
     monitor: Monitor = field(default_factory=Monitor)
 
+    @property
+    def parallelism(self) -> int:
+        """Tasks that Spark can run at once, as far as its executors are there by now."""
+        return int(self.spark.sparkContext.defaultParallelism)
+
+    def describe(self, batch_id: int, doing: str) -> None:
+        """Name the jobs that follow, for whoever looks at Spark."""
+        self.spark.sparkContext.setJobDescription(f"batch {batch_id} · {doing}")
+
 
 @dataclass(slots=True, kw_only=True)
 class Batch:
@@ -46,6 +55,8 @@ class Batch:
 
     driver: Driver
     batch_id: int
+    frame: DataFrame | None = None
+    """What Spark's source reads for it; collected once."""
     at_ms: int = 0
     """Its clock."""
     intake: Intake = field(default_factory=Intake)
@@ -56,10 +67,16 @@ class Batch:
     decoded: Decoded = field(default_factory=Decoded)
     """What it has read."""
     summary: Summary = field(default_factory=Summary)
+    past: Past | None = None
+    """What the tables held when it began; None but for the first batch after a start."""
     written: set[str] = field(default_factory=set)
     """Tables that hold the batch: by this run, or by one before it that was cut short."""
     is_replay: bool = False
     """It ran before, up to some step: what it reads, its clock and who is behind are those of that time."""
+    tick: int = 0
+    """Its name in the source's offset."""
+    passed_over: str | None = None
+    """Why it must not write (`replay.why_passed_over`)."""
     outage: str | None = None
     """Why no broker answers: nothing is known that the tables do not say already, and the batch does nothing."""
     ghosts: tuple[str, ...] = ()
@@ -82,8 +99,8 @@ class Batch:
 
     @property
     def is_skipped(self) -> bool:
-        """Whether no broker answers."""
-        return self.outage is not None
+        """Whether no broker answers, or it must not write."""
+        return self.outage is not None or self.passed_over is not None
 
     @property
     def is_full(self) -> bool:

@@ -36,6 +36,7 @@ from pipeline.run.assembly import (
     build_filters,
     build_readiness,
     build_services,
+    build_source,
     cluster_name,
 )
 from pipeline.run.batch.plans import record_left_decisions, why_unpublishable
@@ -47,7 +48,14 @@ from pipeline.run.health.port import HealthPort
 from pipeline.run.memory import recall
 from pipeline.run.progress import ReadProgress
 from pipeline.run.replay import ReplayContext, Start
-from pipeline.run.session import PACKAGES, build_session, has_ended, is_submitted, master_of
+from pipeline.run.session import (
+    PACKAGES,
+    attempts_of_tasks,
+    build_session,
+    has_ended,
+    is_submitted,
+    master_of,
+)
 from pipeline.run.storage_wait import StorageWait
 from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership, standby
@@ -60,7 +68,6 @@ log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 15.0
 _FAILURES_IN_A_ROW = 3
-_LONGEST_ONCE_INTERVAL_S = 5
 
 
 def _ignore(_report: query.Report) -> None:
@@ -222,19 +229,19 @@ class Job:
         with explained("the Kafka cluster cannot be used", reason):
             found = cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
         driver = self._driver = self._take_over(spark, found, admin)
-        interval_s = config.trigger.interval_s
-        if self.once:
-            interval_s = min(interval_s, _LONGEST_ONCE_INTERVAL_S)
+        source = build_source(
+            driver.services, query=driver.replay.query, once=self.once, attempts=attempts_of_tasks(spark)
+        )
         runner = self._runner = query.Runner(
             driver,
             stop=self.stop,
             on_batch=self._finished,
-            interval_s=interval_s,
+            interval_s=source.interval_s,
             steps=self.steps,
             storage=self._storage,
         )
-        running = query.start(spark, runner, checkpoint=config.tables.query_path)
-        query.watch(running, runner, ExecutorWatch(spark, self.monitor), interval_s=interval_s)
+        running = query.start(spark, runner, checkpoint=config.tables.query_path, options=source.to_options())
+        query.watch(running, runner, ExecutorWatch(spark, self.monitor), interval_s=config.trigger.interval_s)
 
     def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
         if self._driver is not None:
@@ -250,7 +257,7 @@ class Job:
         self.monitor.owns(name, owner, store.term)
         self._heartbeat.begin(owner, store.term)
         upgrade(store, partial(self.monitor.step_ended, "upgrade of the tables"))
-        recalled.keep(store)
+        newest = recalled.keep(store)
         record_left_decisions(store)
         remembered = store.rows("plan_state", ["group_id", "state"])
         driver = Driver(
@@ -265,7 +272,11 @@ class Job:
                 takes_over=self.takes_over,
             ),
             progress=ReadProgress(
-                readiness=build_readiness(config, started_at_ms=at_ms), positions=dict(recalled.positions)
+                readiness=build_readiness(config, started_at_ms=at_ms),
+                stamp=newest,
+                distrusted={(topic, number): why for topic, number, why in newest.distrusted}
+                if newest
+                else {},
             ),
             replay=ReplayContext(start=Start(is_new_cluster=recalled.is_new_cluster)),
             memory=PlanMemory(

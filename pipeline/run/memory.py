@@ -10,7 +10,6 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pipeline.kafka.positions import PartitionKey, Position
 from pipeline.planning.memory import epochs_within
 from pipeline.tables.owner.ownership import Owner
 from pipeline.tables.stamp import Stamp
@@ -33,21 +32,18 @@ class Memory:
     """Why its positions do not count."""
     is_new_cluster: bool
 
-    @property
-    def positions(self) -> Mapping[PartitionKey, Position]:
-        """How far each partition was read; nothing when all has to be read again."""
-        if self.stamp is None or self.doubt is not None:
-            return {}
-        return self.stamp.positions or {}
-
-    def keep(self, store: Store) -> None:
-        """Write the doubt down, so that it outlives a driver that dies before its first batch."""
+    def keep(self, store: Store) -> Stamp | None:
+        """The newest stamp from now on: a doubt is written down, so that it outlives a driver that dies early."""
         if self.stamp is not None and self.doubt is not None:
             log.warning(
                 "the offsets topic is read again from its start; rows are provisional until that is done",
                 extra={"reason": self.doubt},
             )
-            store.restamp(_TABLE, replace(self.stamp, positions={}))
+            # No batch that was begun before goes on.
+            stamp = replace(self.stamp, positions={}, distrusted=(), tick=0)
+            store.restamp(_TABLE, stamp)
+            return stamp
+        return self.stamp
 
     def unseen_epochs(self, last: Owner | None, *, now_ms: int) -> int:
         """How many epochs of any group may have been used and are in none of the tables: they may be an old copy.

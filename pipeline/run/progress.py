@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from pipeline.kafka.positions import PartitionKey, Position
+from pipeline.kafka.positions import PartitionKey
 from pipeline.run.readiness import Readiness
+from pipeline.tables.stamp import Stamp
 
 
 @dataclass(slots=True, kw_only=True)
@@ -11,12 +12,10 @@ class ReadProgress:
     """What one batch leaves for the next about the partitions that it reads."""
 
     readiness: Readiness
-    positions: dict[PartitionKey, Position] = field(default_factory=dict)
-    """How far each partition was read by the last batch."""
+    stamp: Stamp | None = None
+    """The newest of `partition_lag`; it says how far each partition was read."""
     distrusted: dict[PartitionKey, str] = field(default_factory=dict)
-    """Partitions to be read again from their start, and why."""
-    followed: frozenset[PartitionKey] = frozenset()
-    """Partitions whose leader answered the last batch, so that nothing was missed since."""
+    """Partitions to be read again from their start, and why; the stamps hand it on to the source."""
     behind: tuple[int, ...] = ()
     """Partitions of the offsets topic that had not been read to their end by the last batch."""
     has_doubtful: bool = True

@@ -5,7 +5,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,8 @@ from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.batch.steps import run as run_batch
 from pipeline.run.driver import Batch, Driver
 from pipeline.run.executors import ExecutorWatch
-from pipeline.run.pace import Pace
 from pipeline.run.storage_wait import StorageWait
+from pipeline.source.datasource import FORMAT, LagwiseSource
 from pipeline.tables.storage import trouble_of
 from pipeline.tables.store import absolute
 
@@ -58,7 +58,7 @@ class Report:
     records_left: int
     """How many the limit of a batch leaves for those to come, which begin at once."""
     waited_s: float
-    """How long the batch was not due."""
+    """Since the batch before it ended."""
 
 
 class Runner:
@@ -77,7 +77,7 @@ class Runner:
         """Nothing runs before the query calls."""
         self.driver = driver
         self.storage = storage
-        self.pace = Pace(interval_s)
+        self.interval_s = interval_s
         self.steps = steps
         self.on_batch = on_batch
         self.between_batches = threading.Lock()
@@ -95,16 +95,15 @@ class Runner:
         self.driver.replay.query_id = query.id
         self._known.set()
 
-    def __call__(self, _tick: DataFrame, batch_id: int) -> None:
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Run one batch; its failure is kept for the main thread, as Spark only passes its text on."""
         self._known.wait()
-        waited_s = self.pace.wait(self.stop)
         with self.between_batches:
             try:
                 # Spark writes into its checkpoint before and after the batch: it is not to meet a disk that is full.
                 self.storage.until_usable()
                 if not self.stop.is_set():
-                    self._run(batch_id, waited_s)
+                    self._run(frame, batch_id)
             except BaseException as error:  # a panic of Rust is no Exception
                 self.failure = self._failure_of(error)
                 raise self.failure from error
@@ -124,16 +123,17 @@ class Runner:
             return given_up
         return StorageUnavailableError(why)
 
-    def _run(self, batch_id: int, waited_s: float) -> None:
+    def _run(self, frame: DataFrame, batch_id: int) -> None:
         begun = time.monotonic()
-        batch = Batch(driver=self.driver, batch_id=batch_id)
+        waited_s = begun - self.last_batch_at_s
+        batch = Batch(driver=self.driver, batch_id=batch_id, frame=frame)
         seconds = run_batch(batch, self.steps)
         self.last_batch_id = batch_id
         if batch.outage is not None:
             self.driver.monitor.kafka_failed(f"Kafka is away: {batch.outage}")
             return
-        if batch.is_replay or batch.is_full:
-            self.pace.hurry()
+        if batch.passed_over is not None:
+            return
         report = Report(
             batch_id=batch_id,
             seconds=time.monotonic() - begun,
@@ -152,7 +152,7 @@ class Runner:
             figures_of(batch, seconds, total_s=report.seconds, is_settled=is_settled)
         )
         _log(report)
-        if report.seconds > self.pace.interval_s and not (batch.is_full or batch.services.is_once):
+        if report.seconds > self.interval_s and not (batch.is_full or batch.services.is_once):
             self._say_late(report)
         self.on_batch(report)
 
@@ -166,7 +166,7 @@ class Runner:
             "a batch took longer than trigger.interval_s, so figures are older than that",
             extra={
                 "seconds": round(report.seconds, 1),
-                "interval_s": self.pace.interval_s,
+                "interval_s": self.interval_s,
                 "slowest_step": step,
                 "of_it_s": round(step_s, 1),
                 "hint": "once is no harm; if it stays, give the driver more cores, or raise trigger.interval_s",
@@ -174,13 +174,23 @@ class Runner:
         )
 
 
-def start(spark: SparkSession, runner: Runner, *, checkpoint: str) -> StreamingQuery:
-    """Start the query; the first batch runs at once, and when the others do is the runner's choice."""
-    # Spark starts no batch without new data, and a group whose consumers have stopped commits nothing while its lag
-    # grows. So the source is a counter that is always one ahead; nobody reads its rows.
-    ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+def start(
+    spark: SparkSession, runner: Runner, *, checkpoint: str, options: Mapping[str, str]
+) -> StreamingQuery:
+    """Start the query; the first batch runs at once, and when the others do is the source's choice.
+
+    Args:
+        spark: Session.
+        runner: Of the batches.
+        checkpoint: Spark's folder for the query.
+        options: Of the source.
+    """
+    spark.dataSource.register(LagwiseSource)
     query = (
-        ticks.writeStream.queryName("lagwise")
+        spark.readStream.format(FORMAT)
+        .options(**options)
+        .load()
+        .writeStream.queryName("lagwise")
         .foreachBatch(runner)
         .option("checkpointLocation", _located(checkpoint))
         .trigger(processingTime="0 seconds")

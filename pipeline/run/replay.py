@@ -4,8 +4,11 @@ The tables are what is known after a crash: each names the batch that wrote it l
 once, by the first batch after a start; nothing but a start makes a batch run again.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from uuid import uuid4
 
+from pipeline.source.offset import SourceOffset, state_of
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 
@@ -37,6 +40,8 @@ class ReplayContext:
 
     query_id: str = ""
     """Of the checkpoint, which numbers the batches."""
+    query: str = field(default_factory=lambda: uuid4().hex)
+    """Name of this query: what was chosen for another one may be old."""
     at_ms: int = 0
     """Clock of the newest batch."""
     start: Start | None = field(default_factory=Start)
@@ -52,37 +57,49 @@ class ReplayContext:
 class Past:
     """What the tables say of the batches before a start."""
 
-    written: frozenset[str]
-    """Tables that hold the batch which begins: it ran before, up to some step."""
-    at_ms: int
-    """Clock of the newest batch that any table holds; 0 when all are empty."""
-    decided_at_ms: int
-    """Clock of the newest batch in `plan_state`; 0 when there is none."""
+    stamps: Mapping[str, Stamp]
+    """The newest of each table that has one."""
+
+    @property
+    def at_ms(self) -> int:
+        """Clock of the newest batch that any table holds; 0 when all are empty."""
+        return max((stamp.at_ms for stamp in self.stamps.values()), default=0)
+
+    @property
+    def decided_at_ms(self) -> int:
+        """Clock of the newest batch in `plan_state`; 0 when there is none."""
+        decided = self.stamps.get("plan_state")
+        return decided.at_ms if decided is not None else 0
+
+    def holding(self, tick: int) -> frozenset[str]:
+        """Tables that hold the batch of this tick: it ran before, up to some step."""
+        return frozenset(name for name, stamp in self.stamps.items() if stamp.tick == tick)
 
 
-def look_back(store: Store, *, query_id: str, batch_id: int) -> Past:
+def look_back(store: Store) -> Past:
     """What the tables hold when the first batch after a start begins."""
-    stamps: dict[str, Stamp] = {name: stamp for name in _WRITTEN if (stamp := store.stamp(name))}
-    lags, decided, first = stamps.get("partition_lag"), stamps.get("plan_state"), stamps.get("topic_offsets")
-    # Where all is read again (`memory`), what a batch left half done has read does not count.
-    is_reread = lags is not None and lags.positions == {}
-    done = () if is_reread or not _follows(first, lags) else stamps.items()
-    return Past(
-        written=frozenset(name for name, stamp in done if stamp.is_batch(query_id, batch_id)),
-        at_ms=max((stamp.at_ms for stamp in stamps.values()), default=0),
-        decided_at_ms=decided.at_ms if decided is not None else 0,
-    )
+    return Past(stamps={name: stamp for name in _WRITTEN if (stamp := store.stamp(name))})
 
 
-def _follows(first: Stamp | None, lags: Stamp | None) -> bool:
-    """Whether the batch of `topic_offsets` has read on where `partition_lag` ends, or is in it already.
+def why_passed_over(
+    offset: SourceOffset, newest: Stamp | None, begun: Stamp | None, *, query: str
+) -> str | None:
+    """Why the batch of an offset must not write; None when it may.
 
-    In tables that were copied while a driver wrote, batches may lie between the two, and must not be passed over.
+    It was chosen from another state of the tables: the checkpoint, or the tables, are a copy from before, or come from
+    elsewhere. Or it was chosen for a query before this one, which never began it: what the leaders said then may be a
+    week old. The next batch is chosen from the tables, and now, so nothing is missed.
+
+    Args:
+        offset: Of the batch.
+        newest: Newest stamp of `partition_lag`.
+        begun: Newest stamp of the table that a batch writes first.
+        query: Name of this query.
     """
-    if first is None or lags is None or first.is_batch(lags.query_id, lags.batch_id):
-        return True
-    positions = lags.positions or {}
-    return all(
-        span.key in first.reread or span.key not in positions or span.start == positions[span.key].offset
-        for span in first.spans
-    )
+    if newest is not None and newest.tick == offset.tick:
+        return None
+    if offset.made_from != state_of(newest):
+        return f"it was chosen from tables as of {offset.made_from}, and these are as of {state_of(newest)}"
+    if offset.chosen_by != query and (begun is None or begun.tick != offset.tick):
+        return "it was chosen before this query began, and nothing of it is stored: the logs may be others by now"
+    return None

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from assignor.protocol.migration import Migration
 from pipeline.config.model import Config
-from pipeline.decode.step import Filters
+from pipeline.decode.filters import Filters
 from pipeline.kafka.confirmations import Confirmations
 from pipeline.kafka.ghosts import GhostHunt
-from pipeline.kafka.positions import Answer, PartitionKey
 from pipeline.kafka.topic_configs import TopicConfigs
 from pipeline.publish.outbox import Publisher
 from pipeline.tables.store import Store
@@ -29,8 +28,8 @@ class Services:
     """Name of this driver as the owner of the tables."""
     store: Store
     filters: Filters
-    ask_ends: Callable[[], Mapping[PartitionKey, Answer]]
-    """What the leaders of all partitions that are read say; BrokerUnavailableError when nobody answers."""
+    topics: tuple[str, ...]
+    """Logs that are read."""
     configs: TopicConfigs
     """Of the topics that the job reads, and of the control topic."""
     migration: Callable[[], Migration] = lambda: "unknown"

@@ -5,19 +5,24 @@ Settings that the job relies on are set here, each with its reason; what an oper
 """
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from pipeline.config.places import is_local
+from pipeline.errors import MissingDependencyError
 from pipeline.local import class_data
 
-DELTA = "io.delta:delta-spark_4.0_2.13:4.4.0"
-PACKAGES = (DELTA,)
+_SPARKS = ("4.0", "4.1", "4.2")
+"""Versions of Spark that lagwise runs on; Delta has an artifact for each."""
+_SPARK = ".".join(pyspark.__version__.split(".")[:2])
+PACKAGES = (f"io.delta:delta-spark_{_SPARK if _SPARK in _SPARKS else _SPARKS[-1]}_2.13:4.4.0",)
 
 _SECRETS = "(?i)secret|password|passphrase|token|access[.]?key|sasl|jaas|ssl[.]key|credential"
 
@@ -48,11 +53,14 @@ _DEFAULTS = {
     "spark.sql.streaming.minBatchesToRetain": "20",
     # Wait for the batch at hand when stopping, but not for ever.
     "spark.sql.streaming.stopTimeout": "60s",
+    # How often the source is asked whether a batch is due.
+    "spark.sql.streaming.pollingDelay": "500ms",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 
-_LOCAL = "local[*]"
+# A task whose process dies, which a crash of the Kafka client may bring about, is tried again.
+_LOCAL = "local[*,4]"
 _PYTHON_MIB_A_CORE = 1536
 """So much takes a task that folds as many rows as one is given, with what Spark itself adds to the heap."""
 _OVERHEAD_FACTORS = ("spark.executor.memoryOverheadFactor", "spark.kubernetes.memoryOverheadFactor")
@@ -74,7 +82,15 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
     Args:
         settings: `spark.*` properties of the configuration.
         jars: Jar files to put on the driver's class path; empty under spark-submit, which brings them.
+
+    Raises:
+        MissingDependencyError: This is no Spark that lagwise runs on.
     """
+    if _SPARK not in _SPARKS:
+        raise MissingDependencyError(
+            f"this is Spark {pyspark.__version__}, and lagwise runs on {', '.join(_SPARKS)}: use a cluster or a "
+            "`spark-submit` of such a version, or install `pyspark==4.2.0`"
+        )
     # Executors start `python3` from PATH unless told otherwise.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("lagwise")
@@ -124,6 +140,14 @@ def has_ended(session: SparkSession) -> bool:
         return bool(session.sparkContext._jsc.sc().isStopped())  # noqa: SLF001 - pyspark does not tell it otherwise
     except (Py4JError, OSError):
         return True
+
+
+def attempts_of_tasks(session: SparkSession) -> int:
+    """How often Spark begins a task before it gives its job up."""
+    local = re.fullmatch(r"local(?:\[[^,\]]*(?:,\s*(\d+)\s*)?\])?", session.sparkContext.master or "")
+    if local is not None:
+        return int(local[1] or 1)
+    return int(session.sparkContext.getConf().get("spark.task.maxFailures", "4") or 4)
 
 
 def is_submitted() -> bool:

@@ -51,10 +51,16 @@ class Stamp:
     """What an operator should know of the rows, or of how they are read, though it keeps nothing from working."""
     versions: Mapping[str, int] = field(default_factory=dict)
     """Of the tables that `partition_lag` goes with, when it was written."""
-
-    def is_batch(self, query_id: str, batch_id: int) -> bool:
-        """Whether the commit belongs to this batch."""
-        return self.query_id == query_id and self.batch_id == batch_id
+    tick: int = 0
+    """Names the batch in Spark's checkpoint (`source.offset`); 0 in tables of a version that read without a source."""
+    distrusted: tuple[tuple[str, int, str], ...] = ()
+    """Partitions (topic, number) to be read again from their start by the next batch that can, and why."""
+    followed: tuple[PartitionKey, ...] = ()
+    """Partitions whose leader answered this batch, so that nothing is missed until the next one."""
+    tombstones_kept_ms: Mapping[str, int | None] = field(default_factory=dict)
+    """`delete.retention.ms` of the topics that are read, as known then; null where it is unknown."""
+    parallelism: int = 1
+    """Tasks that Spark could run at once."""
 
     def age_s(self, now_ms: int) -> float:
         """How long ago its clock was read, not below 0: clocks of two hosts may differ by more than a batch is old."""
@@ -83,8 +89,11 @@ class Stamp:
                 "spans": tuple(Span(**span) for span in given.get("spans", ())),
                 **{
                     name: tuple((topic, number) for topic, number in given.get(name, ()))
-                    for name in ("reread", "beheaded")
+                    for name in ("reread", "beheaded", "followed")
                 },
+                "distrusted": tuple(
+                    (topic, number, why) for topic, number, why in given.get("distrusted", ())
+                ),
                 "remarks": tuple(given.get("remarks", ())),
             }
         )

@@ -15,8 +15,9 @@ from pyspark.sql import SparkSession
 from pipeline.config.model import SourceConfig
 from pipeline.decode import records
 from pipeline.decode.control_messages import ControlTopics
+from pipeline.decode.filters import Filters
 from pipeline.decode.offset_columns import decode_offset_commits, last_per_key
-from pipeline.decode.step import Decoder, Filters
+from pipeline.decode.step import Decoder
 from pipeline.kafka.positions import End, Span
 from pipeline.kafka.sources.records.consumer import ReadSettings
 from pipeline.kafka.sources.records.ends import EndsAsker

@@ -16,12 +16,12 @@ from typing import Any
 from deltalake import DeltaTable
 
 from pipeline.config.model import Config
-from pipeline.decode.step import Summary
 from pipeline.local.jars import resolve_for_spark
 from pipeline.run.batch import steps
 from pipeline.run.batch.topics import store_topic_offsets
 from pipeline.run.driver import Driver
 from pipeline.run.session import PACKAGES, build_session
+from pipeline.source.summary import Summary
 from pipeline.tables import maintenance
 from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES, Table

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from assignor.model.arrays import Bools, Floats, Int64s
-from pipeline.decode.decoded import Decoded, decoded_of
-from pipeline.decode.step import ARROW, rows_of
+from pipeline.decode.rows import ARROW, rows_of
 from pipeline.kafka.positions import PartitionKey, Position
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.source.decoded import Decoded, decoded_of
 
 START_MS = 2_000_000_000_000
 TICK_MS = 30_000

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from assignor.model.arrays import Bools, Floats, Int64s
 from pipeline.lag.columns import from_floats, from_int64s, from_millis
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, ORDERS, PARTITION_LAG, TOPIC_OFFSETS
 
 START_MS = 1_700_000_000_000
@@ -78,8 +78,8 @@ class PlanTables:
             "consumer_groups": self._groups(),
             "partition_lag": self._lags(),
             "topic_offsets": self._logs(),
-            "acks": to_arrow_schema(ACKS).empty_table(),
-            "orders": to_arrow_schema(ORDERS).empty_table(),
+            "acks": arrow_schema(ACKS).empty_table(),
+            "orders": arrow_schema(ORDERS).empty_table(),
         }
 
     def group_ids(self) -> list[str]:
@@ -115,7 +115,7 @@ class PlanTables:
         rows = [self._group(number, name) for number, name in enumerate(self.group_ids())]
         return pa.Table.from_pylist(
             [row for number, row in enumerate(rows) if self._kind[number] != _ASSIGNS],
-            schema=to_arrow_schema(CONSUMER_GROUPS),
+            schema=arrow_schema(CONSUMER_GROUPS),
         )
 
     def _group(self, number: int, name: str) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def _table(
         "batch_id": np.ones(n, np.int64),
     }
     given = always | dict(columns)
-    arrow = to_arrow_schema(schema)
+    arrow = arrow_schema(schema)
     return pa.table(
         [
             pa.array(given[field.name]).cast(field.type) if field.name in given else pa.nulls(n, field.type)

@@ -26,6 +26,7 @@ from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from tests.benchmarks import processes
 from tests.benchmarks.plan_tables import PlanTables
+from tests.support.batches import idle_driver
 
 Say = Callable[[str], None]
 
@@ -95,7 +96,8 @@ def _round(
     for name, rows in world.tables().items():
         store.write(name, rows, Stamp(query_id="bench", batch_id=number, at_ms=world.now_ms))
     cpu_s, begun = processes.cpu_s(), time.perf_counter()
-    decided = decide_all(spark, store, {}, _settings(world, number), memory, only=None)
+    driver = idle_driver(spark=spark, store=store, memory=memory)
+    decided = decide_all(driver, _settings(world, number), only=None)
     seconds, cpu_s = time.perf_counter() - begun, processes.cpu_s() - cpu_s
     _remember(memory, decided)
     counts = decided["decision"].value_counts().to_pylist()

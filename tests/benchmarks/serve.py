@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from deltalake import write_deltalake
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.config.model import Config, MetricsConfig, ServeConfig
 from pipeline.operate.serve.app import OK, build_app
 from pipeline.operate.serve.metrics.scrape import Scraper
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
 from tests.support.asgi import ask
@@ -141,7 +141,7 @@ def _table(root: str, name: str, n_rows: int, **columns: Any) -> None:
     """What is not named is the same in every row, or null."""
     same: Mapping[str, Any] = {"cluster": "prod", "updated_at": _NOW, "log_observed_at": _NOW, "batch_id": 1}
     false = ("provisional", "assigned", "confirmed", "lag_seconds_is_lower_bound")
-    schema = to_arrow_schema(next(table.schema for table in TABLES if table.name == name))
+    schema = arrow_schema(next(table.schema for table in TABLES if table.name == name))
     arrays = []
     for field in schema:
         value = False if field.name in false else same.get(field.name)

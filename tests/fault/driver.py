@@ -12,7 +12,6 @@ import sys
 
 from pipeline.config.model import Config, HistoryConfig, KafkaConfig, TablesConfig, TriggerConfig
 from pipeline.logs import configure
-from pipeline.run.batch import in_tasks
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.driver import Batch
 from pipeline.run.job import Job
@@ -55,9 +54,6 @@ def _is_ready(batch: Batch) -> bool:
 
 def main() -> None:
     root, bootstrap, step, when = sys.argv[1:]
-    if when == "planning":
-        # As tables are folded that are large.
-        in_tasks.FEW_ROWS = 0
     configure()
     to_the_end = step == "none"
     settings = config(root, bootstrap, dry_run=to_the_end)

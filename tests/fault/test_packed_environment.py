@@ -12,7 +12,7 @@ _SPARK = Path(pyspark.__file__).parent / "python" / "lib"
 # As Spark starts a worker: its own Python files and the code that was shipped are on the path, and nothing else.
 _PROGRAM = """
 import sys
-import pipeline.decode.log_offsets, pipeline.decode.records, pipeline.run.batch.decisions, pipeline.run.batch.in_tasks
+import pipeline.source.reading, pipeline.run.tasks.deciding, pipeline.run.tasks.folding, pipeline.run.tasks.tables
 print(sys.prefix, pipeline.decode.records.__file__)
 """
 

@@ -47,11 +47,24 @@ def test_job_goes_on_where_the_earlier_version_ended(world: ForgetfulJob, is_cut
 
 
 def test_checkpoint_that_spark_cannot_read_is_set_aside_and_the_tables_go_on(world: ForgetfulJob) -> None:
-    as_it_was(world.root / "_checkpoint" / "batches", is_cut_short=False)
+    world.run()
+    for file in (world.root / "_checkpoint" / "batches" / "offsets").glob("[0-9]*"):
+        file.write_text("damaged", encoding="utf-8")
+        file.with_name(f".{file.name}.crc").unlink()
     world.commit("g2", 0, 63)
 
     world.run()
 
     assert world.said("Spark cannot go on with its checkpoint")
+    assert world.rows() == world.commits
+    assert not world.said(READ_AGAIN)
+
+
+def test_checkpoint_of_the_earliest_version_is_gone_on_from(world: ForgetfulJob) -> None:
+    as_it_was(world.root / "_checkpoint" / "batches", is_cut_short=False)
+    world.commit("g2", 0, 63)
+
+    world.run()
+
     assert world.rows() == world.commits
     assert not world.said(READ_AGAIN)

@@ -18,6 +18,6 @@ time.tzset()
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     jars = resolve_for_spark(PACKAGES)
-    session = build_session({"spark.master": "local[2]", "spark.sql.shuffle.partitions": "1"}, jars=jars)
+    session = build_session({"spark.master": "local[2,4]", "spark.sql.shuffle.partitions": "1"}, jars=jars)
     yield session
     session.stop()

@@ -1,10 +1,13 @@
-"""Plans of many groups: on the executors as on the driver."""
+"""Plans of many groups: by one task as by many."""
 
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from pipeline.arrow_stream import unpacked
@@ -13,11 +16,14 @@ from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import PlanSettings
 from pipeline.planning.values import Published
 from pipeline.run.batch import decisions
+from pipeline.run.driver import Driver
+from pipeline.run.tasks.deciding import DecidingTask
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
-from tests.support.batches import stamp_of
+from tests.support.batches import idle_driver, stamp_of
 from tests.support.frames import NOW_MS, arrow, at, member
 from tests.support.job import NO_GUARDS
+from tests.support.spark_jobs import SparkJob, jobs_of
 
 SETTINGS = PlanSettings(
     cluster="local",
@@ -71,12 +77,20 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-def test_executors_decide_about_every_group_as_the_driver_does(
-    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("tasks", [1, 2, 5])
+def test_groups_are_decided_about_in_the_same_way_however_many_tasks_there_are(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, tasks: int
 ) -> None:
-    here = decided(spark, store)
-    monkeypatch.setattr(decisions, "_FEW_PARTITIONS", 0)
-    there = decided(spark, store)
+    here = plan_here(store)
+    monkeypatch.setattr(decisions, "_PARTITIONS_A_TASK", 1)
+    monkeypatch.setattr(Driver, "parallelism", tasks)
+    there = pa.table({})
+
+    def decide() -> None:
+        nonlocal there
+        there = decided(spark, store)
+
+    assert jobs_of(spark, decide) == [SparkJob("batch 7 · decide 8 groups", tasks)]
 
     assert there.to_pylist() == here.to_pylist()
     assert there.schema == here.schema
@@ -89,8 +103,7 @@ def test_executors_decide_about_every_group_as_the_driver_does(
 
 
 def test_task_hands_on_all_its_decisions_as_one_row(store: Store) -> None:
-    task = decisions._Task(root=store.root, storage_options={}, settings=SETTINGS)
-    worker = decisions._Worker(task, [(GROUPS[:4], MEMORY), (GROUPS[4:], MEMORY)])
+    worker = task_of(store, (GROUPS[:4], MEMORY), (GROUPS[4:], MEMORY))
 
     (handed_on,) = worker([pa.RecordBatch.from_pydict({"id": [1]})])
 
@@ -106,5 +119,38 @@ def test_one_group_alone_is_decided_about_when_nobody_else_is_in_need(
     assert alone == [row for row in decided(spark, store).to_pylist() if row["group_id"] == "g2"]
 
 
+def test_no_job_is_started_for_no_group(spark: SparkSession, store: Store) -> None:
+    assert jobs_of(spark, lambda: decided(spark, store, only=("nobody",))) == []
+    assert decided(spark, store, only=("nobody",)).equals(plan_here(store).slice(0, 0))
+
+
+class DyingTask(DecidingTask):
+    """The first attempt takes its process with it."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        if context is not None and context.attemptNumber() == 0:
+            os._exit(7)
+        return super().__call__(batches)
+
+
+def test_task_whose_process_dies_while_it_decides_is_tried_again(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "DecidingTask", DyingTask)
+
+    assert decided(spark, store).equals(plan_here(store))
+
+
+def task_of(store: Store, *shares: tuple[list[str], PlanMemory]) -> DecidingTask:
+    return DecidingTask(root=store.root, storage_options={}, settings=SETTINGS, shares=shares)
+
+
+def plan_here(store: Store) -> pa.Table:
+    """What one task decides, in this process."""
+    (row,) = task_of(store, ([*GROUPS, "assigns"], MEMORY))([pa.RecordBatch.from_pydict({"id": [0]})])
+    return unpacked(row["decided"][0]).sort_by("group_id")
+
+
 def decided(spark: SparkSession, store: Store, only: tuple[str, ...] | None = None) -> pa.Table:
-    return decisions.decide_all(spark, store, {}, SETTINGS, MEMORY, only=only)
+    return decisions.decide_all(idle_driver(store=store, spark=spark, memory=MEMORY), SETTINGS, only=only)

@@ -1,5 +1,7 @@
-"""How the ranges of a large table are shared out among tasks."""
+"""How the ranges of a table are shared out among tasks."""
 
+import gc
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +17,7 @@ from pipeline.tables.reading import Tables
 from pipeline.tables.store import Store
 from tests.support.batches import batch_of, idle_driver, stamp_of
 from tests.support.frames import arrow
+from tests.support.spark_jobs import SparkJob, jobs_of
 
 GROUPS = ("a", "b", "c", "d")
 LARGE = "spark.sql.execution.arrow.localRelationThreshold"
@@ -26,7 +29,6 @@ def test_ranges_are_shared_out_also_when_a_batch_brings_much(
 ) -> None:
     create_tables(str(tmp_path), retention_hours=1, storage_options={})
     store = Store(str(tmp_path), term=1)
-    monkeypatch.setattr(in_tasks, "FEW_ROWS", 0)
     monkeypatch.setattr(in_tasks, "_MOST_ROWS_A_TASK", 1)
 
     def by_task(_tables: Tables, new: pa.Table, _where: pc.Expression | None) -> pa.Table:
@@ -48,3 +50,68 @@ def test_ranges_are_shared_out_also_when_a_batch_brings_much(
     tasks = {row["group_id"]: row["partition"] for row in rows}
     assert sorted(tasks) == list(GROUPS)
     assert len(set(tasks.values())) == len(GROUPS)
+
+
+def died(_tables: Tables, new: pa.Table, _where: pc.Expression | None) -> pa.Table:
+    """The rows; the first attempt of each task takes its process with it."""
+    context = TaskContext.get()
+    if context is not None and context.attemptNumber() == 0:
+        os._exit(7)
+    return new
+
+
+def test_task_whose_process_dies_is_tried_again(spark: SparkSession, tmp_path: Path) -> None:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    store = Store(str(tmp_path), term=1)
+    batch = batch_of(idle_driver(store=store, spark=spark), stamp=stamp_of())
+    new = arrow("partition_lag", *({"group_id": group} for group in GROUPS))
+
+    write_folded(
+        batch, Folding(name="partition_lag", key="group_id", fold=died), new, dict.fromkeys(GROUPS, 1)
+    )
+
+    assert sorted(store.arrow("partition_lag", ["group_id"])["group_id"].to_pylist()) == list(GROUPS)
+
+
+def nothing(_tables: Tables, new: pa.Table, _where: pc.Expression | None) -> pa.Table:
+    """No row."""
+    return new.slice(0, 0)
+
+
+def test_table_without_rows_has_the_stamp_of_the_batch_all_the_same(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    store = Store(str(tmp_path), term=1)
+    batch = batch_of(idle_driver(store=store, spark=spark), stamp=stamp_of(tick=9))
+
+    write_folded(
+        batch, Folding(name="partition_lag", key="group_id", fold=nothing), arrow("partition_lag"), {}
+    )
+
+    assert store.stamp("partition_lag") == batch.stamp
+    assert store.arrow("partition_lag").num_rows == 0
+
+
+def frozen(_tables: Tables, new: pa.Table, _where: pc.Expression | None) -> pa.Table:
+    """The rows; `partition` is how many objects no collection of garbage looks at."""
+    column = new.column_names.index("partition")
+    count = pa.repeat(pa.scalar(gc.get_freeze_count(), pa.int32()), new.num_rows)
+    return new.set_column(column, "partition", count)
+
+
+def test_worker_looks_for_no_garbage_in_what_was_imported_for_it(spark: SparkSession, tmp_path: Path) -> None:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    store = Store(str(tmp_path), term=1)
+    batch = batch_of(idle_driver(store=store, spark=spark), stamp=stamp_of())
+    new = arrow("partition_lag", {"group_id": "g"})
+
+    jobs = jobs_of(
+        spark,
+        lambda: write_folded(
+            batch, Folding(name="partition_lag", key="group_id", fold=frozen), new, {"g": 1}
+        ),
+    )
+
+    assert jobs == [SparkJob("batch 5 · fold partition_lag", 1)]
+    assert store.arrow("partition_lag", ["partition"])["partition"].to_pylist()[0] > 10_000

@@ -5,7 +5,7 @@ from typing import Any
 
 from pipeline.config.model import Config
 from pipeline.decode.control_messages import ControlTopics
-from pipeline.decode.step import Filters
+from pipeline.decode.filters import Filters
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.driver import Batch, Driver, TableFacts
 from pipeline.run.progress import ReadProgress
@@ -48,27 +48,42 @@ class KnownConfigs:
 
 def first() -> ReplayContext:
     """Of a driver that has not run a batch."""
-    return ReplayContext(query_id="query")
+    return ReplayContext(query_id="query", query="q")
 
 
 def later(at_ms: int = 0) -> ReplayContext:
     """Of a driver whose newest batch had this clock."""
-    return ReplayContext(query_id="query", at_ms=at_ms, start=None)
+    return ReplayContext(query_id="query", query="q", at_ms=at_ms, start=None)
+
+
+class _OneCore:
+    """Stands for a session that is asked how many tasks run at once."""
+
+    class sparkContext:  # noqa: N801 - pyspark's name
+        defaultParallelism = 1  # noqa: N815
+
+        @staticmethod
+        def setJobDescription(_text: str) -> None:  # noqa: N802
+            """Nobody looks."""
 
 
 def idle_driver(**fields: Any) -> Driver:
     """A driver that has not run a batch.
 
     Args:
-        fields: Parts of `Driver`, or fields of its services, progress or tables, whichever has one of that name.
+        fields: Parts of `Driver`, or fields of its services, progress or tables, whichever has one of that name; or
+            `positions`, up to which the batch before has read.
     """
+    positions = fields.pop("positions", None)
+    if positions is not None:
+        fields["stamp"] = stamp_of(batch_id=4, at_ms=0, positions=dict(positions))
     readiness = Readiness(topic=OFFSETS_TOPIC, started_at_ms=0, deadline_s=60, tolerance_s=90)
     services = {
         "config": Config(),
         "cluster": "local",
         "store": None,
         "owner": "me",
-        "ask_ends": dict,
+        "topics": (OFFSETS_TOPIC, CONTROL.acks_topic, CONTROL.commands_topic),
         "filters": FILTERS,
         "publisher": None,
         "ghosts": None,
@@ -80,7 +95,7 @@ def idle_driver(**fields: Any) -> Driver:
         "progress": ReadProgress(**{"readiness": readiness, **_taken(fields, ReadProgress)}),
         "tables": TableFacts(**_taken(fields, TableFacts)),
     }
-    return Driver(**{"spark": None, "replay": first(), **parts, **fields})
+    return Driver(**{"spark": _OneCore(), "replay": first(), **parts, **fields})
 
 
 def _taken(given: dict[str, Any], part: type[Any]) -> dict[str, Any]:

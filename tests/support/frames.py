@@ -5,10 +5,10 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipeline.decode.decoded import Decoded, decoded_of
-from pipeline.decode.step import ARROW
+from pipeline.decode.rows import ARROW
+from pipeline.source.decoded import Decoded, decoded_of
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import TABLES
 
 NOW_MS = 1_700_000_000_000
@@ -54,7 +54,7 @@ def arrow(table: str, *rows: dict[str, Any]) -> pa.Table:
     """Rows of the table of this name, as the driver reads them."""
     (schema,) = (one.schema for one in TABLES if one.name == table)
     full = [{name: {**_DEFAULTS, **row}.get(name) for name in schema.fieldNames()} for row in rows]
-    return pa.Table.from_pylist(full, schema=to_arrow_schema(schema))
+    return pa.Table.from_pylist(full, schema=arrow_schema(schema))
 
 
 def member(member_id: str, **fields: Any) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.decode.step import Decoder, Filters, counted
+from pipeline.decode.filters import Filters
+from pipeline.decode.step import Decoder, counted
 from pipeline.kafka.sources.records.taking import RECORDS
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from tests.support.frames import NOW_MS

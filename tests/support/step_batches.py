@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pipeline.decode.step import Summary
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.batch.steps import Step, run
+from pipeline.source.summary import Summary
 from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import Store

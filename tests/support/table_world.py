@@ -6,17 +6,17 @@ from typing import Any
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from pyspark.sql.pandas.types import to_arrow_schema
 from typer.testing import CliRunner, Result
 
 from pipeline.operate.cli.app import app
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 """Time of the rows, unless they say otherwise."""
 
-_SCHEMAS = {table.name: to_arrow_schema(table.schema) for table in TABLES}
+_SCHEMAS = {table.name: arrow_schema(table.schema) for table in TABLES}
 _DEFAULTS: dict[str, Any] = {
     "cluster": "c",
     "group_id": "billing",

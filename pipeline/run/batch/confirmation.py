@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.decode.decoded import Decoded
 from pipeline.fold.columns import is_in
 from pipeline.kafka.confirmations import BrokerCommit
 from pipeline.kafka.ghosts import Members
@@ -19,6 +18,7 @@ from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.row_keys import LAG_KEY, codes
 from pipeline.run.driver import Batch
+from pipeline.source.decoded import Decoded
 
 # Names of partitions in one question, which takes some 50 bytes for each.
 _MOST_PARTITIONS_OF_STRANGERS = 200_000

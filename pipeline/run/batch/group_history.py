@@ -9,7 +9,6 @@ and there is no second one.
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from assignor.model.arrays import Bools
 from pipeline.fold.columns import is_in
@@ -19,15 +18,17 @@ from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.state import from_json
 from pipeline.row_keys import NO_ROW, codes, last_of_each
-from pipeline.run.batch.writes import ghosts_of, less_ghosts, of_cluster, stamped, write
+from pipeline.run.batch.writes import ghosts_of, stamped, write
 from pipeline.run.driver import Batch
+from pipeline.run.rows import less_ghosts, of_cluster
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.reading import all_of
 from pipeline.tables.schemas import GROUP_HISTORY
 from pipeline.tables.store import Store
 
 _RECORD = ("group_id", "group_type", "offsets_partition", "group_position")
 """What is the same of a group as long as no new record of it is read."""
-_KNOWN = pa.schema([to_arrow_schema(GROUP_HISTORY).field(name).with_nullable(True) for name in KNOWN])
+_KNOWN = pa.schema([arrow_schema(GROUP_HISTORY).field(name).with_nullable(True) for name in KNOWN])
 _RECORDED = _KNOWN.append(pa.field(IS_GONE, pa.bool_()))
 
 

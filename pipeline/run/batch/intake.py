@@ -1,6 +1,6 @@
 """Intake: what a batch reads of the offsets, acks and commands topics, and what is known when it has.
 
-`choose` before the batch reads, `settle` after it. What cannot be read is named and marked, and does not hold up
+The source has chosen it (`source.planner`). What cannot be read is named and marked, and does not hold up
 the rest: groups whose partition of the offsets topic has no answer are behind (provisional), and while acks or
 commands cannot be read no plan is made at all, since a pause or a refusal may stand there.
 """
@@ -17,17 +17,15 @@ from pipeline.kafka.positions import (
     Answer,
     End,
     Intake,
-    Limits,
     PartitionKey,
     Position,
     Span,
     advance,
-    choose_spans,
 )
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.driver import Batch
-from pipeline.run.progress import ReadProgress
 from pipeline.run.services import Services
+from pipeline.source.offset import SourceOffset
 from pipeline.tables.stamp import Stamp
 
 log = logging.getLogger(__name__)
@@ -39,14 +37,8 @@ _BEHEADED_HINT = (
 )
 
 
-def choose(batch: Batch) -> None:
-    """Fill in what the batch reads; a replay reads what it read before.
-
-    Raises:
-        BrokerUnavailableError: No broker answers.
-        AccessRefusedError: This user may not read one of the topics.
-    """
-    services, progress = batch.services, batch.driver.progress
+def choose(batch: Batch, offset: SourceOffset) -> None:
+    """Take in what the source has chosen for the batch to read; a replay has read what it read before."""
     if batch.is_replay:
         batch.intake = Intake(
             spans=tuple(span for span in batch.clock.spans if span.start < span.end),
@@ -54,31 +46,11 @@ def choose(batch: Batch) -> None:
             beheaded=frozenset(batch.clock.beheaded),
         )
         return
-    followed, progress.followed = progress.followed, frozenset()
-    batch.answers = services.ask_ends()
-    services.configs.ask_again()
-    batch.intake = choose_spans(
-        progress.positions,
-        batch.answers,
-        distrusted=progress.distrusted,
-        limits=_limits(services, progress, followed),
-        now_ms=batch.at_ms,
-    )
+    batch.answers, batch.intake = offset.answers, offset.intake
+    batch.services.configs.ask_again()
     for key in batch.intake.reread:
-        progress.distrusted.pop(key, None)
+        batch.driver.progress.distrusted.pop(key, None)
     _log_reread(batch)
-
-
-def _limits(services: Services, progress: ReadProgress, followed: frozenset[PartitionKey]) -> Limits:
-    return Limits(
-        most_records=services.config.source.max_offsets_per_trigger,
-        tombstones_kept_ms={
-            topic: services.configs.tombstones_kept_ms(topic)
-            for topic in dict.fromkeys(topic for topic, _ in progress.positions)
-        },
-        tolerated_ms=progress.readiness.tolerance_s * 1000,
-        followed=followed,
-    )
 
 
 def _log_reread(batch: Batch) -> None:
@@ -111,20 +83,18 @@ def _log_reread(batch: Batch) -> None:
 def settle(batch: Batch) -> None:
     """Say how far everything is by now, and whom that leaves behind: the stamp that all writes of the batch carry."""
     batch.stamp = _replayed(batch) if batch.is_replay else _settled(batch)
-    batch.driver.progress.positions = dict(batch.clock.positions or {})
 
 
 def _settled(batch: Batch) -> Stamp:
     services, progress, now_ms = batch.services, batch.driver.progress, batch.at_ms
     positions = advance(
-        progress.positions,
+        (progress.stamp.positions if progress.stamp is not None else None) or {},
         batch.intake,
         {key: one.position for key, one in batch.summary.reached.items()},
         batch.answers,
         now_ms=now_ms,
     )
     answers = _with_failures(batch)
-    progress.followed = frozenset(key for key, answer in answers.items() if isinstance(answer, End))
     offsets = {number: one.offset for (topic, number), one in positions.items() if topic == OFFSETS_TOPIC}
     progress.readiness.observe(
         {number: answer for (topic, number), answer in answers.items() if topic == OFFSETS_TOPIC},
@@ -148,6 +118,11 @@ def _settled(batch: Batch) -> Stamp:
         brokers=batch.summary.brokers,
         beheaded=tuple(sorted(batch.intake.beheaded)),
         remarks=tuple(_remarks(services, batch.intake)),
+        tick=batch.tick,
+        distrusted=tuple((*key, why) for key, why in sorted(progress.distrusted.items())),
+        followed=tuple(sorted(key for key, answer in answers.items() if isinstance(answer, End))),
+        tombstones_kept_ms={topic: services.configs.tombstones_kept_ms(topic) for topic in services.topics},
+        parallelism=batch.driver.parallelism,
     )
 
 

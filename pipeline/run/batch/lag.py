@@ -1,22 +1,18 @@
 """The steps of lag: newest commits meet the log, and now and then go into the history."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.fold.commits import fold_commits
-from pipeline.fold.control_messages import handed_over
-from pipeline.fold.owners import assigned_partitions, assigned_topics, held_partitions
+from pipeline.fold.owners import assigned_partitions
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.lag.history_turn import HistoryPace
 from pipeline.lag.lags import LagSettings
-from pipeline.lag.step import LOG_COLUMNS, lag_of
 from pipeline.run.batch.in_tasks import Folding, rows_by, write_folded
-from pipeline.run.batch.writes import ghosts_of, less_ghosts, of_cluster
+from pipeline.run.batch.writes import ghosts_of
 from pipeline.run.driver import Batch
-from pipeline.tables.reading import Tables
-from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, PARTITION_LAG
+from pipeline.run.tasks.tables import LagFold
 from pipeline.tables.store import Store
 
 _BESIDE_LAGS = ("consumer_groups", "acks", "orders", "recommendations")
@@ -31,7 +27,7 @@ def store_lag(batch: Batch) -> None:
     # Where reading goes on stands in this commit: by then every table that the records change has been written.
     tables.versions |= store.versions(name for name in _BESIDE_LAGS if name not in tables.versions)
     batch.stamp = replace(batch.clock, versions=dict(tables.versions))
-    fold = _LagFold(
+    fold = LagFold(
         cluster=batch.services.cluster,
         ghosts=ghosts_of(batch),
         reread=batch.reread(OFFSETS_TOPIC),
@@ -41,8 +37,12 @@ def store_lag(batch: Batch) -> None:
     commits = batch.decoded.kind("commit", "tombstone")
     if batch.answered is not None:
         commits = pa.concat_tables([commits, batch.answered])
-    folding = Folding(name="partition_lag", key="group_id", fold=fold)
-    write_folded(batch, folding, commits, _rows_by_group(store, commits))
+    write_folded(
+        batch,
+        Folding(name="partition_lag", key="group_id", fold=fold),
+        commits,
+        _rows_by_group(store, commits),
+    )
 
 
 def _rows_by_group(store: Store, commits: pa.Table) -> dict[str, int]:
@@ -51,47 +51,6 @@ def _rows_by_group(store: Store, commits: pa.Table) -> dict[str, int]:
     for group, assigned in zip(groups["group_id"].to_pylist(), assigned_partitions(groups), strict=True):
         rows[group] = max(rows.get(group, 0), int(assigned))
     return rows
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _LagFold:
-    """From the stored lags and the commits that a batch has read to the lags of now, of some groups or of all."""
-
-    cluster: str
-    ghosts: tuple[str, ...] | None
-    reread: tuple[int, ...]
-    beheaded: tuple[int, ...]
-    settings: LagSettings
-
-    def __call__(self, tables: Tables, commits: pa.Table, where: pc.Expression | None) -> pa.Table:
-        """`schemas.PARTITION_LAG` of the groups for which `where` holds."""
-        stored, groups, acks = (
-            tables.read(name, columns=schema.fieldNames(), where=where)
-            for name, schema in (
-                ("partition_lag", PARTITION_LAG),
-                ("consumer_groups", CONSUMER_GROUPS),
-                ("acks", ACKS),
-            )
-        )
-        named = _topics(stored, commits, assigned_topics(groups))
-        logs = tables.read("topic_offsets", columns=LOG_COLUMNS, where=pc.field("topic").isin(named))
-        # Members may be given any number of partitions of topics that nobody knows.
-        known = _topics(stored, commits, logs)
-        folded = fold_commits(
-            less_ghosts(stored, self.ghosts),
-            commits,
-            held_partitions(groups, handed_over(acks, groups), known),
-            reread=self.reread,
-            behind=self.settings.behind,
-            beheaded=self.beheaded,
-        )
-        return of_cluster(self.cluster, lag_of(folded, logs, self.settings))
-
-
-def _topics(*tables: pa.Table) -> pa.Array:
-    return pa.chunked_array(
-        [chunk for table in tables for chunk in table["topic"].chunks], pa.string()
-    ).unique()
 
 
 def _settings(batch: Batch) -> LagSettings:

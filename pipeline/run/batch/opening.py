@@ -1,18 +1,17 @@
-"""The first steps of a batch: whose turn it is, at what time, and which records it reads."""
+"""The first steps of a batch: whose turn it is, what the source has read for it, and at what time."""
 
+import json
 import logging
 
+from pipeline import errors
 from pipeline.clock import now_ms
-from pipeline.decode import log_offsets, records
-from pipeline.decode.decoded import together
-from pipeline.decode.step import SUMMARISED, summarise
-from pipeline.errors import BrokerUnavailableError, TopicMissingError
-from pipeline.kafka.client import unresolved
-from pipeline.kafka.sources.log_offsets.settings import settings_of
-from pipeline.kafka.sources.records.consumer import ReadSettings
+from pipeline.errors import BrokerUnavailableError, PipelineError, TopicMissingError
 from pipeline.run.batch import intake
 from pipeline.run.driver import Batch
-from pipeline.run.replay import look_back
+from pipeline.run.replay import look_back, why_passed_over
+from pipeline.source.decoded import of_rows
+from pipeline.source.offset import SourceOffset, from_json
+from pipeline.source.summary import SUMMARISED, summarise
 from pipeline.tables.owner import ownership
 
 log = logging.getLogger(__name__)
@@ -21,33 +20,75 @@ _OUTAGE_LOGGED_EVERY_MS = 60_000
 
 
 def begin(batch: Batch) -> None:
-    """Make sure that this driver still owns the tables, and settle the batch's clock."""
-    driver, services, replay = batch.driver, batch.services, batch.driver.replay
-    ownership.check(services.store, services.owner)
+    """Make sure that this driver still owns the tables, and read the clock."""
+    replay = batch.driver.replay
+    ownership.check(batch.services.store, batch.services.owner)
     if replay.is_first:
-        past = look_back(services.store, query_id=replay.query_id, batch_id=batch.batch_id)
-        batch.written |= past.written
-        replay.at_ms = past.at_ms
-        driver.memory.evaluated_at_ms = past.decided_at_ms
+        batch.past = look_back(batch.services.store)
+        replay.at_ms = batch.past.at_ms
+        batch.driver.memory.evaluated_at_ms = batch.past.decided_at_ms
+    # Time that goes back would make ages and rates negative; it stands still instead.
+    batch.at_ms = max(now_ms(), replay.at_ms + 1)
+
+
+def read_source(batch: Batch) -> None:
+    """Have Spark's tasks read what the source has chosen, decode it and ask for log ends: one job."""
+    if batch.frame is None:
+        raise AssertionError("a batch has the rows of its source")
+    batch.driver.describe(batch.batch_id, "read")
+    batch.decoded = of_rows(batch.frame.toArrow())
+    batch.summary = summarise(batch.decoded.kind(*SUMMARISED))
+
+
+def settle_offset(batch: Batch) -> None:
+    """Take in what the source has chosen; pass the batch over where it was chosen from other tables than these.
+
+    Raises:
+        PipelineError: What kept the source from choosing, but for an outage of Kafka, in which the batch does nothing.
+    """
+    (row,) = batch.decoded.kind("intake")["reason"].to_pylist()
+    offset = from_json(json.loads(row))
+    batch.passed_over = _why_passed_over(batch, offset)
+    if offset is None or batch.passed_over is not None:
+        # What a query before this one has left is usual after a start.
+        is_own = offset is not None and offset.chosen_by == batch.driver.replay.query
+        log.log(
+            logging.WARNING if is_own else logging.INFO,
+            "a batch that Spark began is passed over, and the next one reads on from the tables",
+            extra={"batch_id": batch.batch_id, "reason": batch.passed_over},
+        )
+        return
+    if offset.failure is not None:
+        _fail(batch, *offset.failure)
+        return
+    batch.tick = offset.tick
+    if batch.past is not None:
+        batch.written |= batch.past.holding(offset.tick)
+        batch.stamp = batch.past.stamps.get("topic_offsets")
     batch.is_replay = "topic_offsets" in batch.written
     if batch.is_replay:
-        batch.stamp = services.store.stamp("topic_offsets")
         batch.at_ms = batch.clock.at_ms
-    else:
-        # Time that goes back would make ages and rates negative; it stands still instead.
-        batch.at_ms = max(now_ms(), replay.at_ms + 1)
-    replay.at_ms = batch.at_ms
+    batch.driver.replay.at_ms = batch.at_ms
+    intake.choose(batch, offset)
 
 
-def choose_records(batch: Batch) -> None:
-    """Ask the leaders where their logs end, and choose what the batch reads; without any answer it does nothing."""
-    try:
-        intake.choose(batch)
-    except TopicMissingError:
-        raise
-    except BrokerUnavailableError as error:
-        batch.outage = str(error)
+def _why_passed_over(batch: Batch, offset: SourceOffset | None) -> str | None:
+    if offset is None:
+        return "its offset is another source's, which an earlier version had"
+    if offset.failure is not None:
+        return None
+    begun = None if batch.past is None else batch.past.stamps.get("topic_offsets")
+    return why_passed_over(offset, batch.driver.progress.stamp, begun, query=batch.driver.replay.query)
+
+
+def _fail(batch: Batch, name: str, text: str) -> None:
+    kind = getattr(errors, name, PipelineError)
+    error: PipelineError = kind(text)
+    if isinstance(error, BrokerUnavailableError) and not isinstance(error, TopicMissingError):
+        batch.outage = text
         _log_outage(batch, error)
+        return
+    raise error
 
 
 def _log_outage(batch: Batch, error: BrokerUnavailableError) -> None:
@@ -62,15 +103,3 @@ def _log_outage(batch: Batch, error: BrokerUnavailableError) -> None:
                 "next_attempt_in_s": config.trigger.interval_s,
             },
         )
-
-
-def decode_records(batch: Batch) -> None:
-    """Ask for log offsets, read and decode records, and say what was in them."""
-    services, config = batch.services, batch.services.config
-    settings = ReadSettings(properties=unresolved(config), timeout_s=config.source.request_timeout_s)
-    batch.decoded = records.read(batch.driver.spark, batch.intake.spans, settings, services.filters)
-    if not batch.is_replay:
-        # The first run of a replay has asked, and written down what it was answered.
-        answers = log_offsets.read(batch.driver.spark, settings_of(config))
-        batch.decoded = together([batch.decoded, answers])
-    batch.summary = summarise(batch.decoded.kind(*SUMMARISED))

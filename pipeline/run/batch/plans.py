@@ -67,14 +67,12 @@ def _turns(batch: Batch, *, is_due: bool) -> tuple[str, ...]:
 
 def _decided(batch: Batch, groups: tuple[str, ...]) -> tuple[pa.Table, tuple[str, ...]]:
     """What is decided in this batch, and the groups that wait for the next one."""
-    services, memory = batch.services, batch.driver.memory
-    config, settings = services.config, _settings(batch)
+    services, settings = batch.services, _settings(batch)
 
     def decide(only: tuple[str, ...]) -> pa.Table:
-        options = config.tables.storage_options
-        return decide_all(batch.driver.spark, services.store, options, settings, memory, only=only)
+        return decide_all(batch.driver, settings, only=only)
 
-    interval_s = config.trigger.interval_s
+    interval_s = services.config.trigger.interval_s
     tables, left = turns.decide_in_turn(
         groups,
         decide,

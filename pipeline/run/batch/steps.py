@@ -2,8 +2,8 @@
 
 A batch may run again after a crash, at any point. Then the logs deliver the same records, but the brokers no longer
 answer the same log offsets. So a batch is what its first committed write (`topic_offsets`) says: which records it
-read, and at what time. A table that already holds the batch is read, not folded again, and later steps derive from
-stored tables only.
+read, and at what time. It writes nothing that was chosen from other tables than these (`replay.why_passed_over`). A
+table that already holds the batch is read, not folded again, and later steps derive from stored tables only.
 """
 
 import logging
@@ -16,7 +16,7 @@ from pipeline.run.batch.group_history import store_group_history
 from pipeline.run.batch.groups import find_ghosts, store_groups
 from pipeline.run.batch.intake import settle
 from pipeline.run.batch.lag import store_history, store_lag
-from pipeline.run.batch.opening import begin, choose_records, decode_records
+from pipeline.run.batch.opening import begin, read_source, settle_offset
 from pipeline.run.batch.plans import make_plans, publish_plans, record_decisions
 from pipeline.run.batch.quarantine import store_quarantine
 from pipeline.run.batch.topics import store_topic_offsets
@@ -50,8 +50,8 @@ Step = Callable[[Batch], None]
 
 STEPS: tuple[Step, ...] = (
     begin,
-    choose_records,
-    decode_records,
+    read_source,
+    settle_offset,
     settle,
     find_ghosts,
     confirm_rows,
@@ -84,5 +84,6 @@ def run(batch: Batch, steps: tuple[Step, ...] = STEPS) -> dict[str, float]:
         if batch.is_skipped:
             return seconds
     batch.driver.replay.start = None
+    batch.driver.progress.stamp = batch.clock
     batch.driver.progress.behind = batch.clock.behind
     return seconds

@@ -1,22 +1,18 @@
 """The step that writes first: what the brokers say of topics, and when."""
 
-from dataclasses import dataclass
-
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from pipeline.fold.topic_offsets import fold_topic_offsets, missing_topics
+from pipeline.fold.missing_topics import missing_topics
 from pipeline.kafka.client import unresolved
 from pipeline.kafka.list_offsets.leaders import leaders_of
 from pipeline.kafka.sources.log_offsets import topics_gone
 from pipeline.lag.logs import TopicSettings
-from pipeline.lag.step import topic_offsets_of
 from pipeline.row_keys import PARTITION_KEY
 from pipeline.run.batch.in_tasks import Folding, rows_by, write_folded
-from pipeline.run.batch.writes import is_new_cluster, of_cluster
+from pipeline.run.batch.writes import is_new_cluster
 from pipeline.run.driver import Batch
-from pipeline.tables.reading import Tables
-from pipeline.tables.schemas import TOPIC_OFFSETS
+from pipeline.run.rows import wanted_topics
+from pipeline.run.tasks.tables import TopicFold
 
 
 def store_topic_offsets(batch: Batch) -> None:
@@ -25,27 +21,12 @@ def store_topic_offsets(batch: Batch) -> None:
         return
     answers = batch.decoded.kind("log_offset")
     unwanted = None if is_new_cluster(batch) else _unwanted(batch)
-    fold = _TopicFold(
+    fold = TopicFold(
         cluster=batch.services.cluster, unwanted=unwanted, settings=_settings(batch, unwanted, answers)
     )
     rows = rows_by("topic", batch.services.store.arrow("topic_offsets", ["topic"]), answers)
     batch.driver.tables.topics = tuple(rows)
     write_folded(batch, Folding(name="topic_offsets", key="topic", fold=fold), answers, rows)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _TopicFold:
-    """From the stored log offsets and the answers of a batch to what is known now, of some topics or of all."""
-
-    cluster: str
-    unwanted: tuple[str, ...] | None
-    settings: TopicSettings
-
-    def __call__(self, tables: Tables, answers: pa.Table, where: pc.Expression | None) -> pa.Table:
-        """`schemas.TOPIC_OFFSETS` of the topics for which `where` holds."""
-        stored = tables.read("topic_offsets", columns=TOPIC_OFFSETS.fieldNames(), where=where)
-        folded = fold_topic_offsets(_wanted(stored, self.unwanted), answers)
-        return of_cluster(self.cluster, topic_offsets_of(folded, self.settings))
 
 
 def _settings(batch: Batch, unwanted: tuple[str, ...] | None, answers: pa.Table) -> TopicSettings:
@@ -68,16 +49,9 @@ def _left_of_missing(batch: Batch, unwanted: tuple[str, ...] | None, answers: pa
     stored = batch.services.store.arrow("topic_offsets", [*PARTITION_KEY, "deleted_at"])
     return topics_gone.confirm_gone(
         leaders_of(unresolved(config)),
-        missing_topics(_wanted(stored, unwanted), answers),
+        missing_topics(wanted_topics(stored, unwanted), answers),
         timeout_s=config.source.request_timeout_s,
     )
-
-
-def _wanted(stored: pa.Table, unwanted: tuple[str, ...] | None) -> pa.Table:
-    """The stored rows, less those about topics that are no longer wanted; None: all are about another cluster."""
-    if unwanted is None:
-        return stored.slice(0, 0)
-    return stored.filter(pc.invert(pc.is_in(stored["topic"], value_set=pa.array(unwanted, pa.string()))))
 
 
 def _unwanted(batch: Batch) -> tuple[str, ...]:

@@ -1,12 +1,10 @@
 """Writes of a batch, and readings that several steps share."""
 
-from collections.abc import Sequence
-
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipeline.arrow_columns import moment
 from pipeline.run.driver import Batch
+from pipeline.run.rows import of_cluster
 
 
 def is_new_cluster(batch: Batch) -> bool:
@@ -23,26 +21,9 @@ def ghosts_of(batch: Batch) -> tuple[str, ...] | None:
     return None if is_new_cluster(batch) else batch.ghosts
 
 
-def less_ghosts(stored: pa.Table, ghosts: Sequence[str] | None) -> pa.Table:
-    """The stored rows that count.
-
-    Args:
-        stored: With `group_id`.
-        ghosts: `ghosts_of`.
-    """
-    if ghosts is None:
-        return stored.slice(0, 0)
-    return stored.filter(pc.invert(pc.is_in(stored["group_id"], value_set=pa.array(ghosts, pa.string()))))
-
-
 def write_measured(batch: Batch, name: str, rows: pa.Table) -> None:
     """Write the rows into the table, with the cluster's name and the batch's stamp."""
     write(batch, name, of_cluster(batch.services.cluster, rows))
-
-
-def of_cluster(cluster: str, rows: pa.Table) -> pa.Table:
-    """The rows with the cluster's name."""
-    return rows.append_column("cluster", pa.repeat(pa.scalar(cluster, pa.string()), rows.num_rows))
 
 
 def write(batch: Batch, name: str, rows: pa.Table) -> None:

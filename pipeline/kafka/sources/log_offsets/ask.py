@@ -55,14 +55,19 @@ _SHARE_PARTITIONS = 10_000
 _IDS_WAIT_S = 0.5
 
 
-def shares(settings: LogOffsetsSettings) -> list[Share]:
-    """The wanted partitions in shares of equal size, as many as are worth it and at most `splits`."""
+def shares(settings: LogOffsetsSettings, *, tasks: int) -> list[Share]:
+    """The wanted partitions in shares of equal size, as many as are worth it and at most `splits`.
+
+    Args:
+        settings: What to ask.
+        tasks: How many run at once, which bounds the shares where `splits` does not.
+    """
     try:
         topics, error = _listed(settings)
     except Exception as failure:  # noqa: BLE001 - whatever the client says, the row says it
         return [Share(error=f"topics could not be listed: {failure}", carries_listing=True)]
     worth = -(-sum(map(len, topics.values())) // _SHARE_PARTITIONS)
-    found = shared_out(topics, min(settings.splits, max(1, worth)), error=error)
+    found = shared_out(topics, min(settings.splits or tasks, max(1, worth)), error=error)
     return [replace(found[0], brokers=leaders_of(settings.properties).brokers), *found[1:]]
 
 
@@ -86,10 +91,19 @@ def _listed(settings: LogOffsetsSettings) -> tuple[dict[str, list[int]], str | N
 
 def ask(settings: LogOffsetsSettings, share: Share) -> pa.RecordBatch:
     """Rows of `LOG_OFFSETS` for one share; a question that fails becomes a row with its error."""
-    return pa.RecordBatch.from_pylist([*listing(settings, share), *_offsets(settings, share)], LOG_OFFSETS)
+    return pa.RecordBatch.from_pylist([*_listing(settings, share), *_offsets(settings, share)], LOG_OFFSETS)
 
 
-def listing(settings: LogOffsetsSettings, share: Share) -> Iterator[Row]:
+def unanswered(settings: LogOffsetsSettings, share: Share, error: str) -> pa.RecordBatch:
+    """Rows of `LOG_OFFSETS` for a share that cannot be asked for: each has the error."""
+    same = {"isolation": settings.isolation, "observed_at_ms": clock.now_ms(), "error": error}
+    rows = [
+        same | {"topic": topic, "partition": number} for topic, numbers in share.topics for number in numbers
+    ]
+    return pa.RecordBatch.from_pylist([*_listing(settings, share), *rows], LOG_OFFSETS)
+
+
+def _listing(settings: LogOffsetsSettings, share: Share) -> Iterator[Row]:
     """The row that carries the listing, if the share does."""
     if share.carries_listing:
         same = {"isolation": settings.isolation, "observed_at_ms": clock.now_ms()}

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.config.model import Config
-from pipeline.kafka.client import unresolved
 from pipeline.name_filter import NameFilter
 
 
@@ -20,24 +18,11 @@ class LogOffsetsSettings:
     isolation: str
     request_timeout_s: float
     splits: int
-    """Most tasks that ask at the same time; 0 leaves it to who knows how many there can be."""
+    """Most tasks that ask at the same time; 0 for as many as Spark runs at once."""
 
     def wants(self, topic: str) -> bool:
         """Whether the patterns let this topic through."""
         return NameFilter(self.topics_include, self.topics_exclude).admits(topic)
-
-
-def settings_of(config: Config) -> LogOffsetsSettings:
-    """What the configuration says of it."""
-    source = config.source
-    return LogOffsetsSettings(
-        properties=unresolved(config),
-        topics_include=source.topics_include,
-        topics_exclude=source.topics_exclude,
-        isolation=source.isolation,
-        request_timeout_s=source.request_timeout_s,
-        splits=source.log_offset_splits,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,16 +5,16 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from assignor.protocol.ranges import format_ranges
 from pipeline.fold.group_changes import IS_GONE, KNOWN, group_changes
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import GROUP_HISTORY
 from tests.support.frames import member
 
 Row = dict[str, Any]
 
-_HISTORY = to_arrow_schema(GROUP_HISTORY)
+_HISTORY = arrow_schema(GROUP_HISTORY)
 _KNOWN = pa.schema([_HISTORY.field(name).with_nullable(True) for name in KNOWN])
 _TOPICS = st.lists(st.sampled_from(["t", "u", "ü"]), unique=True, max_size=2).map(sorted)
 

@@ -13,10 +13,12 @@ from assignor.protocol.kafka.offsets import (
     encode_offset_commit_key,
     encode_offset_commit_value,
 )
-from pipeline.decode.step import Filters, Reached, log_offset_rows, summarise
+from pipeline.decode.filters import Filters
+from pipeline.decode.rows import log_offset_rows
 from pipeline.kafka.positions import Position
 from pipeline.kafka.sources.log_offsets.ask import LOG_OFFSETS
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.source.summary import Reached, summarise
 from tests.support.batches import FILTERS
 from tests.support.frames import decoded_arrow
 from tests.support.raw_records import Decoded, Pair, raw

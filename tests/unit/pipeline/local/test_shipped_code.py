@@ -38,7 +38,7 @@ def test_name_says_the_content(tmp_path: Path) -> None:
 
 
 def test_modules_are_imported_from_it(tmp_path: Path) -> None:
-    program = "import pipeline.decode.records as m, assignor.strategies.registry; print(m.__file__)"
+    program = "import pipeline.source.reading as m, assignor.strategies.registry; print(m.__file__)"
     environment = {**os.environ, "PYTHONPATH": str(zipped())}
 
     done = subprocess.run(

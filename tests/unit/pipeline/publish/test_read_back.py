@@ -5,9 +5,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.publish.read_back import decisions_of, newest_plans
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import PLAN_STATE, RECOMMENDATIONS
 from tests.support.frames import NOW_MS, at
 
@@ -22,7 +22,7 @@ _ROW: dict[str, Any] = {
 
 
 def table(*rows: dict[str, Any]) -> pa.Table:
-    fields = [*to_arrow_schema(PLAN_STATE), to_arrow_schema(RECOMMENDATIONS).field("created_at")]
+    fields = [*arrow_schema(PLAN_STATE), arrow_schema(RECOMMENDATIONS).field("created_at")]
     schema = pa.schema([field.with_nullable(True) for field in fields])
     return pa.Table.from_pylist([_ROW | row for row in rows], schema=schema)
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.decode.step import Reached
 from pipeline.kafka.positions import Intake, Position, Span
 from pipeline.run.driver import Batch
 from pipeline.run.query import Runner
+from pipeline.source.summary import Reached
 from tests.support.batches import idle_driver, stamp_of
 
 LATE = "a batch took longer than trigger.interval_s"

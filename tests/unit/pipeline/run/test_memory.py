@@ -73,18 +73,18 @@ def recalled(store: Any, *, cluster_id: str = "c1") -> Memory:
     return recall(store, cluster_id=cluster_id, filters="abc")
 
 
-def kept(memory: Memory, store: Any) -> None:
+def kept(memory: Memory, store: Any) -> Stamp | None:
     tables: Store = store
-    memory.keep(tables)
+    return memory.keep(tables)
 
 
 def test_reading_goes_on_where_the_last_batch_ended() -> None:
     store = FakeStore(STAMP)
 
     memory = recalled(store)
-    kept(memory, store)
+    newest = kept(memory, store)
 
-    assert (memory.positions, memory.is_new_cluster) == (POSITIONS, False)
+    assert (newest, memory.is_new_cluster) == (STAMP, False)
     assert store.stamps["partition_lag"] == STAMP
 
 
@@ -92,22 +92,24 @@ def test_new_tables_remember_nothing_and_nothing_is_doubted() -> None:
     store = FakeStore(None)
 
     memory = recalled(store)
-    kept(memory, store)
+    newest = kept(memory, store)
 
-    assert (memory.positions, memory.doubt, memory.is_new_cluster) == ({}, None, False)
+    assert (newest, memory.doubt, memory.is_new_cluster) == (None, None, False)
     assert store.stamps["partition_lag"] is None
 
 
 def test_doubt_outlives_a_driver_that_dies_before_its_first_batch() -> None:
-    store = FakeStore(STAMP)
+    store = FakeStore(replace(STAMP, tick=7, distrusted=(("t", 0, "log truncated"),)))
     first = recalled(store, cluster_id="c2")
-    kept(first, store)
+    newest = kept(first, store)
 
     # Back on the first cluster: the tables may hold rows of neither by now.
     second = recalled(store)
 
-    assert (first.positions, first.is_new_cluster) == ({}, True)
-    assert second.positions == {}
+    # No batch that was begun before is gone on with.
+    assert newest == store.stamps["partition_lag"] == replace(STAMP, positions={}, tick=0)
+    assert first.is_new_cluster
+    assert second.doubt is not None
     assert "read nothing yet" in (second.doubt or "")
 
 

@@ -60,7 +60,7 @@ def test_workers_import_ahead_only_where_the_code_is_before_it_was_shipped() -> 
 def test_master_is_the_one_of_the_configuration_then_of_spark_submit_then_this_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert master_of({}) == "local[*]"
+    assert master_of({}) == "local[*,4]"
     monkeypatch.setattr(session, "submitted", lambda: {"spark.master": "yarn"})
 
     assert master_of({}) == "yarn"

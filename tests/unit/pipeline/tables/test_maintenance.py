@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.schema import Schema
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.publish.read_back import newest_plans
 from pipeline.tables import maintenance
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.creation import create_tables
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import GROUP_HISTORY, TABLES
@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
     for table in TABLES:
         DeltaTable.create(
             str(tmp_path / table.name),
-            schema=Schema.from_arrow(to_arrow_schema(table.schema)),
+            schema=Schema.from_arrow(arrow_schema(table.schema)),
             partition_by=list(table.partition_by),
             configuration={"delta.deletedFileRetentionDuration": "interval 60 minutes"},
         )
@@ -88,7 +88,7 @@ def add_changes(root: Path, **changes: list[tuple[int, str]]) -> None:
         for group, rows in changes.items()
         for days, why in rows
     ]
-    table = pa.Table.from_pylist(rows, schema=to_arrow_schema(GROUP_HISTORY))
+    table = pa.Table.from_pylist(rows, schema=arrow_schema(GROUP_HISTORY))
     write_deltalake(str(root / "group_history"), table, mode="append")
 
 

@@ -49,9 +49,3 @@ def test_what_a_later_version_adds_is_left_out() -> None:
     later = json.dumps(json.loads(FULL.to_json()) | {"colour": "blue"})
 
     assert Stamp.from_json(later) == FULL
-
-
-def test_batch_is_known_by_its_number_and_its_checkpoint() -> None:
-    assert FULL.is_batch("q", 3)
-    assert not FULL.is_batch("q", 4)
-    assert not FULL.is_batch("other", 3)

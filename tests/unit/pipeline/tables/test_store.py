@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.errors import StoreError
 from pipeline.run.batch.plans import record_left_decisions
 from pipeline.tables import maintenance
 from pipeline.tables import store as store_module
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import PARTITION_LAG, PLAN_STATE, RECOMMENDATIONS, TABLES
 from pipeline.tables.stamp import Stamp
@@ -37,12 +37,12 @@ def stamp(batch_id: int, at_ms: int = NOW_MS) -> Stamp:
 
 def decisions(*groups: str, **fields: Any) -> pa.Table:
     rows = [_ROW | fields | {"group_id": group} for group in groups]
-    return pa.Table.from_pylist(rows, schema=to_arrow_schema(PLAN_STATE))
+    return pa.Table.from_pylist(rows, schema=arrow_schema(PLAN_STATE))
 
 
 def recorded(*groups: str) -> pa.Table:
     rows = [_RECORDED | {"group_id": group} for group in groups]
-    return pa.Table.from_pylist(rows, schema=to_arrow_schema(RECOMMENDATIONS))
+    return pa.Table.from_pylist(rows, schema=arrow_schema(RECOMMENDATIONS))
 
 
 def groups_in(store: Store, name: str) -> Sequence[str]:
@@ -83,7 +83,7 @@ def test_stamp_is_found_in_any_other_folder(name: str, tmp_path: Path) -> None:
 
     stamp = store.stamp("partition_lag")
     assert stamp is not None
-    assert stamp.is_batch("q", 3)
+    assert (stamp.query_id, stamp.batch_id) == ("q", 3)
 
 
 def test_latest_table_holds_the_newest_batch_and_its_stamp(root: Path) -> None:
@@ -147,7 +147,7 @@ _DAY = {"date": pc.field("updated_at").cast(pa.date32())}
 
 def lags(*history_at: Any) -> pa.Table:
     rows = [_LAG | {"partition": number, "history_at": when} for number, when in enumerate(history_at)]
-    return pa.Table.from_pylist(rows, schema=to_arrow_schema(PARTITION_LAG))
+    return pa.Table.from_pylist(rows, schema=arrow_schema(PARTITION_LAG))
 
 
 def test_rows_of_another_table_are_appended_once_with_what_is_computed(root: Path) -> None:
@@ -221,9 +221,7 @@ def test_stamp_survives_maintenance_and_tells_batch_and_clock(root: Path) -> Non
     maintenance.run(str(root), at_ms=time.time_ns() // 1_000_000, keep_days=10_000, storage_options={})
 
     assert store.stamp("recommendations") == given
-    assert given.is_batch("q", 3)
-    assert not given.is_batch("q", 4)
-    assert not given.is_batch("other", 3)
+    assert (given.query_id, given.batch_id) == ("q", 3)
 
 
 def test_stamp_is_found_behind_any_number_of_starts_without_a_batch(

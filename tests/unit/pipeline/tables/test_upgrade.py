@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.errors import StoreError
 from pipeline.tables import upgrade as upgrading
 from pipeline.tables import versions
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership
 from pipeline.tables.reading import Tables
@@ -32,7 +32,7 @@ _DAYS = (date(2026, 11, 20), date(2026, 11, 21))
 
 def earlier_recommendations(root: Path) -> None:
     """As they were before `plan_state`: without days, and with a column for what the next decision had to know."""
-    schema = to_arrow_schema(BY_NAME["recommendations"].schema)
+    schema = arrow_schema(BY_NAME["recommendations"].schema)
     earlier = pa.schema([field for field in schema if field.name != "date"]).append(
         pa.field("state", pa.string())
     )

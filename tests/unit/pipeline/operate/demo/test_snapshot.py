@@ -5,14 +5,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.operate.demo.snapshot import Snapshot, as_one, read_snapshot
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
 from tests.support.demo_views import NOON, group, share
 
-_SCHEMAS = {table.name: to_arrow_schema(table.schema) for table in TABLES}
+_SCHEMAS = {table.name: arrow_schema(table.schema) for table in TABLES}
 _COMMON = {"cluster": "c", "group_id": "g", "updated_at": NOON, "created_at": NOON, "batch_id": 1}
 _LAG = {"topic": "t", "status": "OK", "assigned": True, "provisional": False, "confirmed": True}
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.planning.rows import kept
 from pipeline.planning.rows.causes import cause_of
 from pipeline.planning.step import DECIDED
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import MEMBER_RATES, PLAN_STATE, RECOMMENDATIONS
 from tests.support.frames import at
 
@@ -20,7 +20,7 @@ _LAST |= {"target_hash": "t", "base_hash": "b", "plan": {"epoch": 3, "status": "
 
 def decided(*rows: dict[str, Any], at_s: float) -> pa.Table:
     shared = {"updated_at": at(at_s), "batch_id": 1, "rates": []}
-    return pa.Table.from_pylist([_LAST | shared | row for row in rows], schema=to_arrow_schema(DECIDED))
+    return pa.Table.from_pylist([_LAST | shared | row for row in rows], schema=arrow_schema(DECIDED))
 
 
 def newest(before: pa.Table, *rows: dict[str, Any], at_s: float) -> pa.Table:
@@ -30,7 +30,7 @@ def newest(before: pa.Table, *rows: dict[str, Any], at_s: float) -> pa.Table:
 @pytest.fixture
 def before() -> pa.Table:
     """What was decided about g a minute ago, and recorded half an hour ago."""
-    nothing = pa.Table.from_pylist([], schema=to_arrow_schema(PLAN_STATE))
+    nothing = pa.Table.from_pylist([], schema=arrow_schema(PLAN_STATE))
     first = newest(nothing, {}, at_s=-1800)
     return newest(first, {}, at_s=-60)
 
@@ -69,7 +69,7 @@ def test_decision_that_differs_is_recorded(before: pa.Table, difference: dict[st
 
 def test_every_refused_approval_is_recorded() -> None:
     refused = {"reason": "approval refused: no plan of the group waits for approval (approved by ann@desk)"}
-    nothing = pa.Table.from_pylist([], schema=to_arrow_schema(PLAN_STATE))
+    nothing = pa.Table.from_pylist([], schema=arrow_schema(PLAN_STATE))
 
     once = newest(nothing, refused, at_s=-2)
 
@@ -95,7 +95,7 @@ def test_other_figures_alone_are_not_recorded_within_an_hour(
 
 def test_every_plan_that_is_sent_is_recorded_even_if_it_is_the_same_again() -> None:
     sent = {"decision": "publish", "reason": None, "epoch": 4}
-    nothing = pa.Table.from_pylist([], schema=to_arrow_schema(PLAN_STATE))
+    nothing = pa.Table.from_pylist([], schema=arrow_schema(PLAN_STATE))
     first = newest(nothing, sent, at_s=-60)
 
     assert kept.history(newest(first, sent | {"epoch": 5}, at_s=0)).num_rows == 1

@@ -1,19 +1,21 @@
 """What a batch reads, and what its stamp says when it has; one that runs again included."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pipeline.config.model import Config, SourceConfig
-from pipeline.decode.step import Reached
-from pipeline.errors import BrokerUnavailableError
 from pipeline.kafka.positions import TRUNCATED, Answer, End, Intake, PartitionKey, Position, Span
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.batch import intake
 from pipeline.run.driver import Batch, Driver
+from pipeline.source.offset import SourceOffset
+from pipeline.source.summary import Reached
 from pipeline.tables.stamp import Stamp
 from tests.support.batches import CONTROL, FILTERS, KnownConfigs, batch_of, idle_driver, stamp_of
+from tests.support.chosen import Chooser
 
 NOW_MS = 1_700_000_000_000
 O0, O1 = (OFFSETS_TOPIC, 0), (OFFSETS_TOPIC, 1)
@@ -33,7 +35,10 @@ def answered(**others: Answer) -> dict[PartitionKey, Answer]:
 
 
 def driver_at(positions: dict[PartitionKey, Position] = KNOWN, **fields: Any) -> Driver:
-    return idle_driver(positions=dict(positions), cluster_id="c1", **{"ask_ends": answered, **fields})
+    return idle_driver(positions=dict(positions), cluster_id="c1", **fields)
+
+
+_CHOOSERS: list[tuple[Driver, Chooser]] = []
 
 
 def run(
@@ -43,10 +48,13 @@ def run(
     now_ms: int = NOW_MS,
     **reached: Reached,
 ) -> Batch:
-    """A batch from `choose` to `settle`; spans that are not named in `reached` are read whole."""
-    services = replace(driver.services, ask_ends=lambda: answers)
-    batch = batch_of(replace(driver, services=services), at_ms=now_ms)
-    intake.choose(batch)
+    """A batch from what the source has chosen to `settle`; spans that are not named in `reached` are read whole."""
+    if not any(one.progress is driver.progress for one, _ in _CHOOSERS):
+        _CHOOSERS.append((driver, Chooser(driver)))
+    (chooser,) = [chooser for one, chooser in _CHOOSERS if one.progress is driver.progress]
+    offset = chooser.next_offset(answers, now_ms=now_ms)
+    batch = batch_of(driver, at_ms=now_ms, tick=offset.tick)
+    intake.choose(batch, offset)
     return settled(batch, **reached)
 
 
@@ -57,7 +65,21 @@ def settled(batch: Batch, **reached: Reached) -> Batch:
         for span in batch.intake.spans
     }
     intake.settle(batch)
+    batch.driver.progress.stamp = batch.clock
     return batch
+
+
+def positions_of(driver: Driver) -> Mapping[PartitionKey, Position]:
+    """Up to where the newest batch has read."""
+    assert driver.progress.stamp is not None
+    return driver.progress.stamp.positions or {}
+
+
+def distrust(driver: Driver, key: PartitionKey) -> None:
+    """As a batch leaves a partition whose log was truncated."""
+    assert driver.progress.stamp is not None
+    driver.progress.distrusted[key] = "log truncated"
+    driver.progress.stamp = replace(driver.progress.stamp, distrusted=((*key, "log truncated"),))
 
 
 def stopped(offset: int, error: str | None) -> Reached:
@@ -71,7 +93,7 @@ def test_batch_reads_what_is_new_and_its_stamp_says_so() -> None:
 
     read = Span(topic=OFFSETS_TOPIC, partition=1, start=10, end=30, leader_epoch=2)
     assert batch.intake == Intake(spans=(read,))
-    assert driver.progress.positions == {
+    assert positions_of(driver) == {
         **{key: Position(10, 2, NOW_MS) for key in (O0, ACKS, COMMANDS)},
         O1: Position(30, 3, NOW_MS),
     }
@@ -81,17 +103,22 @@ def test_batch_reads_what_is_new_and_its_stamp_says_so() -> None:
         at_ms=NOW_MS,
         cluster_id="c1",
         filters=FILTERS.identity,
-        positions=driver.progress.positions,
+        positions=positions_of(driver),
         spans=(read,),
+        tick=NOW_MS,
+        followed=(O0, O1, ACKS, COMMANDS) if ACKS < COMMANDS else (O0, O1, COMMANDS, ACKS),
+        tombstones_kept_ms=dict.fromkeys(
+            (OFFSETS_TOPIC, CONTROL.acks_topic, CONTROL.commands_topic), 86_400_000
+        ),
     )
 
 
 def test_limits_come_from_the_configuration_and_from_each_topic() -> None:
     driver = driver_at(
+        KNOWN | {key: Position(10, 2, NOW_MS - 60_001) for key in (ACKS, COMMANDS)},
         config=Config(source=SourceConfig(max_offsets_per_trigger=10)),
         configs=KnownConfigs(**{CONTROL.acks_topic: 60_000}),
     )
-    driver.progress.positions |= {key: Position(10, 2, NOW_MS - 60_001) for key in (ACKS, COMMANDS)}
 
     batch = run(driver, answered(o1=end(110)))
 
@@ -127,7 +154,7 @@ def test_partition_that_was_away_is_read_again_while_nobody_says_how_long_tombst
 def test_partition_that_is_followed_is_not_read_again_however_long_a_batch_takes() -> None:
     driver = driver_at(configs=KnownConfigs(**UNKNOWN_KEPT))
     # Read from its start, and too large for one batch.
-    driver.progress.distrusted[O1] = "log truncated"
+    distrust(driver, O1)
     run(driver, answered(o1=end(30)), o1=stopped(5, None))
 
     batch = run(driver, answered(o1=end(30)), now_ms=NOW_MS + 10 * AWAY_MS)
@@ -148,18 +175,6 @@ def test_partition_whose_leader_was_silent_for_long_is_read_again_while_nobody_s
     assert list(batch.intake.reread) == [O1]
 
 
-def test_no_answer_at_all_reaches_the_caller_and_changes_nothing() -> None:
-    def away() -> dict[PartitionKey, Answer]:
-        raise BrokerUnavailableError("nobody answers")
-
-    driver = driver_at(ask_ends=away)
-
-    with pytest.raises(BrokerUnavailableError):
-        intake.choose(batch_of(driver, at_ms=NOW_MS))
-
-    assert driver.progress.positions == KNOWN
-
-
 def test_leader_that_does_not_answer_leaves_its_partition_behind_and_is_named() -> None:
     batch = run(driver_at(), answered(o0=end(15), o1=SILENT))
 
@@ -167,7 +182,7 @@ def test_leader_that_does_not_answer_leaves_its_partition_behind_and_is_named() 
     assert SILENT in (batch.clock.reason or "")
     assert "partition 1" in (batch.clock.reason or "")
     assert batch.clock.held is None
-    assert (batch.driver.progress.positions[O0].offset, batch.driver.progress.positions[O1]) == (
+    assert (positions_of(batch.driver)[O0].offset, positions_of(batch.driver)[O1]) == (
         15,
         KNOWN[O1],
     )
@@ -178,7 +193,7 @@ def test_leader_that_falls_silent_while_it_is_read_leaves_its_partition_behind_w
 
     assert batch.clock.behind == (1,)
     assert "its leader does not answer: partition 1" in (batch.clock.reason or "")
-    assert batch.driver.progress.positions[O1] == Position(17, 3, NOW_MS - 1_000)
+    assert positions_of(batch.driver)[O1] == Position(17, 3, NOW_MS - 1_000)
     assert [(span.start, span.end) for span in batch.clock.spans] == [(10, 17)]
     assert batch.driver.progress.distrusted == {}
 
@@ -213,7 +228,7 @@ def test_partition_read_again_in_several_batches_is_behind_until_the_end_it_had_
     driver = driver_at(config=Config(source=SourceConfig(max_offsets_per_trigger=10)))
     run(driver, answered())
     # The log was made again, and is longer than it was: only its leader's epoch shows it.
-    driver.progress.distrusted[O1] = "log truncated"
+    distrust(driver, O1)
 
     behind = [
         run(driver, answered(o1=end(high)), now_ms=NOW_MS + n).clock.behind
@@ -271,12 +286,9 @@ FIRST_RUN = stamp_of(
 
 
 def again(stamp: Stamp = FIRST_RUN, **reached: Reached) -> Batch:
-    def not_asked() -> dict[PartitionKey, Answer]:
-        raise AssertionError("a replay does not ask where logs end")
-
-    batch = batch_of(driver_at(ask_ends=not_asked), stamp=stamp, is_replay=True, at_ms=stamp.at_ms)
+    batch = batch_of(driver_at(), stamp=stamp, is_replay=True, at_ms=stamp.at_ms)
     batch.driver.replay.at_ms = stamp.at_ms
-    intake.choose(batch)
+    intake.choose(batch, SourceOffset(tick=stamp.tick, made_from="what was before it"))
     return settled(batch, **reached)
 
 
@@ -286,7 +298,7 @@ def test_batch_that_runs_again_reads_the_same_spans_and_has_the_same_stamp() -> 
     assert [(span.key, span.start, span.end) for span in batch.intake.spans] == [(O0, 10, 20), (ACKS, 0, 12)]
     assert batch.clock == FIRST_RUN
     assert batch.reread(CONTROL.acks_topic) == (0,)
-    assert batch.driver.progress.positions == FIRST_RUN.positions
+    assert positions_of(batch.driver) == FIRST_RUN.positions
 
 
 def test_batch_that_runs_again_without_a_span_is_behind_there_and_reads_it_later() -> None:
@@ -295,7 +307,7 @@ def test_batch_that_runs_again_without_a_span_is_behind_there_and_reads_it_later
     assert batch.clock.behind == (0,)
     assert f"{OFFSETS_TOPIC}-0" in (batch.clock.reason or "")
     assert batch.clock.held is None
-    assert batch.driver.progress.positions == {
+    assert positions_of(batch.driver) == {
         **KNOWN,
         O0: Position(10, 2, FIRST_RUN.at_ms),
         ACKS: Position(12, 3, NOW_MS - 500),
@@ -307,7 +319,7 @@ def test_batch_that_runs_again_without_what_was_said_holds_plans() -> None:
 
     assert CONTROL.acks_topic in (batch.clock.held or "")
     assert batch.clock.behind == ()
-    assert batch.driver.progress.positions[ACKS].offset == 0
+    assert positions_of(batch.driver)[ACKS].offset == 0
 
 
 def test_reasons_of_the_first_run_stay() -> None:

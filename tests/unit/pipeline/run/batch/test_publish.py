@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from confluent_kafka import KafkaError, KafkaException
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from assignor.protocol import control
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, FencedError, PublishError
@@ -21,6 +20,7 @@ from pipeline.publish.read_back import decisions_of
 from pipeline.run.batch import plans
 from pipeline.run.batch.plans import publish_plans, record_decisions, why_unpublishable
 from pipeline.run.driver import Batch, Driver
+from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import PLAN_STATE
 from pipeline.tables.stamp import Stamp
 from tests.support.batches import batch_of, idle_driver, stamp_of
@@ -119,7 +119,7 @@ def driver_plan(epoch: int) -> Published:
 
 def table(*plans: dict[str, Any]) -> pa.Table:
     """Rows of `plan_state`, which those of `recommendations` are taken from."""
-    schema = pa.schema([field.with_nullable(True) for field in to_arrow_schema(PLAN_STATE)])
+    schema = pa.schema([field.with_nullable(True) for field in arrow_schema(PLAN_STATE)])
     return pa.Table.from_pylist([_ROW | plan for plan in plans], schema=schema)
 
 

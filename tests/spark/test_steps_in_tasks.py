@@ -1,4 +1,4 @@
-"""Batches that are folded by tasks, on the driver, and in turns leave the same tables."""
+"""Batches that are folded by one task, by many, and in turns leave the same tables."""
 
 from pathlib import Path
 from typing import Any
@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.decode.step import Summary
 from pipeline.run.batch import in_tasks, steps
 from pipeline.run.batch.lag import store_history
 from pipeline.run.batch.topics import store_topic_offsets
+from pipeline.run.driver import Driver
+from pipeline.source.summary import Summary
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
 from tests.support.batches import batch_of, idle_driver, stamp_of
@@ -79,13 +80,13 @@ BATCHES: tuple[list[Row], ...] = (
 def tables_after(
     spark: SparkSession, root: str, ways: str, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, list[str]]:
-    """The rows of every table, each batch folded in its way: d on the driver, t in tasks of a row or two each."""
+    """The rows of every table, each batch folded by at least so many tasks, as far as it has keys."""
     create_tables(root, retention_hours=1, storage_options={})
     store = Store(root, term=1)
     driver = idle_driver(store=store, spark=spark)
     for number, (events, way) in enumerate(zip(BATCHES, ways, strict=True)):
-        monkeypatch.setattr(in_tasks, "FEW_ROWS", 0 if way == "t" else 1_000)
-        monkeypatch.setattr(in_tasks, "_MOST_ROWS_A_TASK", 1)
+        monkeypatch.setattr(Driver, "parallelism", int(way))
+        monkeypatch.setattr(in_tasks, "_LEAST_ROWS_A_TASK", 1)
         kinds = [event["row_kind"] for event in events if event["row_kind"] in COUNTED]
         batch = batch_of(
             driver,
@@ -100,11 +101,11 @@ def tables_after(
     }
 
 
-@pytest.mark.parametrize("ways", ["ttt", "dtd", "tdt"])
-def test_tables_are_the_same_whichever_way_batches_went(
+@pytest.mark.parametrize("ways", ["222", "555", "152"])
+def test_tables_are_the_same_however_many_tasks_fold_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ways: str
 ) -> None:
-    here = tables_after(spark, str(tmp_path / "here"), "ddd", monkeypatch)
+    here = tables_after(spark, str(tmp_path / "here"), "111", monkeypatch)
 
     assert tables_after(spark, str(tmp_path / "there"), ways, monkeypatch) == here
     assert {name: len(rows) for name, rows in here.items()} == {

@@ -6,8 +6,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.decode import decoded
-from pipeline.decode.decoded import Decoded, newest_of, together, unpacked_rows
+from pipeline.decode.rows import ARROW
+from pipeline.source import decoded
+from pipeline.source.decoded import Decoded, newest_of, of_rows, together
 from tests.support.frames import decoded_arrow, decoded_rows
 
 
@@ -50,14 +51,15 @@ def test_newest_record_of_each_type_of_a_group_stays() -> None:
 
 
 @pytest.mark.parametrize("parts", [(), ((),), ((commit(1), ACK), (), (group(2), commit(3)))])
-def test_parts_are_put_together_also_packed(parts: tuple[tuple[dict[str, Any], ...], ...]) -> None:
+def test_parts_are_put_together_also_on_their_way_through_spark(
+    parts: tuple[tuple[dict[str, Any], ...], ...],
+) -> None:
     each = [decoded_rows(*rows) for rows in parts]
-    batches = [part.packed() for part in each]
-    table = pa.Table.from_batches(batches, Decoded().packed().schema)
+    collected = pa.Table.from_batches([batch for part in each for batch in part.rows()], ARROW)
 
-    whole, unpacked = together(each), unpacked_rows(table)
+    whole, found = together(each), of_rows(collected)
 
-    assert [one.to_pylist() for one in unpacked.tables] == [one.to_pylist() for one in whole.tables]
+    assert [one.to_pylist() for one in found.tables] == [one.to_pylist() for one in whole.tables]
     assert sum(one.num_rows for one in whole.tables) == sum(len(rows) for rows in parts)
 
 

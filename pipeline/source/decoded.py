@@ -1,15 +1,14 @@
-"""Decode: what shares of work have come to, in tables that have only the columns which their kinds of rows fill."""
+"""Source: decoded rows in tables that have only the columns which their kinds of rows fill."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.arrow_stream import packed, unpacked
 from pipeline.decode.groups import GROUP_COLUMNS
-from pipeline.decode.step import ARROW
+from pipeline.decode.rows import ARROW, filled
 from pipeline.kafka.sources.log_offsets.ask import LOG_OFFSETS
 from pipeline.row_keys import LAG_KEY, codes, last_of_each
 
@@ -26,15 +25,13 @@ _FAMILIES = (
 )
 """Kinds of rows of which there may be many, and the columns that they fill."""
 _SCHEMAS = (*(pa.schema([ARROW.field(name) for name in names]) for _, names in _FAMILIES), ARROW)
-_NAMES = ("commits", "groups", "log_offsets", "others")
-
-PACKED = "commits binary, groups binary, log_offsets binary, others binary"
-"""What Spark knows of packed rows."""
+_ROWS_A_BATCH = 50_000
+"""Of those that go to Spark, which takes a batch of Arrow apart at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Decoded rows (`decode.step`)."""
+    """Decoded rows (`decode.rows`)."""
 
     tables: tuple[pa.Table, ...] = tuple(schema.empty_table() for schema in _SCHEMAS)
     """Commits, groups, log offsets, others."""
@@ -56,16 +53,15 @@ class Decoded:
         """Number of rows of all kinds."""
         return sum(rows.num_rows for rows in self.tables)
 
-    def packed(self) -> pa.RecordBatch:
-        """The rows as a row of bytes."""
-        columns = zip(_NAMES, self.tables, strict=True)
-        return pa.RecordBatch.from_pydict(
-            {name: pa.array([packed(rows)], pa.binary()) for name, rows in columns}
-        )
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """The rows with all columns of decoded rows, as Spark takes them."""
+        for table in self.tables:
+            for batch in table.combine_chunks().to_batches(max_chunksize=_ROWS_A_BATCH):
+                yield filled(None, **{name: batch[name] for name in batch.schema.names})
 
 
 def decoded_of(batches: Iterable[pa.RecordBatch]) -> Decoded:
-    """The rows of `decode.step`, each batch of one family."""
+    """The rows of `decode.rows`, each batch of one family."""
     found: list[list[pa.RecordBatch]] = [[] for _ in _SCHEMAS]
     for batch in batches:
         if batch.num_rows:
@@ -95,11 +91,15 @@ def together(parts: Iterable[Decoded]) -> Decoded:
     return Decoded(tuple(pa.concat_tables(tables) for tables in zip(*each, strict=True)))
 
 
-def unpacked_rows(rows: pa.Table) -> Decoded:
-    """What each of the rows, made by `Decoded.packed`, holds."""
-    return together(
-        Decoded(tuple(unpacked(rows[name][number]) for name in _NAMES)) for number in range(rows.num_rows)
-    )
+def of_rows(rows: pa.Table) -> Decoded:
+    """The rows that Spark has collected, each kind with its columns alone."""
+    tables = []
+    for number, schema in enumerate(_SCHEMAS):
+        kinds = [kind for kinds, _ in (_FAMILIES[number : number + 1] or _FAMILIES) for kind in kinds]
+        is_of = pc.is_in(rows["row_kind"], value_set=pa.array(kinds))
+        wanted = is_of if number < len(_FAMILIES) else pc.invert(is_of)
+        tables.append(rows.select(schema.names).filter(wanted).cast(schema))
+    return Decoded(tuple(tables))
 
 
 def _family(kind: str) -> int:

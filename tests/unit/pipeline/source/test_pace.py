@@ -1,12 +1,8 @@
 """When the next batch begins."""
 
-import threading
-import time
-
 import pytest
 
-from pipeline.run import pace
-from pipeline.run.pace import Pace
+from pipeline.source.pace import Pace
 
 
 class Clock:
@@ -15,53 +11,47 @@ class Clock:
     def __init__(self) -> None:
         self.now_s = 1000.0
 
-    def monotonic(self) -> float:
+    def __call__(self) -> float:
         return self.now_s
-
-    def wait(self, seconds: float) -> bool:
-        self.now_s += seconds
-        return False
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(pace, "time", clock)
-    return clock
+def clock() -> Clock:
+    return Clock()
 
 
 def begins(of: Pace, clock: Clock, *batches_s: float) -> list[float]:
     """When batches begin that take so long, from the first one on."""
     first_s, found = clock.now_s, []
     for takes_s in batches_s:
-        of.wait(clock)  # type: ignore[arg-type]
+        while not of.is_due():
+            clock.now_s += 0.5
+        of.begun()
         found.append(clock.now_s - first_s)
         clock.now_s += takes_s
     return found
 
 
 def test_batches_begin_an_interval_apart_however_long_they_take_within_it(clock: Clock) -> None:
-    assert begins(Pace(30), clock, 1, 29, 0, 5) == [0, 30, 60, 90]
+    assert begins(Pace(30, clock_s=clock), clock, 1, 29, 0, 5) == [0, 30, 60, 90]
 
 
 def test_batch_that_is_late_begins_at_once_and_does_not_make_the_next_ones_hurry(clock: Clock) -> None:
-    assert begins(Pace(30), clock, 100, 1, 1, 1) == [0, 100, 130, 160]
+    assert begins(Pace(30, clock_s=clock), clock, 100, 1, 1, 1) == [0, 100, 130, 160]
 
 
 def test_batch_after_one_that_left_records_begins_at_once(clock: Clock) -> None:
-    of = Pace(30)
+    of = Pace(30, clock_s=clock)
     begun = begins(of, clock, 4)
     of.hurry()
 
     assert begun + [4 + at for at in begins(of, clock, 1, 1)] == [0, 4, 34]
 
 
-def test_wait_ends_when_the_stop_is_asked_for() -> None:
-    stop, of = threading.Event(), Pace(3600)
-    assert of.wait(stop) < 1
-    threading.Timer(0.05, stop.set).start()
-    begun_s = time.monotonic()
+def test_batch_that_is_due_already_is_not_put_off_by_hurry(clock: Clock) -> None:
+    of = Pace(30, clock_s=clock)
+    begins(of, clock, 40)
+    of.hurry()
 
-    waited_s = of.wait(stop)
-
-    assert waited_s <= time.monotonic() - begun_s < 60
+    # Ten seconds late, and the one after it is on time again.
+    assert begins(of, clock, 1, 1) == [0, 20]

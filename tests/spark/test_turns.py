@@ -4,12 +4,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
+from pipeline.arrow_stream import unpacked
 from pipeline.config.model import Config, PlanConfig, TriggerConfig
-from pipeline.decode.step import Summary
+from pipeline.planning.step import PlanSettings
 from pipeline.run.batch import plans
 from pipeline.run.driver import Driver
+from pipeline.run.tasks.deciding import DecidingTask
+from pipeline.source.summary import Summary
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
 from tests.support.batches import batch_of, idle_driver, later, stamp_of
@@ -20,7 +25,7 @@ ONE_A_BATCH = Config(trigger=TriggerConfig(interval_s=1), plan=PlanConfig(interv
 
 
 @pytest.fixture
-def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
+def driver(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
     """A driver that has time for one group in each batch."""
     create_tables(str(tmp_path), retention_hours=1, storage_options={})
     store = Store(str(tmp_path), term=1)
@@ -29,8 +34,19 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
     times = iter(range(1000))
     monkeypatch.setattr(plans, "_GROUPS_AT_A_TIME", 1)
     monkeypatch.setattr(plans, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    monkeypatch.setattr(plans, "decide_all", decided_here)
     publisher = SimpleNamespace(unavailable=lambda _: None)
-    return idle_driver(store=store, config=ONE_A_BATCH, publisher=publisher, replay=later())
+    return idle_driver(spark=spark, store=store, config=ONE_A_BATCH, publisher=publisher, replay=later())
+
+
+def decided_here(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...]) -> pa.Table:
+    """What a task of Spark would decide."""
+    store = driver.services.store
+    task = DecidingTask(
+        root=store.root, storage_options={}, settings=settings, shares=[(list(only), driver.memory)]
+    )
+    (row,) = task([pa.RecordBatch.from_pydict({"id": [0]})])
+    return unpacked(row["decided"][0])
 
 
 def decided(driver: Driver, number: int, **fields: Any) -> list[str]:

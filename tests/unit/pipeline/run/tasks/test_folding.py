@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from pipeline.arrow_stream import packed
 from pipeline.row_ranges import Ranges
-from pipeline.run.batch.in_tasks import Folding, _Worker
+from pipeline.run.tasks.folding import FoldingTask
 from pipeline.tables.creation import create_tables
 from pipeline.tables.reading import Tables
 from tests.support.frames import arrow
@@ -25,13 +25,12 @@ def test_rows_of_a_range_are_let_go_before_the_next_one_is_folded(tmp_path: Path
         return one.take(pa.array([0] * _ROWS))
 
     ranges = Ranges(column="group_id", starts=("m",))
-    folding = Folding(name="partition_lag", key="group_id", fold=fold)
-    worker = _Worker(root=str(tmp_path), storage_options={}, folding=folding, ranges=ranges)
+    task = FoldingTask(root=str(tmp_path), storage_options={}, name="partition_lag", fold=fold, ranges=ranges)
     share = pa.record_batch(
         {"number": pa.array([0, 1], pa.int32()), "new": pa.array([packed(one)] * 2, pa.binary())}
     )
 
-    files = [name for batch in worker([share]) for name in batch["file"].to_pylist()]
+    files = [name for batch in task([share]) for name in batch["file"].to_pylist()]
 
     assert len(files) == 2
     assert held[1] - held[0] < one.take(pa.array([0] * _ROWS)).nbytes / 2

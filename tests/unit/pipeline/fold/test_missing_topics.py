@@ -1,6 +1,6 @@
 """Stored log offsets beside those that the brokers have answered."""
 
-from pipeline.fold.topic_offsets import missing_topics
+from pipeline.fold.missing_topics import missing_topics
 from tests.support.frames import arrow, at, decoded_arrow
 
 

@@ -1,0 +1,68 @@
+"""Tasks: decide about groups.
+
+A task reads the rows of its groups itself. To bring them there by Spark's joins would cost five exchanges, which for
+ten groups take ten times as long as deciding.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as t
+
+from pipeline.arrow_stream import packed
+from pipeline.config.secret_values import resolve
+from pipeline.fold.control_messages import about_plans, handed_over
+from pipeline.planning import step as plan
+from pipeline.planning.memory import PlanMemory
+from pipeline.tables.reading import Tables
+from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, ORDERS
+
+DECIDED = t.StructType([t.StructField("decided", t.BinaryType())])
+"""What a task gives back: its decisions, packed. Each has a list of moves, and Spark would take thousands apart."""
+
+_WHOLE = {
+    name: tuple(schema.fieldNames())
+    for name, schema in (("consumer_groups", CONSUMER_GROUPS), ("acks", ACKS), ("orders", ORDERS))
+}
+"""Tables of which decisions need everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidingTask:
+    """What one task does for its share of the groups; made on the driver, runs on the executors."""
+
+    root: str
+    storage_options: Mapping[str, str]
+    """As configured; references to secrets are resolved where the tables are read."""
+    settings: plan.PlanSettings
+    shares: Sequence[tuple[list[str], PlanMemory]]
+    """By number: groups, and what is remembered of them."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """A row of `DECIDED` for each number of a share."""
+        for batch in batches:
+            for number in batch["id"].to_pylist():
+                decided = packed(self._decide(*self.shares[number]))
+                yield pa.RecordBatch.from_pydict({"decided": pa.array([decided], pa.binary())})
+
+    def _decide(self, group_ids: list[str], memory: PlanMemory) -> pa.Table:
+        """The decisions about these groups; reads the newest version of the tables."""
+        tables = Tables(self.root, resolve(self.storage_options))
+        wanted = pc.field("group_id").isin(pa.array(group_ids, pa.string()))
+        groups, acks, orders = (
+            tables.read(name, columns=columns, where=wanted) for name, columns in _WHOLE.items()
+        )
+        topics = pa.array(sorted(plan.subscribed_topics(groups)), pa.string())
+        stored = plan.Stored(
+            groups=groups,
+            lags=tables.read("partition_lag", columns=plan.LAG_COLUMNS, where=wanted),
+            topic_offsets=tables.read(
+                "topic_offsets", columns=plan.TOPIC_COLUMNS, where=pc.field("topic").isin(topics)
+            ),
+            acks=about_plans(acks),
+            moved=handed_over(acks, groups),
+            orders=orders,
+        )
+        return plan.make_plans(stored, group_ids, self.settings, memory)

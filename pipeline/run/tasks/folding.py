@@ -1,0 +1,56 @@
+"""Tasks: fold ranges of a latest table, and write a file of each.
+
+What a batch brings is bounded, and goes to the task of its range; what is stored is where the tasks can read it. To let
+Spark join the two would take an exchange of every stored row for each join, and half of the time would go into turning
+Arrow into Spark's rows and back.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake.transaction import AddAction
+from pyspark.sql import types as t
+
+from pipeline.arrow_stream import unpacked
+from pipeline.config.secret_values import resolve
+from pipeline.row_ranges import Ranges
+from pipeline.tables.files import write_file
+from pipeline.tables.reading import Tables
+
+Fold: TypeAlias = Callable[[Tables, pa.Table, pc.Expression | None], pa.Table]
+"""From the tables, the new rows, and which stored rows are in the range: the rows that the table gets there."""
+
+SHARES = pa.schema([("number", pa.int32()), ("new", pa.binary())])
+"""What a task is given: the number of its range, and the new rows of it, packed."""
+FILES = t.StructType([t.StructField("file", t.StringType())])
+"""What it gives back for each range that has rows: the file, as JSON of Delta's AddAction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldingTask:
+    """What one task does for its ranges; made on the driver, runs on the executors."""
+
+    root: str
+    storage_options: Mapping[str, str]
+    """As configured; references to secrets are resolved where the tables are read."""
+    name: str
+    """Of the table."""
+    fold: Fold
+    ranges: Ranges
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """A row of `FILES` for each row of `SHARES` whose range has rows."""
+        tables = Tables(self.root, resolve(self.storage_options))
+        for batch in batches:
+            for number, new in zip(batch["number"].to_pylist(), batch["new"], strict=True):
+                if (file := self._file(tables, number, new)) is not None:
+                    yield pa.RecordBatch.from_pydict({"file": [json.dumps(asdict(file))]})
+
+    def _file(self, tables: Tables, number: int, new: pa.BinaryScalar) -> AddAction | None:
+        # A function, so that the rows of a range are let go before the next one is read.
+        rows = self.fold(tables, unpacked(new), self.ranges.where(number))
+        return write_file(tables, self.name, rows, key=self.ranges.column) if rows.num_rows else None

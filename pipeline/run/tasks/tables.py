@@ -1,0 +1,73 @@
+"""Tasks: how the rows of each latest table come to be, from what is stored and what a batch has read."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.fold.commits import fold_commits
+from pipeline.fold.control_messages import handed_over
+from pipeline.fold.owners import assigned_topics, held_partitions
+from pipeline.fold.topic_offsets import fold_topic_offsets
+from pipeline.lag.lags import LagSettings
+from pipeline.lag.logs import TopicSettings
+from pipeline.lag.step import LOG_COLUMNS, lag_of, topic_offsets_of
+from pipeline.run.rows import less_ghosts, of_cluster, wanted_topics
+from pipeline.tables.reading import Tables
+from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, PARTITION_LAG, TOPIC_OFFSETS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicFold:
+    """From the stored log offsets and the answers of a batch to what is known now, of some topics or of all."""
+
+    cluster: str
+    unwanted: tuple[str, ...] | None
+    settings: TopicSettings
+
+    def __call__(self, tables: Tables, answers: pa.Table, where: pc.Expression | None) -> pa.Table:
+        """`schemas.TOPIC_OFFSETS` of the topics for which `where` holds."""
+        stored = tables.read("topic_offsets", columns=TOPIC_OFFSETS.fieldNames(), where=where)
+        folded = fold_topic_offsets(wanted_topics(stored, self.unwanted), answers)
+        return of_cluster(self.cluster, topic_offsets_of(folded, self.settings))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagFold:
+    """From the stored lags and the commits that a batch has read to the lags of now, of some groups or of all."""
+
+    cluster: str
+    ghosts: tuple[str, ...] | None
+    reread: tuple[int, ...]
+    beheaded: tuple[int, ...]
+    settings: LagSettings
+
+    def __call__(self, tables: Tables, commits: pa.Table, where: pc.Expression | None) -> pa.Table:
+        """`schemas.PARTITION_LAG` of the groups for which `where` holds."""
+        stored, groups, acks = (
+            tables.read(name, columns=schema.fieldNames(), where=where)
+            for name, schema in (
+                ("partition_lag", PARTITION_LAG),
+                ("consumer_groups", CONSUMER_GROUPS),
+                ("acks", ACKS),
+            )
+        )
+        named = _topics(stored, commits, assigned_topics(groups))
+        logs = tables.read("topic_offsets", columns=LOG_COLUMNS, where=pc.field("topic").isin(named))
+        # Members may be given any number of partitions of topics that nobody knows.
+        known = _topics(stored, commits, logs)
+        folded = fold_commits(
+            less_ghosts(stored, self.ghosts),
+            commits,
+            held_partitions(groups, handed_over(acks, groups), known),
+            reread=self.reread,
+            behind=self.settings.behind,
+            beheaded=self.beheaded,
+        )
+        return of_cluster(self.cluster, lag_of(folded, logs, self.settings))
+
+
+def _topics(*tables: pa.Table) -> pa.Array:
+    return pa.chunked_array(
+        [chunk for table in tables for chunk in table["topic"].chunks], pa.string()
+    ).unique()

@@ -1,0 +1,186 @@
+"""Source: commits, members and log ends for anyone's query or notebook, without the tables of a job.
+
+    spark.dataSource.register(LagwiseSource)
+    spark.read.format("lagwise").option("kafka.bootstrap.servers", "broker:9092").load()
+    spark.readStream.format("lagwise").option("kafka.bootstrap.servers", "broker:9092").load()
+
+Reading begins at the start of the offsets topic. A log whose leader does not answer, or a read that comes short, fails
+the batch and says why: nothing here remembers what was left out.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from confluent_kafka.admin import AdminClient
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+
+from pipeline.config.model import Config, KafkaConfig, SourceConfig
+from pipeline.config.secret_values import resolve
+from pipeline.decode.control_messages import ControlTopics
+from pipeline.decode.filters import Filters
+from pipeline.errors import BrokerUnavailableError, ConfigError
+from pipeline.kafka.client import unresolved
+from pipeline.kafka.positions import End, PartitionKey, Span, shares
+from pipeline.kafka.sources.log_offsets import ask
+from pipeline.kafka.sources.records.ends import EndsAsker
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.source.deadline import within
+from pipeline.source.partitions import RECORDS_A_TASK, Part
+from pipeline.source.reading import rows_of_part
+from pipeline.source.settings import KAFKA, SourceSettings, named
+
+_PATTERNS = ("topics_include", "topics_exclude", "groups_include", "groups_exclude")
+_TASKS = 64
+"""At most, of a batch; the offsets topic has 50 partitions."""
+_FOR_PEOPLE = ("commit", "tombstone", "group", "group_tombstone", "log_offset", "bad")
+_ATTEMPTS = 4
+
+
+def settings_alone(options: Mapping[str, str]) -> SourceSettings:
+    """Settings of a source that has no job.
+
+    Args:
+        options: `kafka.*` of librdkafka; `topics_include` and its like (patterns with commas between);
+            `collapse` (`true` keeps of each task the newest record of a key), as in the configuration's `[source]`.
+
+    Raises:
+        ConfigError: An option is missing or wrong; the message names it.
+    """
+    properties = named(KAFKA, options)
+    if "bootstrap.servers" not in properties:
+        raise ConfigError(
+            'option kafka.bootstrap.servers is missing: .option("kafka.bootstrap.servers", "host:9092")'
+        )
+    given = {name: tuple(options[name].split(",")) for name in _PATTERNS if name in options}
+    source = SourceConfig(**cast("Any", given))
+    collapse = options.get("collapse", "true").lower()
+    if collapse not in {"true", "false"}:
+        raise ConfigError(f"option collapse is {collapse!r}: it is true or false")
+    patterns = {name: getattr(source, name) for name in _PATTERNS}
+    return SourceSettings(
+        properties=unresolved(Config(kafka=KafkaConfig(properties=properties), source=source)),
+        root="",
+        topics=(OFFSETS_TOPIC,),
+        filters=Filters(**patterns, control_topics=ControlTopics(cluster="", acks="", commands="")),
+        isolation=source.isolation,
+        timeout_s=source.request_timeout_s,
+        most_records=source.max_offsets_per_trigger,
+        most_log_end_tasks=0,
+        interval_s=0,
+        tolerated_ms=0,
+        tombstones_kept_ms={},
+        attempts=_ATTEMPTS,
+        collapses=collapse == "true",
+    )
+
+
+class _Alone:
+    """What the two readers have in common."""
+
+    def __init__(self, settings: SourceSettings) -> None:
+        """Nothing is asked; tasks have a copy of this."""
+        self._settings = settings
+
+    @cached_property
+    def _ask(self) -> EndsAsker:
+        settings = self._settings
+        return EndsAsker(
+            lambda: AdminClient({**resolve(settings.properties)}),
+            settings.topics,
+            timeout_s=settings.timeout_s,
+        )
+
+    def _ends(self) -> dict[PartitionKey, End]:
+        """Of every log.
+
+        Raises:
+            BrokerUnavailableError: A leader does not answer.
+        """
+        with within(3 * self._settings.timeout_s):
+            answers = self._ask()
+        for (topic, number), answer in answers.items():
+            if isinstance(answer, str):
+                raise BrokerUnavailableError(f"partition {number} of {topic} cannot be read: {answer}")
+        return {key: answer for key, answer in answers.items() if isinstance(answer, End)}
+
+    def _parts(self, spans: list[Span]) -> list[InputPartition]:
+        wanted = tuple(span for span in spans if span.start < span.end)
+        of_records = shares(wanted, tasks=_TASKS, records_a_task=RECORDS_A_TASK) if wanted else []
+        with within(3 * self._settings.timeout_s):
+            of_ends = ask.shares(self._settings.of_log_ends, tasks=_TASKS)
+        return [*(Part(spans=tuple(one)) for one in of_records), *(Part(share=one) for one in of_ends)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Rows of one part; runs in a task.
+
+        Raises:
+            BrokerUnavailableError: Something could not be read to where the batch ends.
+        """
+        for batch in rows_of_part(self._settings, cast("Part", partition)):
+            is_told = pc.is_in(batch["row_kind"], value_set=pa.array(["read", "listing"]))
+            for row in batch.filter(pc.and_(is_told, pc.is_valid(batch["error"]))).to_pylist():
+                where = (
+                    f"partition {row['partition']} of {row['topic']}"
+                    if row["topic"]
+                    else "the list of topics"
+                )
+                raise BrokerUnavailableError(f"{where} cannot be read: {row['error']}")
+            yield batch.filter(pc.is_in(batch["row_kind"], value_set=pa.array(_FOR_PEOPLE)))
+
+
+class AloneReader(_Alone, DataSourceReader):
+    """Everything that is there now."""
+
+    def partitions(self) -> list[InputPartition]:
+        """Parts of all that is there."""
+        return self._parts([_span(key, end.log_start, end.stable) for key, end in self._ends().items()])
+
+
+class AloneStreamReader(_Alone, DataSourceStreamReader):
+    """What is there, and then what comes; an offset says how far each log is read."""
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """That of a query without a checkpoint."""
+        return {}
+
+    def latestOffset(self, start: object = None, limit: object = None) -> dict[str, Any]:  # noqa: ARG002, N802
+        """Where the logs end now.
+
+        Args:
+            start: Given by Spark from 4.2 on.
+            limit: Likewise.
+        """
+        found: dict[str, Any] = {}
+        for (topic, number), end in sorted(self._ends().items()):
+            found.setdefault(topic, {})[str(number)] = end.stable
+        return found
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """Parts of what lies between the two.
+
+        Raises:
+            BrokerUnavailableError: Records between them are gone; a new checkpoint reads what there is.
+        """
+        starts = {key: one.log_start for key, one in self._ends().items()}
+        spans = []
+        for key, until in _flat(end).items():
+            begin = _flat(start).get(key, starts.get(key, 0))
+            if begin < starts.get(key, 0):
+                topic, number = key
+                raise BrokerUnavailableError(
+                    f"partition {number} of {topic} begins at offset {starts[key]}, behind offset {begin} where this "
+                    "query goes on: records were deleted unread; start it with a new checkpoint"
+                )
+            spans.append(_span(key, begin, until))
+        return self._parts(spans)
+
+
+def _flat(offset: Mapping[str, Mapping[str, int]]) -> dict[PartitionKey, int]:
+    return {(topic, int(number)): at for topic, logs in offset.items() for number, at in logs.items()}
+
+
+def _span(key: PartitionKey, start: int, end: int) -> Span:
+    return Span(topic=key[0], partition=key[1], start=start, end=end)

@@ -1,0 +1,84 @@
+"""Source: the door for Spark, `spark.dataSource.register(LagwiseSource)` and `spark.readStream.format("lagwise")`."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import cast
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from pipeline.decode.rows import DECODED
+from pipeline.source.alone import AloneReader, AloneStreamReader, settings_alone
+from pipeline.source.offset import Json
+from pipeline.source.partitions import Part, parts_of
+from pipeline.source.planner import Planner
+from pipeline.source.reading import rows_of_part
+from pipeline.source.settings import SourceSettings, from_options, is_job
+
+FORMAT = "lagwise"
+
+
+class LagwiseSource(DataSource):
+    """Commits, group records, acknowledgements, orders and log ends, as `decode.rows` describes them."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """Columns of decoded rows."""
+        return DECODED
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's names
+        """The reader of one query."""
+        if is_job(self.options):
+            return StreamReader(from_options(self.options))
+        return AloneStreamReader(settings_alone(self.options))
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
+        """The reader of what is there now."""
+        return AloneReader(settings_alone(self.options))
+
+
+class StreamReader(DataSourceStreamReader):
+    """The batches of one query: chosen in Spark's process for it, read by tasks."""
+
+    def __init__(self, settings: SourceSettings) -> None:
+        """Nothing is asked; tasks have a copy of this."""
+        self._settings = settings
+        self._newest: Json = {}
+
+    @cached_property
+    def _planner(self) -> Planner:
+        return Planner(self._settings)
+
+    def initialOffset(self) -> Json:  # noqa: N802
+        """That of a query without a checkpoint."""
+        return {}
+
+    def latestOffset(self, start: Json | None = None, limit: object = None) -> Json:  # noqa: ARG002, N802
+        """What the next batch reads; `start` while it is not due, by which Spark begins none.
+
+        Args:
+            start: End of the batch before; not given by Spark before 4.2.
+            limit: Spark's, which the settings of the job replace.
+        """
+        offset = self._planner.next_offset()
+        if offset is None:
+            return self._newest if start is None else start
+        self._newest = offset.to_json()
+        return self._newest
+
+    def reportLatestOffset(self) -> Json:  # noqa: N802
+        """What Spark shows as the newest offset: the last that was chosen, without asking anybody."""
+        return self._newest
+
+    def partitions(self, start: Json, end: Json) -> list[InputPartition]:  # noqa: ARG002 - the tables say the start
+        """The parts of the batch that ends there."""
+        return [*parts_of(end, self._planner, self._settings)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Rows of one part; runs in a task."""
+        return rows_of_part(self._settings, cast("Part", partition))

@@ -1,0 +1,35 @@
+"""Source: deadlines of what calls the Kafka client, which may hang where no exception comes.
+
+The process is ended when one has passed, by a thread that needs no interpreter: the client may hold its lock. Spark
+then tries the task again, or ends the query, which the driver starts again.
+"""
+
+import faulthandler
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_CLIENT_S = 60.0
+"""What a client may need beside the brokers' time, on a machine that has other things to do."""
+
+
+@contextmanager
+def within(brokers_s: float) -> Iterator[None]:
+    """End this process if the body takes a minute longer than the brokers may."""
+    faulthandler.dump_traceback_later(brokers_s + _CLIENT_S, exit=True)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def each_within(brokers_s: float, pieces: Iterator[T]) -> Iterator[T]:
+    """The pieces; `within` holds for each of them alone, and not for whoever takes them."""
+    while True:
+        with within(brokers_s):
+            piece = next(pieces, None)
+        if piece is None:
+            return
+        yield piece

@@ -1,0 +1,53 @@
+"""Source: a batch in parts, each for one task of Spark."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyspark.sql.datasource import InputPartition
+
+from pipeline.kafka.positions import Span, shares
+from pipeline.kafka.sources.log_offsets import ask
+from pipeline.kafka.sources.log_offsets.settings import Share
+from pipeline.source.deadline import within
+from pipeline.source.offset import Json, from_json
+from pipeline.source.planner import Planner
+from pipeline.source.settings import SourceSettings
+
+# A task is a round trip to a Python worker, and a consumer that connects again in a new worker.
+RECORDS_A_TASK = 50_000
+
+
+@dataclass(frozen=True)
+class Part(InputPartition):
+    """What one task reads."""
+
+    offset: Json | None = None
+    """Of the batch; one of its tasks hands it on to the driver."""
+    spans: tuple[Span, ...] = ()
+    share: Share | None = None
+    """Partitions whose log ends it asks for."""
+
+
+def parts_of(given: Json, planner: Planner, settings: SourceSettings) -> list[Part]:
+    """The parts of the batch; the first one has its offset.
+
+    A batch that runs again reads at most what it has read before, and asks for no log end: those are stored.
+    """
+    return [*_parts(given, planner, settings)]
+
+
+def _parts(given: Json, planner: Planner, settings: SourceSettings) -> Iterator[Part]:
+    offset = from_json(given)
+    if offset is None or offset.failure is not None:
+        yield Part(offset=given)
+        return
+    with within(planner.brokers_s):
+        stamp = planner.begun(offset)
+        spans = offset.intake.spans if stamp is None else stamp.spans
+        tasks = planner.parallelism()
+        wanted = tuple(span for span in spans if span.start < span.end)
+        first, *others = shares(wanted, tasks=tasks, records_a_task=RECORDS_A_TASK) if wanted else [[]]
+        yield Part(offset=given, spans=tuple(first))
+        yield from (Part(spans=tuple(share)) for share in others)
+        if stamp is None:
+            yield from (Part(share=share) for share in ask.shares(settings.of_log_ends, tasks=tasks))

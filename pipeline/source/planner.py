@@ -1,0 +1,151 @@
+"""Source: what the next batch reads, chosen in the process that Spark starts for it beside the driver.
+
+Nothing is known here that the tables and the brokers do not say: the process may die at any moment. What cannot be
+asked is told to the driver as the failure of the batch.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from confluent_kafka.admin import AdminClient
+from deltalake.exceptions import DeltaError
+
+from pipeline import clock
+from pipeline.config.secret_values import resolve
+from pipeline.errors import PipelineError, StorageUnavailableError, StoreError
+from pipeline.kafka.positions import Answer, Intake, Limits, PartitionKey, choose_spans
+from pipeline.kafka.sources.records.ends import EndsAsker
+from pipeline.source.deadline import within
+from pipeline.source.offset import SourceOffset, state_of
+from pipeline.source.pace import Pace
+from pipeline.source.settings import SourceSettings
+from pipeline.tables.stamp import Stamp
+from pipeline.tables.store import Store
+
+Ask: TypeAlias = Callable[[], Mapping[PartitionKey, Answer]]
+Stamps: TypeAlias = Callable[[str], Stamp | None]
+
+_READ_UP_TO = "partition_lag"
+_BEGUN = "topic_offsets"
+
+
+class Planner:
+    """Chooses the batches of one query."""
+
+    def __init__(
+        self,
+        settings: SourceSettings,
+        *,
+        ask: Ask | None = None,
+        stamps: Stamps | None = None,
+        pace: Pace | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            settings: Of the source.
+            ask: What the leaders say of every log; None asks the brokers.
+            stamps: Newest stamp of a table; None reads the tables.
+            pace: When batches begin.
+            now_ms: Time in ms since 1970.
+        """
+        self._settings = settings
+        self._ask = ask or EndsAsker(
+            lambda: AdminClient({**resolve(settings.properties)}),
+            settings.topics,
+            timeout_s=settings.timeout_s,
+        )
+        self._stamps = stamps or _stamps(settings)
+        self._pace = pace or Pace(settings.interval_s)
+        self._now_ms = now_ms
+        self._last: SourceOffset | None = None
+        self._is_settled = True
+
+    @property
+    def brokers_s(self) -> float:
+        """The time that `next_offset` gives the brokers."""
+        return 3 * self._settings.timeout_s
+
+    def next_offset(self) -> SourceOffset | None:
+        """What the next batch reads; None while it is not due."""
+        with within(self.brokers_s):
+            self._hurry()
+            if not self._pace.is_due():
+                return None
+            self._pace.begun()
+            self._last, self._is_settled = self._chosen(), False
+        return self._last
+
+    def begun(self, offset: SourceOffset) -> Stamp | None:
+        """What the batch of this offset has stored first, if it ran before; None if it did not.
+
+        Raises:
+            StoreError, DeltaError, OSError: The tables cannot be read.
+        """
+        if self._last is not None and self._last.tick == offset.tick:
+            return None
+        stamp = self._stamps(_BEGUN)
+        return stamp if stamp is not None and stamp.tick == offset.tick else None
+
+    def parallelism(self) -> int:
+        """Tasks that Spark ran at once when it wrote the newest batch; 1 before the first."""
+        stamp = self._stamps(_READ_UP_TO)
+        return max(1, stamp.parallelism if stamp is not None else 1)
+
+    def _hurry(self) -> None:
+        """Begin at once where records were left and the last batch has read some of those before them."""
+        last = self._last
+        if self._is_settled or last is None or not last.intake.left:
+            return
+        self._is_settled = True
+        stamp = self._stamps(_READ_UP_TO)
+        if stamp is None or stamp.tick != last.tick:
+            return
+        positions = stamp.positions or {}
+        if any(
+            span.key in positions and positions[span.key].offset > span.start for span in last.intake.spans
+        ):
+            self._pace.hurry()
+
+    def _chosen(self) -> SourceOffset:
+        tick = max(self._now_ms(), 0 if self._last is None else self._last.tick + 1)
+        try:
+            stamp = self._stamps(_READ_UP_TO)
+        except (StoreError, DeltaError, OSError) as error:
+            failure = StorageUnavailableError.__name__, " ".join(str(error).split())
+            return self._offset(tick, made_from="unknown", failure=failure)
+        made_from = state_of(stamp)
+        try:
+            answers = self._ask()
+        except PipelineError as error:
+            return self._offset(tick, made_from=made_from, failure=(type(error).__name__, str(error)))
+        return self._offset(
+            tick, made_from=made_from, intake=self._intake(stamp, answers, tick), answers=answers
+        )
+
+    def _offset(self, tick: int, **fields: Any) -> SourceOffset:
+        return SourceOffset(tick=tick, chosen_by=self._settings.query, **fields)
+
+    def _intake(self, stamp: Stamp | None, answers: Mapping[PartitionKey, Answer], now_ms: int) -> Intake:
+        is_own = stamp is not None and self._last is not None and stamp.tick == self._last.tick
+        kept = stamp.tombstones_kept_ms if stamp and is_own else self._settings.tombstones_kept_ms
+        return choose_spans(
+            {} if stamp is None else stamp.positions or {},
+            answers,
+            distrusted={}
+            if stamp is None
+            else {(topic, number): why for topic, number, why in stamp.distrusted},
+            limits=Limits(
+                most_records=self._settings.most_records,
+                tombstones_kept_ms=kept,
+                tolerated_ms=self._settings.tolerated_ms,
+                followed=frozenset(stamp.followed) if stamp and is_own else frozenset(),
+            ),
+            now_ms=now_ms,
+        )
+
+
+def _stamps(settings: SourceSettings) -> Stamps:
+    store = Store(settings.root, term=0, storage_options=resolve(settings.storage_options))
+    return store.stamp

@@ -1,0 +1,29 @@
+"""Jobs that Spark has run, as its own pages would show them."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+
+class SparkJob(NamedTuple):
+    """A job that has ended."""
+
+    description: str
+    tasks: int
+
+
+def jobs_of(spark: SparkSession, run: Callable[[], object]) -> list[SparkJob]:
+    """The jobs that Spark runs for this, in their order."""
+    before = set(_jobs(spark))
+    run()
+    after = _jobs(spark)
+    return [after[number] for number in sorted(after.keys() - before)]
+
+
+def _jobs(spark: SparkSession) -> dict[int, SparkJob]:
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    found = context.statusStore().jobsList(None)
+    jobs = [found.apply(index) for index in range(found.size())]
+    return {job.jobId(): SparkJob(job.description().getOrElse(None) or "", job.numTasks()) for job in jobs}

@@ -1,0 +1,225 @@
+"""The opening of a batch: its clock, what the source has chosen for it, and whether it may write."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pipeline.decode.rows import ARROW
+from pipeline.errors import (
+    AccessRefusedError,
+    BrokerUnavailableError,
+    PipelineError,
+    StorageUnavailableError,
+    TopicMissingError,
+)
+from pipeline.kafka.positions import Position, Span
+from pipeline.run.batch import opening
+from pipeline.run.batch.opening import begin, read_source, settle_offset
+from pipeline.run.batch.steps import run
+from pipeline.run.driver import Batch, Driver
+from pipeline.run.replay import ReplayContext
+from pipeline.source.offset import SourceOffset, state_of
+from pipeline.tables.stamp import Stamp
+from tests.support.batches import batch_of, first, idle_driver, later, stamp_of
+from tests.support.frames import decoded_arrow
+
+NOW_MS = 1_700_000_000_000
+HOUR_MS = 3_600_000
+SAID = "Kafka is away"
+
+
+class StampedStore:
+    """Tables of which each has the same newest stamp, but for those that are named."""
+
+    def __init__(self, stamp: Stamp | None = None, **others: Stamp) -> None:
+        self._stamp = stamp
+        self._others = others
+
+    def stamp(self, name: str) -> Stamp | None:
+        return self._others.get(name, self._stamp)
+
+
+class Frame:
+    """What Spark's source has read."""
+
+    def __init__(self, offset: dict[str, Any], *rows: dict[str, Any]) -> None:
+        self._rows = decoded_arrow({"row_kind": "intake", "reason": json.dumps(offset)}, *rows)
+
+    def toArrow(self) -> Any:  # noqa: N802
+        return self._rows.cast(ARROW)
+
+
+@pytest.fixture(autouse=True)
+def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "now_ms", lambda: NOW_MS)
+    monkeypatch.setattr(opening.ownership, "check", lambda _store, _owner: None)
+
+
+def opened(driver: Driver, offset: SourceOffset | dict[str, Any], *rows: dict[str, Any]) -> Batch:
+    frame: Any = Frame(offset.to_json() if isinstance(offset, SourceOffset) else offset, *rows)
+    batch = batch_of(driver, frame=frame)
+    for step in (begin, read_source, settle_offset):
+        step(batch)
+    return batch
+
+
+def begun(store: StampedStore, replay: ReplayContext, **offset: Any) -> Batch:
+    """A batch that was chosen from what the store's lag table holds."""
+    newest = store.stamp("partition_lag")
+    driver = idle_driver(store=store, replay=replay, stamp=newest)
+    one = opened(
+        driver,
+        SourceOffset(**{"tick": 7, "made_from": state_of(newest), "chosen_by": replay.query, **offset}),
+    )
+    assert replay.at_ms == one.at_ms
+    return one
+
+
+def test_batch_takes_the_machines_time() -> None:
+    assert begun(StampedStore(), later(NOW_MS - 1)).at_ms == NOW_MS
+
+
+@pytest.mark.parametrize("ahead_ms", [0, 1, HOUR_MS], ids=["same time", "a moment", "an hour"])
+def test_clock_that_went_back_moves_on_by_a_millisecond(ahead_ms: int) -> None:
+    last_ms = NOW_MS + ahead_ms
+
+    assert begun(StampedStore(), later(last_ms)).at_ms == last_ms + 1
+
+
+def test_first_batch_after_a_start_goes_on_after_what_the_tables_say() -> None:
+    written = stamp_of(at_ms=NOW_MS + HOUR_MS, tick=4)
+
+    assert begun(StampedStore(written), first()).at_ms == written.at_ms + 1
+
+
+HALF_DONE = stamp_of(at_ms=NOW_MS - HOUR_MS, tick=7, spans=(Span(topic="t", partition=0, start=5, end=9),))
+BEFORE = stamp_of(at_ms=NOW_MS - 2 * HOUR_MS, tick=6, positions={("t", 0): Position(5)})
+
+
+def test_replayed_batch_has_the_stamp_and_the_time_of_its_first_write() -> None:
+    store = StampedStore(partition_lag=BEFORE, topic_offsets=HALF_DONE)
+
+    again = begun(store, first())
+
+    assert (again.is_replay, again.clock, again.at_ms) == (True, HALF_DONE, HALF_DONE.at_ms)
+    assert again.written == {"topic_offsets"}
+
+
+def test_batch_that_was_begun_by_another_checkpoint_is_no_replay() -> None:
+    # Its checkpoint was lost; what it has stored of topics is stored again.
+    store = StampedStore(partition_lag=BEFORE, topic_offsets=replace(HALF_DONE, tick=5))
+
+    new = begun(store, first())
+
+    assert (new.is_replay, new.at_ms, new.written) == (False, NOW_MS, set())
+
+
+def test_batch_left_half_done_is_passed_over_when_all_is_read_again(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    # What it says it has read would count as read, and the reason to read again would be forgotten.
+    doubted = replace(BEFORE, positions={}, tick=0)
+    store = StampedStore(partition_lag=doubted, topic_offsets=HALF_DONE)
+    driver = idle_driver(store=store, replay=first(), stamp=doubted)
+
+    new = opened(driver, SourceOffset(tick=7, made_from=state_of(BEFORE)))
+
+    assert (new.is_skipped, new.written) == (True, set())
+    (line,) = [record for record in caplog.records if "passed over" in record.message]
+    assert line.__dict__["batch_id"] == new.batch_id
+    assert state_of(doubted) in line.__dict__["reason"]
+
+
+def test_batch_that_has_reached_the_lag_table_is_gone_on_with() -> None:
+    done = replace(HALF_DONE, positions={("t", 0): Position(9)})
+
+    assert begun(StampedStore(done), first(), made_from=state_of(BEFORE)).is_replay
+
+
+@pytest.mark.parametrize(
+    "offset",
+    [
+        pytest.param({"offset": 12, "timestamp": 3}, id="a source of an earlier version"),
+        pytest.param(SourceOffset(tick=7, made_from="1234"), id="other tables"),
+    ],
+)
+def test_batch_that_was_not_chosen_for_these_tables_ends_there(offset: Any) -> None:
+    driver = idle_driver(store=StampedStore(BEFORE), stamp=BEFORE, replay=later(), behind=(3,))
+    frame: Any = Frame(offset.to_json() if isinstance(offset, SourceOffset) else offset)
+    reached: list[Batch] = []
+
+    run(batch_of(driver, frame=frame), (begin, read_source, settle_offset, reached.append))
+
+    assert reached == []
+    assert (driver.progress.stamp, driver.progress.behind) == (BEFORE, (3,))
+
+
+def test_what_was_asked_and_read_is_together() -> None:
+    batch = opened(
+        idle_driver(store=StampedStore(), replay=later()),
+        SourceOffset(tick=7, made_from="empty", chosen_by="q"),
+        {"row_kind": "listing", "topic": None},
+        {"row_kind": "log_offset", "log_end_offset": 9},
+        {"row_kind": "commit", "position": 3},
+        {"row_kind": "count", "kind": "commit", "count": 1},
+    )
+
+    assert batch.decoded.kind("log_offset")["log_end_offset"].to_pylist() == [9]
+    assert batch.decoded.kind("commit")["position"].to_pylist() == [3]
+    assert (batch.summary.is_listed, batch.summary.counts) == (True, {"commit": 1})
+
+
+def failing(error: PipelineError) -> SourceOffset:
+    return SourceOffset(tick=7, made_from="empty", failure=(type(error).__name__, str(error)))
+
+
+def run_at(driver: Driver, error: PipelineError, at_s: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The steps that ran after the one that learns of the error."""
+    reached: list[str] = []
+    frame: Any = Frame(failing(error).to_json())
+    monkeypatch.setattr(opening, "now_ms", lambda: at_s * 1000)
+
+    def step(batch: Batch) -> None:
+        reached.append(str(batch.batch_id))
+
+    run(batch_of(driver, frame=frame), (begin, read_source, settle_offset, step))
+    return reached
+
+
+def silent_driver() -> Driver:
+    return idle_driver(store=StampedStore(), replay=later(), behind=(3,))
+
+
+def test_batch_without_any_answer_ends_there_and_leaves_the_driver_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    driver = silent_driver()
+
+    assert run_at(driver, BrokerUnavailableError("no answer"), 100, monkeypatch) == []
+    assert driver.progress.behind == (3,)
+
+
+def test_outage_is_said_once_a_minute(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = silent_driver()
+
+    for at_s in (100, 130, 159, 160, 190):
+        run_at(driver, BrokerUnavailableError("no answer"), at_s, monkeypatch)
+
+    said = [record for record in caplog.records if SAID in record.message]
+    assert [record.__dict__["error"] for record in said] == ["no answer"] * 2
+    assert (
+        said[0].__dict__["bootstrap_servers"] == driver.services.config.kafka.properties["bootstrap.servers"]
+    )
+
+
+@pytest.mark.parametrize(
+    "error", [TopicMissingError("gone"), AccessRefusedError("not you"), StorageUnavailableError("disk full")]
+)
+def test_what_another_batch_does_not_cure_ends_the_stream(
+    error: PipelineError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        run_at(silent_driver(), error, 100, monkeypatch)

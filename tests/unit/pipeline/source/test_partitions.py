@@ -1,0 +1,94 @@
+"""A batch in parts: what each task reads."""
+
+from typing import Any
+
+import pytest
+
+from pipeline.kafka.positions import End, Intake, Span
+from pipeline.kafka.sources.log_offsets import ask
+from pipeline.kafka.sources.log_offsets.settings import Share
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.run.assembly import build_source
+from pipeline.source.offset import SourceOffset
+from pipeline.source.partitions import Part, parts_of
+from pipeline.source.planner import Planner
+from pipeline.tables.stamp import Stamp
+from tests.support.batches import idle_driver, stamp_of
+
+SETTINGS = build_source(idle_driver().services, query="q", once=False, attempts=4)
+ASKED = Share(carries_listing=True)
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many tasks there were for log ends, each time that they were dealt out."""
+    tasks: list[int] = []
+
+    def shares(_settings: Any, *, tasks: int, into: list[int] = tasks) -> list[Share]:
+        into.append(tasks)
+        return [ASKED]
+
+    monkeypatch.setattr(ask, "shares", shares)
+    return tasks
+
+
+def span(partition: int, records: int, *, start: int = 0) -> Span:
+    return Span(topic=OFFSETS_TOPIC, partition=partition, start=start, end=start + records)
+
+
+def offset(*spans: Span, **fields: Any) -> SourceOffset:
+    ends = {one.key: End(log_start=0, stable=one.end, high=one.end) for one in spans}
+    return SourceOffset(tick=7, made_from="empty", intake=Intake(spans=spans), answers=ends, **fields)
+
+
+def parts(of: SourceOffset | dict[str, Any], **stamps: Stamp) -> list[Part]:
+    planner = Planner(SETTINGS, ask=dict, stamps=stamps.get)
+    return parts_of(of.to_json() if isinstance(of, SourceOffset) else of, planner, SETTINGS)
+
+
+def test_small_batch_is_one_task_for_records_and_one_for_log_ends() -> None:
+    first, second = parts(offset(span(0, 5), span(1, 9)), partition_lag=stamp_of(parallelism=8))
+
+    assert {one.key for one in first.spans} == {(OFFSETS_TOPIC, 0), (OFFSETS_TOPIC, 1)}
+    assert (first.share, second) == (None, Part(share=ASKED))
+
+
+def test_large_batch_is_as_many_tasks_as_spark_runs_at_once_and_every_span_is_in_one() -> None:
+    spans = [span(number, 40_000) for number in range(10)]
+
+    found = parts(offset(*spans), partition_lag=stamp_of(parallelism=4))
+
+    assert [len(part.spans) for part in found] == [3, 3, 2, 2, 0]
+    assert sorted(one.partition for part in found for one in part.spans) == list(range(10))
+
+
+def test_first_part_alone_has_the_offset() -> None:
+    of = offset(*(span(number, 60_000) for number in range(3)))
+
+    found = parts(of, partition_lag=stamp_of(parallelism=4))
+
+    assert [part.offset for part in found] == [of.to_json(), None, None, None]
+
+
+def test_batch_that_runs_again_reads_at_most_what_it_has_read_and_asks_nobody(asked: list[int]) -> None:
+    of = offset(span(0, 50), span(1, 9))
+    short = stamp_of(tick=of.tick, spans=(span(0, 20), span(1, 0)))
+
+    (part,) = parts(of, topic_offsets=short)
+
+    assert part.spans == (span(0, 20),)
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    "of",
+    [offset(failure=("BrokerUnavailableError", "away")), {"offset": 3, "timestamp": 12}, {}],
+    ids=["failure", "another source's", "none"],
+)
+def test_batch_of_which_nothing_is_known_has_one_part_that_says_so(
+    of: SourceOffset | dict[str, Any], asked: list[int]
+) -> None:
+    (part,) = parts(of)
+
+    assert part.offset == (of.to_json() if isinstance(of, SourceOffset) else of)
+    assert (part.spans, part.share, asked) == ((), None, [])

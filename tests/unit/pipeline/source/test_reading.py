@@ -1,0 +1,109 @@
+"""What a task does with its part."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipeline.decode.rows import ARROW
+from pipeline.kafka.positions import Span
+from pipeline.kafka.sources.log_offsets.ask import LOG_OFFSETS
+from pipeline.kafka.sources.log_offsets.settings import Share
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.run.assembly import build_source
+from pipeline.source import reading
+from pipeline.source.partitions import Part
+from pipeline.source.reading import rows_of_part
+from tests.support.batches import idle_driver
+from tests.support.inject import commit_record
+from tests.support.raw_records import raw
+
+SETTINGS = build_source(idle_driver().services, query="q", once=False, attempts=4)
+SPANS = (Span(topic=OFFSETS_TOPIC, partition=3, start=0, end=9),)
+SHARE = Share(topics=(("t", (0, 1)),), carries_listing=True, brokers=3)
+
+
+@pytest.fixture(autouse=True)
+def brokers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was asked for; two commits of a partition, and a log end, are to be had."""
+    done: list[str] = []
+
+    def consume(spans: list[Span], _settings: Any) -> Iterator[Any]:
+        done.append("records")
+        yield raw(
+            *(
+                (one.key, one.value)
+                for one in (commit_record("g", "t", 0, 40), commit_record("g", "t", 0, 50))
+            )
+        )
+        yield [
+            {"topic": one.topic, "partition": one.partition, "position": 9, "leader_epoch": 1, "error": None}
+            for one in spans
+        ]
+
+    def ask(_settings: Any, _share: Share) -> pa.RecordBatch:
+        done.append("log ends")
+        rows: list[dict[str, Any]] = [{"brokers": 3}, {"topic": "t", "partition": 0, "log_end_offset": 8}]
+        return pa.RecordBatch.from_pylist(rows, schema=LOG_OFFSETS)
+
+    monkeypatch.setattr(reading, "consume", consume)
+    monkeypatch.setattr(reading, "ask", ask)
+    return done
+
+
+def rows(part: Part, *, attempt: int = 0, attempts: int = 4) -> list[dict[str, Any]]:
+    context = SimpleNamespace(attemptNumber=lambda: attempt)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(reading.TaskContext, "get", lambda: context)
+        batches = list(rows_of_part(replace(SETTINGS, attempts=attempts), part))
+    assert all(batch.schema == ARROW for batch in batches)
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def test_task_hands_on_the_offset_then_the_newest_commit_of_each_partition_and_how_far_it_came() -> None:
+    found = rows(Part(offset={"tick": 5}, spans=SPANS))
+
+    kinds = [row["row_kind"] for row in found]
+    assert (kinds[0], {*kinds[1:]}) == ("intake", {"commit", "count", "read"})
+    assert json.loads(found[0]["reason"]) == {"tick": 5}
+    (commit,) = [row for row in found if row["row_kind"] == "commit"]
+    assert (commit["position"], commit["committed_offset"]) == (1, 50)
+
+
+def test_task_hands_on_log_ends_and_the_listing() -> None:
+    found = rows(Part(share=SHARE))
+
+    assert [(row["row_kind"], row["topic"]) for row in found] == [("listing", None), ("log_offset", "t")]
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_task_whose_process_has_died_asks_again(attempt: int, brokers: list[str]) -> None:
+    rows(Part(spans=SPANS, share=SHARE), attempt=attempt)
+
+    assert brokers == ["records", "log ends"]
+
+
+def test_last_attempt_asks_nobody_and_says_why_nothing_is_known(brokers: list[str]) -> None:
+    found = rows(Part(offset={"tick": 5}, spans=SPANS, share=SHARE), attempt=3)
+
+    died = "the task that asks the brokers has died 3 times"
+    assert brokers == []
+    (read,) = [row for row in found if row["row_kind"] == "read"]
+    assert (read["position"], read["error"]) == (0, died)
+    ends = [row for row in found if row["row_kind"] == "log_offset"]
+    assert [(row["partition"], row["log_end_offset"], row["error"]) for row in ends] == [
+        (0, None, died),
+        (1, None, died),
+    ]
+    # The listing was made before.
+    assert [row["error"] for row in found if row["row_kind"] == "listing"] == [None]
+
+
+def test_only_attempt_asks(brokers: list[str]) -> None:
+    rows(Part(spans=SPANS), attempts=1)
+
+    assert brokers == ["records"]

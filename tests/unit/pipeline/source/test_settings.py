@@ -1,0 +1,34 @@
+"""Settings of the source, as options that Spark keeps."""
+
+from dataclasses import replace
+
+from pipeline.config.model import Config, KafkaConfig
+from pipeline.run.assembly import build_source
+from pipeline.source.settings import from_options
+from tests.support.batches import CONTROL, KnownConfigs, idle_driver
+
+SETTINGS = build_source(
+    idle_driver(
+        config=Config(
+            kafka=KafkaConfig(properties={"bootstrap.servers": "a:1", "sasl.password": "env:SECRET"})
+        ),
+        configs=KnownConfigs(**{CONTROL.acks_topic: None}),
+    ).services,
+    query="q",
+    once=True,
+    attempts=4,
+)
+
+
+def test_settings_are_the_same_when_they_have_been_options() -> None:
+    stored = replace(SETTINGS, storage_options={"aws_secret_access_key": "file:/run/secret"})
+
+    assert from_options(stored.to_options()) == stored
+
+
+def test_options_hold_references_to_secrets_under_the_names_that_spark_redacts() -> None:
+    assert SETTINGS.to_options()["kafka.sasl.password"] == "env:SECRET"
+
+
+def test_last_batches_of_a_job_that_runs_once_are_not_far_apart() -> None:
+    assert SETTINGS.interval_s == 5
