@@ -18,13 +18,14 @@ def main(folders: list[str]) -> int:
     """Run again the files of `folders` in which pytest's latest run saw failures; its exit status."""
     failed = [name for name in json.loads(_FAILED.read_text()) if name.startswith(tuple(folders))]
     if not 0 < len(failed) <= _MOST:
-        print(f"{len(failed)} tests failed: only up to {_MOST} are run again")
+        sys.stdout.write(f"{len(failed)} tests failed: only up to {_MOST} are run again\n")
         return 1
     files = sorted({name.split("::")[0] for name in failed})
-    print(f"\nAgain, alone, for {', '.join(failed)}:", flush=True)
+    sys.stdout.write(f"\nAgain, alone, for {', '.join(failed)}:\n")
+    sys.stdout.flush()
     status = subprocess.call([sys.executable, "-m", "pytest", *files, "-q", "-p", "no:randomly"])
     if status == 0:
-        print("PASSED ONLY ALONE: " + ", ".join(failed))
+        sys.stdout.write(f"PASSED ONLY ALONE: {', '.join(failed)}\n")
     return status
 
 

@@ -13,7 +13,7 @@ _SPARK = Path(pyspark.__file__).parent / "python" / "lib"
 _PROGRAM = """
 import sys
 import pipeline.source.reading, pipeline.run.tasks.deciding, pipeline.run.tasks.folding, pipeline.run.tasks.tables
-print(sys.prefix, pipeline.decode.records.__file__)
+print(sys.prefix, pipeline.decode.step.__file__)
 """
 
 
@@ -36,5 +36,5 @@ def test_environment_that_was_packed_in_one_folder_runs_in_another(tmp_path: Pat
     )
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [str(moved), f"{code}/pipeline/decode/records.py"]
+    assert done.stdout.split() == [str(moved), f"{code}/pipeline/decode/step.py"]
     assert not [*moved.rglob("pyspark"), *moved.rglob("lagwise*"), *moved.rglob("pipeline")]
