@@ -103,14 +103,18 @@ class Batch:
         return self.outage is not None or self.passed_over is not None
 
     @property
-    def is_full(self) -> bool:
-        """Whether more was to be read than a batch may, and something was read."""
+    def has_read(self) -> bool:
+        """Whether reading came further in any log."""
         reached = self.summary.reached
-        is_moved = any(
+        return any(
             span.key in reached and reached[span.key].position.offset > span.start
             for span in self.intake.spans
         )
-        return self.intake.left > 0 and is_moved
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more was to be read than a batch may, and something was read."""
+        return self.intake.left > 0 and self.has_read
 
     @property
     def clock(self) -> Stamp:

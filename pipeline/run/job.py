@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -68,6 +69,8 @@ log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 15.0
 _FAILURES_IN_A_ROW = 3
+_IN_VAIN_S = 60.0
+"""How long `once` goes on though nothing more can be read: Kafka ends a usual transaction by then."""
 
 
 def _ignore(_report: query.Report) -> None:
@@ -98,7 +101,9 @@ class Job:
         self.steps = steps
         self.stop = threading.Event()
         self.is_incomplete = False
-        """`once` gave up: the offsets topic could not be read to its end within the deadline."""
+        """`once` gave up: the offsets topic could not be read to its end."""
+        self._read_on_at_s: float | None = None
+        """When a batch last came further in some log."""
         self._failures = 0
         """Of the query, in a row, without a batch in between."""
         self._refusals = 0
@@ -293,7 +298,11 @@ class Job:
         self._failures = self._refusals = self._waits = 0
         self._storage.batch_ended()
         self.on_batch(report)
-        if self.once and (report.is_complete or report.is_overdue):
+        now_s = time.monotonic()
+        if report.has_read or self._read_on_at_s is None:
+            self._read_on_at_s = now_s
+        is_in_vain = now_s - self._read_on_at_s >= _IN_VAIN_S
+        if self.once and (report.is_complete or report.is_overdue or is_in_vain):
             self.is_incomplete = not report.is_complete
             self.stop.set()
 

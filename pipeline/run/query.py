@@ -57,6 +57,8 @@ class Report:
     """Why it is not."""
     records_left: int
     """How many the limit of a batch leaves for those to come, which begin at once."""
+    has_read: bool
+    """It came further in some log."""
     waited_s: float
     """Since the batch before it ended."""
 
@@ -145,6 +147,7 @@ class Runner:
             and self.driver.progress.readiness.is_overdue(batch.clock.at_ms),
             reason=batch.clock.reason,
             records_left=batch.intake.left,
+            has_read=batch.has_read,
             waited_s=waited_s,
         )
         is_settled = report.is_complete or report.is_overdue

@@ -1,4 +1,4 @@
-"""Source: deadlines of what calls the Kafka client, which may hang where no exception comes.
+"""Source: deadlines of what may hang where no exception comes: a client, a mount, a plan.
 
 The process is ended when one has passed, by a thread that needs no interpreter: the client may hold its lock. Spark
 then tries the task again, or ends the query, which the driver starts again.
@@ -13,22 +13,24 @@ T = TypeVar("T")
 
 _CLIENT_S = 60.0
 """What a client may need beside the brokers' time, on a machine that has other things to do."""
+TABLES_S = 600.0
+"""What a task may need for its tables; it usually takes seconds."""
 
 
 @contextmanager
-def within(brokers_s: float) -> Iterator[None]:
-    """End this process if the body takes a minute longer than the brokers may."""
-    faulthandler.dump_traceback_later(brokers_s + _CLIENT_S, exit=True)
+def within(others_s: float) -> Iterator[None]:
+    """End this process if the body takes a minute longer than brokers or tables may."""
+    faulthandler.dump_traceback_later(others_s + _CLIENT_S, exit=True)
     try:
         yield
     finally:
         faulthandler.cancel_dump_traceback_later()
 
 
-def each_within(brokers_s: float, pieces: Iterator[T]) -> Iterator[T]:
+def each_within(others_s: float, pieces: Iterator[T]) -> Iterator[T]:
     """The pieces; `within` holds for each of them alone, and not for whoever takes them."""
     while True:
-        with within(brokers_s):
+        with within(others_s):
             piece = next(pieces, None)
         if piece is None:
             return

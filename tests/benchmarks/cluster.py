@@ -1,4 +1,4 @@
-"""A batch on a standalone Spark cluster of this machine, beside the same batch in the driver's own process.
+"""A batch on a standalone Spark cluster of this machine, beside the same batch on `local[2]`.
 
 The driver is submitted as an operator does it, and has the same two cores wherever they are. Every batch has a new
 commit of every row, plans, publishes and writes history. A round of commits is made as soon as a batch has ended, and
@@ -38,7 +38,7 @@ dry_run = false
 {eager_plan}"""
 _BATCH = re.compile(r"batch_id=\d+ seconds=(\S+) .*counts=(\{.*?\}) steps=(\{.*?\})")
 _WARM_UP, _BATCHES = 2, 5
-_STEPS = ("decode_records", "store_lag", "store_history", "make_plans", "record_decisions", "publish_plans")
+_STEPS = ("read_source", "store_lag", "store_history", "make_plans", "record_decisions", "publish_plans")
 _SECONDS = ("first batch s", "batch p50 s", "fastest", "slowest")
 _HEADER = ["rows", "two cores as", "executors at work", *_SECONDS, *_STEPS]
 _WITHIN_S = 300.0

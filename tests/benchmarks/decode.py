@@ -13,22 +13,18 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from pipeline.config.model import SourceConfig
-from pipeline.decode import records
 from pipeline.decode.control_messages import ControlTopics
 from pipeline.decode.filters import Filters
 from pipeline.decode.offset_columns import decode_offset_commits, last_per_key
 from pipeline.decode.step import Decoder
-from pipeline.kafka.positions import End, Span
-from pipeline.kafka.sources.records.consumer import ReadSettings
-from pipeline.kafka.sources.records.ends import EndsAsker
 from pipeline.kafka.sources.records.taking import RECORDS
 from pipeline.local.jars import resolve_for_spark
 from pipeline.run.session import PACKAGES, build_session
+from pipeline.source.datasource import FORMAT, LagwiseSource
 from tests.benchmarks.timing import repeat
 from tests.support.broker import (
     OFFSETS_PARTITIONS,
     OFFSETS_TOPIC,
-    admin_client,
     create_offsets_topic,
     small_broker,
 )
@@ -50,6 +46,7 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     commits, times = (200_000, 5) if quick else (1_000_000, 9)
     figures: dict[str, Any] = {}
     spark = build_session({}, jars=resolve_for_spark(PACKAGES))
+    spark.dataSource.register(LagwiseSource)
     for keys in (10_000, 100_000):
         raw = list(_records(keys, commits))
         figures[f"arrays, {keys} keys"] = _arrays(raw, times)
@@ -110,26 +107,13 @@ def _broker(spark: SparkSession, raw: list[RawRecord], times: int) -> dict[str, 
     with small_broker() as broker:
         create_offsets_topic(broker.bootstrap_servers)
         inject(broker.bootstrap_servers, raw)
-        spans = _spans(broker.bootstrap_servers)
-        settings = ReadSettings(
-            properties={"bootstrap.servers": broker.bootstrap_servers}, timeout_s=_TIMEOUT_S
-        )
+        reader = spark.read.format(FORMAT).option("kafka.bootstrap.servers", broker.bootstrap_servers)
 
         def work() -> None:
-            records.read(spark, spans, settings, _FILTERS)
+            reader.load().toArrow()
 
         timing = repeat(work, times=times, warm_up=2, without=broker.pid)
     return timing.figures(len(raw))
-
-
-def _spans(bootstrap: str) -> tuple[Span, ...]:
-    """All that is in the offsets topic."""
-    asked = EndsAsker(lambda: admin_client(bootstrap), (OFFSETS_TOPIC,), timeout_s=_TIMEOUT_S)()
-    return tuple(
-        Span(topic=topic, partition=number, start=end.log_start, end=end.stable)
-        for (topic, number), end in asked.items()
-        if isinstance(end, End)
-    )
 
 
 def _batch(mine: list[RawRecord], *, offset: int) -> pa.RecordBatch:

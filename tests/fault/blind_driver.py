@@ -6,20 +6,24 @@ WHEN is
     first     for its first batch
     blind     for the first one in which some leader did not answer
     reading   for the first one that reads the partition of the offsets topic that `PARTITION` names
-    halted    the same, which first makes the file ROOT.chosen and waits for ROOT.go between choosing and reading
+    halted    the same, which first makes the file ROOT.chosen and waits for ROOT.go between the choice of the source
+              and the job that reads
 """
 
+import json
 import os
 import signal
 import sys
 from pathlib import Path
 
 from pipeline.config.model import SourceConfig
+from pipeline.kafka.positions import Intake
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.logs import configure
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.driver import Batch
 from pipeline.run.job import Job
+from pipeline.source.offset import from_json
 from tests.fault.driver import config
 from tests.support.waiting import wait_until
 
@@ -32,7 +36,7 @@ def halting(step: Step, root: str) -> Step:
 
     def run(batch: Batch) -> None:
         step(batch)
-        if _reads(batch):
+        if _is_to_read(Path(root) / "_checkpoint" / "offsets" / str(batch.batch_id)):
             Path(f"{root}.chosen").touch()
             wait_until(Path(f"{root}.go").exists, what="the word to go on", within_s=_HALTED_WITHIN_S)
 
@@ -57,7 +61,17 @@ def _is_blind(batch: Batch) -> bool:
 
 
 def _reads(batch: Batch) -> bool:
-    return any(span.key == (OFFSETS_TOPIC, PARTITION) for span in batch.intake.spans)
+    return _has(batch.intake)
+
+
+def _is_to_read(offset_file: Path) -> bool:
+    """Whether the source has chosen the partition; Spark writes the offset down, the last line, before the batch."""
+    offset = from_json(json.loads(offset_file.read_text().splitlines()[-1]))
+    return offset is not None and _has(offset.intake)
+
+
+def _has(intake: Intake) -> bool:
+    return any(span.key == (OFFSETS_TOPIC, PARTITION) for span in intake.spans)
 
 
 def main() -> None:
@@ -67,7 +81,7 @@ def main() -> None:
     settings = settings.model_copy(update={"source": SourceConfig(request_timeout_s=5)})
     steps = tuple(killing(step, when) if step.__name__ == name else step for step in STEPS)
     if when == "halted":
-        steps = tuple(halting(step, root) if step.__name__ == "choose_records" else step for step in steps)
+        steps = tuple(halting(step, root) if step.__name__ == "begin" else step for step in steps)
     Job(settings, once=name == "none", steps=steps).run()
 
 

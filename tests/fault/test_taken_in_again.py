@@ -40,7 +40,7 @@ _KILLS = [
     # What this one has read cannot be read again by the next one, which does the batch again without it.
     ("store_topic_offsets", "reading"),
     ("store_lag", "first"),
-    *((step, "blind") for step in ("choose_records", "decode_records", "settle", "store_lag")),
+    *((step, "blind") for step in ("settle_offset", "settle", "store_groups", "store_lag")),
     # The broker falls silent between choosing and reading.
     ("store_lag", "halted"),
 ]

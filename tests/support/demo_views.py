@@ -83,6 +83,7 @@ def report(**given: Any) -> Report:
         "is_overdue": False,
         "reason": None,
         "records_left": 0,
+        "has_read": True,
         "waited_s": 0.0,
     }
     return Report(**{**defaults, **given})

@@ -16,12 +16,15 @@ from pipeline.config.secret_values import resolve
 from pipeline.fold.control_messages import about_plans, handed_over
 from pipeline.planning import step as plan
 from pipeline.planning.memory import PlanMemory
+from pipeline.source.deadline import TABLES_S, within
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, ORDERS
 
 DECIDED = t.StructType([t.StructField("decided", t.BinaryType())])
 """What a task gives back: its decisions, packed. Each has a list of moves, and Spark would take thousands apart."""
 
+_GROUP_S = 1.0
+"""What planning a group may take at most, on average; the largest take tenths of a second."""
 _WHOLE = {
     name: tuple(schema.fieldNames())
     for name, schema in (("consumer_groups", CONSUMER_GROUPS), ("acks", ACKS), ("orders", ORDERS))
@@ -44,7 +47,9 @@ class DecidingTask:
         """A row of `DECIDED` for each number of a share."""
         for batch in batches:
             for number in batch["id"].to_pylist():
-                decided = packed(self._decide(*self.shares[number]))
+                group_ids, memory = self.shares[number]
+                with within(TABLES_S + _GROUP_S * len(group_ids)):
+                    decided = packed(self._decide(group_ids, memory))
                 yield pa.RecordBatch.from_pydict({"decided": pa.array([decided], pa.binary())})
 
     def _decide(self, group_ids: list[str], memory: PlanMemory) -> pa.Table:

@@ -18,6 +18,7 @@ from pyspark.sql import types as t
 from pipeline.arrow_stream import unpacked
 from pipeline.config.secret_values import resolve
 from pipeline.row_ranges import Ranges
+from pipeline.source.deadline import TABLES_S, within
 from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
 
@@ -52,5 +53,6 @@ class FoldingTask:
 
     def _file(self, tables: Tables, number: int, new: pa.BinaryScalar) -> AddAction | None:
         # A function, so that the rows of a range are let go before the next one is read.
-        rows = self.fold(tables, unpacked(new), self.ranges.where(number))
-        return write_file(tables, self.name, rows, key=self.ranges.column) if rows.num_rows else None
+        with within(TABLES_S):
+            rows = self.fold(tables, unpacked(new), self.ranges.where(number))
+            return write_file(tables, self.name, rows, key=self.ranges.column) if rows.num_rows else None

@@ -39,6 +39,7 @@ def report(batch_id: int) -> Report:
         published=0,
         is_complete=True,
         is_overdue=False,
+        has_read=True,
         reason=None,
         records_left=0,
         waited_s=0,

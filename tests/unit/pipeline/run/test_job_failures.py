@@ -48,7 +48,7 @@ class ScriptedJob(Job):
         if isinstance(step, Exception):
             raise step
         if step == "batch":
-            self._finished(SimpleNamespace(is_complete=True, is_overdue=False))  # all it reads
+            self._finished(SimpleNamespace(is_complete=True, is_overdue=False, has_read=True))  # all it reads
         else:
             self.stop.set()
 
