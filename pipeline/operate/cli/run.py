@@ -36,7 +36,8 @@ def run(
     The same as `spark-submit pipeline/run/main.py --config FILE`, on this machine only.
     Without --standby it takes over at once, and another driver on the same tables ends with status 4.
     Exit status: 0 stopped, or --once is done, 1 it cannot run, 2 wrong usage, 3 --once could not read
-    everything within start.deadline_s or nothing more for a minute, 4 another driver has taken over: restart with --standby only.
+    everything within start.deadline_s, or nothing more for a minute, 4 another driver has taken over:
+    restart with --standby only.
     """
     if once and standby:
         raise typer.BadParameter("--once and --standby exclude each other; leave one of them out")
