@@ -32,10 +32,11 @@ from pipeline.planning.problem.group import to_problem
 from pipeline.planning.problem.improvement import NEVER_DRAINS, gain, headroom_lost
 from pipeline.planning.problem.measured import measured
 from pipeline.planning.problem.steps import evens_counts, moves_of
-from pipeline.planning.problem.wanted import fixed_now, wanted
+from pipeline.planning.problem.wanted import wanted
 from pipeline.planning.progress import PlanProgress, progress_of
 from pipeline.planning.state import GroupState, PlanState
 from pipeline.planning.values import Decision, Published, Sent, Target, Verdict
+from pipeline.planning.way_back import way_back
 
 
 def decide(
@@ -115,28 +116,21 @@ def _proposed(case: Case, state: GroupState, outlook: approval.Outlook) -> Decis
     """The plan that waits, published if it is approved, or else a new one."""
     target, approved, waiting = outlook.target, outlook.approval, state.waiting
     if target is None or waiting is None:
-        return _taken_back(case, state) or _planned(case, state)
+        return _sent_back(case, state) or _planned(case, state)
     if outlook.action is Action.WAIT or approved is None:
         return case.decision(state, target, approval.awaiting(waiting, case.facts.group_id))
     verdict = Verdict(decided="publish", reason=reasons.approved(approved.by, approved.reason))
     return _published(case, replace(state, waiting=None), target, verdict, approved_by=approved.by)
 
 
-def _taken_back(case: Case, state: GroupState) -> Decision | None:
-    """The group put back to where it was before a plan that hurt; None when that is not to be had now.
-
-    It is tried again with each decision until it is published, or the group has been rebalanced.
-    """
-    plan, rules = state.plan, case.rules
-    if plan is None or plan.effect != "hurt" or rules.dry_run or state.rebalanced_at_ms > plan.effect_at_ms:
-        return None
-    stays, is_closed = fixed_now(case, state)
-    assignment = judge.undone(case.group, plan, stays=stays, is_closed=is_closed)
-    if assignment is None or case.now_ms - state.since_ms < rules.guards.settle_ms:
+def _sent_back(case: Case, state: GroupState) -> Decision | None:
+    """The group put back to where it was before plans; None when there is no reason to."""
+    assignment = way_back(case, state)
+    if assignment is None:
         return None
     check(case.group, assignment)
     target = case.target(assignment)
-    if rules.needs_approval:
+    if case.rules.needs_approval:
         waiting = approval.proposed(case, state.waiting, target)
         state = replace(state, waiting=waiting)
         return case.decision(state, target, approval.awaiting(waiting, case.facts.group_id))

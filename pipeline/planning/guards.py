@@ -99,12 +99,13 @@ def _reasons(plan: Proposal, guards: Guards, state: GroupState, *, now_ms: int) 
         yield reasons.guard_improvement(guards.min_improvement)
     if plan.headroom_lost is not None and plan.headroom_lost > _HEADROOM:
         yield reasons.guard_headroom(plan.headroom_lost)
-    yield from _pauses(guards, state, now_ms=now_ms)
+    yield from pauses(guards, state, now_ms=now_ms)
     if state.confirmations < guards.confirmations:
         yield reasons.guard_confirmations(state.confirmations, guards.confirmations)
 
 
-def _pauses(guards: Guards, state: GroupState, *, now_ms: int) -> Iterator[str]:
+def pauses(guards: Guards, state: GroupState, *, now_ms: int) -> Iterator[str]:
+    """Why the group is to have no plan for now, whatever it is."""
     if now_ms < state.cooldown_until_ms:
         yield reasons.guard_cooldown(state.cooldown_until_ms - now_ms, guards.cooldown_ms)
     if now_ms < state.probation_until_ms:

@@ -11,10 +11,13 @@ from pipeline.planning.problem.measured import Measured
 from pipeline.planning.progress import PlanProgress
 from pipeline.planning.state import GroupState, PlanState, partition_key
 from pipeline.planning.values import Move, Publication
+from pipeline.planning.way_back import home_after
 
 _LEFT = 0.05
 """A backlog is gone when only this share of it is left, or what arrives in `_ARRIVALS_S`: what one poll brings."""
 _ARRIVALS_S = 1.0
+_CALM_S = 2.0
+"""Nothing is behind by less than what arrives in so many seconds: a poll or two."""
 _FIRST_PROBATION = 10
 """Pauses after a plan that the first probation lasts."""
 _LEAST_PAUSE_MS = 60_000
@@ -64,7 +67,8 @@ def on_observed(
 ) -> GroupState:
     """The state with what became of its plan; a partition that the plan did not move need not cool down."""
     before, plan = state.plan, _drained(plan, seen, now_ms=now_ms)
-    state = replace(state, plan=plan)
+    is_calm = float(seen.curable_backlog().sum()) <= _CALM_S * float(seen.arriving.sum())
+    state = replace(state, plan=plan, calm_since_ms=(state.calm_since_ms or now_ms) if is_calm else 0)
     if before is None or before.status != "open" or plan.status in {"open", "applied"}:
         return state
     return replace(state, moved_at_ms=_without_unmade(state, plan, progress))
@@ -147,6 +151,7 @@ def on_published(state: GroupState, published: Publication, seen: Measured, guar
         confirmations=0,
         base_hash=None,
         cooldown_until_ms=now_ms + guards.cooldown_ms,
+        home=home_after(state, group, target),
         moved_at_ms=_moved(state, target.moves, now_ms=now_ms),
         rests_until_ms=_rests(state, target.moves if undoes is not None else (), now_ms=now_ms),
         plan=watched(seen, state.plan, plan),

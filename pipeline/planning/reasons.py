@@ -254,6 +254,14 @@ def taken_back(epoch: int, why: str) -> str:
     return f"takes plan epoch {epoch} back, which hurt: {why}"
 
 
+def brought_home(moves: int, calm_s: int) -> str:
+    """The remark of a target that undoes plans which nothing needs any more."""
+    return (
+        f"gives {moves} partition(s) back to the members that had them before plans: "
+        f"nothing has been behind for {_s(calm_s * 1000)}"
+    )
+
+
 def guard_confirmations(count: int, wanted: int) -> str:
     """Too few evaluations in a row have found so."""
     return f"confirmations: {count} of {wanted} evaluations in a row found that a plan is needed"

@@ -179,6 +179,10 @@ class GroupState:
     confirmations: int = 0
     """Evaluations in a row that have found so."""
     cooldown_until_ms: int = 0
+    home: Ranges = field(default_factory=dict)
+    """Where partitions were that are elsewhere by a plan."""
+    calm_since_ms: int = 0
+    """Since when nothing curable is behind; 0 while something is."""
     hurts: int = 0
     """Plans that hurt, less those that helped since."""
     rests_until_ms: Mapping[str, int] = field(default_factory=dict)

@@ -1,0 +1,120 @@
+"""The way back to where partitions were before plans: of a plan that hurt, and of plans that nothing needs any more.
+
+A plan within a burst balances the burst. When that is over, the assignment it leaves is as good as any while nothing
+happens, and worse than an even one when the next burst comes elsewhere: one member then holds most of what is hit. So
+once nothing has been behind for some minutes, partitions return to the members that the group's own assignor had given
+them, unless somebody would be busy for it.
+"""
+
+import numpy as np
+
+from assignor.evaluation.drain.time import sums_held
+from assignor.model.arrays import Bools, Int32s
+from assignor.model.assignment import Assignment
+from assignor.model.group import Group
+from assignor.strategies.registry import strategy
+from pipeline.planning import judge, reasons
+from pipeline.planning.guards import pauses
+from pipeline.planning.problem.case import Case
+from pipeline.planning.problem.fixed import worn
+from pipeline.planning.problem.improvement import gain
+from pipeline.planning.problem.steps import moves_of, step_towards
+from pipeline.planning.problem.wanted import fixed_now
+from pipeline.planning.progress import former_members_of
+from pipeline.planning.record import ranges_by_member
+from pipeline.planning.state import GroupState, PlanState, Ranges
+from pipeline.planning.values import Target
+
+_CALM_MS = 300_000
+"""What a plan was made for is gone when nothing has been behind for so long."""
+_BUSY = 0.7
+"""Share of its capacity that a member may be used by what returns to it; it may be used as much as anybody is now."""
+_SAME = 0.02
+"""A loss of this share is none: rates are not known any better."""
+_COUNTS = ("counts", "count_cap")
+"""Options by which a strategy would ask for its counts again."""
+
+
+def home_after(state: GroupState, group: Group, target: Target) -> Ranges:
+    """Where partitions were before plans moved them, once this target is published, too."""
+    member = target.assignment.member
+    back = _home(state, group)
+    back = np.where((back < 0) & (member != group.owner), group.owner, back)
+    return _ranges(group, np.where(back == member, np.int32(-1), back))
+
+
+def way_back(case: Case, state: GroupState) -> Assignment | None:
+    """The group put back to where it was; None when there is no reason to, or when that is not to be had now.
+
+    It is looked for again with each decision until it is published, or the group has been rebalanced.
+    """
+    plan, rules = state.plan, case.rules
+    if plan is None or rules.dry_run or case.now_ms - state.since_ms < rules.guards.settle_ms:
+        return None
+    stays, is_closed = fixed_now(case, state)
+    if plan.effect == "hurt" and state.rebalanced_at_ms <= plan.effect_at_ms:
+        undone = judge.undone(case.group, plan, stays=stays, is_closed=is_closed)
+        if undone is not None:
+            return undone
+    return _brought_home(case, state, plan, stays, is_closed) if _is_over(case, state, plan) else None
+
+
+def _is_over(case: Case, state: GroupState, plan: PlanState) -> bool:
+    """Whether what the plans were made for has been gone for a while, and nothing keeps the group from a plan."""
+    if not state.home or not state.calm_since_ms or case.now_ms - state.calm_since_ms < _CALM_MS:
+        return False
+    chosen, options = strategy(case.rules.strategy), case.rules.options
+    # Others assign by number, or would ask for their counts again.
+    if not chosen.reads_lag or chosen.joins or any(name in options for name in _COUNTS):
+        return False
+    is_busy = plan.status == "open" or judge.is_pending(plan)
+    return not is_busy and next(pauses(case.rules.guards, state, now_ms=case.now_ms), None) is None
+
+
+def _brought_home(
+    case: Case, state: GroupState, plan: PlanState, stays: Bools, is_closed: Bools
+) -> Assignment | None:
+    group, guards = case.group, case.rules.guards
+    # Members that have come since have changed what is even, and what has been assigned anew is where it should be.
+    if set(plan.target) != set(group.member_ids):
+        return None
+    back = _home(state, group)
+    given = (back >= 0) & (group.owner != back) & (group.owner == former_members_of(group, plan.target))
+    given &= ~(stays | is_closed[back] | worn(group, guards, state, now_ms=case.now_ms))
+    whole = Assignment.complete(group, np.where(given, back, group.owner).astype(np.int32))
+    step = step_towards(
+        group, whole, guards.most_moves(group.n_partitions, has_budget=False), by_number=False
+    )
+    returning = int(moves_of(group, step.member).sum())
+    if not returning or not _is_better(group, step.member):
+        return None
+    calm_s = (case.now_ms - state.calm_since_ms) // 1000
+    return Assignment(member=step.member, why=step.why, remarks=(reasons.brought_home(returning, calm_s),))
+
+
+def _is_better(group: Group, member: Int32s) -> bool:
+    """Whether the group is more even by it, and nobody is worse off now."""
+    if group.capacity is None or _unevenness(group, member) >= _unevenness(group, group.owner):
+        return False
+    now, then = (
+        float((sums_held(group.rate, one, group.n_members) / group.capacity).max())
+        for one in (group.owner, member)
+    )
+    return then <= max(now, _BUSY) and gain(group, group.owner, member) >= -_SAME
+
+
+def _unevenness(group: Group, member: Int32s) -> int:
+    """Sum of the squares of what members hold, of each topic and of all: least where each topic is spread evenly."""
+    held = np.zeros((len(group.topics.names), group.n_members), np.int64)
+    is_held = member >= 0
+    np.add.at(held, (group.topics.topic_of[is_held], member[is_held]), 1)
+    return int((held**2).sum() + (held.sum(axis=0) ** 2).sum())
+
+
+def _home(state: GroupState, group: Group) -> Int32s:
+    """P entries: the member that the partition was with before plans moved it, -1 where none did."""
+    return former_members_of(group, state.home)
+
+
+def _ranges(group: Group, member: Int32s) -> Ranges:
+    return {name: topics for name, topics in ranges_by_member(group, member).items() if topics}
