@@ -6,7 +6,8 @@ One row per thing found; which columns are filled depends on `row_kind`:
     group, group_tombstone   group_id group_type offsets_partition position [state … members]
     ack, orders              group_id position ack | orders (`control_messages`)
     read                     topic partition position leader_epoch error   (how far a partition was read)
-    log_offset               topic topic_id partition log_start_offset log_end_offset isolation observed_at_ms error
+    log_offset               topic topic_id partition log_start_offset log_end_offset last_stable_offset isolation
+                             observed_at_ms error
                              leader_broker preferred_leader replicas in_sync_replicas
     listing                  error (null: the brokers' list of topics is complete) brokers
     bad                      topic partition offset timestamp key value kind reason   (`schemas.QUARANTINE`)
@@ -38,6 +39,7 @@ _PLAIN_COLUMNS = (
     ("commit_timestamp_ms", t.LongType()),
     ("log_start_offset", t.LongType()),
     ("log_end_offset", t.LongType()),
+    ("last_stable_offset", t.LongType()),
     ("isolation", t.StringType()),
     ("observed_at_ms", t.LongType()),
     ("error", t.StringType()),

@@ -5,7 +5,8 @@ import pyarrow as pa
 from pipeline.row_keys import PARTITION_KEY, codes, key_columns, matched, struct, taken
 
 _ANSWER = (
-    *("topic_id", "log_start_offset", "log_end_offset", "isolation", "observed_at_ms", "error"),
+    *("topic_id", "log_start_offset", "log_end_offset", "last_stable_offset", "isolation", "observed_at_ms"),
+    "error",
     *("leader_broker", "preferred_leader", "replicas", "in_sync_replicas"),
 )
 

@@ -12,6 +12,7 @@ import numpy as np
 from assignor.model.arrays import Bools, Int64s
 from pipeline.lag.bounded_lists import entry
 from pipeline.lag.lag import UNKNOWN, lag
+from pipeline.lag.readable import readable_end
 from pipeline.lag.samples import Samples, rows_of
 
 CLOCK_ERROR_MS: Final = 5_000
@@ -20,9 +21,17 @@ still be read as the same time. A commit that shows to be further off has no bra
 
 
 def lag_at_commit(
-    samples: Samples, *, committed: Int64s, commit_ms: Int64s, log_start: Int64s, log_end: Int64s
+    samples: Samples,
+    *,
+    committed: Int64s,
+    commit_ms: Int64s,
+    log_start: Int64s,
+    log_end: Int64s,
+    readable: Int64s,
 ) -> Int64s:
     """Log end at the time of the commit less the committed offset, ``[P]`` records, >= 0, at most the lag now.
+
+    What a transaction held back until the last look is not in it: nobody could have read it when the commit was made.
 
     UNKNOWN where the lag is, where the time of the commit is, where no two samples bracket that time, and where the
     group had committed more than there was even ``CLOCK_ERROR_MS`` later (the coordinator's clock is behind) or than
@@ -35,6 +44,7 @@ def lag_at_commit(
         commit_ms: Time of the commit by the coordinator's clock, ms since the epoch, or UNKNOWN.
         log_start: First offset still in the log, or UNKNOWN.
         log_end: Log end now, or UNKNOWN.
+        readable: See `readable.readable_offset`.
     """
     now = lag(committed, log_start, log_end)
     then = lag(committed, log_start, log_end_at(samples, commit_ms))
@@ -45,6 +55,8 @@ def lag_at_commit(
     ]
     measured[early] = UNKNOWN
     measured[now == 0] = 0
+    could = lag(committed, log_start, readable_end(readable, committed, log_end))
+    measured = np.where(measured != UNKNOWN, np.minimum(measured, could), UNKNOWN)
     measured[committed > log_end] = UNKNOWN
     return measured
 

@@ -203,6 +203,7 @@ def _lag_at_commit(
         commit_ms=commit_ms[rows],
         log_start=offsets.log_start[rows],
         log_end=offsets.log_end[rows],
+        readable=int64s(field(batch["log"], "readable_offset"))[rows],
     )
     measured[records == 0] = 0
     # Nothing tells whether the log was cut, or its end is an old one.

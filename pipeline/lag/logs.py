@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assignor.model.arrays import Bools
+from assignor.model.arrays import Bools, Int64s
 from pipeline.arrow_columns import is_set
 from pipeline.lag import samples
 from pipeline.lag.columns import (
@@ -24,6 +24,7 @@ from pipeline.lag.columns import (
 )
 from pipeline.lag.lag import UNKNOWN, difference
 from pipeline.lag.rates import arrival_rate
+from pipeline.lag.readable import readable_offset
 
 _REPLICATION = ("leader_broker", "preferred_leader", "replicas", "in_sync_replicas")
 _NOT_LISTED = "missing from the brokers' list, though asked for by name it is not gone"
@@ -76,6 +77,9 @@ def measured_logs(batch: pa.RecordBatch, settings: TopicSettings) -> dict[str, p
             np.where(answered, int64s(field(new, "log_start_offset")), old_start)
         ),
         "log_end_offset": from_int64s(np.where(answered, end, old_end)),
+        # An old one would hide what has become readable since.
+        "last_stable_offset": field(new, "last_stable_offset"),
+        "readable_offset": from_int64s(_readable(old, new, is_reborn)),
         "isolation": pc.if_else(pa.array(answered), field(new, "isolation"), field(old, "isolation")),
         "observed_at": from_millis(np.where(answered, observed_ms, old_at)),
         "arrival_rate": from_floats(np.where(answered, rate, previous)),
@@ -91,6 +95,15 @@ def measured_logs(batch: pa.RecordBatch, settings: TopicSettings) -> dict[str, p
         # Where the partition was kept before says nothing about now.
         **{name: field(new, name) for name in _REPLICATION},
     }
+
+
+def _readable(old: pa.StructArray, new: pa.StructArray, is_reborn: Bools) -> Int64s:
+    stable_before = int64s(field(old, "last_stable_offset"))
+    return readable_offset(
+        int64s(field(new, "last_stable_offset")),
+        stable_before=np.where(is_reborn, UNKNOWN, stable_before),
+        end_before=int64s(field(old, "log_end_offset")),
+    )
 
 
 def _has_other_id(old: pa.StructArray, new: pa.StructArray) -> Bools:

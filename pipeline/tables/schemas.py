@@ -72,7 +72,8 @@ _MEASURES = [
     column(
         "lag_at_commit",
         LONG,
-        "log end when the newest commit was made - committed, records, 0 to lag; null when no samples tell it",
+        "log end when the newest commit was made, less what an open transaction held back, - committed, records, 0 to "
+        "lag; null when no samples tell it",
     ),
     column("lag_seconds", DOUBLE, "age of the next record to be read; 0 at the end; null when unknown"),
     column(
@@ -181,6 +182,16 @@ TOPIC_OFFSETS = t.StructType(
         column("preferred_leader", INT, "broker id of the first replica, by the same; null when unknown"),
         column("replicas", INT, "how many there are, by the same; null when unknown"),
         column("in_sync_replicas", INT, "how many of them are in sync, by the same; null when unknown"),
+        column(
+            "last_stable_offset",
+            LONG,
+            "where read_committed consumers have to stop: an open transaction, or the log end; null without an answer",
+        ),
+        column(
+            "readable_offset",
+            LONG,
+            "that, less what a transaction held back at the question before: as far as nobody is behind yet",
+        ),
         _UPDATED,
         _BATCH,
     ]

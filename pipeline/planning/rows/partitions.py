@@ -16,6 +16,7 @@ from assignor.model.topics import java_order
 from pipeline.lag.columns import floats, int64s, millis
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning.facts import PartitionFacts
+from pipeline.planning.rows.readable import readable
 
 _NUMBERS = 2**32
 """More than any partition number: topic times this plus partition sorts like the pair."""
@@ -43,7 +44,7 @@ class GroupPartitions:
         found = commits.find(group_id, keys)
         observed_ms, commit_ms = logs.observed_at_ms[rows], commits.commit_ms[found]
         is_dated = (observed_ms != UNKNOWN) & (commit_ms != UNKNOWN)
-        return PartitionFacts(
+        facts = PartitionFacts(
             topic=[name for name, begin, end in places for _ in range(begin, end)],
             partition=keys % _NUMBERS,
             committed=commits.committed[found],
@@ -62,6 +63,7 @@ class GroupPartitions:
             incomparable=commits.incomparable[found],
             unanswered=logs.error[rows].tolist(),
         )
+        return readable(facts, logs.readable[rows])
 
 
 class _Logs:
@@ -76,6 +78,7 @@ class _Logs:
         self.key: Int64s = key[order]
         self.log_start = int64s(_array(alive["log_start_offset"]))[order]
         self.log_end = int64s(_array(alive["log_end_offset"]))[order]
+        self.readable = int64s(_array(alive["readable_offset"]))[order]
         self.observed_at_ms = millis(_array(alive["observed_at"]))[order]
         self.arrival_rate = floats(_array(alive["arrival_rate"]))[order]
         self.error = np.array(_array(alive["error"]).to_pylist(), np.object_)[order]

@@ -15,6 +15,7 @@ from pipeline.lag.commit_window import append_commit
 from pipeline.lag.commit_window import empty as no_commits
 from pipeline.lag.lag import UNKNOWN, difference, lag
 from pipeline.lag.rates import arrival_rate, drain_rate
+from pipeline.lag.readable import readable_offset
 from pipeline.lag.samples import append, empty
 from tests.benchmarks.worlds.scenario import FRAME_S
 from tests.benchmarks.worlds.world import World
@@ -42,6 +43,8 @@ class Observer:
         scenario, partitions = world.scenario, world.scenario.n_partitions
         self.log_start: Int64s = np.zeros(partitions, np.int64)
         self.log_end: Int64s = np.full(partitions, _FIRST_END, np.int64)
+        self._last_stable: Int64s = self.log_end
+        self.readable: Int64s = self.log_end
         self.committed: Int64s = np.full(partitions, UNKNOWN, np.int64)
         self.commit_ms: Int64s = np.full(partitions, UNKNOWN, np.int64)
         self.lag_at_commit: Int64s = np.full(partitions, UNKNOWN, np.int64)
@@ -80,7 +83,9 @@ class Observer:
             self.arrival_rate, difference(end, self.log_end), elapsed_ms, _HALF_LIFE_MS
         )
         self._samples = append(self._samples, seen_ms, end)
-        self.log_end, self.at_ms = end, now_ms
+        stable = _FIRST_END + np.floor(world.readable + _ROUNDING).astype(np.int64)
+        self.readable = readable_offset(stable, stable_before=self._last_stable, end_before=self.log_end)
+        self.log_end, self._last_stable, self.at_ms = end, stable, now_ms
         before = self.committed
         self._take_commits(world.committed, world.commit_ms, is_known=np.ones(len(end), np.bool_))
         self.drain_rate = drain_rate(
@@ -104,6 +109,7 @@ class Observer:
             commit_ms=self.commit_ms,
             log_start=self.log_start,
             log_end=self.log_end,
+            readable=self.readable,
         )
         self.lag_at_commit = np.where(is_new, seen, self.lag_at_commit)
         self._window = append_commit(

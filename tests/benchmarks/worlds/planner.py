@@ -19,6 +19,7 @@ from pipeline.planning.facts import (
     Rules,
 )
 from pipeline.planning.memory import PlanMemory
+from pipeline.planning.rows.readable import readable
 from pipeline.planning.state import FRESH, from_json, to_json
 from pipeline.planning.step import guard_limits
 from pipeline.planning.values import Decision, Published
@@ -145,7 +146,7 @@ class Planner:
 
     def _partitions(self, seen: Observer) -> PartitionFacts:
         pace = seen.pace
-        return PartitionFacts(
+        facts = PartitionFacts(
             topic=self._topics,
             partition=self._number_of.astype(np.int64),
             committed=seen.committed,
@@ -162,6 +163,7 @@ class Planner:
             commit_span_s=pace.span_s,
             least_lag=pace.least_lag,
         )
+        return readable(facts, seen.readable)
 
     def _by_topic(self, chosen: Bools) -> dict[str, tuple[int, ...]]:
         placed: dict[str, list[int]] = {}

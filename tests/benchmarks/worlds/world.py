@@ -165,6 +165,11 @@ class World:
         commit_s = transactions.next_s(self.now_s) if transactions is not None else np.inf
         return min(self.now_s + _STEP_S, (self.frame + 1.0) * FRAME_S, commit_s, *later)
 
+    @property
+    def readable(self) -> Floats:
+        """Records that arrived and that no open transaction holds back now."""
+        return self.arrived - self._held(self.now_s)
+
     def _held(self, at_s: float) -> Floats:
         """Records that an open transaction holds back at a time of the step that begins now."""
         transactions = self.scenario.transactions
