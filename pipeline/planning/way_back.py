@@ -31,8 +31,6 @@ _BUSY = 0.7
 """Share of its capacity that a member may be used by what returns to it; it may be used as much as anybody is now."""
 _SAME = 0.02
 """A loss of this share is none: rates are not known any better."""
-_COUNTS = ("counts", "count_cap")
-"""Options by which a strategy would ask for its counts again."""
 
 
 def home_after(state: GroupState, group: Group, target: Target) -> Ranges:
@@ -63,9 +61,9 @@ def _is_over(case: Case, state: GroupState, plan: PlanState) -> bool:
     """Whether what the plans were made for has been gone for a while, and nothing keeps the group from a plan."""
     if not state.home or not state.calm_since_ms or case.now_ms - state.calm_since_ms < _CALM_MS:
         return False
-    chosen, options = strategy(case.rules.strategy), case.rules.options
-    # Others assign by number, or would ask for their counts again.
-    if not chosen.reads_lag or chosen.joins or any(name in options for name in _COUNTS):
+    chosen = strategy(case.rules.strategy)
+    # The others do not go by lag, or assign by number.
+    if not chosen.reads_lag or chosen.joins:
         return False
     is_busy = plan.status == "open" or judge.is_pending(plan)
     return not is_busy and next(pauses(case.rules.guards, state, now_ms=case.now_ms), None) is None
@@ -82,9 +80,11 @@ def _brought_home(
     given = (back >= 0) & (group.owner != back) & (group.owner == former_members_of(group, plan.target))
     given &= ~(stays | is_closed[back] | worn(group, guards, state, now_ms=case.now_ms))
     whole = Assignment.complete(group, np.where(given, back, group.owner).astype(np.int32))
-    step = step_towards(
-        group, whole, guards.most_moves(group.n_partitions, has_budget=False), by_number=False
-    )
+    # Half of the way may be even where its end is not.
+    if not _is_better(group, whole.member):
+        return None
+    most = guards.most_moves(group.n_partitions, has_budget=strategy(case.rules.strategy).has_budget)
+    step = step_towards(group, whole, most, by_number=False)
     returning = int(moves_of(group, step.member).sum())
     if not returning or not _is_better(group, step.member):
         return None

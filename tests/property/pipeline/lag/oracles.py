@@ -61,12 +61,13 @@ def passed_at(ring: Sequence[Sample], offset: int) -> tuple[Fraction, bool] | No
     return Fraction(at), False
 
 
-def lag_at_commit(
+def lag_at_commit(  # noqa: PLR0917 - a row of the table
     ring: Sequence[Sample],
     committed: int | None,
     commit_ms: int | None,
     log_start: int | None,
     end: int | None,
+    readable: int | None,
 ) -> int | None:
     now = lag(committed, log_start, end)
     if now is None or committed is None or end is None or committed > end:
@@ -80,7 +81,8 @@ def lag_at_commit(
     if surely_later and surely_later[0] < committed:
         return None
     then = lag(committed, log_start, end_then)
-    return None if then is None else min(then, now)
+    could = end if readable is None else min(end, max(readable, committed))
+    return None if then is None else min(then, now, lag(committed, log_start, could) or 0)
 
 
 def _end_at(ring: Sequence[Sample], at_ms: int) -> int | None:

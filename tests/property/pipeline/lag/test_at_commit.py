@@ -11,19 +11,26 @@ OFFSETS = st.none() | st.integers(0, 12)
 RINGS = st.lists(st.integers(0, 12), max_size=16).map(
     lambda ends: [(2_000 * i, end) for i, end in enumerate(sorted(ends))]
 )
-Row = tuple[list[Sample], int | None, int | None, int | None, int | None]
+Row = tuple[list[Sample], int | None, int | None, int | None, int | None, int | None]
 
 
 @given(
     st.lists(
-        st.tuples(RINGS, OFFSETS, st.none() | st.integers(-5, 40).map(lambda s: 1_000 * s), OFFSETS, OFFSETS),
+        st.tuples(
+            RINGS,
+            OFFSETS,
+            st.none() | st.integers(-5, 40).map(lambda s: 1_000 * s),
+            OFFSETS,
+            OFFSETS,
+            OFFSETS,
+        ),
         min_size=1,
         max_size=8,
     )
 )
 @settings(deadline=None)
 def test_lag_at_a_commit_is_that_of_the_plain_rule(rows: list[Row]) -> None:
-    ring, committed, commit_ms, log_start, log_end = zip(*rows, strict=True)
+    ring, committed, commit_ms, log_start, log_end, readable = zip(*rows, strict=True)
 
     found = lag_at_commit(
         rings(*ring),
@@ -31,6 +38,7 @@ def test_lag_at_a_commit_is_that_of_the_plain_rule(rows: list[Row]) -> None:
         commit_ms=ints(commit_ms),
         log_start=ints(log_start),
         log_end=ints(log_end),
+        readable=ints(readable),
     )
 
     assert plain(found) == [oracles.lag_at_commit(*row) for row in rows]

@@ -21,13 +21,22 @@ def _ring(*seen: tuple[int, int]) -> samples.Samples:
     return ring
 
 
-def _at_commit(ring: samples.Samples, committed: int, commit_ms: int, end: int, start: int = 0) -> int:
+def _at_commit(
+    ring: samples.Samples,
+    *,
+    committed: int,
+    commit_ms: int,
+    end: int,
+    start: int = 0,
+    readable: int = UNKNOWN,
+) -> int:
     found = lag_at_commit(
         ring,
         committed=_array(committed),
         commit_ms=_array(commit_ms),
         log_start=_array(start),
         log_end=_array(end),
+        readable=_array(readable),
     )
     return int(found[0])
 
@@ -50,6 +59,23 @@ def test_a_group_that_keeps_up_is_not_behind_at_its_commit_however_old_that_is()
     ring = _ring((0, 0), (30_000, 3_000), (60_000, 6_000))
     assert _at_commit(ring, committed=1_000, commit_ms=10_000, end=6_000) == 0
     assert _at_commit(ring, committed=400, commit_ms=10_000, end=6_000) == 600
+
+
+def test_what_a_transaction_held_back_is_no_lag_at_a_commit() -> None:
+    ring = _ring((0, 0), (30_000, 3_000), (60_000, 6_000))
+    # Read as far as it may be, and half as far.
+    assert _at_commit(ring, committed=2_000, commit_ms=40_000, end=6_000, readable=2_000) == 0
+    assert _at_commit(ring, committed=1_000, commit_ms=40_000, end=6_000, readable=2_000) == 1_000
+
+
+def test_group_that_commits_beyond_what_is_stable_is_at_its_end() -> None:
+    ring = _ring((0, 0), (30_000, 3_000), (60_000, 6_000))
+    assert _at_commit(ring, committed=3_500, commit_ms=40_000, end=6_000, readable=2_000) == 0
+
+
+def test_where_the_lag_at_a_commit_is_unknown_a_transaction_makes_it_no_better() -> None:
+    ring = _ring((30_000, 3_000), (60_000, 6_000))
+    assert _at_commit(ring, committed=1_000, commit_ms=10_000, end=6_000, readable=2_000) == UNKNOWN
 
 
 def test_lag_at_a_commit_is_never_more_than_the_lag_now() -> None:

@@ -50,6 +50,7 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     reasons.guard_probation: [(1_200_000, 1), (1_200_000, 3)],
     reasons.guard_effect: [(7,)],
     reasons.guard_confirmations: [(1, 2)],
+    reasons.brought_home: [(3, 300)],
     reasons.guard_migration: [("possible",), ("unknown",)],
     reasons.all_made: [(20,)],
     reasons.partly_made: [(12, 20, reasons.EXPIRED)],
