@@ -7,8 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from pyspark import SparkFiles
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -188,6 +190,7 @@ def start(
         checkpoint: Spark's folder for the query.
         options: Of the source.
     """
+    _bring_shipped_code(spark)
     spark.dataSource.register(LagwiseSource)
     query = (
         spark.readStream.format(FORMAT)
@@ -201,6 +204,20 @@ def start(
     )
     runner.started(query)
     return query
+
+
+def _bring_shipped_code(spark: SparkSession) -> None:
+    """Put what `--py-files` has brought where the process of a streaming source looks for it.
+
+    Spark (4.0 to 4.2, `PythonStreamingSourceRunner`) tells that process of a folder `streaming_job`, which only Spark
+    Connect fills: without this a driver whose code was shipped as a zip cannot import it there.
+    """
+    root = Path(SparkFiles.getRootDirectory())
+    looked_at = root / "streaming_job"
+    for name in spark.sparkContext._python_includes:  # noqa: SLF001 - pyspark does not tell it otherwise
+        looked_at.mkdir(exist_ok=True)
+        if not (looked_at / name).exists():
+            (looked_at / name).symlink_to(root / name)
 
 
 def _located(checkpoint: str) -> str:

@@ -35,7 +35,7 @@ def settings_of(broker: EmbeddedBroker, topic: str) -> LogOffsetsSettings:
 
 def asked(settings: LogOffsetsSettings) -> dict[int, int | None]:
     """Log end by partition, as one batch sees it."""
-    rows = [row for share in shares(settings) for row in ask(settings, share).to_pylist()]
+    rows = [row for share in shares(settings, tasks=2) for row in ask(settings, share).to_pylist()]
     assert rows[0]["topic"] is None
     return {row["partition"]: row["log_end_offset"] for row in rows[1:]}
 
@@ -131,7 +131,7 @@ def test_leaders_and_replicas_come_with_the_log_ends(own_broker: EmbeddedBroker)
     (broker,) = admin_client(own_broker.bootstrap_servers).list_topics(timeout=10).brokers
 
     asked(settings)
-    listing, *rows = [row for share in shares(settings) for row in ask(settings, share).to_pylist()]
+    listing, *rows = [row for share in shares(settings, tasks=2) for row in ask(settings, share).to_pylist()]
 
     assert listing["brokers"] == 1
     names = ("leader_broker", "preferred_leader", "replicas", "in_sync_replicas")

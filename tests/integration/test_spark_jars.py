@@ -71,4 +71,4 @@ def is_mapped(pid: int, archive: Path) -> bool:
 def test_jars_that_pyspark_ships_are_not_there_twice() -> None:
     names = {jar.name.rpartition("-")[0] for jar in resolve_for_spark(PACKAGES)}
 
-    assert names == {"delta-spark_4.0_2.13", "delta-storage"}
+    assert names == {"delta-spark_4.2_2.13", "delta-storage"}

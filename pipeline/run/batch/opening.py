@@ -76,7 +76,11 @@ def _why_passed_over(batch: Batch, offset: SourceOffset | None) -> str | None:
     if offset is None:
         return "its offset is another source's, which an earlier version had"
     if offset.failure is not None:
-        return None
+        # Spark runs it again in the query that follows, where the cause may be gone.
+        is_own = offset.chosen_by == batch.driver.replay.query
+        return (
+            None if is_own else f"it was chosen before this query began, and that failed: {offset.failure[1]}"
+        )
     begun = None if batch.past is None else batch.past.stamps.get("topic_offsets")
     return why_passed_over(offset, batch.driver.progress.stamp, begun, query=batch.driver.replay.query)
 

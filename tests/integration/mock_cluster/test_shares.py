@@ -25,7 +25,7 @@ def test_there_are_as_many_shares_as_are_worth_it_and_no_more_than_allowed(
     with MockCluster() as cluster:
         cluster.create("orders", partitions)
 
-        assert len(shares(settings_of(cluster, timeout_s=10))) == wanted
+        assert len(shares(settings_of(cluster, timeout_s=10), tasks=2)) == wanted
 
 
 def test_listing_that_meets_a_broker_that_hangs_is_complete_all_the_same() -> None:
@@ -33,9 +33,9 @@ def test_listing_that_meets_a_broker_that_hangs_is_complete_all_the_same() -> No
         cluster.create("orders", 3)
         settings = settings_of(cluster, timeout_s=2)
         for broker in (1, 2, 3):
-            shares(settings)
+            shares(settings, tasks=2)
             cluster.hang(broker)
-            (share,) = shares(settings)
+            (share,) = shares(settings, tasks=2)
             cluster.answer(broker)
 
             assert (share.topics, share.error) == ((("orders", (0, 1, 2)),), None)

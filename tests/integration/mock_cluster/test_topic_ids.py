@@ -33,7 +33,7 @@ def settings(cluster: MockCluster) -> LogOffsetsSettings:
 def asked(settings: LogOffsetsSettings) -> list[dict[str, Any]]:
     """Rows of one batch, without that of the listing."""
     rows: list[dict[str, Any]] = [
-        row for share in shares(settings) for row in ask(settings, share).to_pylist()
+        row for share in shares(settings, tasks=2) for row in ask(settings, share).to_pylist()
     ]
     assert rows[0]["topic_id"] is None
     return rows[1:]

@@ -170,8 +170,21 @@ def test_what_was_asked_and_read_is_together() -> None:
     assert (batch.summary.is_listed, batch.summary.counts) == (True, {"commit": 1})
 
 
-def failing(error: PipelineError) -> SourceOffset:
-    return SourceOffset(tick=7, made_from="empty", failure=(type(error).__name__, str(error)))
+def failing(error: PipelineError, *, query: str = "q") -> SourceOffset:
+    failure = type(error).__name__, str(error)
+    return SourceOffset(tick=7, made_from="empty", chosen_by=query, failure=failure)
+
+
+def test_failure_that_ended_an_earlier_query_ends_no_later_one() -> None:
+    driver = idle_driver(store=StampedStore(), replay=later())
+    assert driver.replay.query == "q"
+
+    batch = opened(driver, failing(TopicMissingError("topic acks is gone"), query="the one before"))
+
+    assert batch.passed_over == "it was chosen before this query began, and that failed: topic acks is gone"
+    assert batch.is_skipped
+    with pytest.raises(TopicMissingError):
+        opened(driver, failing(TopicMissingError("topic acks is gone")))
 
 
 def run_at(driver: Driver, error: PipelineError, at_s: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
