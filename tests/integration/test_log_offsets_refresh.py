@@ -1,16 +1,20 @@
 """Log offsets from a long-lived client, after what makes a client's metadata untrue."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from confluent_kafka.admin import NewPartitions
 
+from pipeline.config.model import Isolation
 from pipeline.kafka.positions import End
 from pipeline.kafka.sources.log_offsets.ask import ask, shares
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
 from pipeline.kafka.sources.records.ends import EndsAsker
 from pipeline.local.embedded.broker import EmbeddedBroker
-from tests.support.broker import admin_client, create_topics, produce, small_broker
+from tests.support.broker import admin_client, create_offsets_topic, create_topics, produce, small_broker
+from tests.support.inject import open_transaction
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.broker
 
@@ -136,3 +140,29 @@ def test_leaders_and_replicas_come_with_the_log_ends(own_broker: EmbeddedBroker)
     assert listing["brokers"] == 1
     names = ("leader_broker", "preferred_leader", "replicas", "in_sync_replicas")
     assert [[row[name] for name in names] for row in rows] == [[broker, broker, 1, 1]] * 2
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_last_stable_offset_stands_before_an_open_transaction_whatever_the_log_end(
+    own_broker: EmbeddedBroker, isolation: Isolation
+) -> None:
+    topic = f"orders-{isolation.replace('_', '-')}"
+    create_topics(own_broker.bootstrap_servers, {topic: 1})
+    create_offsets_topic(own_broker.bootstrap_servers)
+    produce(own_broker.bootstrap_servers, topic, {0: 5})
+    settings = replace(settings_of(own_broker, topic), isolation=isolation)
+
+    def ends() -> tuple[int, int]:
+        _, row = (row for share in shares(settings, tasks=2) for row in ask(settings, share).to_pylist())
+        return row["last_stable_offset"], row["log_end_offset"]
+
+    before = ends()
+    with open_transaction(own_broker.bootstrap_servers, topic, {(topic, 0): 1}) as producer:
+        producer.produce(topic, b"held back", partition=0)
+        producer.flush(10)
+        during = ends()
+        producer.commit_transaction(10)
+        # The marker at its end is a record, too.
+        wait_until(lambda: ends() == (7, 7), what="the end of the transaction")
+
+    assert (before, during) == ((5, 5), (5, 6 if isolation == "read_uncommitted" else 5))
