@@ -214,7 +214,7 @@ def _bring_shipped_code(spark: SparkSession) -> None:
     """
     root = Path(SparkFiles.getRootDirectory())
     looked_at = root / "streaming_job"
-    for name in spark.sparkContext._python_includes:  # noqa: SLF001 - pyspark does not tell it otherwise
+    for name in spark.sparkContext._python_includes or ():  # noqa: SLF001 - pyspark does not tell it otherwise
         looked_at.mkdir(exist_ok=True)
         if not (looked_at / name).exists():
             (looked_at / name).symlink_to(root / name)
