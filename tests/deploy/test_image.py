@@ -11,7 +11,6 @@ from tests.deploy.tools import go_tool, python_tool, said
 
 DOCKERFILES = (ROOT / "deploy" / "Dockerfile", ROOT / "deploy" / "spark-operator" / "Dockerfile")
 COMPOSE = ROOT / "deploy" / "compose.yaml"
-_PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
 def test_dockerfiles_are_without_lint() -> None:
@@ -49,7 +48,9 @@ def test_only_what_is_installed_goes_to_the_engine() -> None:
 
 
 def test_spark_of_the_operator_is_the_one_of_the_package() -> None:
-    (pinned,) = re.findall(r'"pyspark==([\d.]+)"', _PROJECT)
+    constraints = (ROOT / "deploy" / "constraints.txt").read_text(encoding="utf-8")
+    constraints = (ROOT / "deploy" / "constraints.txt").read_text(encoding="utf-8")
+    (pinned,) = re.findall(r"^pyspark==([\d.]+)$", constraints, re.MULTILINE)
     application = yaml.safe_load(
         (ROOT / "deploy" / "spark-operator" / "lagwise.yaml").read_text(encoding="utf-8")
     )
