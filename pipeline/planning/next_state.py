@@ -18,6 +18,7 @@ _LEFT = 0.05
 _ARRIVALS_S = 1.0
 _CALM_S = 2.0
 """Nothing is behind by less than what arrives in so many seconds: a poll or two."""
+_UNSEEN_MS = 600_000
 _FIRST_PROBATION = 10
 """Pauses after a plan that the first probation lasts."""
 _LEAST_PAUSE_MS = 60_000
@@ -67,11 +68,18 @@ def on_observed(
 ) -> GroupState:
     """The state with what became of its plan; a partition that the plan did not move need not cool down."""
     before, plan = state.plan, _drained(plan, seen, now_ms=now_ms)
-    is_calm = float(seen.curable_backlog().sum()) <= _CALM_S * float(seen.arriving.sum())
-    state = replace(state, plan=plan, calm_since_ms=(state.calm_since_ms or now_ms) if is_calm else 0)
+    state = _calm(replace(state, plan=plan), seen, now_ms=now_ms)
     if before is None or before.status != "open" or plan.status in {"open", "applied"}:
         return state
     return replace(state, moved_at_ms=_without_unmade(state, plan, progress))
+
+
+def _calm(state: GroupState, seen: Measured, *, now_ms: int) -> GroupState:
+    """The state with since when nothing curable has been behind; what nobody has looked at is not known to be calm."""
+    if float(seen.curable_backlog().sum()) > _CALM_S * float(seen.arriving.sum()):
+        return replace(state, calm_since_ms=0, calm_at_ms=now_ms)
+    is_known = state.calm_since_ms > 0 and now_ms - state.calm_at_ms <= _UNSEEN_MS
+    return replace(state, calm_since_ms=state.calm_since_ms if is_known else now_ms, calm_at_ms=now_ms)
 
 
 def _without_unmade(

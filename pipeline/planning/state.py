@@ -183,6 +183,8 @@ class GroupState:
     """Where partitions were that are elsewhere by a plan."""
     calm_since_ms: int = 0
     """Since when nothing curable is behind; 0 while something is."""
+    calm_at_ms: int = 0
+    """When that was last seen to be so."""
     hurts: int = 0
     """Plans that hurt, less those that helped since."""
     rests_until_ms: Mapping[str, int] = field(default_factory=dict)

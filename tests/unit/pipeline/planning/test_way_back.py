@@ -78,6 +78,14 @@ def test_lag_begins_the_five_minutes_anew() -> None:
     assert returns(group, minutes=2)
 
 
+def test_time_in_which_nobody_looked_is_not_known_to_be_calm() -> None:
+    group = after_the_burst()
+    group.now_ms += 3_600_000
+
+    assert not returns(group, minutes=5)
+    assert returns(group, minutes=1)
+
+
 def test_partitions_stay_where_what_arrives_would_be_too_much_for_who_had_them() -> None:
     group = after_the_burst()
     group.arrival_rates = [40.0] * 3 + [1.0] * 6
