@@ -44,6 +44,7 @@ from pipeline.run.batch.plans import record_left_decisions, why_unpublishable
 from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.driver import Driver
 from pipeline.run.executors import ExecutorWatch
+from pipeline.run.health.listener import SparkListener
 from pipeline.run.health.monitor import Monitor
 from pipeline.run.health.port import HealthPort
 from pipeline.run.memory import recall
@@ -140,6 +141,7 @@ class Job:
         if self.stop.is_set():
             return
         spark = build_session(resolve(self.config.spark), jars=_jars())
+        spark.streams.addListener(SparkListener(self.monitor))
         while not self.stop.is_set():
             self._stream_until_it_ends(spark)
 

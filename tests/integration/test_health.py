@@ -36,6 +36,11 @@ def test_suspended_driver_is_critical_within_three_triggers_until_it_goes_on(
         wait_until(lambda: _said(file)[0] == 0, what="a driver that is well", within_s=180)
         assert get(f"{own}/readyz").status == served.get("/readyz").status == 200
         assert parse(get(f"{own}/metrics").text).of("lagwise_driver_term")
+        wait_until(
+            lambda: any(parse(get(f"{own}/metrics").text).of("lagwise_source_rows").values()),
+            what="what Spark says of a batch",
+        )
+        assert max(parse(get(f"{own}/metrics").text).of("lagwise_spark_phase_seconds").values()) > 0
 
         driver.send_signal(signal.SIGSTOP)
         stopped_at_s = time.monotonic()

@@ -1,6 +1,7 @@
 """Drivers and batches of which a test names only what it is about; nothing in them reaches Spark or Kafka."""
 
 from dataclasses import fields as dataclass_fields
+from types import SimpleNamespace
 from typing import Any
 
 from pipeline.config.model import Config
@@ -54,6 +55,11 @@ def first() -> ReplayContext:
 def later(at_ms: int = 0) -> ReplayContext:
     """Of a driver whose newest batch had this clock."""
     return ReplayContext(query_id="query", query="q", at_ms=at_ms, start=None)
+
+
+def deaf_session() -> Any:
+    """A session that takes listeners, and does nothing."""
+    return SimpleNamespace(streams=SimpleNamespace(addListener=lambda _listener: None))
 
 
 class _OneCore:

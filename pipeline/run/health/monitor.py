@@ -40,6 +40,17 @@ class BatchFigures:
     """See `DriverReport`."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkFigures:
+    """What Spark says of the newest batch."""
+
+    rows: int
+    """That the source gave."""
+    seconds_by_phase: Mapping[str, float]
+    """By Spark's name: `latestOffset` chooses, `addBatch` runs the steps, `walCommit` and `commitOffsets` write the
+    checkpoint, `triggerExecution` is the whole."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Totals:
     """What happened since the start."""
@@ -77,6 +88,7 @@ class Monitor:
         self.owner: tuple[str, int] | None = None
         """Name and term, once it owns the tables."""
         self.last: BatchFigures | None = None
+        self.spark: SparkFigures | None = None
         self.totals = Totals()
 
     @property
@@ -109,6 +121,11 @@ class Monitor:
     def storage_failed(self, error: str) -> None:
         """The tables cannot be written now, for this reason; the driver tries again."""
         self._update(storage_error=error)
+
+    def spark_progressed(self, figures: SparkFigures) -> None:
+        """Spark has ended a batch."""
+        with self._lock:
+            self.spark = figures
 
     def batch_ended(self, figures: BatchFigures) -> None:
         """A batch is stored and published."""

@@ -3,12 +3,16 @@
 from collections.abc import Iterator, Mapping
 
 from pipeline.exposition import LAST_BATCH, LIVE, PROVISIONAL, READY, Family, line
-from pipeline.run.health.monitor import BATCH_BUCKETS_S, BatchFigures, Monitor, Totals
+from pipeline.run.health.monitor import BATCH_BUCKETS_S, BatchFigures, Monitor, SparkFigures, Totals
 
 KAFKA_UP = Family("lagwise_kafka_up", "1 while the brokers answer")
 DRIVER_TERM = Family("lagwise_driver_term", "Term of this driver")
 BATCH_SECONDS = Family("lagwise_batch_seconds", "How long batches took", "histogram")
 STEP_SECONDS = Family("lagwise_batch_step_seconds", "How long the steps of the newest batch took")
+SOURCE_ROWS = Family("lagwise_source_rows", "Rows that the streaming source gave the newest batch")
+SPARK_SECONDS = Family(
+    "lagwise_spark_phase_seconds", "How long the phases of Spark took around the newest batch"
+)
 UNANSWERED = Family(
     "lagwise_unanswered_partitions", "Partitions whose leader did not answer the newest batch"
 )
@@ -35,6 +39,7 @@ def metrics(monitor: Monitor) -> str:
             _one(KAFKA_UP, named, is_kafka_up),
             _one(DRIVER_TERM, named, monitor.owner[1] if monitor.owner else None),
             *(_of_batch(monitor.last, named) if monitor.last else ()),
+            *(_of_spark(monitor.spark, named) if monitor.spark else ()),
             *_of_totals(monitor.totals, named),
         ]
     return "".join(text)
@@ -46,6 +51,11 @@ def _of_batch(last: BatchFigures, named: Mapping[str, str]) -> Iterator[str]:
     yield _one(PROVISIONAL, named, len(last.stamp.behind))
     yield _one(UNANSWERED, named, last.unanswered)
     yield _one(OFFSETS_LEFT, named, last.offsets_left)
+
+
+def _of_spark(spark: SparkFigures, named: Mapping[str, str]) -> Iterator[str]:
+    yield _one(SOURCE_ROWS, named, spark.rows)
+    yield _by(SPARK_SECONDS, named, {(("phase", name),): s for name, s in spark.seconds_by_phase.items()})
 
 
 def _of_totals(totals: Totals, named: Mapping[str, str]) -> Iterator[str]:

@@ -27,7 +27,7 @@ from pipeline.run.driver import Batch
 from pipeline.run.job import Job
 from pipeline.run.query import Runner, _StopRequestedError, watch
 from pipeline.tables import storage
-from tests.support.batches import idle_driver
+from tests.support.batches import deaf_session, idle_driver
 
 
 class ScriptedJob(Job):
@@ -55,7 +55,7 @@ class ScriptedJob(Job):
 
 @pytest.fixture(autouse=True)
 def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_module, "build_session", lambda *_args, **_more: None)
+    monkeypatch.setattr(job_module, "build_session", lambda *_args, **_more: deaf_session())
     monkeypatch.setattr(job_module, "create_tables", lambda *_args, **_more: None)
     monkeypatch.setattr(job_module, "_jars", tuple)
     monkeypatch.setattr(job_module, "has_ended", lambda _spark: False)

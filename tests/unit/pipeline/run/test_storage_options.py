@@ -13,7 +13,7 @@ from pipeline.run.batch.steps import maintain_tables
 from pipeline.run.driver import Driver
 from pipeline.run.job import Job
 from pipeline.tables.schemas import TABLES
-from tests.support.batches import KnownConfigs, batch_of, stamp_of
+from tests.support.batches import KnownConfigs, batch_of, deaf_session, stamp_of
 from tests.support.frames import NOW_MS
 
 RESOLVED = {"AWS_SECRET_ACCESS_KEY": "hunter2"}
@@ -39,7 +39,12 @@ def taken_over(config: Config, monkeypatch: pytest.MonkeyPatch) -> Driver:
     """The driver of a job that has made the tables; it meets neither Spark nor Kafka."""
     job = Job(config)
     monkeypatch.setattr(job_module, "_jars", tuple)
-    monkeypatch.setattr(job_module, "build_session", lambda *_, **__: job.stop.set())
+
+    def stopping(*_: Any, **__: Any) -> Any:
+        job.stop.set()
+        return deaf_session()
+
+    monkeypatch.setattr(job_module, "build_session", stopping)
     monkeypatch.setattr(job_module, "why_unpublishable", lambda *_: None)
     job.run()
     configs: Any = KnownConfigs()

@@ -12,6 +12,7 @@ from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.batch.figures import figures_of
 from pipeline.run.driver import Batch
 from pipeline.run.health import monitor as monitor_module
+from pipeline.run.health.listener import SparkListener
 from pipeline.run.health.monitor import BatchFigures, Monitor
 from pipeline.run.health.text import metrics
 from pipeline.run.query import Runner
@@ -137,13 +138,33 @@ def test_figures_add_up_in_metrics() -> None:
     assert value("batch_seconds_sum") == pytest.approx(301.3)
 
 
+def progress(rows: int, **phases_ms: int) -> Any:
+    return SimpleNamespace(progress=SimpleNamespace(numInputRows=rows, durationMs=phases_ms))
+
+
+def test_what_spark_says_of_the_newest_batch_is_in_the_metrics() -> None:
+    own = Monitor()
+    listener = SparkListener(own)
+
+    listener.onQueryProgress(progress(40, latestOffset=30, addBatch=900, triggerExecution=1_000))
+    # Nothing was due since.
+    listener.onQueryProgress(progress(0, latestOffset=3, triggerExecution=4))
+
+    found = parse(metrics(own))
+    assert found.value("lagwise_source_rows") == 40
+    seconds = {
+        phase: found.value("lagwise_spark_phase_seconds", phase=phase)
+        for phase in ("addBatch", "latestOffset")
+    }
+    assert seconds == {"addBatch": 0.9, "latestOffset": 0.03}
+
+
 def test_what_is_not_known_yet_has_no_sample() -> None:
     found = parse(metrics(Monitor()))
 
     assert found.values[("lagwise_live", frozenset())] == 1
-    assert {"lagwise_kafka_up", "lagwise_driver_term", "lagwise_last_batch_timestamp_seconds"}.isdisjoint(
-        found.kinds
-    )
+    unknown = {"lagwise_kafka_up", "lagwise_driver_term", "lagwise_last_batch_timestamp_seconds"}
+    assert (unknown | {"lagwise_source_rows", "lagwise_spark_phase_seconds"}).isdisjoint(found.kinds)
 
 
 @pytest.mark.parametrize(

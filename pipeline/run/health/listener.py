@@ -1,0 +1,36 @@
+"""What Spark says of the query: rows that the source gave, and how long its own phases took around the steps."""
+
+from pyspark.sql.streaming import StreamingQueryListener
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+)
+
+from pipeline.run.health.monitor import Monitor, SparkFigures
+
+
+class SparkListener(StreamingQueryListener):
+    """Tells the monitor; batches, their steps and failures it hears of from the driver."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        """Nothing is heard before the session has it."""
+        self._monitor = monitor
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+        """Nothing to tell."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
+        """A trigger has ended; one in which no batch was due says nothing."""
+        progress = event.progress
+        phases = progress.durationMs
+        if "addBatch" in phases:
+            seconds = {phase: ms / 1000 for phase, ms in phases.items()}
+            self._monitor.spark_progressed(SparkFigures(rows=progress.numInputRows, seconds_by_phase=seconds))
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
+        """Nothing to tell."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
+        """Nothing to tell: the driver sees its end, with the cause."""
