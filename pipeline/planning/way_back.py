@@ -16,7 +16,7 @@ from assignor.strategies.registry import strategy
 from pipeline.planning import judge, reasons
 from pipeline.planning.guards import pauses
 from pipeline.planning.problem.case import Case
-from pipeline.planning.problem.fixed import worn
+from pipeline.planning.problem.fixed import barred
 from pipeline.planning.problem.improvement import gain
 from pipeline.planning.problem.steps import moves_of, step_towards
 from pipeline.planning.problem.wanted import fixed_now
@@ -65,8 +65,9 @@ def _is_over(case: Case, state: GroupState, plan: PlanState) -> bool:
     # The others do not go by lag, or assign by number.
     if not chosen.reads_lag or chosen.joins:
         return False
-    is_busy = plan.status == "open" or judge.is_pending(plan)
-    return not is_busy and next(pauses(case.rules.guards, state, now_ms=case.now_ms), None) is None
+    # One that members refuse, or do not take, is not published again and again.
+    is_settled = plan.status == "applied" and not judge.is_pending(plan)
+    return is_settled and next(pauses(case.rules.guards, state, now_ms=case.now_ms), None) is None
 
 
 def _brought_home(
@@ -77,8 +78,9 @@ def _brought_home(
     if set(plan.target) != set(group.member_ids):
         return None
     back = _home(state, group)
-    given = (back >= 0) & (group.owner != back) & (group.owner == former_members_of(group, plan.target))
-    given &= ~(stays | is_closed[back] | worn(group, guards, state, now_ms=case.now_ms))
+    given = (back >= 0) & (group.owner >= 0) & (group.owner != back)
+    given &= group.owner == former_members_of(group, plan.target)
+    given &= ~(stays | is_closed[back] | barred(group, guards, state, now_ms=case.now_ms))
     whole = Assignment.complete(group, np.where(given, back, group.owner).astype(np.int32))
     # Half of the way may be even where its end is not.
     if not _is_better(group, whole.member):

@@ -51,18 +51,15 @@ def cooling_down(
         return np.zeros(group.n_partitions, np.bool_)
     moved = state.moved_at_ms.items()
     resting = _places(group, (name for name, times in moved if now_ms - times[-1] < guards.partition_rest_ms))
-    hurt = _places(group, (name for name, until_ms in state.rests_until_ms.items() if now_ms < until_ms))
-    return (
-        (resting & ~losing_ground(group, beliefs)[group.owner])
-        | worn(group, guards, state, now_ms=now_ms)
-        | hurt
-    ) & (group.owner >= 0)
+    resting &= ~losing_ground(group, beliefs)[group.owner]
+    return (resting | barred(group, guards, state, now_ms=now_ms)) & (group.owner >= 0)
 
 
-def worn(group: Group, guards: Guards, state: GroupState, *, now_ms: int) -> Bools:
-    """P entries: was the partition moved as often within a day as it may be."""
-    moved = state.moved_at_ms.items()
-    return _places(group, (name for name, times in moved if _is_worn(times, guards, now_ms=now_ms)))
+def barred(group: Group, guards: Guards, state: GroupState, *, now_ms: int) -> Bools:
+    """P entries: was the partition moved as often within a day as it may be, or not long ago by a plan that hurt."""
+    moved, hurt = state.moved_at_ms.items(), state.rests_until_ms.items()
+    worn = (name for name, times in moved if _is_worn(times, guards, now_ms=now_ms))
+    return _places(group, (*worn, *(name for name, until_ms in hurt if now_ms < until_ms)))
 
 
 def _is_worn(times: tuple[int, ...], guards: Guards, *, now_ms: int) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.planning.facts import AckFacts
 from pipeline.planning.values import Decision
 from tests.support.facts import NO_GUARDS, RULES
 from tests.support.plan_walk import Walk
@@ -148,6 +149,24 @@ def test_group_that_was_lopsided_before_its_plans_is_not_made_so_again() -> None
     # As if a had held everything.
     whole = {"a": {"t": "0-8"}}
     group.state = replace(group.state, home=whole)
+
+    assert not returns(group)
+
+
+def test_members_that_refuse_it_are_not_asked_again_and_again() -> None:
+    group = after_the_burst()
+    back = later(group)
+    assert back.decided == "publish"
+    epoch = back.epoch or 0
+    group.acks = (AckFacts(kind="refused", member_id="b", epoch=epoch, why="migration"),)
+
+    assert not returns(group, minutes=30)
+
+
+def test_partitions_that_rest_after_a_plan_that_hurt_stay() -> None:
+    group = after_the_burst()
+    until_ms = group.now_ms + 3_600_000
+    group.state = replace(group.state, rests_until_ms={f"t:{number}": until_ms for number in range(9)})
 
     assert not returns(group)
 
