@@ -85,7 +85,8 @@ def _brought_home(
     # Half of the way may be even where its end is not.
     if not _is_better(group, whole.member):
         return None
-    most = guards.most_moves(group.n_partitions, has_budget=strategy(case.rules.strategy).has_budget)
+    # In a small group all of it at once: what would be left is no longer the more even one.
+    most = guards.most_moves(group.n_partitions, has_budget=False)
     step = step_towards(group, whole, most, by_number=False)
     returning = int(moves_of(group, step.member).sum())
     if not returning or not _is_better(group, step.member):
