@@ -22,6 +22,10 @@ class InvalidResultError(Exception):
     """Kafka's result breaks a rule; the message says which."""
 
 
+class EndlessError(InvalidResultError):
+    """Kafka's assignor does not end."""
+
+
 class UnsettledError(InvalidResultError):
     """Kafka's cooperative assignor still moves partitions after many rebalances."""
 
@@ -82,7 +86,7 @@ def kafkas_target(kafka: KafkaAssignors, group: Group, document: Document) -> As
     try:
         return _complete(group, kafka.assign("sticky", document))
     except KafkaError as error:
-        raise InvalidResultError(str(error)) from error
+        raise _invalid(error) from error
 
 
 def kafkas_settled(kafka: KafkaAssignors, group: Group, document: Document) -> Assignment:
@@ -95,8 +99,12 @@ def kafkas_settled(kafka: KafkaAssignors, group: Group, document: Document) -> A
     try:
         *_, last = _rounds(kafka, document)
     except KafkaError as error:
-        raise InvalidResultError(str(error)) from error
+        raise _invalid(error) from error
     return _complete(group, last)
+
+
+def _invalid(error: KafkaError) -> InvalidResultError:
+    return (EndlessError if "no end within" in str(error) else InvalidResultError)(str(error))
 
 
 def _rounds(kafka: KafkaAssignors, document: Document) -> Iterator[ByMember]:

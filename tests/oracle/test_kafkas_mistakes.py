@@ -64,6 +64,44 @@ TWO_STEPS_FROM_EVEN = {
         "c": _member("u"),
     },
 }
+ENDLESS = {
+    "topics": {
+        "t0": 5,
+        "t1": 2,
+        "t2": 9,
+        "t3": 13,
+        "t4": 12,
+        "t5": 10,
+        "t6": 8,
+        "t7": 11,
+        "t8": 11,
+        "t9": 7,
+        "t10": 11,
+        "t11": 10,
+    },
+    "members": {
+        "m0": _member("t0", "t7", generation=1, t0=[1], t7=[3, 7]),
+        "m2": _member("t8", "t2", "t3", "t0", generation=1, t2=[1, 6], t3=[2, 6], t8=[3, 5, 6]),
+        "m3": _member("t0", "t3", generation=1, t0=[0], t3=[5, 8]),
+        "m4": _member("t9", "t4", generation=1, t4=[0, 6, 10], t9=[4, 5]),
+        "m5": _member(
+            "t8", "t10", "t4", "t9", generation=1, t4=[1, 5, 11], t8=[2], t9=[1, 3, 6], t10=[0, 2, 7]
+        ),
+        "m6": _member("t11", "t8", generation=1, t11=[8]),
+        "m7": _member("t6", generation=1, t6=[3, 7]),
+        "m8": _member("t4", "t11", "t6", "t5", generation=1, t3=[4, 7, 9], t8=[1, 4, 9, 10], t10=[8, 9]),
+        "m9": _member("t1", "t4", "t6", generation=1, t1=[0, 1], t4=[2, 7, 8], t6=[0, 6]),
+        "m10": _member("t11", "t2", "t10", generation=1, t2=[3, 5, 7], t10=[5, 6], t11=[0, 2, 3, 6, 9]),
+        "m11": _member("t9", "t8", "t7", "t0", generation=1, t0=[2, 3, 4], t7=[1, 6], t8=[7, 8]),
+        "m12": _member("t6", "t8", "t10", "t7", generation=1, t6=[2], t7=[0, 2, 9, 10], t10=[1]),
+        "m13": _member("t5", "t3", "t7", generation=1, t3=[0, 1, 3], t5=[4, 5, 9], t7=[4, 8]),
+        "m14": _member("t6", "t9", generation=1, t6=[4], t9=[0, 2]),
+        "m15": _member("t2", "t6", generation=1, t2=[0, 2, 4, 8], t6=[5]),
+        "m16": _member("t6", "t10", generation=1, t6=[1], t10=[3, 4, 10]),
+        "m17": _member("t7", "t11", generation=1, t7=[5], t11=[4, 5, 7]),
+        "new": _member("t0", "t10", "t2"),
+    },
+}
 
 OURS = pytest.mark.parametrize("name", ["sticky", "cooperative-sticky"])
 
@@ -78,6 +116,7 @@ OURS = pytest.mark.parametrize("name", ["sticky", "cooperative-sticky"])
         pytest.param(WANTS_NOTHING, kafkas_target, "does not subscribe", id="member without topics"),
         pytest.param(NOT_SUBSCRIBED_ANY_MORE, kafkas_target, "does not subscribe", id="former subscriber"),
         pytest.param(IN_THREE_RACKS, kafkas_settled, "not settled after 8 rebalances", id="racks"),
+        pytest.param(ENDLESS, kafkas_target, "no end within", id="endless"),
     ],
 )
 def test_kafkas_result_is_invalid_and_ours_is_not(
