@@ -45,6 +45,10 @@ class PublishError(PipelineError):
     """The control topic does not take a plan that is written down; the message says what to change."""
 
 
+class TablesChangedError(PipelineError):
+    """The tables are in another state than this driver has left them in; started again it goes on from them."""
+
+
 class StorageUnavailableError(PipelineError):
     """The tables cannot be written now: a full disk, a read-only mount. Trying again later is right."""
 

@@ -24,6 +24,7 @@ from pipeline.errors import (
     SparkEndedError,
     StorageUnavailableError,
     StoreError,
+    TablesChangedError,
     TopicMissingError,
 )
 from pipeline.kafka import cluster
@@ -177,6 +178,11 @@ class Job:
             if self._refusals >= _FAILURES_IN_A_ROW:
                 raise
             self._wait_for_cluster("Kafka says no", error)
+        except TablesChangedError as error:
+            log.warning(
+                "the tables were changed by somebody else; the stream starts again from them",
+                extra={"error": str(error)},
+            )
         except StorageUnavailableError as error:
             # The batch has waited already.
             log.warning(
@@ -258,12 +264,15 @@ class Job:
         name = cluster_name(config, found)
         owner = ownership.owner_name(at_ms)
         tables = Store(self._root, term=0, storage_options=resolve(config.tables.storage_options))
-        recalled = recall(tables, cluster_id=found.cluster_id, filters=build_filters(config, name).identity)
-        unseen = recalled.unseen_epochs(ownership.current(tables), now_ms=at_ms)
+        filters = build_filters(config, name).identity
+        before = recall(tables, cluster_id=found.cluster_id, filters=filters)
+        unseen = before.unseen_epochs(ownership.current(tables), now_ms=at_ms)
         store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms, unseen_epochs=unseen)
         self.monitor.owns(name, owner, store.term)
         self._heartbeat.begin(owner, store.term)
         upgrade(store, partial(self.monitor.step_ended, "upgrade of the tables"))
+        # The driver before this one could write until now.
+        recalled = recall(store, cluster_id=found.cluster_id, filters=filters)
         newest = recalled.keep(store)
         record_left_decisions(store)
         remembered = store.rows("plan_state", ["group_id", "state"])

@@ -44,6 +44,8 @@ class ReplayContext:
     """Name of this query: what was chosen for another one may be old."""
     at_ms: int = 0
     """Clock of the newest batch."""
+    passed_over: int = 0
+    """Batches of this query in a row that were chosen from other tables than the driver knows."""
     start: Start | None = field(default_factory=Start)
     """None as soon as a batch has gone through all steps."""
 

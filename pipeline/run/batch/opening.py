@@ -5,7 +5,12 @@ import logging
 
 from pipeline import errors
 from pipeline.clock import now_ms
-from pipeline.errors import BrokerUnavailableError, PipelineError, TopicMissingError
+from pipeline.errors import (
+    BrokerUnavailableError,
+    PipelineError,
+    TablesChangedError,
+    TopicMissingError,
+)
 from pipeline.run.batch import intake
 from pipeline.run.driver import Batch
 from pipeline.run.replay import look_back, why_passed_over
@@ -17,6 +22,7 @@ from pipeline.tables.owner import ownership
 log = logging.getLogger(__name__)
 
 _OUTAGE_LOGGED_EVERY_MS = 60_000
+_MOST_PASSED_OVER = 2
 
 
 def begin(batch: Batch) -> None:
@@ -45,19 +51,15 @@ def settle_offset(batch: Batch) -> None:
 
     Raises:
         PipelineError: What kept the source from choosing, but for an outage of Kafka, in which the batch does nothing.
+        TablesChangedError: See `_pass_over`.
     """
     (row,) = batch.decoded.kind("intake")["reason"].to_pylist()
     offset = from_json(json.loads(row))
     batch.passed_over = _why_passed_over(batch, offset)
     if offset is None or batch.passed_over is not None:
-        # What a query before this one has left is usual after a start.
-        is_own = offset is not None and offset.chosen_by == batch.driver.replay.query
-        log.log(
-            logging.WARNING if is_own else logging.INFO,
-            "a batch that Spark began is passed over, and the next one reads on from the tables",
-            extra={"batch_id": batch.batch_id, "reason": batch.passed_over},
-        )
+        _pass_over(batch, is_own=offset is not None and offset.chosen_by == batch.driver.replay.query)
         return
+    batch.driver.replay.passed_over = 0
     if offset.failure is not None:
         _fail(batch, *offset.failure)
         return
@@ -70,6 +72,23 @@ def settle_offset(batch: Batch) -> None:
         batch.at_ms = batch.clock.at_ms
     batch.driver.replay.at_ms = batch.at_ms
     intake.choose(batch, offset)
+
+
+def _pass_over(batch: Batch, *, is_own: bool) -> None:
+    """Say so; what a query before this one has left is usual after a start.
+
+    Raises:
+        TablesChangedError: It happens again: the tables are not those that this driver wrote last.
+    """
+    replay = batch.driver.replay
+    replay.passed_over += is_own
+    if replay.passed_over >= _MOST_PASSED_OVER:
+        raise TablesChangedError(str(batch.passed_over))
+    log.log(
+        logging.WARNING if is_own else logging.INFO,
+        "a batch that Spark began is passed over, and the next one reads on from the tables",
+        extra={"batch_id": batch.batch_id, "reason": batch.passed_over},
+    )
 
 
 def _why_passed_over(batch: Batch, offset: SourceOffset | None) -> str | None:

@@ -12,6 +12,7 @@ from pipeline.errors import (
     BrokerUnavailableError,
     PipelineError,
     StorageUnavailableError,
+    TablesChangedError,
     TopicMissingError,
 )
 from pipeline.kafka.positions import Position, Span
@@ -173,6 +174,24 @@ def test_what_was_asked_and_read_is_together() -> None:
 def failing(error: PipelineError, *, query: str = "q") -> SourceOffset:
     failure = type(error).__name__, str(error)
     return SourceOffset(tick=7, made_from="empty", chosen_by=query, failure=failure)
+
+
+def test_tables_that_somebody_else_has_changed_end_the_query_with_the_second_batch() -> None:
+    """As when an older driver wrote once more while this one began, or a copy was restored under it."""
+    driver = idle_driver(store=StampedStore(), replay=later(), stamp=stamp_of(at_ms=5))
+    other = SourceOffset(tick=7, made_from="6", chosen_by="q")
+
+    assert opened(driver, other).is_skipped
+    with pytest.raises(TablesChangedError, match="chosen from tables as of 6, and these are as of 5"):
+        opened(driver, other)
+
+
+def test_batches_of_earlier_queries_are_passed_over_however_many_there_are() -> None:
+    driver = idle_driver(store=StampedStore(), replay=later(), stamp=stamp_of(at_ms=5))
+
+    assert all(
+        opened(driver, SourceOffset(tick=7, made_from="6", chosen_by="p")).is_skipped for _ in range(3)
+    )
 
 
 def test_failure_that_ended_an_earlier_query_ends_no_later_one() -> None:
