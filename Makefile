@@ -56,7 +56,7 @@ check-operate: setup ## a real Prometheus scrapes the demo, a real Chromium look
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt --group browser
 	@$(BIN)/python -m pytest tests/operate -q -p no:randomly
 
-check-release: setup ## the wheel in empty environments: the demo, serve, consumers; its dependencies for Python 3.10 to 3.13 (about two minutes)
+check-release: setup ## the wheel in empty environments: the demo, serve, consumers; its dependencies for Python 3.10 to 3.13; the job on Spark 4.0 and 4.1 (about seven minutes)
 	@$(BIN)/python -m pytest tests/release -q -p no:randomly
 
 check-deploy: setup ## image, chart, units and their configurations by helm, promtool, hadolint, systemd and others (fetches and builds them into .venv; takes Go)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.wheels import CONSTRAINTS, ROOT, Built, Environment, build, clean_environment
+from tests.support.wheels import ROOT, Built, Environment, build, clean_environment, constraints_with
 
 
 @pytest.fixture(scope="session")
@@ -16,10 +16,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 
 @pytest.fixture(scope="session")
-def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Environment]:
-    """Makes an environment with nothing but the wheel and some of its extras, by their names with commas."""
+def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Environment]:
+    """Makes an environment with nothing but the wheel and some of its extras, by their names with commas.
 
-    def install(extras: str) -> Environment:
+    Versions are those of the constraints, but for what is given as another one.
+    """
+
+    def install(extras: str, *others: str) -> Environment:
         folder = tmp_path_factory.mktemp("environment")
         made = Environment(folder / "venv", folder / "place")
         made.place.mkdir()
@@ -27,7 +30,7 @@ def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Callabl
         what = f"lagwise[{extras}] @ {built.wheel.as_uri()}" if extras else str(built.wheel)
         pip = [sys.executable, "-m", "pip", "--python", made.program("python"), "install", "--quiet"]
         subprocess.run(
-            [*pip, "--constraint", str(CONSTRAINTS), what],
+            [*pip, "--constraint", str(constraints_with(others, folder / "constraints.txt")), what],
             env=clean_environment(),
             cwd=made.place,
             check=True,

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +46,14 @@ class Environment:
 def clean_environment() -> dict[str, str]:
     """The variables of this process, less what would show an interpreter the way to the checkout."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL"))}
+
+
+def constraints_with(others: Iterable[str], into: Path) -> Path:
+    """The constraints in a file of their own, with other versions of some packages (`name==version`)."""
+    names = tuple(f"{one.partition('==')[0]}==" for one in others)
+    kept = [line for line in CONSTRAINTS.read_text(encoding="utf-8").splitlines() if not line.startswith(names)]
+    into.write_text("\n".join([*kept, *others, ""]), encoding="utf-8")
+    return into
 
 
 def build(source: Path, target: Path) -> Built:
