@@ -4,6 +4,7 @@ Nothing is known here that the tables and the brokers do not say: the process ma
 asked is told to the driver as the failure of the batch.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -89,9 +90,9 @@ class Planner:
         return stamp if stamp is not None and stamp.tick == offset.tick else None
 
     def parallelism(self) -> int:
-        """Tasks that Spark ran at once when it wrote the newest batch; 1 before the first."""
+        """Tasks that Spark ran at once when it wrote the newest batch; before the first, the cores of this host."""
         stamp = self._stamps(_READ_UP_TO)
-        return max(1, stamp.parallelism if stamp is not None else 1)
+        return max(1, stamp.parallelism if stamp is not None else os.cpu_count() or 1)
 
     def _hurry(self) -> None:
         """Begin at once where records were left and the last batch has read some of those before them."""

@@ -14,7 +14,7 @@ from pipeline.errors import (
 from pipeline.run.batch import intake
 from pipeline.run.driver import Batch
 from pipeline.run.replay import look_back, why_passed_over
-from pipeline.source.decoded import of_rows
+from pipeline.source.decoded import PACKED, pack, unpack
 from pipeline.source.offset import SourceOffset, from_json
 from pipeline.source.summary import SUMMARISED, summarise
 from pipeline.tables.owner import ownership
@@ -42,7 +42,7 @@ def read_source(batch: Batch) -> None:
     if batch.frame is None:
         raise AssertionError("a batch has the rows of its source")
     batch.driver.describe(batch.batch_id, "read")
-    batch.decoded = of_rows(batch.frame.toArrow())
+    batch.decoded = unpack(batch.frame.mapInArrow(pack, schema=PACKED).toArrow())
     batch.summary = summarise(batch.decoded.kind(*SUMMARISED))
 
 
