@@ -17,7 +17,7 @@ from typing import NamedTuple
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.local import class_data, shipped_code, spark_conf
 from pipeline.local.jars import resolve_for_spark
-from pipeline.run.session import PACKAGES, shared_classes
+from pipeline.run.session import ENDS_WITHOUT_MEMORY, PACKAGES, shared_classes
 
 _RUN = Path(__file__).parents[1] / "run"
 _LOG_SETTINGS = _RUN / "log4j2.properties"
@@ -128,11 +128,11 @@ def _refuse_commas(*lists: Sequence[str]) -> None:
 
 
 def _of_client(brought: Brought, *, takes_archive: bool) -> dict[str, str]:
-    log_settings = f"-Dlog4j2.configurationFile={_LOG_SETTINGS}"
+    options = (f"-Dlog4j2.configurationFile={_LOG_SETTINGS}", ENDS_WITHOUT_MEMORY)
     if not (takes_archive and brought.shared_classes):
-        return {_JAVA_OPTIONS: class_data.one_line((log_settings,))}
+        return {_JAVA_OPTIONS: class_data.one_line(options)}
     return {
-        _JAVA_OPTIONS: class_data.one_line((log_settings, *brought.shared_classes)),
+        _JAVA_OPTIONS: class_data.one_line((*options, *brought.shared_classes)),
         # The archive is of a driver that has the jars on its class path.
         _CLASS_PATH: os.pathsep.join(map(str, brought.jars)),
     }
@@ -140,7 +140,7 @@ def _of_client(brought: Brought, *, takes_archive: bool) -> dict[str, str]:
 
 def _of_cluster(python: str) -> dict[str, str]:
     return {
-        _JAVA_OPTIONS: f"-Dlog4j2.configurationFile={_LOG_SETTINGS.name}",
+        _JAVA_OPTIONS: f"-Dlog4j2.configurationFile={_LOG_SETTINGS.name} {ENDS_WITHOUT_MEMORY}",
         "spark.yarn.appMasterEnv.PYSPARK_PYTHON": python,
         "spark.yarn.appMasterEnv.PYSPARK_DRIVER_PYTHON": python,
     }

@@ -205,8 +205,8 @@ class Job:
     def _ended(self) -> None:
         if not self.stop.is_set():
             raise SparkEndedError(
-                "Spark has ended under the driver: its process was told to, or the cluster's manager has removed the "
-                "application; start the driver again"
+                "Spark has ended under the driver: its process was told to, it ran out of memory (raise "
+                "spark.driver.memory), or the cluster's manager has removed the application; start the driver again"
             )
 
     def _begin_again(self, spark: SparkSession, error: StreamingQueryException) -> None:

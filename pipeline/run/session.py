@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from pipeline.config.places import is_local
 from pipeline.errors import MissingDependencyError
 from pipeline.local import class_data
+from pipeline.run import python_of_spark
 
 _SPARKS = ("4.0", "4.1", "4.2")
 """Versions of Spark that lagwise runs on; Delta has an artifact for each."""
@@ -75,8 +76,8 @@ _OF_THIS_COMMAND = {
     # On a cluster its module would have to be where the executors start Python, before any code was shipped there.
     "spark.python.daemon.module": "pipeline.run.worker_daemon",
 }
-# Without it a thread of Spark's dies, and the batch waits for ever for what it was to fetch.
-_ENDS = "-XX:+ExitOnOutOfMemoryError"
+# Otherwise a thread of Spark's dies, and the batch waits for ever for what it was to fetch.
+ENDS_WITHOUT_MEMORY = "-XX:+ExitOnOutOfMemoryError"
 _LOG4J = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
 
 
@@ -89,6 +90,7 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
 
     Raises:
         MissingDependencyError: This is no Spark that lagwise runs on.
+        ConfigError: This host has no Python where executors have theirs.
     """
     if _SPARK not in _SPARKS:
         raise MissingDependencyError(
@@ -103,12 +105,15 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         own = _OF_THIS_COMMAND | {
             "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
-            "spark.driver.defaultJavaOptions": class_data.one_line((_LOG4J, _ENDS, *shared_classes(jars))),
+            "spark.driver.defaultJavaOptions": class_data.one_line(
+                (_LOG4J, ENDS_WITHOUT_MEMORY, *shared_classes(jars))
+            ),
         }
     for key, value in properties({**own, **settings}, submitted()).items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    python_of_spark.provide(session.sparkContext.pythonExec)
     return session
 
 

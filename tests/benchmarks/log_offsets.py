@@ -2,13 +2,14 @@
 
 Librdkafka's mock brokers run in this process, the real ones beside it; both take part of the machine, as a user's
 would not. A batch lists, and then asks for both shares at the same time, with the Arrow batches that Spark is given;
-the first one has its clients to make. What is one share only, the driver asks for itself.
+the first one has its clients to make.
 """
 
 import multiprocessing
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from typing import Any
 
 from pipeline.kafka.sources.log_offsets.ask import ask, shares
@@ -92,10 +93,9 @@ def _batches(settings: LogOffsetsSettings, count: int) -> list[tuple[float, floa
         found = []
         for _ in range(count):
             begun = time.monotonic()
-            listed = driver.submit(shares, settings).result()
+            listed = driver.submit(partial(shares, settings, tasks=_WORKERS)).result()
             listed_s = time.monotonic() - begun
-            pool = driver if len(listed) == 1 else workers
-            unanswered = sum(pool.map(_ask, [settings] * len(listed), listed))
+            unanswered = sum(workers.map(_ask, [settings] * len(listed), listed))
             found.append((time.monotonic() - begun, listed_s, unanswered))
     return found
 

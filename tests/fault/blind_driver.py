@@ -36,7 +36,7 @@ def halting(step: Step, root: str) -> Step:
 
     def run(batch: Batch) -> None:
         step(batch)
-        if _is_to_read(Path(root) / "_checkpoint" / "offsets" / str(batch.batch_id)):
+        if _is_to_read(Path(root) / "_checkpoint" / "batches" / "offsets" / str(batch.batch_id)):
             Path(f"{root}.chosen").touch()
             wait_until(Path(f"{root}.go").exists, what="the word to go on", within_s=_HALTED_WITHIN_S)
 

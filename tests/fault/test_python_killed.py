@@ -83,19 +83,21 @@ class Disturbed:
             )
 
     def _kill_planner(self, process: "subprocess.Popen[bytes]", traffic: Traffic) -> int:
-        killed = kill(python_of(process.pid, _PLANNER))
+        killed = self._kill(process, _PLANNER)
         traffic.disturb()
         self._wait_for_batches(process, 2)
         return killed
 
     def _kill_workers(self, process: "subprocess.Popen[bytes]") -> int:
-        wait_until(
-            lambda: python_of(process.pid, _WORKERS) or process.poll() is not None, what="a Python worker"
-        )
-        assert process.poll() is None, self.said.read_text(encoding="utf-8")[-4000:]
-        killed = kill(python_of(process.pid, _WORKERS))
+        killed = self._kill(process, _WORKERS)
         self._wait_for_batches(process, 1)
         return killed
+
+    def _kill(self, process: "subprocess.Popen[bytes]", module: str) -> int:
+        """Wait for processes that run the module; how many were killed."""
+        wait_until(lambda: python_of(process.pid, module) or process.poll() is not None, what=module)
+        assert process.poll() is None, self.said.read_text(encoding="utf-8")[-4000:]
+        return kill(python_of(process.pid, module))
 
     def _wait_for_batches(self, process: "subprocess.Popen[bytes]", count: int) -> None:
         """Return when the table has so many more versions."""
@@ -123,7 +125,7 @@ def disturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disturbed]:
 
 
 def test_driver_goes_on_until_it_is_told_to_end(disturbed: Disturbed) -> None:
-    assert disturbed.planners == _PLANNERS_KILLED
+    assert disturbed.planners >= _PLANNERS_KILLED
     assert disturbed.workers >= _ROUNDS
     assert (disturbed.status, disturbed.ended) == (0, [0, 0])
 

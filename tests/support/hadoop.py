@@ -1,4 +1,4 @@
-"""Processes of Hadoop 3.4.1 on loopback, each in a folder of its own, with nothing of this project on its path.
+"""Processes of Hadoop 3.5.0 on loopback, each in a folder of its own, with nothing of this project on its path.
 
 They are of the jar that Hadoop makes for tests of clusters (`hadoop-client-minicluster`: the classes of its servers) and
 of what pyspark ships: 42 MB to fetch once, where the servers' own artifacts are 142 files and take minutes.
@@ -16,7 +16,7 @@ from pipeline.local.java import find_java
 
 HOST = "127.0.0.1"
 
-_VERSION = "3.4.1"
+_VERSION = "3.5.0"
 _JARS = (
     f"org.apache.hadoop:hadoop-client-minicluster:{_VERSION}",
     # What the two pages of YARN take beside it, and neither it nor pyspark brings.

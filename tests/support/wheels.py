@@ -51,7 +51,9 @@ def clean_environment() -> dict[str, str]:
 def constraints_with(others: Iterable[str], into: Path) -> Path:
     """The constraints in a file of their own, with other versions of some packages (`name==version`)."""
     names = tuple(f"{one.partition('==')[0]}==" for one in others)
-    kept = [line for line in CONSTRAINTS.read_text(encoding="utf-8").splitlines() if not line.startswith(names)]
+    kept = [
+        line for line in CONSTRAINTS.read_text(encoding="utf-8").splitlines() if not line.startswith(names)
+    ]
     into.write_text("\n".join([*kept, *others, ""]), encoding="utf-8")
     return into
 

@@ -64,6 +64,8 @@ def settle_offset(batch: Batch) -> None:
         _fail(batch, *offset.failure)
         return
     batch.tick = offset.tick
+    # Brokers that do not answer make choosing long: the figures are of its beginning, not of now.
+    batch.at_ms = max(batch.driver.replay.at_ms + 1, min(batch.at_ms, offset.tick))
     if batch.past is not None:
         batch.written |= batch.past.holding(offset.tick)
         batch.stamp = batch.past.stamps.get("topic_offsets")

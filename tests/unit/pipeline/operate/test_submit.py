@@ -142,7 +142,9 @@ def test_driver_in_the_cluster_finds_configuration_and_log_settings_by_their_nam
     log_settings, *others = str(started.last("--files")).split(",")
     assert others == ["etc/my.toml", "ca.pem"]
     assert Path(log_settings).is_file()
-    assert started.conf["spark.driver.defaultJavaOptions"] == f"{LOG}{Path(log_settings).name}"
+    assert started.conf["spark.driver.defaultJavaOptions"] == (
+        f"{LOG}{Path(log_settings).name} -XX:+ExitOnOutOfMemoryError"
+    )
     assert started.of_job == ("--config", "my.toml", "--once")
     assert "spark.driver.extraClassPath" not in started.conf
 

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from pipeline.decode.rows import ARROW
@@ -21,6 +22,7 @@ from pipeline.run.batch.opening import begin, read_source, settle_offset
 from pipeline.run.batch.steps import run
 from pipeline.run.driver import Batch, Driver
 from pipeline.run.replay import ReplayContext
+from pipeline.source.decoded import PACKED
 from pipeline.source.offset import SourceOffset, state_of
 from pipeline.tables.stamp import Stamp
 from tests.support.batches import batch_of, first, idle_driver, later, stamp_of
@@ -48,8 +50,14 @@ class Frame:
     def __init__(self, offset: dict[str, Any], *rows: dict[str, Any]) -> None:
         self._rows = decoded_arrow({"row_kind": "intake", "reason": json.dumps(offset)}, *rows)
 
+    def mapInArrow(self, function: Any, *, schema: Any) -> "Frame":  # noqa: N802
+        assert schema is PACKED
+        mapped = object.__new__(Frame)
+        mapped._rows = pa.Table.from_batches(function(iter(self._rows.cast(ARROW).to_batches())))
+        return mapped
+
     def toArrow(self) -> Any:  # noqa: N802
-        return self._rows.cast(ARROW)
+        return self._rows
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +80,7 @@ def begun(store: StampedStore, replay: ReplayContext, **offset: Any) -> Batch:
     driver = idle_driver(store=store, replay=replay, stamp=newest)
     one = opened(
         driver,
-        SourceOffset(**{"tick": 7, "made_from": state_of(newest), "chosen_by": replay.query, **offset}),
+        SourceOffset(**{"tick": NOW_MS, "made_from": state_of(newest), "chosen_by": replay.query, **offset}),
     )
     assert replay.at_ms == one.at_ms
     return one
@@ -80,6 +88,14 @@ def begun(store: StampedStore, replay: ReplayContext, **offset: Any) -> Batch:
 
 def test_batch_takes_the_machines_time() -> None:
     assert begun(StampedStore(), later(NOW_MS - 1)).at_ms == NOW_MS
+
+
+def test_figures_are_of_the_time_at_which_the_source_began_to_ask() -> None:
+    """A broker that is silent keeps it waiting, and what the others said is no newer for that."""
+    asked_ms = NOW_MS - 15_000
+
+    assert begun(StampedStore(), later(asked_ms - 1), tick=asked_ms).at_ms == asked_ms
+    assert begun(StampedStore(), later(NOW_MS - 2), tick=asked_ms).at_ms == NOW_MS - 1
 
 
 @pytest.mark.parametrize("ahead_ms", [0, 1, HOUR_MS], ids=["same time", "a moment", "an hour"])
@@ -95,7 +111,9 @@ def test_first_batch_after_a_start_goes_on_after_what_the_tables_say() -> None:
     assert begun(StampedStore(written), first()).at_ms == written.at_ms + 1
 
 
-HALF_DONE = stamp_of(at_ms=NOW_MS - HOUR_MS, tick=7, spans=(Span(topic="t", partition=0, start=5, end=9),))
+HALF_DONE = stamp_of(
+    at_ms=NOW_MS - HOUR_MS, tick=NOW_MS, spans=(Span(topic="t", partition=0, start=5, end=9),)
+)
 BEFORE = stamp_of(at_ms=NOW_MS - 2 * HOUR_MS, tick=6, positions={("t", 0): Position(5)})
 
 
@@ -124,7 +142,7 @@ def test_batch_left_half_done_is_passed_over_when_all_is_read_again(caplog: pyte
     store = StampedStore(partition_lag=doubted, topic_offsets=HALF_DONE)
     driver = idle_driver(store=store, replay=first(), stamp=doubted)
 
-    new = opened(driver, SourceOffset(tick=7, made_from=state_of(BEFORE)))
+    new = opened(driver, SourceOffset(tick=NOW_MS, made_from=state_of(BEFORE)))
 
     assert (new.is_skipped, new.written) == (True, set())
     (line,) = [record for record in caplog.records if "passed over" in record.message]
