@@ -28,6 +28,7 @@ def lag_at_commit(
     log_start: Int64s,
     log_end: Int64s,
     readable: Int64s,
+    last_stable: Int64s,
 ) -> Int64s:
     """Log end at the time of the commit less the committed offset, ``[P]`` records, >= 0, at most the lag now.
 
@@ -45,6 +46,7 @@ def lag_at_commit(
         log_start: First offset still in the log, or UNKNOWN.
         log_end: Log end now, or UNKNOWN.
         readable: See `readable.readable_offset`.
+        last_stable: Last stable offset now, or UNKNOWN.
     """
     now = lag(committed, log_start, log_end)
     then = lag(committed, log_start, log_end_at(samples, commit_ms))
@@ -55,7 +57,9 @@ def lag_at_commit(
     ]
     measured[early] = UNKNOWN
     measured[now == 0] = 0
-    could = lag(committed, log_start, readable_end(readable, committed, log_end))
+    could = lag(
+        committed, log_start, readable_end(readable, last_stable, committed=committed, log_end=log_end)
+    )
     measured = np.where(measured != UNKNOWN, np.minimum(measured, could), UNKNOWN)
     measured[committed > log_end] = UNKNOWN
     return measured

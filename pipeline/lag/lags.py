@@ -204,6 +204,7 @@ def _lag_at_commit(
         log_start=offsets.log_start[rows],
         log_end=offsets.log_end[rows],
         readable=int64s(field(batch["log"], "readable_offset"))[rows],
+        last_stable=int64s(field(batch["log"], "last_stable_offset"))[rows],
     )
     measured[records == 0] = 0
     # Nothing tells whether the log was cut, or its end is an old one.

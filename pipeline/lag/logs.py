@@ -79,7 +79,9 @@ def measured_logs(batch: pa.RecordBatch, settings: TopicSettings) -> dict[str, p
         "log_end_offset": from_int64s(np.where(answered, end, old_end)),
         # An old one would hide what has become readable since.
         "last_stable_offset": field(new, "last_stable_offset"),
-        "readable_offset": from_int64s(_readable(old, new, is_reborn)),
+        "readable_offset": from_int64s(
+            np.where(answered, _readable(old, new, is_reborn), int64s(field(old, "readable_offset")))
+        ),
         "isolation": pc.if_else(pa.array(answered), field(new, "isolation"), field(old, "isolation")),
         "observed_at": from_millis(np.where(answered, observed_ms, old_at)),
         "arrival_rate": from_floats(np.where(answered, rate, previous)),

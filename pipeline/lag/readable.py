@@ -2,7 +2,7 @@
 
 A consumer with `isolation.level=read_committed` stops there until the transaction ends, and is not behind by what
 follows. Which isolation a group has no broker knows, so what it may not have been able to read is no evidence that it
-is slow: where that is wrong, lag is seen to be a problem later, by the length of a transaction.
+is slow, until it commits beyond the last stable offset, which only a consumer that reads uncommitted records can.
 """
 
 import numpy as np
@@ -28,6 +28,14 @@ def readable_offset(last_stable: Int64s, *, stable_before: Int64s, end_before: I
     return np.where(is_known, settled, last_stable)
 
 
-def readable_end(readable: Int64s, committed: Int64s, log_end: Int64s) -> Int64s:
-    """Log end as the group meets it, ``[P]``: whoever has committed beyond ``readable`` reads what is not committed."""
-    return np.where(readable == UNKNOWN, log_end, np.minimum(log_end, np.maximum(readable, committed)))
+def readable_end(readable: Int64s, last_stable: Int64s, *, committed: Int64s, log_end: Int64s) -> Int64s:
+    """Log end as the group meets it, ``[P]``.
+
+    Args:
+        readable: `readable_offset`.
+        last_stable: Last stable offset, asked for after the commits were read.
+        committed: Committed offset.
+        log_end: Log end offset.
+    """
+    reads_all = (readable == UNKNOWN) | ((last_stable != UNKNOWN) & (committed > last_stable))
+    return np.where(reads_all, log_end, np.minimum(log_end, np.maximum(readable, committed)))

@@ -22,7 +22,7 @@ _Measure = Callable[[pa.RecordBatch, _Settings], dict[str, pa.Array]]
 
 _LOG = (
     *("log_start_offset", "log_end_offset", "isolation", "observed_at"),
-    *("arrival_rate", "samples", "deleted_at", "topic_id", "readable_offset"),
+    *("arrival_rate", "samples", "deleted_at", "topic_id", "readable_offset", "last_stable_offset"),
 )
 LOG_COLUMNS = (*PARTITION_KEY, *_LOG, "error", "topic_id_at")
 """What `lag_of` needs of `schemas.TOPIC_OFFSETS`."""

@@ -32,6 +32,8 @@ class WaitingSight:
     """It moves a partition that is pinned now."""
     is_approved: bool
     is_triggered: bool
+    is_over: bool
+    """See `Event.NEEDLESS`."""
     now_ms: int
 
 
@@ -64,6 +66,7 @@ def _events(waiting: WaitingPlan, sight: WaitingSight) -> Iterator[tuple[bool, E
     yield is_rebalanced and target is not None and not target.moves, Event.ARRIVED
     yield sight.now_ms >= waiting.valid_until_ms, Event.EXPIRED
     yield is_rebalanced, Event.REBALANCED
+    yield sight.is_over, Event.NEEDLESS
     yield sight.is_approved, Event.APPROVED
     yield sight.is_triggered, Event.TRIGGERED
 
@@ -88,6 +91,7 @@ def look_at(case: Case, state: GroupState, *, is_overtaken: bool) -> Outlook:
         is_pinned=target is not None and _moves_pinned(case, target),
         is_approved=approval is not None and approval.hashes == waiting.hashes,
         is_triggered=case.trigger(state) is not None,
+        is_over=waiting.needs_calm and not 0 < state.calm_since_ms <= waiting.since_ms,
         now_ms=case.now_ms,
     )
     return _outlook(case, approval, waiting, target, observe(waiting, sight))
@@ -140,8 +144,16 @@ def with_refusal(decision: Decision, outlook: Outlook) -> Decision:
     return replace(decision, verdict=Verdict(decided=decision.decided, reason=reason))
 
 
-def proposed(case: Case, before: WaitingPlan | None, target: Target) -> WaitingPlan:
+def proposed(
+    case: Case, before: WaitingPlan | None, target: Target, *, needs_calm: bool = False
+) -> WaitingPlan:
     """The plan that waits from now on, or goes on waiting when it was made again.
+
+    Args:
+        case: The group.
+        before: What has waited so far.
+        target: Of the plan.
+        needs_calm: See `WaitingPlan`.
 
     Raises:
         ControlRecordTooLargeError: It could not be published.
@@ -156,6 +168,7 @@ def proposed(case: Case, before: WaitingPlan | None, target: Target) -> WaitingP
         base_generation=case.facts.generation,
         since_ms=before.since_ms if before is not None and is_same else case.now_ms,
         valid_until_ms=case.sent(target).valid_until_ms,
+        needs_calm=needs_calm,
     )
 
 
@@ -198,4 +211,5 @@ _CAUSES = {
     Event.ARRIVED: reasons.AT_TARGET,
     Event.EXPIRED: reasons.EXPIRED_WAITING,
     Event.REBALANCED: reasons.REBALANCED_WAITING,
+    Event.NEEDLESS: reasons.CALM_NO_MORE,
 }

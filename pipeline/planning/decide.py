@@ -131,7 +131,8 @@ def _sent_back(case: Case, state: GroupState) -> Decision | None:
     check(case.group, assignment)
     target = case.target(assignment)
     if case.rules.needs_approval:
-        waiting = approval.proposed(case, state.waiting, target)
+        needs_calm = judge.takes_back(state.plan, case.group, target) is None
+        waiting = approval.proposed(case, state.waiting, target, needs_calm=needs_calm)
         state = replace(state, waiting=waiting)
         return case.decision(state, target, approval.awaiting(waiting, case.facts.group_id))
     return _published(case, state, target, _wanted_verdict(target))

@@ -208,7 +208,8 @@ def undone(group: Group, plan: PlanState, *, stays: Bools, is_closed: Bools) -> 
     is_given_back = (
         (back >= 0) & (group.owner == former_members_of(group, plan.target)) & (group.owner != back)
     )
-    if not is_given_back.any() or (is_given_back & (stays | is_closed[back])).any():
+    may_read = group.subscriptions.allows(group.topics.topic_of, np.maximum(back, 0))
+    if not is_given_back.any() or (is_given_back & (stays | is_closed[back] | ~may_read)).any():
         return None
     whole = Assignment.complete(group, np.where(is_given_back, back, group.owner).astype(np.int32))
     return replace(whole, remarks=(reasons.taken_back(plan.epoch, plan.effect_why or ""),))

@@ -52,6 +52,8 @@ class Event(Enum):
     """It is open and its time is up."""
     REBALANCED = auto()
     """Kafka has made a new generation in which partitions are elsewhere; none is on its way."""
+    NEEDLESS = auto()
+    """It waits, and what it was made for is over."""
     APPROVED = auto()
     """It waits, and an operator has approved it."""
     TRIGGERED = auto()
@@ -114,6 +116,7 @@ _ROWS: Final = {
     Event.REFUSED: (_WAIT, _REFUSED, _REFUSED, _PLAN, _PLAN),
     Event.EXPIRED: (_EXPIRED, _EXPIRED, Step(Action.RETURN, "expired"), _PLAN, _PLAN),
     Event.REBALANCED: (_REPLACED, _REPLACED, _RETURN, _RETURN, _RETURN),
+    Event.NEEDLESS: (_REPLACED, _WAIT, _WAIT, _PLAN, _PLAN),
     Event.APPROVED: (Step(Action.PUBLISH), _WAIT, _WAIT, _PLAN, _PLAN),
     Event.TRIGGERED: (_REPLACED, _WAIT, _WAIT, _PLAN, _PLAN),
     Event.MIGRATION_NEWS: (_WAIT, _RESEND, _RESEND, _RESEND, _PLAN),

@@ -159,7 +159,7 @@ def on_published(state: GroupState, published: Publication, seen: Measured, guar
         confirmations=0,
         base_hash=None,
         cooldown_until_ms=now_ms + guards.cooldown_ms,
-        home=home_after(state, group, target),
+        home=home_after(state, group, target, takes_back=undoes is not None),
         moved_at_ms=_moved(state, target.moves, now_ms=now_ms),
         rests_until_ms=_rests(state, target.moves if undoes is not None else (), now_ms=now_ms),
         plan=watched(seen, state.plan, plan),

@@ -158,6 +158,8 @@ class WaitingPlan:
     """Since when it waits: a plan that expires and is made again with the same hashes waits on."""
     valid_until_ms: int
     """Until when it may be approved."""
+    needs_calm: bool = False
+    """It gives partitions back because nothing is behind, and is nothing to approve in the next burst."""
 
     @property
     def hashes(self) -> tuple[str, str]:

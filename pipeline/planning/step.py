@@ -68,7 +68,7 @@ LAG_COLUMNS = (
 """What decisions need of `schemas.PARTITION_LAG`."""
 _UNCONFIRMED = ("group_id", "unconfirmed_reason")
 TOPIC_COLUMNS = (
-    *("topic", "partition", "log_start_offset", "log_end_offset", "readable_offset"),
+    *("topic", "partition", "log_start_offset", "log_end_offset", "readable_offset", "last_stable_offset"),
     *("observed_at", "arrival_rate", "error", "deleted_at"),
 )
 """What decisions need of `schemas.TOPIC_OFFSETS`."""

@@ -33,21 +33,33 @@ _SAME = 0.02
 """A loss of this share is none: rates are not known any better."""
 
 
-def home_after(state: GroupState, group: Group, target: Target) -> Ranges:
-    """Where partitions were before plans moved them, once this target is published, too."""
+def home_after(state: GroupState, group: Group, target: Target, *, takes_back: bool) -> Ranges:
+    """Where partitions were before plans moved them, once this target is published, too.
+
+    What the group has assigned anew since the plan before is where it belongs. So is what the target takes back after a
+    plan that hurt: if that was a way back, the same way is not gone again.
+    """
     member = target.assignment.member
     back = _home(state, group)
-    back = np.where((back < 0) & (member != group.owner), group.owner, back)
-    return _ranges(group, np.where(back == member, np.int32(-1), back))
+    if state.plan is not None:
+        back = np.where(group.owner == former_members_of(group, state.plan.target), back, np.int32(-1))
+    if not takes_back:
+        back = np.where((back < 0) & (member != group.owner), group.owner, back)
+    return _ranges(
+        group, np.where((back == member) | (takes_back & (member != group.owner)), np.int32(-1), back)
+    )
 
 
 def way_back(case: Case, state: GroupState) -> Assignment | None:
     """The group put back to where it was; None when there is no reason to, or when that is not to be had now.
 
-    It is looked for again with each decision until it is published, or the group has been rebalanced.
+    It is looked for again with each decision until it is published, or the group has been rebalanced, and while all
+    partitions have owners: one that is being handed over belongs to nobody.
     """
     plan, rules = state.plan, case.rules
     if plan is None or rules.dry_run or case.now_ms - state.since_ms < rules.guards.settle_ms:
+        return None
+    if (case.group.readable() & (case.group.owner < 0)).any():
         return None
     stays, is_closed = fixed_now(case, state)
     if plan.effect == "hurt" and state.rebalanced_at_ms <= plan.effect_at_ms:
@@ -81,12 +93,14 @@ def _brought_home(
     given = (back >= 0) & (group.owner >= 0) & (group.owner != back)
     given &= group.owner == former_members_of(group, plan.target)
     given &= ~(stays | is_closed[back] | barred(group, guards, state, now_ms=case.now_ms))
+    given &= group.subscriptions.allows(group.topics.topic_of, np.maximum(back, 0))
     whole = Assignment.complete(group, np.where(given, back, group.owner).astype(np.int32))
     # Half of the way may be even where its end is not.
     if not _is_better(group, whole.member):
         return None
     # In a small group all of it at once: what would be left is no longer the more even one.
     most = guards.most_moves(group.n_partitions, has_budget=False)
+    most = min(most, case.rules.options.get("max_moves", most))
     step = step_towards(group, whole, most, by_number=False)
     returning = int(moves_of(group, step.member).sum())
     if not returning or not _is_better(group, step.member):

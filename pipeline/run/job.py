@@ -112,7 +112,8 @@ class Job:
         """Of this user by the cluster, in a row."""
         self._waits = 0
         """For the cluster, in a row, without a batch in between."""
-        self._driver: Driver | None = None
+        self._owned: tuple[Store, str] | None = None
+        """The tables as this process has taken them over last, and its name; what followed may have failed."""
         self._runner: query.Runner | None = None
         self.monitor = Monitor(interval_s=config.trigger.interval_s, deadline_s=config.start.deadline_s)
         self._storage = StorageWait(config.tables, self.monitor, self.stop)
@@ -241,7 +242,7 @@ class Job:
         admin, reason = admin_client(config)
         with explained("the Kafka cluster cannot be used", reason):
             found = cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
-        driver = self._driver = self._take_over(spark, found, admin)
+        driver = self._take_over(spark, found, admin)
         source = build_source(
             driver.services, query=driver.replay.query, once=self.once, attempts=attempts_of_tasks(spark)
         )
@@ -257,9 +258,9 @@ class Job:
         query.watch(running, runner, ExecutorWatch(spark, self.monitor), interval_s=config.trigger.interval_s)
 
     def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
-        if self._driver is not None:
+        if self._owned is not None:
             # Started again: a driver that has come meanwhile is not to be fenced by the one before it.
-            ownership.check(self._driver.services.store, self._driver.services.owner)
+            ownership.check(*self._owned)
         config, at_ms = self.config, now_ms()
         name = cluster_name(config, found)
         owner = ownership.owner_name(at_ms)
@@ -268,6 +269,7 @@ class Job:
         before = recall(tables, cluster_id=found.cluster_id, filters=filters)
         unseen = before.unseen_epochs(ownership.current(tables), now_ms=at_ms)
         store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms, unseen_epochs=unseen)
+        self._owned = store, owner
         self.monitor.owns(name, owner, store.term)
         self._heartbeat.begin(owner, store.term)
         upgrade(store, partial(self.monitor.step_ended, "upgrade of the tables"))

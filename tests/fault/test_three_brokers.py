@@ -262,25 +262,42 @@ def test_rows_that_nobody_could_ask_for_are_marked(outages: Outages) -> None:
                 assert row["provisional"], (one, row)
 
 
-def test_no_plan_is_published_on_what_is_unknown(outages: Outages) -> None:
+def test_no_plan_is_published_while_commits_are_unknown(outages: Outages) -> None:
     unknown = {
         (row["group_id"], row["updated_at"])
         for seen in outages.watch.seen
         for row in seen.rows
-        if row["provisional"] or is_old(row)
+        if row["provisional"]
     }
     published = [row for row in outages.decisions if row["decision"] == "publish"]
-    # Each of them subscribes to a partition of which only the failing broker knows anything.
-    blind = {
-        (group, seen.rows[0]["updated_at"])
+
+    assert [row for row in published if (row["group_id"], row["created_at"]) in unknown] == []
+    assert {row["group_id"] for row in published} == set(_BUSY)
+
+
+def test_no_plan_moves_a_partition_whose_log_end_is_old(outages: Outages) -> None:
+    old = {
+        (row["group_id"], row["updated_at"], row["topic"], row["partition"])
+        for seen in outages.watch.seen
+        for row in seen.rows
+        if is_old(row)
+    }
+    # Of these partitions only the failing broker knows anything.
+    old |= {
+        (group, seen.rows[0]["updated_at"], _SINGLE, _FAILING - 1)
         for one in outages.past
         for seen in outages.shown_during(one)
         for group in (ON_FAILING, ON_3)
     }
+    moved = {
+        (row["group_id"], row["created_at"], move["topic"], move["partition"])
+        for row in outages.decisions
+        if row["decision"] == "publish"
+        for move in row["moves"]
+    }
 
-    assert [row for row in published if (row["group_id"], row["created_at"]) in unknown] == []
-    assert [row for row in published if (row["group_id"], row["created_at"]) in blind] == []
-    assert {row["group_id"] for row in published} == set(_BUSY)
+    assert moved
+    assert moved & old == set()
 
 
 def test_healthy_rows_go_on(outages: Outages) -> None:

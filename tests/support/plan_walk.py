@@ -1,7 +1,7 @@
 """A group over several decisions: what one leaves, the next one finds."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from assignor.protocol.commands import Orders
 from assignor.protocol.ranges import parse_ranges
@@ -29,6 +29,8 @@ class Walk:
     assignor: str = "range"
     acks: tuple[AckFacts, ...] = ()
     orders: Orders | None = None
+    leavers: frozenset[str] = frozenset()
+    """Members that subscribe to nothing any more."""
     lag_age_s: float = 3600.0
     drain_rates: list[float] | None = None
     """Of each partition; None while nobody was seen to drain anything."""
@@ -43,6 +45,12 @@ class Walk:
         self.now_ms += round(after_s * 1000)
         facts = group(
             self.held, generation=self.generation, assignor=self.assignor, acks=self.acks, orders=self.orders
+        )
+        facts = replace(
+            facts,
+            members=tuple(
+                replace(one, topics=()) if one.member_id in self.leavers else one for one in facts.members
+            ),
         )
         lags = partitions(self.lags, observed_at_ms=self.now_ms)
         lags.lag_age_s[:] = self.lag_age_s

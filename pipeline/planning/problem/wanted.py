@@ -46,7 +46,7 @@ def wanted(case: Case, state: GroupState) -> tuple[Case, Assignment]:
             check(group, assignment)
             made, wanted = (int(moves_of(group, one.member).sum()) for one in (assignment, whole))
             remarks.append(reasons.step(made, wanted, rules.guards.moves_share))
-    if fixed.any() and (not chosen.reads_lag or limits(group, assignment)):
+    if (case.pinned | resting).any() and (not chosen.reads_lag or limits(group, assignment)):
         remarks.append(reasons.fixed(int(case.pinned.sum()), int(resting.sum())))
     if case.why_old is not None:
         remarks.append(reasons.stays_while_old(case.why_old))

@@ -5,6 +5,7 @@ its own rows of the other are found by binary search.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,9 +15,9 @@ import pyarrow.compute as pc
 from assignor.model.arrays import Int64s
 from assignor.model.topics import java_order
 from pipeline.lag.columns import floats, int64s, millis
-from pipeline.lag.lag import UNKNOWN
+from pipeline.lag.lag import UNKNOWN, lag
+from pipeline.lag.readable import readable_end
 from pipeline.planning.facts import PartitionFacts
-from pipeline.planning.rows.readable import readable
 
 _NUMBERS = 2**32
 """More than any partition number: topic times this plus partition sorts like the pair."""
@@ -63,7 +64,19 @@ class GroupPartitions:
             incomparable=commits.incomparable[found],
             unanswered=logs.error[rows].tolist(),
         )
-        return readable(facts, logs.readable[rows])
+        end = readable_end(
+            logs.readable[rows], logs.last_stable[rows], committed=facts.committed, log_end=facts.log_end
+        )
+        return _ending_at(facts, end)
+
+
+def _ending_at(partitions: PartitionFacts, end: Int64s) -> PartitionFacts:
+    """The partitions as if their logs ended there: what a transaction holds back is no evidence (`lag.readable`)."""
+    is_held = end < partitions.log_end
+    if not is_held.any():
+        return partitions
+    at_end = is_held & (lag(partitions.committed, partitions.log_start, end) == 0)
+    return replace(partitions, log_end=end, lag_age_s=np.where(at_end, 0.0, partitions.lag_age_s))
 
 
 class _Logs:
@@ -79,6 +92,7 @@ class _Logs:
         self.log_start = int64s(_array(alive["log_start_offset"]))[order]
         self.log_end = int64s(_array(alive["log_end_offset"]))[order]
         self.readable = int64s(_array(alive["readable_offset"]))[order]
+        self.last_stable = int64s(_array(alive["last_stable_offset"]))[order]
         self.observed_at_ms = millis(_array(alive["observed_at"]))[order]
         self.arrival_rate = floats(_array(alive["arrival_rate"]))[order]
         self.error = np.array(_array(alive["error"]).to_pylist(), np.object_)[order]

@@ -68,6 +68,7 @@ def lag_at_commit(  # noqa: PLR0917 - a row of the table
     log_start: int | None,
     end: int | None,
     readable: int | None,
+    last_stable: int | None,
 ) -> int | None:
     now = lag(committed, log_start, end)
     if now is None or committed is None or end is None or committed > end:
@@ -81,7 +82,8 @@ def lag_at_commit(  # noqa: PLR0917 - a row of the table
     if surely_later and surely_later[0] < committed:
         return None
     then = lag(committed, log_start, end_then)
-    could = end if readable is None else min(end, max(readable, committed))
+    reads_all = readable is None or (last_stable is not None and committed > last_stable)
+    could = end if readable is None or reads_all else min(end, max(readable, committed))
     return None if then is None else min(then, now, lag(committed, log_start, could) or 0)
 
 

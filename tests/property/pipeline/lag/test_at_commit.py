@@ -11,7 +11,7 @@ OFFSETS = st.none() | st.integers(0, 12)
 RINGS = st.lists(st.integers(0, 12), max_size=16).map(
     lambda ends: [(2_000 * i, end) for i, end in enumerate(sorted(ends))]
 )
-Row = tuple[list[Sample], int | None, int | None, int | None, int | None, int | None]
+Row = tuple[list[Sample], int | None, int | None, int | None, int | None, int | None, int | None]
 
 
 @given(
@@ -23,6 +23,7 @@ Row = tuple[list[Sample], int | None, int | None, int | None, int | None, int | 
             OFFSETS,
             OFFSETS,
             OFFSETS,
+            OFFSETS,
         ),
         min_size=1,
         max_size=8,
@@ -30,7 +31,7 @@ Row = tuple[list[Sample], int | None, int | None, int | None, int | None, int | 
 )
 @settings(deadline=None)
 def test_lag_at_a_commit_is_that_of_the_plain_rule(rows: list[Row]) -> None:
-    ring, committed, commit_ms, log_start, log_end, readable = zip(*rows, strict=True)
+    ring, committed, commit_ms, log_start, log_end, readable, last_stable = zip(*rows, strict=True)
 
     found = lag_at_commit(
         rings(*ring),
@@ -39,6 +40,7 @@ def test_lag_at_a_commit_is_that_of_the_plain_rule(rows: list[Row]) -> None:
         log_start=ints(log_start),
         log_end=ints(log_end),
         readable=ints(readable),
+        last_stable=ints(last_stable),
     )
 
     assert plain(found) == [oracles.lag_at_commit(*row) for row in rows]

@@ -37,6 +37,7 @@ def _at_commit(
         log_start=_array(start),
         log_end=_array(end),
         readable=_array(readable),
+        last_stable=_array(UNKNOWN),
     )
     return int(found[0])
 

@@ -71,6 +71,15 @@ def test_no_answer_keeps_the_value_its_age_and_says_why() -> None:
     assert rows == [(100, at(-10), "timed out")]
 
 
+def test_no_answer_keeps_how_far_the_log_could_be_read() -> None:
+    """Otherwise what a transaction holds back would be a backlog as soon as the leader falls silent."""
+    held = KNOWN | {"readable_offset": 40, "last_stable_offset": 40}
+
+    silent = topics([held], [observed(end=None, error="timed out")])
+
+    assert shown(silent, "readable_offset", "last_stable_offset") == [(40, None)]
+
+
 def test_topic_that_is_gone_when_asked_for_by_name_is_deleted_since_then() -> None:
     gone = replace(TOPICS, remaining={"t": 0})
 

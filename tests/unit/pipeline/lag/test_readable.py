@@ -39,9 +39,24 @@ def test_first_answer_counts_as_it_is_and_no_answer_is_unknown() -> None:
     assert plain(found) == [100, None, 100]
 
 
-def test_whoever_has_committed_beyond_it_reads_to_there() -> None:
-    end = readable_end(
-        ints([100, 100, 100, None]), committed=ints([50, 120, None, 50]), log_end=ints([150] * 4)
-    )
+@pytest.mark.parametrize(
+    ("committed", "end"),
+    [
+        pytest.param(50, 100, id="a transaction holds back the rest"),
+        pytest.param(120, 120, id="it has read what has just become readable"),
+        pytest.param(121, 150, id="it reads what is not committed"),
+        pytest.param(None, 100, id="it has committed nothing"),
+    ],
+)
+def test_log_ends_where_the_group_can_have_read_to(committed: int | None, end: int) -> None:
+    found = readable_end(ints([100]), ints([120]), committed=ints([committed]), log_end=ints([150]))
 
-    assert plain(end) == [100, 120, 100, 150]
+    assert plain(found) == [end]
+
+
+def test_without_an_answer_nothing_is_known_of_transactions() -> None:
+    unknown = readable_end(ints([None]), ints([None]), committed=ints([50]), log_end=ints([150]))
+    # The readable offset is of the answer before, as the log end is.
+    silent = readable_end(ints([100]), ints([None]), committed=ints([121]), log_end=ints([150]))
+
+    assert (plain(unknown), plain(silent)) == ([150], [121])

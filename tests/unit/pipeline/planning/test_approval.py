@@ -61,6 +61,7 @@ def sight(**changes: Any) -> WaitingSight:
         is_pinned=False,
         is_approved=False,
         is_triggered=False,
+        is_over=False,
         now_ms=NOW_MS,
     )
     return replace(made, **changes)
@@ -77,7 +78,8 @@ SIGHTS = {
     Event.MEMBERS_CHANGED: sight(target=None, now_ms=NOW_MS + VALID_MS),
     Event.ARRIVED: sight(target=target(moves=(), base_hash="x"), generation=5, now_ms=NOW_MS + VALID_MS),
     Event.EXPIRED: sight(generation=5, now_ms=NOW_MS + VALID_MS),
-    Event.REBALANCED: sight(generation=5, target=target(base_hash="x"), is_approved=True),
+    Event.REBALANCED: sight(generation=5, target=target(base_hash="x"), is_over=True),
+    Event.NEEDLESS: sight(is_over=True, is_approved=True),
     Event.APPROVED: sight(is_approved=True, is_triggered=True),
     Event.TRIGGERED: sight(is_triggered=True),
     Event.QUIET: sight(),

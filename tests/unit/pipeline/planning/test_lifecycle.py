@@ -75,7 +75,7 @@ SIGHTS = {
     Event.AGED: sight(now_ms=SENT_MS + VALID_MS // 2),
     Event.QUIET: sight(),
 }
-ONLY_WHILE_WAITING = {Event.APPROVED, Event.TRIGGERED}
+ONLY_WHILE_WAITING = {Event.NEEDLESS, Event.APPROVED, Event.TRIGGERED}
 PUBLISHED = [
     (phase, event)
     for phase, event in TABLE

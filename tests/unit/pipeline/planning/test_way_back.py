@@ -4,6 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from assignor.protocol.commands import Approval
+from assignor.protocol.ranges import format_ranges, parse_ranges
+from pipeline.planning import reasons
 from pipeline.planning.facts import AckFacts
 from pipeline.planning.values import Decision
 from tests.support.facts import NO_GUARDS, RULES
@@ -144,6 +147,26 @@ def test_return_waits_for_an_approval_where_plans_do() -> None:
     assert moved(decision)
 
 
+def test_return_that_waits_is_nothing_to_approve_in_the_next_burst() -> None:
+    group = after_the_burst()
+    group.rules = replace(group.rules, needs_approval=True)
+    later(group)
+    waiting = group.state.waiting
+    assert waiting is not None
+    group.lags = [*BURST]
+
+    group.order(
+        approval=Approval(
+            target_hash=waiting.target_hash, base_hash=waiting.base_hash, at_ms=group.now_ms + 500
+        )
+    )
+    decision = group.decide(after_s=60)
+
+    assert decision.decided != "publish"
+    assert group.state.waiting is None or group.state.waiting.target != waiting.target
+    assert reasons.CALM_NO_MORE in str(decision.reason)
+
+
 def test_group_that_was_lopsided_before_its_plans_is_not_made_so_again() -> None:
     group = after_the_burst()
     # As if a had held everything.
@@ -169,6 +192,78 @@ def test_partitions_that_rest_after_a_plan_that_hurt_stay() -> None:
     group.state = replace(group.state, rests_until_ms={f"t:{number}": until_ms for number in range(9)})
 
     assert not returns(group)
+
+
+def test_nothing_returns_while_a_partition_is_between_two_members() -> None:
+    group = after_the_burst()
+    later(group, minutes=4)
+    held = group.held
+    group.held = {**held, "a": {"t": held["a"]["t"][1:]}}
+
+    decision = group.decide(after_s=60)
+
+    assert decision.decided != "abstain", decision.reason
+    group.held = held
+    assert returns(group)
+
+
+def test_nothing_returns_to_a_member_that_does_not_subscribe_any_more() -> None:
+    group = after_the_burst()
+    group.leavers = frozenset({"a"})
+    of_both = (*group.held["a"]["t"], *group.held["b"]["t"])
+    group.held = {"a": {}, "b": {"t": of_both}, "c": group.held["c"]}
+    plan = group.state.plan
+    assert plan is not None
+    target = {name: {t: format_ranges(of) for t, of in topics.items()} for name, topics in group.held.items()}
+    group.state = replace(group.state, plan=replace(plan, target=target))
+
+    for _ in range(10):
+        assert group.decide(after_s=60).decided != "abstain"
+
+
+def test_way_back_that_hurt_is_not_gone_again() -> None:
+    group = after_the_burst()
+    back = later(group)
+    group.apply(back)
+    group.decide(after_s=60)
+    plan = group.state.plan
+    assert plan is not None
+    group.state = replace(
+        group.state, plan=replace(plan, effect="hurt", effect_at_ms=group.now_ms, effect_why="it lags")
+    )
+
+    undone = group.decide(after_s=60)
+
+    assert undone.decided == "publish", undone.reason
+    assert set(moved(undone)) == set(moved(back))
+    assert group.state.home == {}
+
+
+def test_what_the_group_has_assigned_anew_since_is_remembered_as_where_it_belongs() -> None:
+    """Partition 0 was a's before plans; the group's own assignor has given it to c, and a plan moves it to b."""
+    group = after_the_burst()
+    group.held = {"a": {"t": (1, 2)}, "b": {"t": (3, 4, 5)}, "c": {"t": (0, 6, 7, 8)}}
+    group.generation += 1
+    group.decide(after_s=60)
+    group.lags = [9_000, 0, 0, 0, 0, 0, 9_000, 9_000, 9_000]
+    group.arrival_rates = [30.0, 1.0, 1.0, 1.0, 1.0, 1.0, 30.0, 30.0, 30.0]
+
+    plan = group.decide(after_s=600)
+
+    assert plan.decided == "publish", plan.reason
+    assert moved(plan)
+    home = {p: name for name, of in group.state.home.items() for p in parse_ranges(of["t"], at_most=99)}
+    assert home == {move.partition: move.from_member for move in plan.moves}
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_return_makes_no_more_moves_than_the_operator_allows(most: int) -> None:
+    group = after_the_burst()
+    group.rules = replace(group.rules, options={"max_moves": most})
+
+    back = later(group)
+
+    assert len(back.moves) <= most
 
 
 def test_probation_holds_it_back() -> None:

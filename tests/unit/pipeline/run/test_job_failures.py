@@ -218,27 +218,6 @@ def test_query_that_fails_now_and_then_is_started_again(script: tuple[Exception 
     assert job.stop.is_set()
 
 
-def test_job_that_was_replaced_while_it_waited_does_not_take_the_tables_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    job = Job(Config())
-    before: Any = SimpleNamespace(services=SimpleNamespace(store="tables", owner="me"))
-    job._driver = before
-    taken: list[str] = []
-
-    def check(store: str, owner: str) -> None:
-        raise FencedError(f"{store} of {owner} belong to another")
-
-    monkeypatch.setattr(job_module.ownership, "check", check)
-    monkeypatch.setattr(job_module.ownership, "acquire", lambda *_args, **_more: taken.append("tables"))
-    nothing: Any = None
-
-    with pytest.raises(FencedError, match="tables of me"):
-        job._take_over(nothing, nothing, nothing)
-
-    assert taken == []
-
-
 def test_batch_that_begins_after_the_stop_does_nothing() -> None:
     stop = threading.Event()
     done: list[Batch] = []

@@ -1,0 +1,57 @@
+"""Taking the tables over, when that fails half way and is tried again."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipeline.config.model import Config
+from pipeline.errors import FencedError
+from pipeline.run import job as job_module
+from pipeline.run.job import Job
+from pipeline.tables.creation import create_tables
+from pipeline.tables.owner import ownership
+from pipeline.tables.store import Store
+
+FOUND: Any = SimpleNamespace(cluster_id="c")
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    def fails(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(job_module, "upgrade", fails)
+    create_tables(str(tmp_path), retention_hours=168, storage_options={})
+    return str(tmp_path)
+
+
+def job(root: str) -> Job:
+    return Job(Config.model_validate({"tables": {"root": root}}))
+
+
+def take_over(one: Job) -> None:
+    nothing: Any = None
+    one._take_over(nothing, FOUND, nothing)
+
+
+def test_driver_is_not_fenced_by_its_own_take_over_that_failed_half_way(root: str) -> None:
+    one = job(root)
+
+    for _ in range(3):
+        with pytest.raises(OSError, match="disk full"):
+            take_over(one)
+
+
+def test_driver_that_came_after_half_a_take_over_is_left_its_tables(root: str) -> None:
+    one, other = job(root), job(root)
+    for each in (one, other):
+        with pytest.raises(OSError, match="disk full"):
+            take_over(each)
+
+    with pytest.raises(FencedError):
+        take_over(one)
+    owner = ownership.current(Store(root, term=0))
+    assert owner is not None
+    assert owner.term == 2
