@@ -72,7 +72,7 @@ log = logging.getLogger(__name__)
 _LONGEST_WAIT_S = 15.0
 _FAILURES_IN_A_ROW = 3
 _IN_VAIN_S = 60.0
-"""How long `once` goes on though nothing more can be read: Kafka ends a usual transaction by then."""
+"""How long `once` goes on though nothing more can be read, or Kafka is away: it ends a usual transaction by then."""
 
 
 def _ignore(_report: query.Report) -> None:
@@ -221,6 +221,7 @@ class Job:
 
     def _wait_for_cluster(self, what: str, error: PipelineError) -> None:
         self.monitor.kafka_failed(f"{what}: {error}")
+        self._read_nothing()
         wait_s = min(_LONGEST_WAIT_S, 2.0**self._waits)
         self._waits += 1
         log.warning(
@@ -250,6 +251,7 @@ class Job:
             driver,
             stop=self.stop,
             on_batch=self._finished,
+            on_outage=self._read_nothing,
             interval_s=source.interval_s,
             steps=self.steps,
             storage=self._storage,
@@ -292,9 +294,6 @@ class Job:
             progress=ReadProgress(
                 readiness=build_readiness(config, started_at_ms=at_ms),
                 stamp=newest,
-                distrusted={(topic, number): why for topic, number, why in newest.distrusted}
-                if newest
-                else {},
             ),
             replay=ReplayContext(start=Start(is_new_cluster=recalled.is_new_cluster)),
             memory=PlanMemory(
@@ -311,12 +310,25 @@ class Job:
         self._failures = self._refusals = self._waits = 0
         self._storage.batch_ended()
         self.on_batch(report)
-        now_s = time.monotonic()
-        if report.has_read or self._read_on_at_s is None:
-            self._read_on_at_s = now_s
-        is_in_vain = now_s - self._read_on_at_s >= _IN_VAIN_S
-        if self.once and (report.is_complete or report.is_overdue or is_in_vain):
+        if report.has_read:
+            self._read_on_at_s = time.monotonic()
+        if self.once and (report.is_complete or report.is_overdue):
             self.is_incomplete = not report.is_complete
+            self.stop.set()
+        else:
+            self._read_nothing()
+
+    def _read_nothing(self) -> None:
+        """End `once` when the last record was read a minute ago, whatever has kept it from more."""
+        now_s = time.monotonic()
+        if self._read_on_at_s is None:
+            self._read_on_at_s = now_s
+        if self.once and now_s - self._read_on_at_s >= _IN_VAIN_S:
+            log.error(
+                "nothing more could be read for a minute, so --once ends incomplete (exit status 3)",
+                extra={"hint": "the lines before say what kept it; groups marked provisional are not read"},
+            )
+            self.is_incomplete = True
             self.stop.set()
 
 

@@ -1,8 +1,7 @@
 """Progress: how far the topics of the job are read, and what is known of their partitions."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from pipeline.kafka.positions import PartitionKey
 from pipeline.run.readiness import Readiness
 from pipeline.tables.stamp import Stamp
 
@@ -14,13 +13,14 @@ class ReadProgress:
     readiness: Readiness
     stamp: Stamp | None = None
     """The newest of `partition_lag`; it says how far each partition was read."""
-    distrusted: dict[PartitionKey, str] = field(default_factory=dict)
-    """Partitions to be read again from their start, and why; the stamps hand it on to the source."""
-    behind: tuple[int, ...] = ()
-    """Partitions of the offsets topic that had not been read to their end by the last batch."""
     has_doubtful: bool = True
     """Some row may be unconfirmed (`unconfirmed_reason`); it is known only when the tables were asked."""
     rereads_logged_ms: int = 0
     """Clock of the batch that logged last that tombstones are kept for too short a time."""
     outage_logged_ms: int = 0
     """Clock of the batch that logged last that no broker answers."""
+
+    @property
+    def behind(self) -> tuple[int, ...]:
+        """Partitions of the offsets topic that had not been read to their end by the last batch."""
+        return () if self.stamp is None else self.stamp.behind

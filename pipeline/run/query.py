@@ -74,6 +74,7 @@ class Runner:
         *,
         stop: threading.Event,
         on_batch: Callable[[Report], None],
+        on_outage: Callable[[], None],
         interval_s: float,
         steps: tuple[Step, ...] = STEPS,
         storage: StorageWait,
@@ -84,6 +85,7 @@ class Runner:
         self.interval_s = interval_s
         self.steps = steps
         self.on_batch = on_batch
+        self.on_outage = on_outage
         self.between_batches = threading.Lock()
         """Held while a batch runs; whoever stops the query waits for it."""
         self.stop = stop
@@ -92,16 +94,9 @@ class Runner:
         self.last_batch_at_s = time.monotonic()
         self.last_batch_id: int | None = None
         self._late_said_at_s = -math.inf
-        self._known = threading.Event()
-
-    def started(self, query: StreamingQuery) -> None:
-        """Tell the first batch which query it belongs to."""
-        self.driver.replay.query_id = query.id
-        self._known.set()
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Run one batch; its failure is kept for the main thread, as Spark only passes its text on."""
-        self._known.wait()
         with self.between_batches:
             try:
                 # Spark writes into its checkpoint before and after the batch: it is not to meet a disk that is full.
@@ -135,6 +130,7 @@ class Runner:
         self.last_batch_id = batch_id
         if batch.outage is not None:
             self.driver.monitor.kafka_failed(f"Kafka is away: {batch.outage}")
+            self.on_outage()
             return
         if batch.passed_over is not None:
             return
@@ -192,7 +188,7 @@ def start(
     """
     _bring_shipped_code(spark)
     spark.dataSource.register(LagwiseSource)
-    query = (
+    return (
         spark.readStream.format(FORMAT)
         .options(**options)
         .load()
@@ -202,8 +198,6 @@ def start(
         .trigger(processingTime="0 seconds")
         .start()
     )
-    runner.started(query)
-    return query
 
 
 def _bring_shipped_code(spark: SparkSession) -> None:

@@ -36,10 +36,8 @@ class Start:
 
 @dataclass(slots=True, kw_only=True)
 class ReplayContext:
-    """Which query batches belong to, and how far its clock is."""
+    """Which query the batches belong to, and how far its clock is."""
 
-    query_id: str = ""
-    """Of the checkpoint, which numbers the batches."""
     query: str = field(default_factory=lambda: uuid4().hex)
     """Name of this query: what was chosen for another one may be old."""
     at_ms: int = 0

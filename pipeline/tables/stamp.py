@@ -22,9 +22,10 @@ _SEARCH_COMMITS = 50
 class Stamp:
     """Which batch it was, its clock, what it read and what it could not."""
 
-    query_id: str
-    """Id of the checkpoint; batch ids start again with a new one."""
+    query_id: str = ""
+    """Written for readers of an earlier version, which ask for it."""
     batch_id: int
+    """Spark's number of it; a new checkpoint begins with 0 again."""
     at_ms: int
     """The batch's clock: ms since the epoch, read once, by the batch's first write."""
     behind: tuple[int, ...] = ()

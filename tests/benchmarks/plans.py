@@ -94,7 +94,7 @@ def _round(
     """One evaluation of all groups, a minute after the one before; remembered."""
     world.a_minute_later()
     for name, rows in world.tables().items():
-        store.write(name, rows, Stamp(query_id="bench", batch_id=number, at_ms=world.now_ms))
+        store.write(name, rows, Stamp(batch_id=number, at_ms=world.now_ms))
     cpu_s, begun = processes.cpu_s(), time.perf_counter()
     driver = idle_driver(spark=spark, store=store, memory=memory)
     decided = decide_all(driver, _settings(world, number), only=None)

@@ -16,7 +16,7 @@ from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from tests.support.frames import NOW_MS, arrow, at, member, picked
 
-STAMP = Stamp(query_id="q", batch_id=3, at_ms=NOW_MS)
+STAMP = Stamp(batch_id=3, at_ms=NOW_MS)
 MEMBERS = [member("m", topics=["t", "u"], owned={"t": [0]}, assigned={"t": [0, 2], "u": []}), member("n")]
 LAG = {"recent_commits": [(5, 6, 7), (8, 9, None)], "lag": 3, "history_at": at(-10)}
 

@@ -25,7 +25,7 @@ from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import Stamp, Store
 from tests.support.frames import NOW_MS, picked
 
-STAMP = Stamp(query_id="q", batch_id=3, at_ms=NOW_MS, behind=(), reason=None)
+STAMP = Stamp(batch_id=3, at_ms=NOW_MS, behind=(), reason=None)
 SCHEMAS = {table.name: table.schema for table in TABLES}
 
 

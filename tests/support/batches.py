@@ -49,12 +49,12 @@ class KnownConfigs:
 
 def first() -> ReplayContext:
     """Of a driver that has not run a batch."""
-    return ReplayContext(query_id="query", query="q")
+    return ReplayContext(query="q")
 
 
 def later(at_ms: int = 0) -> ReplayContext:
     """Of a driver whose newest batch had this clock."""
-    return ReplayContext(query_id="query", query="q", at_ms=at_ms, start=None)
+    return ReplayContext(query="q", at_ms=at_ms, start=None)
 
 
 def deaf_session() -> Any:
@@ -116,4 +116,4 @@ def batch_of(driver: Driver, **fields: Any) -> Batch:
 
 def stamp_of(**fields: Any) -> Stamp:
     """A stamp of the driver's query."""
-    return Stamp(**{"query_id": "query", "batch_id": 5, "at_ms": 1, **fields})
+    return Stamp(**{"batch_id": 5, "at_ms": 1, **fields})

@@ -19,7 +19,7 @@ def fleet_world(root: Path, *, groups: int, partitions: int) -> World:
     world = World(root)
     random = Random(7)
     names = [f"group-{number:03}" for number in range(groups)]
-    stamp = Stamp(query_id="q", batch_id=7, at_ms=clock.now_ms())
+    stamp = Stamp(batch_id=7, at_ms=clock.now_ms())
     world.write(
         "partition_lag",
         *(_partition(random, name, number) for name in names for number in range(partitions)),

@@ -75,7 +75,7 @@ class Patient:
     def stamp(self, **fields: Any) -> Stamp:
         """That of the newest batch."""
         positions = {("__consumer_offsets", number): Position(offset=5) for number in range(4)}
-        given = {"query_id": "q", "batch_id": 7, "at_ms": BATCH_MS, "positions": positions} | fields
+        given = {"batch_id": 7, "at_ms": BATCH_MS, "positions": positions} | fields
         return Stamp(**given)
 
     def is_well(self) -> None:

@@ -34,7 +34,7 @@ def written(folder: Path) -> Store:
     create_tables(str(folder), retention_hours=0, storage_options={})
     store = Store(str(folder), term=1)
     for batch_id, (name, rows) in enumerate(_ROWS.items()):
-        store.write(name, arrow(name, *rows), Stamp(query_id="q", batch_id=batch_id, at_ms=0))
+        store.write(name, arrow(name, *rows), Stamp(batch_id=batch_id, at_ms=0))
     return store
 
 

@@ -64,14 +64,18 @@ class GroupPartitions:
             incomparable=commits.incomparable[found],
             unanswered=logs.error[rows].tolist(),
         )
-        end = readable_end(
-            logs.readable[rows], logs.last_stable[rows], committed=facts.committed, log_end=facts.log_end
-        )
-        return _ending_at(facts, end)
+        return up_to_readable(facts, logs.readable[rows], logs.last_stable[rows])
 
 
-def _ending_at(partitions: PartitionFacts, end: Int64s) -> PartitionFacts:
-    """The partitions as if their logs ended there: what a transaction holds back is no evidence (`lag.readable`)."""
+def up_to_readable(partitions: PartitionFacts, readable: Int64s, last_stable: Int64s) -> PartitionFacts:
+    """The partitions, each ending where its group meets its end: what a transaction holds back is no evidence.
+
+    Args:
+        partitions: With the ends of their logs.
+        readable: `lag.readable.readable_offset`, ``[P]``.
+        last_stable: Last stable offset, ``[P]``; UNKNOWN without an answer.
+    """
+    end = readable_end(readable, last_stable, committed=partitions.committed, log_end=partitions.log_end)
     is_held = end < partitions.log_end
     if not is_held.any():
         return partitions

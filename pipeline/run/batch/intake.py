@@ -48,8 +48,6 @@ def choose(batch: Batch, offset: SourceOffset) -> None:
         return
     batch.answers, batch.intake = offset.answers, offset.intake
     batch.services.configs.ask_again()
-    for key in batch.intake.reread:
-        batch.driver.progress.distrusted.pop(key, None)
     _log_reread(batch)
 
 
@@ -104,7 +102,6 @@ def _settled(batch: Batch) -> Stamp:
     )
     behind = progress.readiness.behind(offsets, now_ms)
     return Stamp(
-        query_id=batch.driver.replay.query_id,
         batch_id=batch.batch_id,
         at_ms=now_ms,
         behind=tuple(behind),
@@ -119,7 +116,7 @@ def _settled(batch: Batch) -> Stamp:
         beheaded=tuple(sorted(batch.intake.beheaded)),
         remarks=tuple(_remarks(services, batch.intake)),
         tick=batch.tick,
-        distrusted=tuple((*key, why) for key, why in sorted(progress.distrusted.items())),
+        distrusted=_distrusted(batch),
         followed=tuple(sorted(key for key, answer in answers.items() if isinstance(answer, End))),
         tombstones_kept_ms={topic: services.configs.tombstones_kept_ms(topic) for topic in services.topics},
         parallelism=batch.driver.parallelism,
@@ -138,14 +135,21 @@ def _remarks(services: Services, read: Intake) -> Iterator[str]:
 
 def _with_failures(batch: Batch) -> dict[PartitionKey, Answer]:
     """The answers, and of partitions whose leader fell silent while they were read, that."""
-    answers = dict(batch.answers)
-    for key, one in batch.summary.reached.items():
-        if one.error is None:
-            continue
-        answers[key] = one.error
-        if one.error.startswith(TRUNCATED):
-            batch.driver.progress.distrusted[key] = one.error
-    return answers
+    failed = {key: one.error for key, one in batch.summary.reached.items() if one.error is not None}
+    return {**batch.answers, **failed}
+
+
+def _distrusted(batch: Batch) -> tuple[tuple[str, int, str], ...]:
+    """Logs that the next batch reads from their start: truncated under this one, or still waiting for that."""
+    before = batch.driver.progress.stamp
+    waiting = {} if before is None else {(topic, number): why for topic, number, why in before.distrusted}
+    truncated = {
+        key: one.error
+        for key, one in batch.summary.reached.items()
+        if one.error is not None and one.error.startswith(TRUNCATED)
+    }
+    left = {key: why for key, why in waiting.items() if key not in batch.intake.reread} | truncated
+    return tuple((*key, why) for key, why in sorted(left.items()))
 
 
 def _held(answers: Mapping[PartitionKey, Answer], positions: Mapping[PartitionKey, Position]) -> str | None:

@@ -85,5 +85,4 @@ def run(batch: Batch, steps: tuple[Step, ...] = STEPS) -> dict[str, float]:
             return seconds
     batch.driver.replay.start = None
     batch.driver.progress.stamp = batch.clock
-    batch.driver.progress.behind = batch.clock.behind
     return seconds

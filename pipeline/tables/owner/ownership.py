@@ -70,7 +70,7 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int, unseen_epoc
         # It never goes down: another driver may have noted more since this one looked.
         "unseen_epochs": max(unseen_epochs, last.unseen_epochs if last else 0),
     }
-    store.write(_TABLE, pa.Table.from_pylist([row]), Stamp(query_id="", batch_id=-1, at_ms=now_ms))
+    store.write(_TABLE, pa.Table.from_pylist([row]), Stamp(batch_id=-1, at_ms=now_ms))
     check(store, owner)
     store.touch()
     if last:
@@ -88,7 +88,7 @@ def note_unseen(store: Store, epochs: int, *, now_ms: int) -> None:
     """
     (row,) = store.arrow(_TABLE).to_pylist()
     rows = pa.Table.from_pylist([row | {"unseen_epochs": epochs}])
-    store.write(_TABLE, rows, Stamp(query_id="", batch_id=0, at_ms=now_ms))
+    store.write(_TABLE, rows, Stamp(batch_id=0, at_ms=now_ms))
 
 
 def check(store: Store, owner: str) -> None:

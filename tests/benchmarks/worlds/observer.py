@@ -43,7 +43,7 @@ class Observer:
         scenario, partitions = world.scenario, world.scenario.n_partitions
         self.log_start: Int64s = np.zeros(partitions, np.int64)
         self.log_end: Int64s = np.full(partitions, _FIRST_END, np.int64)
-        self._last_stable: Int64s = self.log_end
+        self.last_stable: Int64s = self.log_end
         self.readable: Int64s = self.log_end
         self.committed: Int64s = np.full(partitions, UNKNOWN, np.int64)
         self.commit_ms: Int64s = np.full(partitions, UNKNOWN, np.int64)
@@ -84,8 +84,8 @@ class Observer:
         )
         self._samples = append(self._samples, seen_ms, end)
         stable = _FIRST_END + np.floor(world.readable + _ROUNDING).astype(np.int64)
-        self.readable = readable_offset(stable, stable_before=self._last_stable, end_before=self.log_end)
-        self.log_end, self._last_stable, self.at_ms = end, stable, now_ms
+        self.readable = readable_offset(stable, stable_before=self.last_stable, end_before=self.log_end)
+        self.log_end, self.last_stable, self.at_ms = end, stable, now_ms
         before = self.committed
         self._take_commits(world.committed, world.commit_ms, is_known=np.ones(len(end), np.bool_))
         self.drain_rate = drain_rate(

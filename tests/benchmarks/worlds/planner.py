@@ -19,7 +19,7 @@ from pipeline.planning.facts import (
     Rules,
 )
 from pipeline.planning.memory import PlanMemory
-from pipeline.planning.rows.readable import readable
+from pipeline.planning.rows.partitions import up_to_readable
 from pipeline.planning.state import FRESH, from_json, to_json
 from pipeline.planning.step import guard_limits
 from pipeline.planning.values import Decision, Published
@@ -163,7 +163,7 @@ class Planner:
             commit_span_s=pace.span_s,
             least_lag=pace.least_lag,
         )
-        return readable(facts, seen.readable)
+        return up_to_readable(facts, seen.readable, seen.last_stable)
 
     def _by_topic(self, chosen: Bools) -> dict[str, tuple[int, ...]]:
         placed: dict[str, list[int]] = {}

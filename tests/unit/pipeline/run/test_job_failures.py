@@ -222,16 +222,15 @@ def test_batch_that_begins_after_the_stop_does_nothing() -> None:
     stop = threading.Event()
     done: list[Batch] = []
     nothing: Any = None
-    query: Any = SimpleNamespace(id="query")
     runner = Runner(
         idle_driver(),
         stop=stop,
         on_batch=lambda _report: None,
+        on_outage=lambda: None,
         interval_s=0,
         steps=(done.append,),
         storage=USABLE,
     )
-    runner.started(query)
     stop.set()
 
     with pytest.raises(_StopRequestedError):
@@ -262,16 +261,15 @@ def test_batch_that_met_a_full_disk_tells_so_when_the_tables_can_be_written_agai
     waited: list[str | None] = []
     storage_wait: Any = SimpleNamespace(until_usable=lambda error=None: waited.append(error))
     nothing: Any = None
-    query: Any = SimpleNamespace(id="query")
     runner = Runner(
         idle_driver(),
         stop=threading.Event(),
         on_batch=lambda _report: None,
+        on_outage=lambda: None,
         interval_s=0,
         steps=(fails,),
         storage=storage_wait,
     )
-    runner.started(query)
 
     with pytest.raises(StorageUnavailableError, match="No space left"):
         runner(nothing, 1)

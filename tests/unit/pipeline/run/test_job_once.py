@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.config.model import Config
+from pipeline.config.model import Config, KafkaConfig
+from pipeline.errors import BrokerUnavailableError
 from pipeline.run import job as job_module
 from pipeline.run.job import Job
 
@@ -55,3 +56,31 @@ def test_first_batch_however_long_it_took_is_not_the_end(clock: dict[str, float]
 
 def test_stream_goes_on(clock: dict[str, float]) -> None:
     assert ended(clock, (0, batch()), (100, batch()), (100, batch()), once=False) == (False, False)
+
+
+def test_kafka_that_goes_away_for_a_minute_ends_it_incomplete(clock: dict[str, float]) -> None:
+    job = Job(Config(), once=True)
+    job._finished(batch(has_read=True))
+    clock["s"] += 59
+    job._read_nothing()
+    assert not job.stop.is_set()
+
+    clock["s"] += 2
+    job._read_nothing()
+
+    assert (job.stop.is_set(), job.is_incomplete) == (True, True)
+
+
+def test_kafka_that_never_answers_ends_it_incomplete(
+    clock: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = Job(Config(kafka=KafkaConfig(properties={"bootstrap.servers": "nowhere:9092"})), once=True)
+    monkeypatch.setattr(job.stop, "wait", lambda wait_s: clock.update(s=clock["s"] + wait_s))
+
+    for _ in range(3):
+        job._wait_for_cluster("Kafka is away", BrokerUnavailableError("no broker answers"))
+    assert not job.stop.is_set()
+    for _ in range(5):
+        job._wait_for_cluster("Kafka is away", BrokerUnavailableError("no broker answers"))
+
+    assert (job.stop.is_set(), job.is_incomplete) == (True, True)

@@ -39,13 +39,12 @@ def warned(
         idle_driver(is_once=is_once),
         stop=threading.Event(),
         on_batch=lambda _report: None,
+        on_outage=lambda: None,
         interval_s=interval_s,
         steps=(quick_step, *steps),
         storage=usable,
     )
-    query: Any = SimpleNamespace(id="query")
     nothing: Any = None
-    runner.started(query)
     with caplog.at_level(logging.WARNING):
         for batch_id in range(batches):
             runner(nothing, batch_id)

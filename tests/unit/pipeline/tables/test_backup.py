@@ -35,7 +35,7 @@ def store(tmp_path: Path) -> Store:
 
 def write(store: Store, batch_id: int) -> None:
     """What a batch leaves in a latest table and in a history."""
-    stamp = Stamp(query_id="q", batch_id=batch_id, at_ms=NOW_MS + batch_id)
+    stamp = Stamp(batch_id=batch_id, at_ms=NOW_MS + batch_id)
     store.write("partition_lag", arrow("partition_lag", {"lag": batch_id}), stamp)
     row = {"date": at(0).date(), "lag": batch_id, "updated_at": at(batch_id)}
     store.write("lag_history", arrow("lag_history", row), stamp)

@@ -18,7 +18,7 @@ LAG = {"committed_offset": 5, "recent_commits": [{"committed_offset": 5, "commit
 
 
 def stamp(batch_id: int) -> Stamp:
-    return Stamp(query_id="q", batch_id=batch_id, at_ms=NOW_MS)
+    return Stamp(batch_id=batch_id, at_ms=NOW_MS)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from tests.support.frames import NOW_MS, arrow
 
-STAMP = Stamp(query_id="q", batch_id=3, at_ms=NOW_MS, behind=(1, 2), reason="not read yet")
+STAMP = Stamp(batch_id=3, at_ms=NOW_MS, behind=(1, 2), reason="not read yet")
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from pipeline.tables.store import Store
 from tests.support.frames import arrow
 
 ROWS = arrow("partition_lag", *({"group_id": group, "partition": 3} for group in ("b", "ä", "a")))
-STAMP = Stamp(query_id="q", batch_id=3, at_ms=1)
+STAMP = Stamp(batch_id=3, at_ms=1)
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def test_rows_of_append_tables_go_when_they_are_older_than_is_kept(tmp_path: Pat
     old, young = at(-3 * 86_400), at(-86_400)
     for number, time_of in enumerate((old, young)):
         record = {"offset": number, "kind": "x", "reason": "why", "updated_at": time_of}
-        stamp = Stamp(query_id="q", batch_id=number, at_ms=NOW_MS)
+        stamp = Stamp(batch_id=number, at_ms=NOW_MS)
         store.write("quarantine", arrow("quarantine", record), stamp)
         store.write(
             "lag_history", arrow("lag_history", {"date": time_of.date(), "updated_at": time_of}), stamp
@@ -140,9 +140,7 @@ def decided_long_ago(root: Path, *rows: tuple[str, int | None, str, int]) -> Sto
     ]
     plan = {"target_hash": "target", "base_hash": "base", "valid_until": at(0)}
     dated = [row | plan | {"date": row["created_at"].date()} for row in decided]
-    store.write(
-        "recommendations", arrow("recommendations", *dated), Stamp(query_id="q", batch_id=0, at_ms=NOW_MS)
-    )
+    store.write("recommendations", arrow("recommendations", *dated), Stamp(batch_id=0, at_ms=NOW_MS))
     return store
 
 

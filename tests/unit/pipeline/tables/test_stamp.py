@@ -6,7 +6,6 @@ from pipeline.kafka.positions import Position, Span
 from pipeline.tables.stamp import Stamp
 
 FULL = Stamp(
-    query_id="q",
     batch_id=3,
     at_ms=1_700_000_000_000,
     behind=(1, 2),
@@ -26,8 +25,8 @@ def test_stamp_survives_json() -> None:
 
 
 def test_stamp_of_no_positions_is_told_from_one_without_any() -> None:
-    empty = Stamp(query_id="q", batch_id=3, at_ms=1, positions={})
-    without = Stamp(query_id="q", batch_id=3, at_ms=1)
+    empty = Stamp(batch_id=3, at_ms=1, positions={})
+    without = Stamp(batch_id=3, at_ms=1)
 
     assert Stamp.from_json(empty.to_json()).positions == {}
     assert Stamp.from_json(without.to_json()).positions is None
@@ -38,11 +37,9 @@ def test_stamp_is_one_line() -> None:
 
 
 def test_stamp_of_a_version_that_kept_positions_in_the_checkpoint_is_read() -> None:
-    older = '{"query_id": "q", "batch_id": 3, "at_ms": 5, "behind": [1, 2], "reason": "not read yet"}'
+    older = '{"query_id": "", "batch_id": 3, "at_ms": 5, "behind": [1, 2], "reason": "not read yet"}'
 
-    assert Stamp.from_json(older) == Stamp(
-        query_id="q", batch_id=3, at_ms=5, behind=(1, 2), reason="not read yet"
-    )
+    assert Stamp.from_json(older) == Stamp(batch_id=3, at_ms=5, behind=(1, 2), reason="not read yet")
 
 
 def test_what_a_later_version_adds_is_left_out() -> None:

@@ -32,7 +32,7 @@ _RECORDED = {
 
 
 def stamp(batch_id: int, at_ms: int = NOW_MS) -> Stamp:
-    return Stamp(query_id="q", batch_id=batch_id, at_ms=at_ms)
+    return Stamp(batch_id=batch_id, at_ms=at_ms)
 
 
 def decisions(*groups: str, **fields: Any) -> pa.Table:
@@ -79,11 +79,11 @@ def test_stamp_is_found_in_any_other_folder(name: str, tmp_path: Path) -> None:
     create_tables(root, retention_hours=1, storage_options={})
     store = Store(root, term=1)
 
-    store.restamp("partition_lag", Stamp(query_id="q", batch_id=3, at_ms=1))
+    store.restamp("partition_lag", Stamp(batch_id=3, at_ms=1))
 
     stamp = store.stamp("partition_lag")
     assert stamp is not None
-    assert (stamp.query_id, stamp.batch_id) == ("q", 3)
+    assert stamp.batch_id == 3
 
 
 def test_latest_table_holds_the_newest_batch_and_its_stamp(root: Path) -> None:
@@ -215,13 +215,13 @@ def test_what_is_recorded_is_not_recorded_again_though_its_stamp_is_gone(
 
 def test_stamp_survives_maintenance_and_tells_batch_and_clock(root: Path) -> None:
     store = store_of(root, 1)
-    given = Stamp(query_id="q", batch_id=3, at_ms=NOW_MS, behind=(1, 2), reason="not read yet")
+    given = Stamp(batch_id=3, at_ms=NOW_MS, behind=(1, 2), reason="not read yet")
     store.write("recommendations", recorded("g"), given)
 
     maintenance.run(str(root), at_ms=time.time_ns() // 1_000_000, keep_days=10_000, storage_options={})
 
     assert store.stamp("recommendations") == given
-    assert (given.query_id, given.batch_id) == ("q", 3)
+    assert given.batch_id == 3
 
 
 def test_stamp_is_found_behind_any_number_of_starts_without_a_batch(

@@ -26,7 +26,7 @@ from pipeline.tables.store import Store
 from pipeline.tables.versions import Change
 from tests.support.frames import NOW_MS
 
-STAMP = Stamp(query_id="q", batch_id=3, at_ms=NOW_MS)
+STAMP = Stamp(batch_id=3, at_ms=NOW_MS)
 _DAYS = (date(2026, 11, 20), date(2026, 11, 21))
 
 

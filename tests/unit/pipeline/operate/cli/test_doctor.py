@@ -47,9 +47,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     store = Store(str(folder), term=1)
     for name, some in rows.items():
         full = [{"topic": "invoices", "updated_at": at, "recorded_at": at, **row} for row in some]
-        store.write(
-            name, arrow(name, *full), Stamp(query_id="q", batch_id=7, at_ms=round(at.timestamp() * 1000))
-        )
+        store.write(name, arrow(name, *full), Stamp(batch_id=7, at_ms=round(at.timestamp() * 1000)))
     with Heartbeat(str(folder), every_s=1) as driver:
         driver.begin("host/1/2", 1)
         yield folder

@@ -21,7 +21,7 @@ def _stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def stream(world: World, *, batch_at_ms: int = NOW_MS, reason: str | None = None, **report: Any) -> None:
     """Tables as a driver leaves them that runs, with this report."""
-    stamp = Stamp(query_id="q", batch_id=1, at_ms=batch_at_ms, reason=reason)
+    stamp = Stamp(batch_id=1, at_ms=batch_at_ms, reason=reason)
     world.replace("partition_lag", stamp=stamp)
     told = {
         "stage": "running",

@@ -31,7 +31,7 @@ HOSTILE = [
     "*",
     "a?b#c",
 ]
-STAMP = Stamp(query_id="q", batch_id=7, at_ms=int(NOON.timestamp() * 1000))
+STAMP = Stamp(batch_id=7, at_ms=int(NOON.timestamp() * 1000))
 MEMBERS = [
     {"member_id": "m-1", "client_id": "one", "client_host": "/10.0.0.1", "assigned": [("invoices", [0, 1])]},
     {"member_id": "m-2", "client_id": "two", "client_host": "/10.0.0.2", "assigned": []},

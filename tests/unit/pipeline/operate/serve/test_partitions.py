@@ -181,7 +181,7 @@ def test_leaders_and_replicas_are_those_of_the_metadata_and_unknown_without(
         {**kept, "partition": 2, "leader_broker": None, "in_sync_replicas": 1},
         {"topic": "t", "partition": 3},
     )
-    world.write("partition_lag", {"lag": 1}, stamp=Stamp(query_id="q", batch_id=1, at_ms=1, brokers=3))
+    world.write("partition_lag", {"lag": 1}, stamp=Stamp(batch_id=1, at_ms=1, brokers=3))
 
     found = scrape()
 
@@ -198,6 +198,6 @@ def test_leaders_and_replicas_are_those_of_the_metadata_and_unknown_without(
 
 
 def test_brokers_are_unknown_when_the_batch_had_no_listing(world: World, scrape: Scraping) -> None:
-    world.write("partition_lag", {"lag": 1}, stamp=Stamp(query_id="q", batch_id=1, at_ms=1))
+    world.write("partition_lag", {"lag": 1}, stamp=Stamp(batch_id=1, at_ms=1))
 
     assert not scrape().of("kafka_brokers")

@@ -89,7 +89,7 @@ def test_ends_with_status_0_when_it_is_told_to_stop(tables: World, number: signa
 
 def test_ready_is_what_the_stream_is_and_alive_what_this_process_is(tmp_path: Path) -> None:
     world, now_ms = World(tmp_path), time.time_ns() // 1_000_000
-    world.replace("partition_lag", stamp=Stamp(query_id="q", batch_id=1, at_ms=now_ms))
+    world.replace("partition_lag", stamp=Stamp(batch_id=1, at_ms=now_ms))
     world.complete()
     said = DriverReport(
         stage="running", interval_s=30, stuck_after_s=300, progress_at_ms=now_ms, batch_s=1.5, is_settled=True

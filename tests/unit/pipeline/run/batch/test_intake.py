@@ -78,7 +78,6 @@ def positions_of(driver: Driver) -> Mapping[PartitionKey, Position]:
 def distrust(driver: Driver, key: PartitionKey) -> None:
     """As a batch leaves a partition whose log was truncated."""
     assert driver.progress.stamp is not None
-    driver.progress.distrusted[key] = "log truncated"
     driver.progress.stamp = replace(driver.progress.stamp, distrusted=((*key, "log truncated"),))
 
 
@@ -98,7 +97,6 @@ def test_batch_reads_what_is_new_and_its_stamp_says_so() -> None:
         O1: Position(30, 3, NOW_MS),
     }
     assert batch.clock == Stamp(
-        query_id="query",
         batch_id=5,
         at_ms=NOW_MS,
         cluster_id="c1",
@@ -195,7 +193,7 @@ def test_leader_that_falls_silent_while_it_is_read_leaves_its_partition_behind_w
     assert "its leader does not answer: partition 1" in (batch.clock.reason or "")
     assert positions_of(batch.driver)[O1] == Position(17, 3, NOW_MS - 1_000)
     assert [(span.start, span.end) for span in batch.clock.spans] == [(10, 17)]
-    assert batch.driver.progress.distrusted == {}
+    assert batch.clock.distrusted == ()
 
 
 def test_span_that_ends_early_without_an_error_goes_on_with_the_next_batch() -> None:
@@ -285,8 +283,8 @@ FIRST_RUN = stamp_of(
 )
 
 
-def again(stamp: Stamp = FIRST_RUN, **reached: Reached) -> Batch:
-    batch = batch_of(driver_at(), stamp=stamp, is_replay=True, at_ms=stamp.at_ms)
+def again(stamp: Stamp = FIRST_RUN, driver: Driver | None = None, **reached: Reached) -> Batch:
+    batch = batch_of(driver or driver_at(), stamp=stamp, is_replay=True, at_ms=stamp.at_ms)
     batch.driver.replay.at_ms = stamp.at_ms
     intake.choose(batch, SourceOffset(tick=stamp.tick, made_from="what was before it"))
     return settled(batch, **reached)
@@ -312,6 +310,17 @@ def test_batch_that_runs_again_without_a_span_is_behind_there_and_reads_it_later
         O0: Position(10, 2, FIRST_RUN.at_ms),
         ACKS: Position(12, 3, NOW_MS - 500),
     }
+
+
+def test_partition_that_a_batch_which_runs_again_has_read_from_its_start_is_not_read_so_once_more() -> None:
+    driver = driver_at()
+    distrust(driver, O0)
+    first_run = replace(FIRST_RUN, reread=(O0,))
+
+    batch = again(first_run, driver)
+    after = run(driver, answered(o0=end(20)))
+
+    assert (batch.clock.distrusted, after.clock.distrusted) == ((), ())
 
 
 def test_batch_that_runs_again_without_what_was_said_holds_plans() -> None:

@@ -164,14 +164,14 @@ def test_batch_that_has_reached_the_lag_table_is_gone_on_with() -> None:
     ],
 )
 def test_batch_that_was_not_chosen_for_these_tables_ends_there(offset: Any) -> None:
-    driver = idle_driver(store=StampedStore(BEFORE), stamp=BEFORE, replay=later(), behind=(3,))
+    driver = idle_driver(store=StampedStore(BEFORE), stamp=BEFORE, replay=later())
     frame: Any = Frame(offset.to_json() if isinstance(offset, SourceOffset) else offset)
     reached: list[Batch] = []
 
     run(batch_of(driver, frame=frame), (begin, read_source, settle_offset, reached.append))
 
     assert reached == []
-    assert (driver.progress.stamp, driver.progress.behind) == (BEFORE, (3,))
+    assert driver.progress.stamp == BEFORE
 
 
 def test_what_was_asked_and_read_is_together() -> None:
@@ -238,7 +238,7 @@ def run_at(driver: Driver, error: PipelineError, at_s: int, monkeypatch: pytest.
 
 
 def silent_driver() -> Driver:
-    return idle_driver(store=StampedStore(), replay=later(), behind=(3,))
+    return idle_driver(store=StampedStore(), replay=later())
 
 
 def test_batch_without_any_answer_ends_there_and_leaves_the_driver_as_it_was(
@@ -247,7 +247,7 @@ def test_batch_without_any_answer_ends_there_and_leaves_the_driver_as_it_was(
     driver = silent_driver()
 
     assert run_at(driver, BrokerUnavailableError("no answer"), 100, monkeypatch) == []
-    assert driver.progress.behind == (3,)
+    assert driver.progress.stamp is None
 
 
 def test_outage_is_said_once_a_minute(

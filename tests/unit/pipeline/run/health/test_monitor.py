@@ -194,20 +194,21 @@ def test_runner_tells_of_batches_steps_and_outages() -> None:
 
     driver = idle_driver()
     nothing: Any = None
-    query: Any = SimpleNamespace(id="query")
     usable: Any = SimpleNamespace(until_usable=lambda: None)
+    outages: list[bool] = []
     for number, step in enumerate((quick, away)):
         runner = Runner(
             driver,
             stop=threading.Event(),
             on_batch=lambda _: None,
+            on_outage=lambda: outages.append(True),
             interval_s=0,
             steps=(step,),
             storage=usable,
         )
-        runner.started(query)
         runner(nothing, number)
         report = driver.monitor.report()
         assert report.step == step.__name__
         assert report.kafka_error == (None if step is quick else "Kafka is away: no answer")
     assert sum(driver.monitor.totals.batches.values()) == 1
+    assert outages == [True]

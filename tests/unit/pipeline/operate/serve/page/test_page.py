@@ -100,7 +100,7 @@ def billing(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
         {"lag": 5, "partition": 1, "lag_seconds": 1.0, **rates, **owner},
         {"partition": 2, "status": "UNKNOWN"},
         {"group_id": "other", "lag": 12},
-        stamp=Stamp(query_id="q", batch_id=7, at_ms=AT_MS),
+        stamp=Stamp(batch_id=7, at_ms=AT_MS),
     )
     members: list[dict[str, Any]] = [
         {
