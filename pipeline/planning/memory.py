@@ -1,7 +1,7 @@
 """Memory: what decisions know of those before them, from batch to batch. Pure: others read tables and topics for it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -52,6 +52,10 @@ class PlanMemory:
     def is_evaluation_due(self, now_ms: int, *, interval_ms: int) -> bool:
         """Whether it is time to decide about all groups again."""
         return now_ms - self.evaluated_at_ms >= interval_ms
+
+    def keep_only(self, groups: Iterable[str]) -> None:
+        """Forget the states of other groups than these, which the table no longer has."""
+        self.states = {group: self.states[group] for group in groups if group in self.states}
 
     def rebalanced(self, generations: Mapping[str, int | None]) -> set[str]:
         """Groups that have taken a plan and are in another generation than it was made for.

@@ -5,6 +5,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.arrow_columns import moment
+
+_DAY_MS = 86_400_000
+
 
 def less_ghosts(stored: pa.Table, ghosts: Sequence[str] | None) -> pa.Table:
     """The stored rows that count.
@@ -28,3 +32,9 @@ def wanted_topics(stored: pa.Table, unwanted: tuple[str, ...] | None) -> pa.Tabl
     if unwanted is None:
         return stored.slice(0, 0)
     return stored.filter(pc.invert(pc.is_in(stored["topic"], value_set=pa.array(unwanted, pa.string()))))
+
+
+def remembered_topics(stored: pa.Table, *, at_ms: int, keep_days: int) -> pa.Table:
+    """The stored rows, less those of partitions that have been gone for so many days: topics come and go for ever."""
+    oldest = moment(at_ms - keep_days * _DAY_MS)
+    return stored.filter(pc.fill_null(pc.greater_equal(stored["deleted_at"], oldest), True))

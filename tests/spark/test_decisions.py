@@ -17,7 +17,7 @@ from pipeline.planning.step import PlanSettings
 from pipeline.planning.values import Published
 from pipeline.run.batch import decisions
 from pipeline.run.driver import Driver
-from pipeline.run.tasks.deciding import DecidingTask
+from pipeline.run.tasks.deciding import DecidingTask, share
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
 from tests.support.batches import idle_driver, stamp_of
@@ -78,7 +78,7 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.mark.parametrize("tasks", [1, 2, 5])
-def test_groups_are_decided_about_in_the_same_way_however_many_tasks_there_are(
+def test_groups_are_decided_about_in_the_same_way_however_many_shares_there_are(
     spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, tasks: int
 ) -> None:
     here = plan_here(store)
@@ -90,7 +90,9 @@ def test_groups_are_decided_about_in_the_same_way_however_many_tasks_there_are(
         nonlocal there
         there = decided(spark, store)
 
-    assert jobs_of(spark, decide) == [SparkJob("batch 7 · decide 8 groups", tasks)]
+    assert jobs_of(spark, decide) == [
+        SparkJob("batch 7 · decide 8 groups", min(tasks, spark.sparkContext.defaultParallelism))
+    ]
 
     assert there.to_pylist() == here.to_pylist()
     assert there.schema == here.schema
@@ -103,9 +105,7 @@ def test_groups_are_decided_about_in_the_same_way_however_many_tasks_there_are(
 
 
 def test_task_hands_on_all_its_decisions_as_one_row(store: Store) -> None:
-    worker = task_of(store, (GROUPS[:4], MEMORY), (GROUPS[4:], MEMORY))
-
-    (handed_on,) = worker([pa.RecordBatch.from_pydict({"id": [1]})])
+    (handed_on,) = task_of(store)([share(GROUPS[4:], MEMORY)])
 
     assert handed_on.num_rows == 1
     assert unpacked(handed_on["decided"][0])["group_id"].to_pylist() == GROUPS[4:]
@@ -142,13 +142,13 @@ def test_task_whose_process_dies_while_it_decides_is_tried_again(
     assert decided(spark, store).equals(plan_here(store))
 
 
-def task_of(store: Store, *shares: tuple[list[str], PlanMemory]) -> DecidingTask:
-    return DecidingTask(root=store.root, storage_options={}, settings=SETTINGS, shares=shares)
+def task_of(store: Store) -> DecidingTask:
+    return DecidingTask(root=store.root, storage_options={}, settings=SETTINGS)
 
 
 def plan_here(store: Store) -> pa.Table:
     """What one task decides, in this process."""
-    (row,) = task_of(store, ([*GROUPS, "assigns"], MEMORY))([pa.RecordBatch.from_pydict({"id": [0]})])
+    (row,) = task_of(store)([share([*GROUPS, "assigns"], MEMORY)])
     return unpacked(row["decided"][0]).sort_by("group_id")
 
 

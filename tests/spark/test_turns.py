@@ -13,7 +13,7 @@ from pipeline.config.model import Config, PlanConfig, TriggerConfig
 from pipeline.planning.step import PlanSettings
 from pipeline.run.batch import plans
 from pipeline.run.driver import Driver
-from pipeline.run.tasks.deciding import DecidingTask
+from pipeline.run.tasks.deciding import DecidingTask, share
 from pipeline.source.summary import Summary
 from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
@@ -42,10 +42,8 @@ def driver(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def decided_here(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...]) -> pa.Table:
     """What a task of Spark would decide."""
     store = driver.services.store
-    task = DecidingTask(
-        root=store.root, storage_options={}, settings=settings, shares=[(list(only), driver.memory)]
-    )
-    (row,) = task([pa.RecordBatch.from_pydict({"id": [0]})])
+    task = DecidingTask(root=store.root, storage_options={}, settings=settings)
+    (row,) = task([share(list(only), driver.memory)])
     return unpacked(row["decided"][0])
 
 
@@ -85,3 +83,11 @@ def test_all_groups_are_decided_about_in_one_batch_when_there_is_time(
 
     assert sorted(decided(driver, 0)) == sorted(AGES_S)
     assert decided(driver, 1) == []
+
+
+def test_state_of_a_group_that_is_gone_from_the_table_is_forgotten(driver: Driver) -> None:
+    driver.memory.states = {"latest": "known", "gone": "known once"}
+
+    decided(driver, 0)
+
+    assert driver.memory.states == {"latest": "known"}

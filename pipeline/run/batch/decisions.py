@@ -10,7 +10,7 @@ from pipeline.placement import placed
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import DECIDED_ARROW, PlanSettings
 from pipeline.run.driver import Driver
-from pipeline.run.tasks.deciding import DECIDED, DecidingTask
+from pipeline.run.tasks.deciding import DECIDED, DecidingTask, share
 from pipeline.tables.store import Store, absolute
 
 _PARTITIONS_A_TASK = 2_000
@@ -37,11 +37,10 @@ def decide_all(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...] 
         root=absolute(store.root),
         storage_options=driver.services.config.tables.storage_options,
         settings=settings,
-        shares=[(groups, _part(driver.memory, groups)) for groups in shares],
     )
     driver.describe(settings.batch_id, f"decide {len(weights)} groups")
-    numbers = driver.spark.range(0, len(task.shares), 1, len(task.shares))
-    decided = numbers.mapInArrow(task, schema=DECIDED).toArrow()["decided"]
+    given = pa.Table.from_batches([share(groups, _part(driver.memory, groups)) for groups in shares])
+    decided = driver.spark.createDataFrame(given).mapInArrow(task, schema=DECIDED).toArrow()["decided"]
     return pa.concat_tables(map(unpacked, decided)).sort_by("group_id")
 
 

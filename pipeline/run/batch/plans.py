@@ -110,7 +110,9 @@ def _store(batch: Batch, decided: pa.Table) -> None:
     write(batch, "member_rates", kept.merged(store.arrow("member_rates"), rates, keep_days=keep_days))
     before = store.arrow("plan_state")
     newest = kept.newest_decisions(before, decided, cluster=cluster)
-    write(batch, "plan_state", kept.merged(before, newest, keep_days=keep_days))
+    rows = kept.merged(before, newest, keep_days=keep_days)
+    write(batch, "plan_state", rows)
+    batch.driver.memory.keep_only(rows["group_id"].to_pylist())
 
 
 def _urgent(batch: Batch) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """The step that writes first: what the brokers say of topics, and when."""
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.fold.missing_topics import missing_topics
 from pipeline.kafka.client import unresolved
@@ -22,10 +23,15 @@ def store_topic_offsets(batch: Batch) -> None:
     answers = batch.decoded.kind("log_offset")
     unwanted = None if is_new_cluster(batch) else _unwanted(batch)
     fold = TopicFold(
-        cluster=batch.services.cluster, unwanted=unwanted, settings=_settings(batch, unwanted, answers)
+        cluster=batch.services.cluster,
+        unwanted=unwanted,
+        keep_days=batch.services.config.history.keep_days,
+        settings=_settings(batch, unwanted, answers),
     )
-    rows = rows_by("topic", batch.services.store.arrow("topic_offsets", ["topic"]), answers)
-    batch.driver.tables.topics = tuple(rows)
+    stored = batch.services.store.arrow("topic_offsets", ["topic", "deleted_at"])
+    alive = stored.filter(pc.is_null(stored["deleted_at"]))
+    batch.driver.tables.topics = tuple(rows_by("topic", alive, answers))
+    rows = rows_by("topic", stored, answers)
     write_folded(batch, Folding(name="topic_offsets", key="topic", fold=fold), answers, rows)
 
 

@@ -4,7 +4,8 @@ A task reads the rows of its groups itself. To bring them there by Spark's joins
 ten groups take ten times as long as deciding.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -32,6 +33,13 @@ _WHOLE = {
 """Tables of which decisions need everything."""
 
 
+def share(group_ids: list[str], memory: PlanMemory) -> pa.RecordBatch:
+    """What a task is given: groups, and what is remembered of them; a row, so that no task carries all of it."""
+    return pa.RecordBatch.from_pydict(
+        {"share": pa.array([pickle.dumps((group_ids, memory))], pa.large_binary())}
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidingTask:
     """What one task does for its share of the groups; made on the driver, runs on the executors."""
@@ -40,14 +48,12 @@ class DecidingTask:
     storage_options: Mapping[str, str]
     """As configured; references to secrets are resolved where the tables are read."""
     settings: plan.PlanSettings
-    shares: Sequence[tuple[list[str], PlanMemory]]
-    """By number: groups, and what is remembered of them."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A row of `DECIDED` for each number of a share."""
+        """A row of `DECIDED` for each `share`."""
         for batch in batches:
-            for number in batch["id"].to_pylist():
-                group_ids, memory = self.shares[number]
+            for packed_share in batch["share"].to_pylist():
+                group_ids, memory = pickle.loads(packed_share)  # noqa: S301 - the driver's own, as this task is
                 with within(TABLES_S + _GROUP_S * len(group_ids)):
                     decided = packed(self._decide(group_ids, memory))
                 yield pa.RecordBatch.from_pydict({"decided": pa.array([decided], pa.binary())})

@@ -12,7 +12,7 @@ from pipeline.fold.topic_offsets import fold_topic_offsets
 from pipeline.lag.lags import LagSettings
 from pipeline.lag.logs import TopicSettings
 from pipeline.lag.step import LOG_COLUMNS, lag_of, topic_offsets_of
-from pipeline.run.rows import less_ghosts, of_cluster, wanted_topics
+from pipeline.run.rows import less_ghosts, of_cluster, remembered_topics, wanted_topics
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, PARTITION_LAG, TOPIC_OFFSETS
 
@@ -23,12 +23,16 @@ class TopicFold:
 
     cluster: str
     unwanted: tuple[str, ...] | None
+    keep_days: int
+    """For which the row of a deleted partition stays."""
     settings: TopicSettings
 
     def __call__(self, tables: Tables, answers: pa.Table, where: pc.Expression | None) -> pa.Table:
         """`schemas.TOPIC_OFFSETS` of the topics for which `where` holds."""
         stored = tables.read("topic_offsets", columns=TOPIC_OFFSETS.fieldNames(), where=where)
-        folded = fold_topic_offsets(wanted_topics(stored, self.unwanted), answers)
+        wanted = wanted_topics(stored, self.unwanted)
+        kept = remembered_topics(wanted, at_ms=self.settings.at_ms, keep_days=self.keep_days)
+        folded = fold_topic_offsets(kept, answers)
         return of_cluster(self.cluster, topic_offsets_of(folded, self.settings))
 
 

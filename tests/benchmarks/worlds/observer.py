@@ -110,6 +110,7 @@ class Observer:
             log_start=self.log_start,
             log_end=self.log_end,
             readable=self.readable,
+            last_stable=self.last_stable,
         )
         self.lag_at_commit = np.where(is_new, seen, self.lag_at_commit)
         self._window = append_commit(

@@ -22,9 +22,9 @@ task = folding.FoldingTask(root="", storage_options={}, name="", fold=hang, rang
 list(task([pa.record_batch({"number": pa.array([0], pa.int32()), "new": [packed(pa.table({}))]})]))
 """
 _DECIDE = """
-task = deciding.DecidingTask(root="", storage_options={}, settings=None, shares=[(["a"], PlanMemory())])
+task = deciding.DecidingTask(root="", storage_options={}, settings=None)
 deciding.DecidingTask._decide = hang
-list(task([pa.record_batch({"id": [0]})]))
+list(task([deciding.share(["a"], PlanMemory())]))
 """
 
 
