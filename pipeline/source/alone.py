@@ -8,6 +8,7 @@ Reading begins at the start of the offsets topic. A log whose leader does not an
 the batch and says why: nothing here remembers what was left out.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, cast
@@ -28,6 +29,7 @@ from pipeline.kafka.sources.log_offsets import ask
 from pipeline.kafka.sources.records.ends import EndsAsker
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.source.deadline import within
+from pipeline.source.pace import Pace
 from pipeline.source.partitions import RECORDS_A_TASK, Part
 from pipeline.source.reading import rows_of_part
 from pipeline.source.settings import KAFKA, SourceSettings, named
@@ -44,7 +46,8 @@ def settings_alone(options: Mapping[str, str]) -> SourceSettings:
 
     Args:
         options: `kafka.*` of librdkafka; `topics_include` and its like (patterns with commas between);
-            `collapse` (`true` keeps of each task the newest record of a key), as in the configuration's `[source]`.
+            `collapse` (`true` keeps of each task the newest record of a key), as in the configuration's `[source]`;
+            `interval_s`, from one batch of a stream to the next.
 
     Raises:
         ConfigError: An option is missing or wrong; the message names it.
@@ -69,12 +72,22 @@ def settings_alone(options: Mapping[str, str]) -> SourceSettings:
         timeout_s=source.request_timeout_s,
         most_records=source.max_offsets_per_trigger,
         most_log_end_tasks=0,
-        interval_s=0,
+        interval_s=_interval_s(options.get("interval_s", "1")),
         tolerated_ms=0,
         tombstones_kept_ms={},
         attempts=_ATTEMPTS,
         collapses=collapse == "true",
     )
+
+
+def _interval_s(given: str) -> float:
+    try:
+        interval_s = float(given)
+    except ValueError:
+        interval_s = 0.0
+    if not 0 < interval_s < math.inf:
+        raise ConfigError(f"option interval_s is {given!r}: it is a number of seconds, more than 0")
+    return interval_s
 
 
 class _Alone:
@@ -142,17 +155,30 @@ class AloneReader(_Alone, DataSourceReader):
 class AloneStreamReader(_Alone, DataSourceStreamReader):
     """What is there, and then what comes; an offset says how far each log is read."""
 
+    def __init__(self, settings: SourceSettings) -> None:
+        """The first batch is due now."""
+        super().__init__(settings)
+        # Spark asks a hundred times a second whether there is something new; the leaders are not to be.
+        self._pace = Pace(settings.interval_s)
+        self._newest: dict[str, Any] | None = None
+
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """That of a query without a checkpoint."""
         return {}
 
     def latestOffset(self, start: object = None, limit: object = None) -> dict[str, Any]:  # noqa: ARG002, N802
-        """Where the logs end now.
+        """Where the logs end, asked for once in an interval.
 
         Args:
             start: Given by Spark from 4.2 on.
             limit: Likewise.
         """
+        if self._newest is None or self._pace.is_due():
+            self._pace.begun()
+            self._newest = self._latest()
+        return self._newest
+
+    def _latest(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for (topic, number), end in sorted(self._ends().items()):
             found.setdefault(topic, {})[str(number)] = end.stable

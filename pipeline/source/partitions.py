@@ -10,7 +10,7 @@ from pipeline.kafka.sources.log_offsets import ask
 from pipeline.kafka.sources.log_offsets.settings import Share
 from pipeline.source.deadline import within
 from pipeline.source.offset import Json, from_json
-from pipeline.source.planner import Planner
+from pipeline.source.planner import STORAGE_ERRORS, Planner, unreadable
 from pipeline.source.settings import SourceSettings
 
 # A task is a round trip to a Python worker, and a consumer that connects again in a new worker.
@@ -31,9 +31,13 @@ class Part(InputPartition):
 def parts_of(given: Json, planner: Planner, settings: SourceSettings) -> list[Part]:
     """The parts of the batch; the first one has its offset.
 
-    A batch that runs again reads at most what it has read before, and asks for no log end: those are stored.
+    A batch that runs again reads at most what it has read before, and asks for no log end: those are stored. Where the
+    tables do not say whether it ran, nothing is read, and the driver is told why.
     """
-    return [*_parts(given, planner, settings)]
+    try:
+        return [*_parts(given, planner, settings)]
+    except STORAGE_ERRORS as error:
+        return [Part(offset=given | {"failure": unreadable(error)})]
 
 
 def _parts(given: Json, planner: Planner, settings: SourceSettings) -> Iterator[Part]:

@@ -26,6 +26,8 @@ from pipeline.tables.store import Store
 Ask: TypeAlias = Callable[[], Mapping[PartitionKey, Answer]]
 Stamps: TypeAlias = Callable[[str], Stamp | None]
 
+STORAGE_ERRORS = (StoreError, DeltaError, OSError)
+"""What is raised where the tables cannot be read."""
 _READ_UP_TO = "partition_lag"
 _BEGUN = "topic_offsets"
 
@@ -100,7 +102,11 @@ class Planner:
         if self._is_settled or last is None or not last.intake.left:
             return
         self._is_settled = True
-        stamp = self._stamps(_READ_UP_TO)
+        try:
+            stamp = self._stamps(_READ_UP_TO)
+        except STORAGE_ERRORS:
+            # The next batch is due anyway, and tells of it.
+            return
         if stamp is None or stamp.tick != last.tick:
             return
         positions = stamp.positions or {}
@@ -113,9 +119,8 @@ class Planner:
         tick = max(self._now_ms(), 0 if self._last is None else self._last.tick + 1)
         try:
             stamp = self._stamps(_READ_UP_TO)
-        except (StoreError, DeltaError, OSError) as error:
-            failure = StorageUnavailableError.__name__, " ".join(str(error).split())
-            return self._offset(tick, made_from="unknown", failure=failure)
+        except STORAGE_ERRORS as error:
+            return self._offset(tick, made_from="unknown", failure=unreadable(error))
         made_from = state_of(stamp)
         try:
             answers = self._ask()
@@ -145,6 +150,11 @@ class Planner:
             ),
             now_ms=now_ms,
         )
+
+
+def unreadable(error: Exception) -> tuple[str, str]:
+    """The failure of a batch for which the tables could not be read."""
+    return StorageUnavailableError.__name__, " ".join(str(error).split())
 
 
 def _stamps(settings: SourceSettings) -> Stamps:

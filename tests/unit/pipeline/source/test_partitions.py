@@ -9,7 +9,7 @@ from pipeline.kafka.sources.log_offsets import ask
 from pipeline.kafka.sources.log_offsets.settings import Share
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.assembly import build_source
-from pipeline.source.offset import SourceOffset
+from pipeline.source.offset import SourceOffset, from_json
 from pipeline.source.partitions import Part, parts_of
 from pipeline.source.planner import Planner
 from pipeline.tables.stamp import Stamp
@@ -91,4 +91,20 @@ def test_batch_of_which_nothing_is_known_has_one_part_that_says_so(
     (part,) = parts(of)
 
     assert part.offset == (of.to_json() if isinstance(of, SourceOffset) else of)
+    assert (part.spans, part.share, asked) == ((), None, [])
+
+
+def test_batch_of_which_the_tables_cannot_say_whether_it_ran_reads_nothing_and_says_why(
+    asked: list[int],
+) -> None:
+    def fails(_table: str) -> None:
+        raise OSError("Stale file handle")
+
+    planner = Planner(SETTINGS, ask=dict, stamps=fails)
+
+    (part,) = parts_of(offset(span(0, 50)).to_json(), planner, SETTINGS)
+
+    told = from_json(part.offset or {})
+    assert told is not None
+    assert told.failure == ("StorageUnavailableError", "Stale file handle")
     assert (part.spans, part.share, asked) == ((), None, [])

@@ -145,6 +145,16 @@ def test_tables_that_cannot_be_read_are_told_as_an_outage_of_the_storage(error: 
     assert world.asked == 0
 
 
+def test_tables_that_cannot_be_read_between_two_batches_are_told_with_the_next_one() -> None:
+    world = World(most_records=4)
+    world.chosen()
+    world.stamps["partition_lag"] = OSError("disk")
+
+    assert world.planner.next_offset() is None
+    world.now_s = 30
+    assert world.chosen().failure == ("StorageUnavailableError", "disk")
+
+
 def test_offset_names_the_state_of_the_tables_from_which_it_was_made() -> None:
     world = World()
     first = world.chosen()
