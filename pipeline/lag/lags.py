@@ -43,6 +43,8 @@ _AS_FOLDED = (
 # Six minutes, if a trend is told after two.
 _REFERENCE_HALF_LIVES = 3
 _OWNER = ("member_id", "group_instance_id", "client_id", "client_host", "generation")
+_LEAST_ELAPSED_MS = 100
+"""No two batches are closer, unless the driver's clock is behind the tables: then their times rise by 1 ms each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,10 +273,11 @@ def _drained(old: pa.StructArray, committed: Int64s, is_apart: Bools, settings: 
     """Records/s that the groups commit, less what says nothing of their speed."""
     is_silent = is_apart | bools(field(old, "provisional"))
     committed_since = difference(committed, int64s(field(old, "committed_offset")))
+    elapsed_ms = difference(np.full(len(committed), settings.at_ms), millis(field(old, "updated_at")))
     return drain_rate(
         floats(field(old, "drain_rate")),
-        np.where(is_silent, UNKNOWN, committed_since),
-        difference(np.full(len(committed), settings.at_ms), millis(field(old, "updated_at"))),
+        np.where(is_silent | (elapsed_ms < _LEAST_ELAPSED_MS), UNKNOWN, committed_since),
+        elapsed_ms,
         settings.half_life_ms,
     )
 

@@ -46,12 +46,17 @@ class PlanMemory:
     """Column `state` of each group's row of `plan_state`."""
     evaluated_at_ms: int = 0
     """Clock of the batch that began to decide about all groups last."""
+    evaluated_at_s: float = math.inf
+    """When that was, by a clock that only goes forward: that of the batches may stand still."""
     waiting: tuple[str, ...] = ()
     """Groups whose turn has not come since, in the order of their turns."""
 
-    def is_evaluation_due(self, now_ms: int, *, interval_ms: int) -> bool:
-        """Whether it is time to decide about all groups again."""
-        return now_ms - self.evaluated_at_ms >= interval_ms
+    def is_evaluation_due(self, now_ms: int, *, interval_ms: int, now_s: float = -math.inf) -> bool:
+        """Whether it is time, by one of the two clocks, to decide about all groups again."""
+        return (
+            now_ms - self.evaluated_at_ms >= interval_ms
+            or (now_s - self.evaluated_at_s) * 1000 >= interval_ms
+        )
 
     def keep_only(self, groups: Iterable[str]) -> None:
         """Forget the states of other groups than these, which the table no longer has."""

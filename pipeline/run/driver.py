@@ -59,6 +59,8 @@ class Batch:
     """What Spark's source reads for it; collected once."""
     at_ms: int = 0
     """Its clock."""
+    clock_trouble: str | None = None
+    """Why the times that it measures are not right."""
     intake: Intake = field(default_factory=Intake)
     """What it reads."""
     answers: Mapping[PartitionKey, Answer] = field(default_factory=dict)

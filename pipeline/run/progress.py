@@ -1,5 +1,6 @@
 """Progress: how far the topics of the job are read, and what is known of their partitions."""
 
+import math
 from dataclasses import dataclass
 
 from pipeline.run.readiness import Readiness
@@ -19,6 +20,8 @@ class ReadProgress:
     """Clock of the batch that logged last that tombstones are kept for too short a time."""
     outage_logged_ms: int = 0
     """Clock of the batch that logged last that no broker answers."""
+    clock_logged_s: float = -math.inf
+    """When it was logged last that the clock is behind the tables, by a clock that only goes forward."""
 
     @property
     def behind(self) -> tuple[int, ...]:

@@ -112,7 +112,8 @@ class Yarn:
         try:
             bean = "Hadoop:service=NameNode,name=FSNamesystemState"
             state = _answer(f"http://{HOST}:{self._name_node_page}/jmx?qry={bean}")["beans"]
-            nodes = self.ask("nodes")["nodes"]
+            # Null, or an empty text, before the first one has registered.
+            nodes = (self.ask("nodes")["nodes"] or {}).get("node", [])
         except OSError:
             return False
         has_data_node = any(one["NumLiveDataNodes"] and one["FSState"] == "Operational" for one in state)

@@ -106,7 +106,7 @@ def _settled(batch: Batch) -> Stamp:
         at_ms=now_ms,
         behind=tuple(behind),
         reason=progress.readiness.reason(behind, now_ms),
-        held=_held(answers, positions),
+        held=batch.clock_trouble or _held(answers, positions),
         cluster_id=services.cluster_id,
         filters=services.filters.identity,
         positions=positions,

@@ -2,9 +2,11 @@
 
 import json
 import logging
+import time
 
 from pipeline import errors
-from pipeline.clock import now_ms
+from pipeline.arrow_columns import moment
+from pipeline.clock import duration, now_ms
 from pipeline.errors import (
     BrokerUnavailableError,
     PipelineError,
@@ -13,6 +15,7 @@ from pipeline.errors import (
 )
 from pipeline.run.batch import intake
 from pipeline.run.driver import Batch
+from pipeline.run.progress import ReadProgress
 from pipeline.run.replay import look_back, why_passed_over
 from pipeline.source.decoded import PACKED, pack, unpack
 from pipeline.source.offset import SourceOffset, from_json
@@ -22,6 +25,9 @@ from pipeline.tables.owner import ownership
 log = logging.getLogger(__name__)
 
 _OUTAGE_LOGGED_EVERY_MS = 60_000
+_CLOCK_TOLERATED_MS = 5_000
+"""Clocks of two hosts of which each has been the driver's may differ by so much."""
+_CLOCK_LOGGED_EVERY_S = 3600
 _MOST_PASSED_OVER = 2
 
 
@@ -33,8 +39,39 @@ def begin(batch: Batch) -> None:
         batch.past = look_back(batch.services.store)
         replay.at_ms = batch.past.at_ms
         batch.driver.memory.evaluated_at_ms = batch.past.decided_at_ms
+        batch.driver.memory.evaluated_at_s = time.monotonic()
     # Time that goes back would make ages and rates negative; it stands still instead.
-    batch.at_ms = max(now_ms(), replay.at_ms + 1)
+    here_ms = now_ms()
+    batch.at_ms = max(here_ms, replay.at_ms + 1)
+    batch.clock_trouble = _clock_trouble(here_ms, replay.at_ms)
+    if batch.clock_trouble is not None:
+        _say_clock_trouble(batch.driver.progress, batch.clock_trouble)
+
+
+def _clock_trouble(here_ms: int, newest_ms: int) -> str | None:
+    """Why the times of this batch cannot be measured; None when they can."""
+    if newest_ms - here_ms <= _CLOCK_TOLERATED_MS:
+        return None
+    here, newest = (f"{moment(at_ms).as_py():%Y-%m-%d %H:%M:%S}Z" for at_ms in (here_ms, newest_ms))
+    return (
+        f"this host's clock says {here}, and the newest batch in the tables is of {newest}, "
+        f"{duration(newest_ms - here_ms)} later: one of the two clocks was wrong; until this one has passed that time, "
+        "ages and rates of lag are not right"
+    )
+
+
+def _say_clock_trouble(progress: ReadProgress, why: str) -> None:
+    now_s = time.monotonic()
+    if now_s - progress.clock_logged_s < _CLOCK_LOGGED_EVERY_S:
+        return
+    progress.clock_logged_s = now_s
+    log.warning(
+        "the clock is behind the tables, and no plan is made",
+        extra={
+            "reason": why,
+            "hint": "set this host's clock; if that was ahead when the tables were written, wait, or restore a backup",
+        },
+    )
 
 
 def read_source(batch: Batch) -> None:

@@ -45,7 +45,7 @@ def make_plans(batch: Batch) -> None:
     decided, memory.waiting = _decided(batch, groups)
     _store(batch, decided)
     if is_due:
-        memory.evaluated_at_ms = batch.clock.at_ms
+        memory.evaluated_at_ms, memory.evaluated_at_s = batch.clock.at_ms, time.monotonic()
     if memory.waiting:
         log.info(
             "there are more groups than can be decided about between two batches; those least behind wait",
@@ -135,7 +135,7 @@ def _is_plan_due(batch: Batch) -> bool:
     if services.is_once:
         return not clock.behind and not batch.is_replay
     interval_ms = services.config.plan.interval_s * 1000
-    return batch.driver.memory.is_evaluation_due(clock.at_ms, interval_ms=interval_ms)
+    return batch.driver.memory.is_evaluation_due(clock.at_ms, interval_ms=interval_ms, now_s=time.monotonic())
 
 
 def why_unpublishable(services: Services, memory: PlanMemory) -> str | None:

@@ -303,6 +303,15 @@ def test_commits_move_the_drain_rate_by_the_time_between_two_batches() -> None:
 NEW = {"row_kind": "commit", "position": 8, "committed_offset": 90, "commit_timestamp_ms": NOW_MS - 500}
 
 
+def test_drain_rate_stays_while_the_clock_of_the_batches_stands_still() -> None:
+    # Each batch is 1 ms after the one before it, whatever time has passed.
+    before = COMMITTED | {"updated_at": at(-0.001), "drain_rate": 2.0}
+
+    rows = lags([before], [KNOWN], batch=(NEW,))
+
+    assert shown(rows, "committed_offset", "drain_rate") == [(90, 2.0)]
+
+
 def test_commits_that_were_read_late_do_not_move_the_drain_rate() -> None:
     # They came in between two batches, and were made in hours.
     late = COMMITTED | {"provisional": True, "drain_rate": 2.0}

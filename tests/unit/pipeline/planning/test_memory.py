@@ -125,3 +125,10 @@ def test_all_groups_are_decided_about_once_per_interval() -> None:
 
     assert not memory.is_evaluation_due(NOW_MS + 59_999, interval_ms=60_000)
     assert memory.is_evaluation_due(NOW_MS + 60_000, interval_ms=60_000)
+
+
+def test_all_groups_are_decided_about_though_the_clock_of_the_batches_stands_still() -> None:
+    memory = PlanMemory(evaluated_at_ms=NOW_MS, evaluated_at_s=100.0)
+
+    assert not memory.is_evaluation_due(NOW_MS + 1, interval_ms=60_000, now_s=159.9)
+    assert memory.is_evaluation_due(NOW_MS + 2, interval_ms=60_000, now_s=160.0)

@@ -391,3 +391,10 @@ def test_many_partitions_whose_records_were_deleted_unread_are_one_warning(
     assert line.__dict__["beginning_deleted"] == [0, 1]
     assert batch.beheaded(OFFSETS_TOPIC) == (0, 1)
     assert Stamp.from_json(batch.clock.to_json()) == batch.clock
+
+
+def test_no_plan_is_made_while_the_clock_is_behind_the_tables() -> None:
+    batch = batch_of(driver_at(), at_ms=NOW_MS, clock_trouble="one of the two clocks was wrong")
+    intake.choose(batch, SourceOffset(tick=7, made_from="x"))
+
+    assert settled(batch).clock.held == "one of the two clocks was wrong"

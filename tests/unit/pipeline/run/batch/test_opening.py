@@ -273,3 +273,27 @@ def test_what_another_batch_does_not_cure_ends_the_stream(
 ) -> None:
     with pytest.raises(type(error), match=str(error)):
         run_at(silent_driver(), error, 100, monkeypatch)
+
+
+def test_clock_that_is_behind_the_tables_is_named_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    ahead = stamp_of(at_ms=NOW_MS + 24 * HOUR_MS)
+    driver = idle_driver(store=StampedStore(ahead), stamp=ahead)
+    batches = [batch_of(driver) for _ in range(3)]
+
+    for batch in batches:
+        begin(batch)
+
+    assert [batch.at_ms for batch in batches] == [ahead.at_ms + 1] * 3
+    why = batches[0].clock_trouble or ""
+    assert "2023-11-14 22:13:20Z" in why
+    assert "2023-11-15 22:13:20Z, 24.0 h later" in why
+    assert [one.message for one in caplog.records] == ["the clock is behind the tables, and no plan is made"]
+
+
+def test_clock_of_another_host_may_be_a_little_behind_the_tables() -> None:
+    driver = idle_driver(store=StampedStore(stamp_of(at_ms=NOW_MS + 4_000)))
+    batch = batch_of(driver)
+
+    begin(batch)
+
+    assert batch.clock_trouble is None
