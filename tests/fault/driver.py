@@ -2,8 +2,7 @@
 
 STEP is a name out of `pipeline.run.batch.steps.STEPS`, or `none` for a driver that reads what is there, sends what was left
 unsent, makes no new plans and ends.
-WHEN is `first` for its first batch, `planning` for the first one behind the start-up, which is planned and published. A driver of the
-second kind folds its tables in tasks, one of the first kind by itself.
+WHEN is `first` for its first batch, `planning` for the first one behind the start-up, which is planned and published.
 """
 
 import os
@@ -57,7 +56,9 @@ def main() -> None:
     configure()
     to_the_end = step == "none"
     settings = config(root, bootstrap, dry_run=to_the_end)
-    Job(settings, once=to_the_end, steps=killing(step, when)).run()
+    job = Job(settings, once=to_the_end, steps=killing(step, when))
+    signal.signal(signal.SIGTERM, lambda *_: job.stop.set())
+    job.run()
 
 
 if __name__ == "__main__":
