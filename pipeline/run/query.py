@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 
 _POLL_S = 1
 _SILENT_INTERVALS = 4
+_LEAST_SILENT_S = 15.0
+_FIRST_BATCH_S = 60.0
+"""A query takes some seconds to start, and its first batch waits for the processes of Python."""
 _COMMIT_S = 10
 _COMMIT_POLL_S = 0.05
 _SHOWN_S = 0.01
@@ -251,7 +254,9 @@ def watch(query: StreamingQuery, runner: Runner, executors: ExecutorWatch, *, in
         executors.look()
         now_s = time.monotonic()
         silent_s = now_s - max(runner.last_batch_at_s, warned_at_s)
-        if silent_s > _SILENT_INTERVALS * interval_s and not runner.between_batches.locked():
+        least_s = _FIRST_BATCH_S if runner.last_batch_id is None else _LEAST_SILENT_S
+        is_late = silent_s > max(_SILENT_INTERVALS * interval_s, least_s)
+        if is_late and not runner.between_batches.locked():
             warned_at_s = now_s
             log.warning(
                 "no batch has started, though one is due: is the machine overloaded?",

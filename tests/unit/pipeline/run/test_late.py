@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline.kafka.positions import Intake, Position, Span
+from pipeline.run import query as query_module
 from pipeline.run.driver import Batch
 from pipeline.run.query import Runner
 from pipeline.source.summary import Reached
@@ -67,3 +68,44 @@ def test_batch_in_time_or_one_of_many_that_catch_up_is_not_late(
 
 def test_batch_of_a_single_run_is_never_late(caplog: pytest.LogCaptureFixture) -> None:
     assert warned(caplog, slow_step, interval_s=0.005, is_once=True) == []
+
+
+@pytest.mark.parametrize(
+    ("batches", "silent_s", "is_said"),
+    [(0, 50, False), (0, 70, True), (1, 10, False), (1, 20, True)],
+    ids=["starting", "never began", "a moment", "stopped"],
+)
+def test_stream_without_batches_is_told_but_not_while_it_starts(
+    batches: int,
+    silent_s: int,
+    is_said: bool,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = {"s": 1000.0}
+    monkeypatch.setattr(query_module.time, "monotonic", lambda: now["s"])
+    usable: Any = SimpleNamespace(until_usable=lambda: None)
+    runner = Runner(
+        idle_driver(),
+        stop=threading.Event(),
+        on_batch=lambda _report: None,
+        on_outage=lambda: None,
+        interval_s=1,
+        steps=(quick_step,),
+        storage=usable,
+    )
+    nothing: Any = None
+    for batch_id in range(batches):
+        runner(nothing, batch_id)
+
+    def wait(seconds: float) -> bool:
+        now["s"] += seconds
+        if now["s"] >= 1000 + silent_s:
+            runner.stop.set()
+        return False
+
+    query: Any = SimpleNamespace(awaitTermination=wait, isActive=False, stop=lambda: None)
+    executors: Any = SimpleNamespace(look=lambda: None)
+    query_module.watch(query, runner, executors, interval_s=1)
+
+    assert ("no batch has started" in caplog.text) == is_said
