@@ -24,6 +24,11 @@ def _take(chromium: Browser, url: str, name: str, *, height: int, link: str | No
     if link is not None:
         page.locator(link).first.click()
     page.wait_for_load_state("networkidle")
+    # Where this checkout lies is nobody's business.
+    page.evaluate(
+        "document.querySelectorAll('a').forEach(a => {"
+        " if (a.textContent.includes('site-packages')) a.textContent = a.textContent.replace(/at .*site-packages/, 'at …') })"
+    )
     with Image.open(BytesIO(page.screenshot())) as taken:
         taken.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(
             _DOCS / f"{name}.png", optimize=True
