@@ -17,7 +17,7 @@ from typing import NamedTuple
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.local import class_data, shipped_code, spark_conf
 from pipeline.local.jars import resolve_for_spark
-from pipeline.run.session import ENDS_WITHOUT_MEMORY, PACKAGES, shared_classes
+from pipeline.run.session import DRIVER_JVM, PACKAGES, shared_classes
 
 _RUN = Path(__file__).parents[1] / "run"
 _LOG_SETTINGS = _RUN / "log4j2.properties"
@@ -128,7 +128,7 @@ def _refuse_commas(*lists: Sequence[str]) -> None:
 
 
 def _of_client(brought: Brought, *, takes_archive: bool) -> dict[str, str]:
-    options = (f"-Dlog4j2.configurationFile={_LOG_SETTINGS}", ENDS_WITHOUT_MEMORY)
+    options = (f"-Dlog4j2.configurationFile={_LOG_SETTINGS}", *DRIVER_JVM)
     if not (takes_archive and brought.shared_classes):
         return {_JAVA_OPTIONS: class_data.one_line(options)}
     return {
@@ -140,7 +140,7 @@ def _of_client(brought: Brought, *, takes_archive: bool) -> dict[str, str]:
 
 def _of_cluster(python: str) -> dict[str, str]:
     return {
-        _JAVA_OPTIONS: f"-Dlog4j2.configurationFile={_LOG_SETTINGS.name} {ENDS_WITHOUT_MEMORY}",
+        _JAVA_OPTIONS: " ".join((f"-Dlog4j2.configurationFile={_LOG_SETTINGS.name}", *DRIVER_JVM)),
         "spark.yarn.appMasterEnv.PYSPARK_PYTHON": python,
         "spark.yarn.appMasterEnv.PYSPARK_DRIVER_PYTHON": python,
     }

@@ -76,8 +76,17 @@ _OF_THIS_COMMAND = {
     # On a cluster its module would have to be where the executors start Python, before any code was shipped there.
     "spark.python.daemon.module": "pipeline.run.worker_daemon",
 }
-# Otherwise a thread of Spark's dies, and the batch waits for ever for what it was to fetch.
-ENDS_WITHOUT_MEMORY = "-XX:+ExitOnOutOfMemoryError"
+DRIVER_JVM = (
+    # Otherwise a thread of Spark's dies, and the batch waits for ever for what it was to fetch.
+    "-XX:+ExitOnOutOfMemoryError",
+    # The JVM passes bytes on: to compile its code well costs more than it ever saves, for hours half of what an idle
+    # driver takes. Any of these gives way to one that comes after it; a collector named here could not.
+    "-XX:TieredStopAtLevel=1",
+    "-XX:ReservedCodeCacheSize=128m",
+    "-XX:+NeverActAsServerClassMachine",
+    "-Xms64m",
+)
+"""Java options of a driver, which is small and idle most of the time."""
 _LOG4J = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
 
 
@@ -106,7 +115,7 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
         own = _OF_THIS_COMMAND | {
             "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
             "spark.driver.defaultJavaOptions": class_data.one_line(
-                (_LOG4J, ENDS_WITHOUT_MEMORY, *shared_classes(jars))
+                (_LOG4J, *DRIVER_JVM, *shared_classes(jars))
             ),
         }
     for key, value in properties({**own, **settings}, submitted()).items():

@@ -1,7 +1,7 @@
 """Source: a batch in parts, each for one task of Spark."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from pyspark.sql.datasource import InputPartition
 
@@ -13,8 +13,10 @@ from pipeline.source.offset import Json, from_json
 from pipeline.source.planner import STORAGE_ERRORS, Planner, unreadable
 from pipeline.source.settings import SourceSettings
 
-# A task is a round trip to a Python worker, and a consumer that connects again in a new worker.
+# A task is a round trip to two Python workers, and a consumer that connects again in new ones.
 RECORDS_A_TASK = 50_000
+_FEW_RECORDS, _FEW_PARTITIONS = 5_000, 1_000
+"""A task reads so many records and asks for so many log ends in less time than a second task takes to begin."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Part(InputPartition):
     """Of the batch; one of its tasks hands it on to the driver."""
     spans: tuple[Span, ...] = ()
     share: Share | None = None
-    """Partitions whose log ends it asks for."""
+    """Partitions whose log ends it asks for, once it has read."""
 
 
 def parts_of(given: Json, planner: Planner, settings: SourceSettings) -> list[Part]:
@@ -51,7 +53,18 @@ def _parts(given: Json, planner: Planner, settings: SourceSettings) -> Iterator[
         tasks = planner.parallelism()
         wanted = tuple(span for span in spans if span.start < span.end)
         first, *others = shares(wanted, tasks=tasks, records_a_task=RECORDS_A_TASK) if wanted else [[]]
-        yield Part(offset=given, spans=tuple(first))
+        asked = ask.shares(settings.of_log_ends, tasks=tasks) if stamp is None else []
+        part = Part(offset=given, spans=tuple(first))
+        if _are_few(wanted, asked):
+            yield replace(part, share=asked[0])
+            return
+        yield part
         yield from (Part(spans=tuple(share)) for share in others)
-        if stamp is None:
-            yield from (Part(share=share) for share in ask.shares(settings.of_log_ends, tasks=tasks))
+        yield from (Part(share=share) for share in asked)
+
+
+def _are_few(spans: Sequence[Span], asked: Sequence[Share]) -> bool:
+    """Whether one task does it all."""
+    if len(asked) != 1 or sum(span.end - span.start for span in spans) > _FEW_RECORDS:
+        return False
+    return sum(len(numbers) for _, numbers in asked[0].topics) <= _FEW_PARTITIONS

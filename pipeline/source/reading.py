@@ -1,4 +1,4 @@
-"""Source: what one task does: read the records of some spans and decode them, or ask where logs end.
+"""Source: what one task does: read the records of some spans and decode them, and ask where logs end.
 
 Records go from librdkafka straight into the decoder: what a task hands on is a row for each partition that was
 committed, not one for each commit. A span whose leader stops answering ends early and says so; the records before

@@ -8,6 +8,7 @@ import pytest
 
 from pipeline.errors import ConfigError
 from pipeline.operate.submit import Brought, submission
+from pipeline.run.session import DRIVER_JVM
 
 BROUGHT = Brought(
     code=Path("/cache/lagwise.zip"),
@@ -143,7 +144,7 @@ def test_driver_in_the_cluster_finds_configuration_and_log_settings_by_their_nam
     assert others == ["etc/my.toml", "ca.pem"]
     assert Path(log_settings).is_file()
     assert started.conf["spark.driver.defaultJavaOptions"] == (
-        f"{LOG}{Path(log_settings).name} -XX:+ExitOnOutOfMemoryError"
+        f"{LOG}{Path(log_settings).name} {' '.join(DRIVER_JVM)}"
     )
     assert started.of_job == ("--config", "my.toml", "--once")
     assert "spark.driver.extraClassPath" not in started.conf

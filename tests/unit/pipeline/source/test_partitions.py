@@ -46,11 +46,29 @@ def parts(of: SourceOffset | dict[str, Any], **stamps: Stamp) -> list[Part]:
     return parts_of(of.to_json() if isinstance(of, SourceOffset) else of, planner, SETTINGS)
 
 
-def test_small_batch_is_one_task_for_records_and_one_for_log_ends() -> None:
-    first, second = parts(offset(span(0, 5), span(1, 9)), partition_lag=stamp_of(parallelism=8))
+def test_small_batch_is_one_task() -> None:
+    (part,) = parts(offset(span(0, 5), span(1, 9)), partition_lag=stamp_of(parallelism=8))
 
-    assert {one.key for one in first.spans} == {(OFFSETS_TOPIC, 0), (OFFSETS_TOPIC, 1)}
+    assert {one.key for one in part.spans} == {(OFFSETS_TOPIC, 0), (OFFSETS_TOPIC, 1)}
+    assert part.share == ASKED
+
+
+def test_batch_of_many_records_has_a_task_for_log_ends_beside_those_that_read() -> None:
+    first, second = parts(offset(span(0, 40_000)), partition_lag=stamp_of(parallelism=8))
+
+    assert [one.key for one in first.spans] == [(OFFSETS_TOPIC, 0)]
     assert (first.share, second) == (None, Part(share=ASKED))
+
+
+def test_batch_of_many_partitions_has_a_task_for_log_ends_beside_the_one_that_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    many = Share(topics=(("t", tuple(range(2_000))),), carries_listing=True)
+    monkeypatch.setattr(ask, "shares", lambda _settings, *, tasks: [many][:tasks])
+
+    first, second = parts(offset(span(0, 5)), partition_lag=stamp_of(parallelism=8))
+
+    assert (first.share, second) == (None, Part(share=many))
 
 
 def test_large_batch_is_as_many_tasks_as_spark_runs_at_once_and_every_span_is_in_one() -> None:
