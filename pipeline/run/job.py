@@ -32,7 +32,7 @@ from pipeline.kafka.errors import explained
 from pipeline.local.jars import resolve_for_spark
 from pipeline.local.java import find_java
 from pipeline.planning.memory import PlanMemory
-from pipeline.run import query, warm_up
+from pipeline.run import query
 from pipeline.run.assembly import (
     admin_client,
     build_filters,
@@ -144,7 +144,6 @@ class Job:
             return
         spark = build_session(resolve(self.config.spark), jars=_jars())
         spark.streams.addListener(SparkListener(self.monitor))
-        warm_up.begin(spark)
         while not self.stop.is_set():
             self._stream_until_it_ends(spark)
 

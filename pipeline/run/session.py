@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pipeline.config.places import is_local
 from pipeline.errors import MissingDependencyError
 from pipeline.local import class_data
-from pipeline.run import python_of_spark
+from pipeline.run import python_of_spark, warm_up
 
 _SPARKS = ("4.0", "4.1", "4.2")
 """Versions of Spark that lagwise runs on; Delta has an artifact for each."""
@@ -123,6 +123,7 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     python_of_spark.provide(session.sparkContext.pythonExec)
+    warm_up.begin(session)
     return session
 
 
