@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from pipeline.config.hosts import is_loopback
-from pipeline.config.model import Config, GuardsConfig, PlanConfig
+from pipeline.config.model import Config
+from pipeline.config.no_plans import never_a_plan
 from pipeline.config.places import is_folder_of_host
 from pipeline.config.secret_values import is_plain_secret
 
@@ -85,7 +86,7 @@ def _plans(config: Config) -> Iterator[str]:
     for name, section in guards.items():
         if section.min_lag_age_s is not None:
             yield f"{name}.min_lag_age_s: is now called min_lag_s; the next version does not know the old name"
-    yield from _never_a_plan(plan)
+    yield from never_a_plan(plan)
     if plan.dry_run is False:
         yield (
             "plan.dry_run: false publishes plans for every group, except where [[plan.groups]] sets dry_run"
@@ -96,23 +97,3 @@ def _plans(config: Config) -> Iterator[str]:
                 f"plan.groups[{earlier}].pattern: {rule.pattern!r} matches every group, so later entries never "
                 "apply; put it last"
             )
-
-
-def _never_a_plan(plan: PlanConfig) -> Iterator[str]:
-    """Keys with which no plan moves anything, whatever happens."""
-    if _pins_all(plan.guards):
-        yield 'plan.guards.pin: ".*" pins every partition, so no plan moves any; set exclude for groups without plans'
-    for number, rule in enumerate(plan.groups):
-        name = f"plan.groups[{number}]"
-        if rule.exclude:
-            continue
-        if _pins_all(rule.guards):
-            yield f'{name}.guards.pin: ".*" pins every partition, so no plan moves any; set exclude = true instead'
-        if rule.options.get("max_moves") == 0:
-            yield f"{name}.options.max_moves: 0 allows no move; set 1 or more, or exclude = true"
-        if rule.options.get("min_gain") == 1:
-            yield f"{name}.options.min_gain: 1 asks for more than all lag to be saved, so no plan pays; set it below 1"
-
-
-def _pins_all(guards: GuardsConfig) -> bool:
-    return any(pattern in {".*", "^.*$"} for pattern in guards.pin)

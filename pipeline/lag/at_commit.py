@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from assignor.model.arrays import Bools, Int64s
+from assignor.model.arrays import Bools, Floats, Int64s
 from pipeline.lag.bounded_lists import entry
 from pipeline.lag.lag import UNKNOWN, lag
 from pipeline.lag.readable import readable_end
@@ -18,6 +18,17 @@ from pipeline.lag.samples import Samples, rows_of
 CLOCK_ERROR_MS: Final = 5_000
 """How far the coordinator's clock, which stamps commits, may be ahead of ours or behind it, which stamps samples, and
 still be read as the same time. A commit that shows to be further off has no bracket."""
+
+
+def clock_error_records(arrival_rate: Floats | float) -> Floats:
+    """Records that clocks which differ by ``CLOCK_ERROR_MS`` make of nothing.
+
+    Lag, or a change of it, up to this is no evidence that anything is behind, or falls behind.
+
+    Args:
+        arrival_rate: Records/s; nan and negative ones count as 0.
+    """
+    return np.fmax(arrival_rate, 0.0) * CLOCK_ERROR_MS / 1000
 
 
 def lag_at_commit(

@@ -32,8 +32,11 @@ def answered(plan: PlanState, facts: GroupFacts) -> frozenset[str]:
 def silent(plan: PlanState, facts: GroupFacts, *, settle_ms: int, now_ms: int) -> tuple[str, ...]:
     """Members that the plan needs and that have not answered for as long as a group takes to settle.
 
-    Only where others have accepted the plan: where nobody answers, nobody may have looked yet.
+    Only where others have accepted the plan: where nobody answers, nobody may have looked yet. One that has ended is
+    nothing to answer.
     """
+    if plan.status != "open":
+        return ()
     if not follows_within_generation(facts) or not accepting(plan, facts):
         return ()
     if now_ms - plan.sent_at_ms < max(settle_ms, _LEAST_TIME_MS):

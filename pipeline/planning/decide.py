@@ -77,6 +77,7 @@ def decide(
             beliefs=problem.beliefs,
             seen=measured(group, partitions, problem.backlog),
             standing=problem.standing,
+            resumed=problem.resumed,
             cost=problem.cost,
             pinned=pinned(group, rules.guards.pin, facts.orders.pinned if facts.orders is not None else {}),
             old=old,
@@ -170,9 +171,9 @@ def _looked_at(case: Case, state: GroupState) -> tuple[GroupState, Action, PlanP
         valid_for_ms=case.rules.valid_for_ms,
     )
     after, action = advance(plan, sight)
-    state = on_answers(
-        state, silent=sight.silent, answered=answers.answered(plan, case.facts), now_ms=case.now_ms
-    )
+    # Who could not answer a plan is no member that does not follow.
+    answered = answers.answered(plan, case.facts) | case.resumed
+    state = on_answers(state, silent=sight.silent, answered=answered, now_ms=case.now_ms)
     state = on_observed(state, after, progress, case.seen, now_ms=case.now_ms)
     state = on_judged(
         judge.observed(state, case.seen, now_ms=case.now_ms), case.rules.guards, now_ms=case.now_ms
@@ -359,6 +360,10 @@ def _guard(case: Case, state: GroupState, target: Target) -> str | None:
     )
     if judge.is_pending(plan) and plan is not None:
         return reasons.guard_effect(plan.epoch)
+    if judge.is_needless(case.seen, plan, target.assignment.member):
+        why = judge.why_needless_waits(state, case.rules.guards, now_ms=case.now_ms)
+        if why is not None:
+            return why
     return guard_against(proposal, case.rules.guards, state, now_ms=case.now_ms)
 
 

@@ -13,6 +13,8 @@ from pipeline.planning.state import GroupState
 
 _HEADROOM = 0.02
 """Share of its capacity that a plan against lag which goes by itself may take from the busiest member."""
+LEAST_PAUSE_MS = 60_000
+"""Without a pause after plans there is still one after plans that hurt, or of which nobody can tell what they did."""
 _SMALL_PLAN = 30
 """Moves that a plan of a strategy without a budget may make in any group, where a share would allow next to none."""
 

@@ -1,9 +1,13 @@
 """What an applied plan did to the members that it concerned: helped, hurt, or cannot tell.
 
 It looks at measured progress alone, never at what the planner believes: a member that kept up before the plan, and
-whose lag at its own commits rises three times in a row under it, is worse off by the plan, if arrivals are what they
-were and nobody rebalanced in between. A plan hurts when its members together lose more ground than they lost before.
-Whatever was believed wrongly, such a plan is taken back.
+whose lag at its own commits rises three times in a row under it, or fewer times by more, is worse off by the plan, if
+arrivals are what they were and nobody rebalanced in between. A plan hurts when its members together lose more ground
+than they lost before. Whatever was believed wrongly, such a plan is taken back.
+
+A plan that takes partitions from members of which none was behind at its commits helps nobody that can be measured. It
+is needless: the next one like it waits for the verdict, longer each time, and all of them are judged, and taken back,
+together.
 """
 
 from dataclasses import replace
@@ -14,7 +18,9 @@ import numpy as np
 from assignor.model.arrays import Bools, Int32s
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
+from pipeline.lag.at_commit import clock_error_records
 from pipeline.planning import reasons
+from pipeline.planning.guards import LEAST_PAUSE_MS, Guards
 from pipeline.planning.problem.load import BACKLOG_S
 from pipeline.planning.problem.measured import Measured
 from pipeline.planning.progress import former_members_of
@@ -30,8 +36,10 @@ _ALIKE = 0.2
 """Arrivals that have changed by more than this share explain what a member loses."""
 _LOSS = 0.05
 """Share of the arrivals that a member leaves unread when it loses ground; clocks and samples are not exact."""
-_LITTLE_S = 2.0
-"""Lag at a commit of so many seconds of arrivals is what one poll brings, whatever the member seems to lose."""
+_LOSS_BY_RISES = {3: _LOSS, 2: 0.1}
+"""The same by how often in a row its lag has risen: what is large shows sooner (Wald, Sequential Analysis, 1947)."""
+_STANDS_STILL = 0.02
+"""A member that drains no more than this share of its arrivals stands still, which is no plan's doing."""
 _GIVEN_UP_MS = 1_800_000
 """An effect that does not show within half an hour is not that of the plan alone."""
 
@@ -43,10 +51,12 @@ def watched(seen: Measured, before: PlanState | None, plan: PlanState) -> PlanSt
     the first of them, and what hurts is taken back to there.
     """
     group, target = seen.group, former_members_of(seen.group, plan.target)
-    first = before if before is not None and _is_unjudged(before) else None
+    first = before if before is not None and _is_open_question(before) else None
     back = former_members_of(group, plan.undo)
     if first is not None:
         earlier = former_members_of(group, first.undo)
+        # What a rebalance has assigned anew since is where it belongs.
+        earlier = np.where(group.owner == former_members_of(group, first.target), earlier, np.int32(-1))
         back = np.where(earlier >= 0, earlier, back)
     back = np.where(back == target, np.int32(-1), back).astype(np.int32)
     known = {one.member_id: one for one in first.witnesses} if first is not None else {}
@@ -57,17 +67,52 @@ def watched(seen: Measured, before: PlanState | None, plan: PlanState) -> PlanSt
             found.append(known[member_id])
         elif member_id in known:
             # What it is given brings its lag along: that is no ground lost.
-            then = float(seen.arriving[gets].sum())
-            found.append(replace(known[member_id], arriving_then=then, commits_ms=(), lags=()))
+            then, lag = float(seen.arriving[gets].sum()), seen.lag_of(gets)
+            found.append(
+                replace(known[member_id], arriving_then=then, lag_then=lag or 0.0, commits_ms=(), lags=())
+            )
         elif not np.array_equal(had, gets) and (one := _witness(seen, member_id, had, gets)) is not None:
             found.append(one)
     undo = {member_id: topics for member_id, topics in ranges_by_member(group, back).items() if topics}
     series = first.series + 1 if first is not None else 1
-    return replace(plan, undo=undo, witnesses=tuple(found), series=series)
+    needless = is_needless(seen, before, target)
+    return replace(plan, undo=undo, witnesses=tuple(found), series=series, is_needless=needless)
 
 
-def _is_unjudged(plan: PlanState) -> bool:
-    return plan.effect is None and plan.takes_back is None and plan.done > 0
+def is_needless(seen: Measured, before: PlanState | None, target: Int32s) -> bool:
+    """Whether the members that the target takes something from are known to keep up, all of them.
+
+    Those that only needless plans have put behind count as ones that do.
+
+    Args:
+        seen: The group as its commits show it.
+        before: The newest plan.
+        target: P entries: member of each partition.
+    """
+    group, owner = seen.group, seen.group.owner
+    moved = (target >= 0) & (target != owner)
+    if not moved.any() or (owner[moved] < 0).any():
+        return False
+    put_behind = set()
+    if before is not None and before.is_needless and _is_open_question(before):
+        put_behind = {one.member_id for one in before.witnesses if one.kept_up and not one.is_excused}
+    return all(
+        group.member_ids[number] in put_behind or _keeps_up(seen, owner == number)
+        for number in np.unique(owner[moved]).tolist()
+    )
+
+
+def _keeps_up(seen: Measured, held: Bools) -> bool:
+    lag = seen.lag_of(held)
+    if lag is None or bool(seen.is_late[held].any()):
+        return False
+    return lag <= float(clock_error_records(float(seen.arriving[held].sum())))
+
+
+def _is_open_question(plan: PlanState) -> bool:
+    """Whether nobody knows what the plan did: it is not judged, or it was needless and did nothing that can be seen."""
+    is_open = plan.effect is None or (plan.effect == "cannot tell" and plan.is_needless)
+    return is_open and plan.takes_back is None and plan.done > 0
 
 
 def _witness(seen: Measured, member_id: str, had: Bools, gets: Bools) -> Witness | None:
@@ -76,7 +121,7 @@ def _witness(seen: Measured, member_id: str, had: Bools, gets: Bools) -> Witness
         return None
     drained = seen.drained_by(had)
     # Unknown progress is no loss: then the lag alone says whether it kept up.
-    is_behind = drained is not None and lag > _LITTLE_S * arriving
+    is_behind = drained is not None and lag > clock_error_records(arriving)
     losing = max(arriving - (drained or 0.0), 0.0) if is_behind else 0.0
     return Witness(
         member_id=member_id,
@@ -84,20 +129,28 @@ def _witness(seen: Measured, member_id: str, had: Bools, gets: Bools) -> Witness
         losing=losing,
         arriving=arriving,
         arriving_then=float(seen.arriving[gets].sum()),
+        lag_then=seen.lag_of(gets) or 0.0,
     )
 
 
 def observed(state: GroupState, seen: Measured, *, now_ms: int) -> GroupState:
     """The state with what this decision sees of the effect of its newest plan."""
     plan = state.plan
-    if plan is None or plan.effect is not None or plan.takes_back is not None:
+    if plan is None or plan.takes_back is not None or plan.status == "open":
         return state
-    if plan.status == "open":
-        return state
+    if plan.effect is not None:
+        # What a needless plan does may show later, while the group is as it left it.
+        is_watched = plan.status == "applied" and state.rebalanced_at_ms <= plan.status_at_ms
+        return _sighted(state, plan, seen, now_ms=now_ms) if is_watched and _is_open_question(plan) else state
     if plan.status != "applied":
         return replace(state, plan=replace(plan, effect="cannot tell", effect_why=reasons.NOT_APPLIED))
     if state.rebalanced_at_ms > plan.status_at_ms:
         return replace(state, plan=replace(plan, effect="cannot tell", effect_why=reasons.REBALANCED_SINCE))
+    return _sighted(state, plan, seen, now_ms=now_ms)
+
+
+def _sighted(state: GroupState, plan: PlanState, seen: Measured, *, now_ms: int) -> GroupState:
+    """The state with the newest commits of the members that its applied plan concerns, and what they show."""
     back = former_members_of(seen.group, plan.undo)
     plan = replace(plan, witnesses=tuple(_sampled(one, seen, plan, back) for one in plan.witnesses))
     return replace(state, plan=_judged(plan, seen, now_ms=now_ms))
@@ -115,7 +168,40 @@ def is_pending(plan: PlanState | None) -> bool:
         one.kept_up and _is_watched(one) and not one.lags[1:] for one in plan.witnesses
     ):
         return True
+    if plan.is_needless and any(one.kept_up and _is_put_behind(one) for one in plan.witnesses):
+        return True
     return any(one.kept_up and _loss(one) > _noise(one) for one in plan.witnesses) and _is_net_loss(plan)
+
+
+def _is_put_behind(one: Witness) -> bool:
+    """Whether the member has a backlog now that it did not have, or was not given, and does not drain it."""
+    if one.is_excused or not one.lags or one.lags[-1] <= _level(one):
+        return False
+    return not one.lags[1:] or one.lags[-1] >= one.lags[-2]
+
+
+def _level(one: Witness) -> float:
+    """Lag above which the member has a backlog beside what it was given with its partitions."""
+    return one.lag_then + BACKLOG_S * one.arriving_then
+
+
+def why_needless_waits(state: GroupState, guards: Guards, *, now_ms: int) -> str | None:
+    """Why a needless plan waits, as a guard's cause; None if it does not.
+
+    After a needless one it waits for the verdict, and from one to the next twice as long; after one that hurt, long.
+    """
+    plan = state.plan
+    if now_ms < state.needless_until_ms:
+        return reasons.guard_effect_hurt(state.needless_until_ms - now_ms)
+    if plan is None or not plan.is_needless or plan.takes_back is not None or plan.status != "applied":
+        return None
+    if plan.effect is None:
+        return reasons.guard_effect_unseen(plan.epoch)
+    pause_ms = min(
+        max(guards.cooldown_ms, LEAST_PAUSE_MS) * 2 ** min(plan.series, 20), guards.cooldown_max_ms
+    )
+    left_ms = plan.published_at_ms + pause_ms - now_ms
+    return reasons.guard_effect_rests(plan.epoch, left_ms) if left_ms > 0 else None
 
 
 def _sampled(one: Witness, seen: Measured, plan: PlanState, back: Int32s) -> Witness:
@@ -136,6 +222,9 @@ def _sampled(one: Witness, seen: Measured, plan: PlanState, back: Int32s) -> Wit
     last_ms = one.commits_ms[-1] if one.commits_ms else plan.status_at_ms
     if lag is None or commit_ms < last_ms + _APART_MS:
         return one
+    drained, arriving = seen.drained_by(now), float(seen.arriving[now].sum())
+    if drained is not None and lag > 0 and drained <= _STANDS_STILL * arriving:
+        return replace(one, commits_ms=(), lags=())
     return replace(
         one,
         commits_ms=(*one.commits_ms, commit_ms)[-_COMMITS:],
@@ -144,14 +233,19 @@ def _sampled(one: Witness, seen: Measured, plan: PlanState, back: Int32s) -> Wit
 
 
 def _judged(plan: PlanState, seen: Measured, *, now_ms: int) -> PlanState:
-    hurt = next((one for one in plan.witnesses if _loses_ground(one)), None)
+    hurt = next((one for one in plan.witnesses if _loses_ground(one, plan)), None)
     if hurt is not None and _is_net_loss(plan):
         why = reasons.loses_ground(hurt.member_id, hurt.lags)
         return replace(plan, effect="hurt", effect_why=why, effect_at_ms=now_ms)
+    if plan.effect is not None:
+        return plan
     watched = [one for one in plan.witnesses if _is_watched(one)]
     all_excused = bool(plan.witnesses) and not watched
     are_seen = bool(watched) and all(len(one.lags) == _COMMITS for one in watched)
     left = int(seen.curable_backlog().sum())
+    is_calm = hurt is None and not any(one.kept_up and one.lags[-1:] > (_level(one),) for one in watched)
+    if are_seen and is_calm and plan.is_needless:
+        return replace(plan, effect="cannot tell", effect_why=reasons.NOBODY_WAS_BEHIND, effect_at_ms=now_ms)
     if are_seen and hurt is None and (plan.drained_s is not None or left < plan.lag):
         why = reasons.less_behind(plan.lag, left)
         return replace(plan, effect="helped", effect_why=why, effect_at_ms=now_ms)
@@ -166,17 +260,42 @@ def _is_watched(one: Witness) -> bool:
     return not one.is_excused and one.arriving_then > 0
 
 
-def _loses_ground(one: Witness) -> bool:
-    """Whether a member that kept up is further behind at each of its three newest commits."""
-    if not one.kept_up or len(one.lags) < _COMMITS:
+def _loses_ground(one: Witness, plan: PlanState) -> bool:
+    """Whether a member that kept up is further behind at each of its three newest commits.
+
+    After a needless plan, without which nobody was behind, one that has got a backlog is also held against what it had
+    when the plan was applied, at fewer commits if it loses more; and it has lost ground if it drains nothing of its
+    backlog from one of four commits to the last. Other plans are learned from, and the next one corrects them.
+    """
+    if not one.kept_up or one.is_excused or not one.lags[1:]:
         return False
-    return all(later > earlier for earlier, later in pairwise(one.lags)) and _loss(one) > _noise(one)
+    is_full = len(one.lags) == _COMMITS
+    is_rising = all(later > earlier for earlier, later in pairwise(one.lags))
+    # Clocks may make a little of nothing; what waits for the verdict waits for less.
+    is_evident = one.lags[-1] - one.lags[0] > clock_error_records(one.arriving_then)
+    if is_full and is_rising and is_evident and _loss(one) > _noise(one):
+        return True
+    if not plan.is_needless or min(one.lags[-2:]) <= _level(one):
+        return False
+    if is_full and min(one.lags) > _level(one):
+        return one.lags[-1] >= one.lags[0]
+    lags, times_ms = (one.lag_then, *one.lags), (plan.status_at_ms, *one.commits_ms)
+    if is_full:
+        lags, times_ms = lags[-3:], times_ms[-3:]
+    loss = (lags[-1] - lags[0]) * 1000 / max(times_ms[-1] - times_ms[0], 1)
+    is_rising = all(later > earlier for earlier, later in pairwise(lags))
+    return is_rising and loss > _LOSS_BY_RISES[len(lags) - 1] * one.arriving_then
 
 
 def _is_net_loss(plan: PlanState) -> bool:
-    """Whether the members that the plan concerns lose more ground together than they did before it."""
+    """Whether the members that the plan concerns lose more ground together than they did before it.
+
+    Where none lost any, and the plan was needless, it is enough that one has a backlog that it does not drain.
+    """
     watched = [one for one in plan.witnesses if not one.is_excused]
-    return sum(map(_loss, watched)) > sum(one.losing for one in watched)
+    before = sum(one.losing for one in watched)
+    is_stuck = any(one.kept_up and _is_put_behind(one) for one in watched)
+    return (plan.is_needless and before == 0 and is_stuck) or sum(map(_loss, watched)) > before
 
 
 def _loss(one: Witness) -> float:

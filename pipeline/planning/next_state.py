@@ -3,25 +3,28 @@
 from collections.abc import Collection
 from dataclasses import replace
 
+import numpy as np
+
+from assignor.model.arrays import Bools
 from assignor.protocol.commands import Orders
-from pipeline.planning.guards import Guards
+from pipeline.lag.at_commit import clock_error_records
+from pipeline.planning.guards import LEAST_PAUSE_MS, Guards
 from pipeline.planning.judge import takes_back, watched
 from pipeline.planning.problem.fixed import DAY_MS
 from pipeline.planning.problem.measured import Measured
-from pipeline.planning.progress import PlanProgress
+from pipeline.planning.progress import PlanProgress, left_of
+from pipeline.planning.record import ranges_of
 from pipeline.planning.state import GroupState, PlanState, partition_key
-from pipeline.planning.values import Move, Publication
-from pipeline.planning.way_back import home_after
+from pipeline.planning.values import Move, Publication, Target
+from pipeline.planning.way_back import goes_home, home_after
 
 _LEFT = 0.05
-"""A backlog is gone when only this share of it is left, or what arrives in `_ARRIVALS_S`: what one poll brings."""
-_ARRIVALS_S = 1.0
-_CALM_S = 2.0
-"""Nothing is behind by less than what arrives in so many seconds: a poll or two."""
+"""A backlog is gone when only this share of it is left, or what clocks may make of nothing."""
 _UNSEEN_MS = 600_000
 _FIRST_PROBATION = 10
 """Pauses after a plan that the first probation lasts."""
-_LEAST_PAUSE_MS = 60_000
+_NEEDLESS_PROBATION = 120
+"""The same for plans that no commit calls for, after one that hurt: without them nobody would be behind."""
 _RESTS = 3
 """Partitions of a plan that hurt rest for so many probations."""
 _FORGIVEN_MS = 86_400_000
@@ -38,7 +41,14 @@ def on_orders(state: GroupState, orders: Orders | None) -> GroupState:
     resumed_at_ms = orders.resumed_at_ms if orders is not None else None
     if resumed_at_ms is None or resumed_at_ms <= state.resumed_at_ms:
         return state
-    return replace(state, resumed_at_ms=resumed_at_ms, probation_until_ms=0, hurts=0, rests_until_ms={})
+    return replace(
+        state,
+        resumed_at_ms=resumed_at_ms,
+        probation_until_ms=0,
+        needless_until_ms=0,
+        hurts=0,
+        rests_until_ms={},
+    )
 
 
 def on_confirmed(state: GroupState, base_hash: str | None) -> GroupState:
@@ -76,7 +86,7 @@ def on_observed(
 
 def _calm(state: GroupState, seen: Measured, *, now_ms: int) -> GroupState:
     """The state with since when nothing curable has been behind; what nobody has looked at is not known to be calm."""
-    if float(seen.curable_backlog().sum()) > _CALM_S * float(seen.arriving.sum()):
+    if float(seen.curable_backlog().sum()) > clock_error_records(float(seen.arriving.sum())):
         return replace(state, calm_since_ms=0, calm_at_ms=now_ms)
     is_known = state.calm_since_ms > 0 and now_ms - state.calm_at_ms <= _UNSEEN_MS
     return replace(state, calm_since_ms=state.calm_since_ms if is_known else now_ms, calm_at_ms=now_ms)
@@ -132,6 +142,7 @@ def on_resent(state: GroupState, plan: PlanState, published: Publication, *, don
 def on_published(state: GroupState, published: Publication, seen: Measured, guards: Guards) -> GroupState:
     """The state once a new plan has been published: the group cools down."""
     target, sent, now_ms, group = published.target, published.sent, published.at_ms, seen.group
+    backlog, drains = seen.curable_backlog(), _set_out_to_drain(seen, target)
     undoes = takes_back(state.plan, group, target)
     plan = PlanState(
         epoch=sent.epoch,
@@ -144,7 +155,9 @@ def on_published(state: GroupState, published: Publication, seen: Measured, guar
         published_at_ms=now_ms,
         sent_at_ms=now_ms,
         valid_until_ms=sent.valid_until_ms,
-        lag=int(seen.curable_backlog().sum()),
+        lag=int(backlog.sum()),
+        drains=ranges_of(group, drains),
+        drains_lag=int(backlog[drains].sum()),
         drain_s=target.figures.drain_s_after,
         migration=sent.migration,
         approved_by=published.approved_by,
@@ -154,6 +167,7 @@ def on_published(state: GroupState, published: Publication, seen: Measured, guar
         is_dropped=undoes is not None,
         status_at_ms=now_ms,
     )
+    plan = watched(seen, state.plan, plan)
     return replace(
         state,
         confirmations=0,
@@ -162,7 +176,7 @@ def on_published(state: GroupState, published: Publication, seen: Measured, guar
         home=home_after(state, group, target, takes_back=undoes is not None),
         moved_at_ms=_moved(state, target.moves, now_ms=now_ms),
         rests_until_ms=_rests(state, target.moves if undoes is not None else (), now_ms=now_ms),
-        plan=watched(seen, state.plan, plan),
+        plan=replace(plan, is_needless=plan.is_needless and not goes_home(state, group, target)),
     )
 
 
@@ -176,9 +190,10 @@ def on_judged(state: GroupState, guards: Guards, *, now_ms: int) -> GroupState:
     if plan.effect != "hurt":
         return state
     hurts = state.hurts + 1 if now_ms - state.hurt_at_ms < _FORGIVEN_MS else 1
-    first_ms = _FIRST_PROBATION * max(guards.cooldown_ms, _LEAST_PAUSE_MS)
     # Without a pause after plans there is still one after a plan that hurt.
-    length_ms = min(first_ms * 2 ** min(hurts - 1, 20), max(guards.cooldown_max_ms, _LEAST_PAUSE_MS))
+    longest_ms = max(guards.cooldown_max_ms, LEAST_PAUSE_MS)
+    times_ms = max(guards.cooldown_ms, LEAST_PAUSE_MS) * 2 ** min(hurts - 1, 20)
+    needless_ms = min(_NEEDLESS_PROBATION * times_ms, longest_ms) if plan.is_needless else 0
     return replace(
         state,
         plan=replace(plan, is_dropped=True),
@@ -186,16 +201,33 @@ def on_judged(state: GroupState, guards: Guards, *, now_ms: int) -> GroupState:
         waiting=None,
         hurts=hurts,
         hurt_at_ms=now_ms,
-        probation_until_ms=now_ms + length_ms,
+        probation_until_ms=now_ms + min(_FIRST_PROBATION * times_ms, longest_ms),
+        needless_until_ms=max(state.needless_until_ms, now_ms + needless_ms),
     )
 
 
+def _set_out_to_drain(seen: Measured, target: Target) -> Bools:
+    """P entries: curable partitions of the members that the target takes something from, and those that nobody has."""
+    group, member = seen.group, target.assignment.member
+    owner = group.owner
+    relieved = np.zeros(group.n_members + 1, np.bool_)
+    # The last entry is that of nobody, which is owner -1.
+    relieved[owner[owner != member]] = True
+    return relieved[owner] & seen.curable()
+
+
 def _drained(plan: PlanState, seen: Measured, *, now_ms: int) -> PlanState:
-    """The plan with the time until its backlog was gone; a plan that was not applied has drained nothing."""
+    """The plan with the time until the backlog that it set out to drain was gone, wherever its partitions are now.
+
+    A plan that was not applied has drained nothing.
+    """
     if plan.drained_s is not None or plan.status != "applied":
         return plan
-    left = float(seen.curable_backlog().sum())
-    if left > max(_LEFT * plan.lag, _ARRIVALS_S * float(seen.arriving.sum())):
+    of, before = np.arange(seen.group.n_partitions), plan.lag
+    if plan.drains is not None:
+        of, before = left_of(seen.group.topics, plan.drains), plan.drains_lag
+    left = float(seen.backlog[of].sum())
+    if left > max(_LEFT * before, float(clock_error_records(float(seen.arriving[of].sum())))):
         return plan
     return replace(plan, drained_s=(now_ms - plan.published_at_ms) / 1000)
 

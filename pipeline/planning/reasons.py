@@ -44,6 +44,7 @@ REBALANCED_WAITING = "the group rebalanced after the plan was made"
 NOT_APPLIED = "the plan was not applied"
 REBALANCED_SINCE = "the group rebalanced after the plan was applied"
 ARRIVALS_CHANGED = "arrivals changed by more than a fifth, or the members concerned left"
+NOBODY_WAS_BEHIND = "no member lost ground, and none that gave something was behind at its commits before"
 NO_EFFECT_SEEN = "no member lost ground, and the group is no less behind half an hour later"
 OTHERWISE_AT_TARGET = "the group is where it should be, and the published plan has it otherwise"
 HELPS_NO_LONGER = "the group was rebalanced, and by its own figures the target helps no longer"
@@ -237,6 +238,30 @@ def guard_probation(left_ms: int, hurts: int) -> str:
 def guard_effect(epoch: int) -> str:
     """A member has lost ground since the last plan, and may go on doing so."""
     return f"effect: a member has lost ground since plan epoch {epoch}; its next commits show whether the plan hurts"
+
+
+def guard_effect_unseen(epoch: int) -> str:
+    """Plans that no commit calls for come one by one."""
+    return (
+        "effect: no member that gives something is behind at its commits, as before plan epoch "
+        f"{epoch}, of which nothing can be seen yet"
+    )
+
+
+def guard_effect_hurt(left_ms: int) -> str:
+    """A plan that no commit called for hurt."""
+    return (
+        "effect: no member that gives something is behind at its commits, and a plan like this one hurt; none for "
+        f"another {_s(left_ms)}, unless `lagwise resume` ends that"
+    )
+
+
+def guard_effect_rests(epoch: int, left_ms: int) -> str:
+    """Plans that no commit calls for come ever less often."""
+    return (
+        f"effect: no member that gives something is behind at its commits, as before plan epoch {epoch}, which changed "
+        f"nothing that can be seen; no other plan like it for another {_s(left_ms)}"
+    )
 
 
 def loses_ground(member_id: str, lags: Sequence[int]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from assignor.evaluation.drain.bound import lower_bound_s
 from assignor.evaluation.drain.time import drain_s, lag_imbalance
-from assignor.model.arrays import Int32s, Int64s
+from assignor.model.arrays import Bools, Int32s, Int64s
 from assignor.model.assignment import Assignment, Unassigned
 from assignor.model.by_member import Placed, by_member, by_topic
 from assignor.model.group import Group
@@ -21,6 +21,11 @@ from pipeline.planning.values import Figures, Move, Sent, Target
 def ranges_by_member(group: Group, member: Int32s) -> dict[str, dict[str, str]]:
     """Member id -> topic -> ranges; a member without partitions has an empty entry."""
     return {member_id: _ranges(placed) for member_id, placed in by_member(group, member).items()}
+
+
+def ranges_of(group: Group, chosen: Bools) -> dict[str, str]:
+    """Topic -> ranges of the partitions that are chosen."""
+    return _ranges(by_topic(group.topics, np.flatnonzero(chosen)))
 
 
 def revoked_ranges(group: Group, target: Assignment) -> dict[str, dict[str, str]]:

@@ -70,6 +70,8 @@ class Witness:
     """Records/s that arrived then in what it held."""
     arriving_then: float
     """Records/s that arrived then in what the plan gives it, or leaves it."""
+    lag_then: float = 0.0
+    """Lag of that at its commits then, records."""
     commits_ms: tuple[int, ...] = ()
     """Its newest commits since the plan was applied, the last one last."""
     lags: tuple[int, ...] = ()
@@ -102,6 +104,11 @@ class PlanState:
     """When it expires; put off by each publication after which something has moved."""
     lag: int
     """Records of the whole group when it was first published."""
+    drains: Mapping[str, str] | None = None
+    """What it set out to drain: topic -> ranges of the partitions that its givers held at its first publication, and of
+    those that nobody had. None in a plan of an earlier version."""
+    drains_lag: int = 0
+    """Backlog of these then, records."""
     drain_s: float | None
     """Seconds to drain, as predicted at the first publication; None for never and for unknown."""
     status: PlanStatus = "open"
@@ -116,7 +123,7 @@ class PlanState:
     done_then: int = 0
     """Moves that were made at that publication."""
     drained_s: float | None = None
-    """Seconds from the first publication until the backlog was gone; None while it is not."""
+    """Seconds from the first publication until the backlog that it set out to drain was gone; None while it is not."""
     migration: Migration = "unknown"
     """As in its newest publication."""
     approved_by: str | None = None
@@ -124,7 +131,9 @@ class PlanState:
     undo: Ranges = field(default_factory=dict)
     """What its first publication revoked from each member: where its partitions were before."""
     series: int = 1
-    """Plans that are judged together with it, none of them having been judged, itself included."""
+    """Plans that are judged together with it, itself included: of none before it could be told what it did."""
+    is_needless: bool = False
+    """Nobody from whom it takes something was behind at its commits when it was published."""
     witnesses: tuple[Witness, ...] = ()
     effect: Effect | None = None
     """What it did, once it is applied and judged (`judge`)."""
@@ -195,6 +204,8 @@ class GroupState:
     """When a plan was last seen to hurt."""
     probation_until_ms: int = 0
     """No plan before, because one hurt."""
+    needless_until_ms: int = 0
+    """No plan before that no commit calls for, because one like it hurt."""
     moved_at_ms: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """When plans moved a partition lately: "topic:partition" -> times."""
     rates: Mapping[str, MemberRate] = field(default_factory=dict)

@@ -27,6 +27,8 @@ from pipeline.planning.values import Target
 
 _CALM_MS = 300_000
 """What a plan was made for is gone when nothing has been behind for so long."""
+_AGAIN_MS = 3_600_000
+"""After so long a way back that ended half-way goes on: members that did not answer have another chance then."""
 _BUSY = 0.7
 """Share of its capacity that a member may be used by what returns to it; it may be used as much as anybody is now."""
 _SAME = 0.02
@@ -42,12 +44,27 @@ def home_after(state: GroupState, group: Group, target: Target, *, takes_back: b
     member = target.assignment.member
     back = _home(state, group)
     if state.plan is not None:
-        back = np.where(group.owner == former_members_of(group, state.plan.target), back, np.int32(-1))
+        back = np.where(_is_by_plan(group, state.plan), back, np.int32(-1))
     if not takes_back:
         back = np.where((back < 0) & (member != group.owner), group.owner, back)
-    return _ranges(
-        group, np.where((back == member) | (takes_back & (member != group.owner)), np.int32(-1), back)
+    # One that stays at home needs no way to it; one that is on its way may not arrive.
+    is_there = (back == member) & (member == group.owner)
+    return _ranges(group, np.where(is_there | (takes_back & (member != group.owner)), np.int32(-1), back))
+
+
+def _is_by_plan(group: Group, plan: PlanState) -> Bools:
+    """P entries: is the partition where the plan wants it, or still where it was before the plan."""
+    by_plan: Bools = (group.owner == former_members_of(group, plan.target)) | (
+        group.owner == former_members_of(group, plan.undo)
     )
+    return by_plan
+
+
+def goes_home(state: GroupState, group: Group, target: Target) -> bool:
+    """Whether the target does nothing but give partitions back to the members that had them before plans."""
+    member = target.assignment.member
+    moved = member != group.owner
+    return bool(moved.any() and (member == _home(state, group))[moved].all())
 
 
 def way_back(case: Case, state: GroupState) -> Assignment | None:
@@ -79,7 +96,10 @@ def _is_over(case: Case, state: GroupState, plan: PlanState) -> bool:
         return False
     # One that members refuse, or do not take, is not published again and again.
     is_settled = plan.status == "applied" and not judge.is_pending(plan)
-    return is_settled and next(pauses(case.rules.guards, state, now_ms=case.now_ms), None) is None
+    is_forgiven = plan.status == "partly" and case.now_ms - plan.status_at_ms >= _AGAIN_MS
+    return (is_settled or is_forgiven) and next(
+        pauses(case.rules.guards, state, now_ms=case.now_ms), None
+    ) is None
 
 
 def _brought_home(
@@ -91,7 +111,7 @@ def _brought_home(
         return None
     back = _home(state, group)
     given = (back >= 0) & (group.owner >= 0) & (group.owner != back)
-    given &= group.owner == former_members_of(group, plan.target)
+    given &= _is_by_plan(group, plan)
     given &= ~(stays | is_closed[back] | barred(group, guards, state, now_ms=case.now_ms))
     given &= group.subscriptions.allows(group.topics.topic_of, np.maximum(back, 0))
     whole = Assignment.complete(group, np.where(given, back, group.owner).astype(np.int32))

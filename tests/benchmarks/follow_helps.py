@@ -3,7 +3,7 @@
 Each run has fresh topics and groups. In one scenario traffic of 40 s is there when the consumers start, and goes on;
 one member is buried, since it has the hot partitions. In the other nothing is there, and one member is half as fast as
 the others. Pairs of groups that differ only in that one of them follows run side by side. Beside all runs an even
-group is watched, for which nothing should be published.
+group is watched, for which nothing should be published. Members commit once a second, or (`follow-helps-30s`) every 30 s.
 """
 
 import statistics
@@ -34,6 +34,7 @@ from tests.benchmarks.follow_ruler import BEHIND_S, Measured, Ruler
 Say = Callable[[str], None]
 
 _RUNS = 5
+_SELDOM_S = 30.0
 _EVEN = "search"
 _EVEN_FOR_S = 600.0
 _AT_MOST_S = 200.0
@@ -46,6 +47,12 @@ assert _AT_MOST_S < PHASE_S
 def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     """Seconds until drained for each pair and run, the ratios, moves, and what was published for the even group."""
     return measure_pairs(PAIRED, say, quick=quick)
+
+
+def measure_seldom(say: Say, *, quick: bool) -> dict[str, Any]:
+    """The same with members that commit every 30 s."""
+    groups = tuple(replace(group, commit_s=_SELDOM_S) for group in PAIRED.groups)
+    return measure_pairs(replace(PAIRED, groups=groups), say, quick=quick)
 
 
 def measure_pairs(pairs: Scenario, say: Say, *, quick: bool) -> dict[str, Any]:

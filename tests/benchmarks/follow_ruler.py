@@ -1,6 +1,7 @@
 """Lag of the groups of a scenario, asked of the broker itself twice a second: no stream, no table in between."""
 
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -10,11 +11,13 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from pipeline.operate.demo.scenario import Group, Scenario
 
 BEHIND_S = 5.0
-"""A group is drained when no partition has more unread records than come in so many seconds. Clients commit once a
-second, so a group that keeps up is one or two seconds behind."""
+"""A group is drained when no partition has more unread records than come in so many seconds, at the commit that was
+nearest to the log's end within a commit interval: between two commits what arrives is unread however fast a group is."""
 
 _TIMEOUT_S = 10.0
 _EVERY_S = 0.5
+_COMMIT_IS_SEEN_S = 1.0
+"""A commit a second is seen as it is made, give or take a look."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -22,8 +25,17 @@ class Measured:
     """One group since `Ruler` was made."""
 
     points: list[tuple[float, int]] = field(default_factory=list)
-    """Seconds, and records of lag."""
+    """Seconds, and records of lag, each partition's least of the last commit interval."""
+    recent: deque[tuple[float, list[int]]] = field(default_factory=deque)
+    """Seconds, and lag of each partition as committed, within that interval."""
     drained_s: float | None = None
+
+    def least(self, at_s: float, lags: list[int], *, window_s: float) -> list[int]:
+        """Least lag of each partition within a window that ends now."""
+        self.recent.append((at_s, lags))
+        while self.recent[0][0] < at_s - window_s:
+            self.recent.popleft()
+        return [min(of_partition) for of_partition in zip(*(seen for _, seen in self.recent), strict=True)]
 
 
 class Ruler:
@@ -85,6 +97,7 @@ class Ruler:
 
     def _note(self, group: Group, lags: list[int], rates: list[float]) -> None:
         measured, at_s = self.measured[group.group_id], self.passed_s
+        lags = measured.least(at_s, lags, window_s=group.commit_s - _COMMIT_IS_SEEN_S)
         measured.points.append((round(at_s, 1), sum(lags)))
         has_begun = max(lag for _, lag in measured.points) > 2 * BEHIND_S * sum(rates)
         keeps_up = all(lag <= BEHIND_S * rate + 1 for lag, rate in zip(lags, rates, strict=True))

@@ -29,6 +29,7 @@ PARTS = {
     "follow": follow.measure,
     "quality": quality.measure,
     "follow-helps": follow_helps.measure,
+    "follow-helps-30s": follow_helps.measure_seldom,
     "follow-helps-java": follow_helps_java.measure,
     "idle": idle.measure,
     "start": start.measure,

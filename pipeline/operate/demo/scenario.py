@@ -74,6 +74,8 @@ class Group:
     """Whether its members are in Java; its properties are those of the Java client then."""
     note: str = ""
     """Why it falls behind, for the title of its plot."""
+    commit_s: float = 1.0
+    """Seconds from one commit of a member to its next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

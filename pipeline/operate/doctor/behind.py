@@ -8,6 +8,7 @@ from dataclasses import replace
 from pipeline.operate.doctor.evidence import GroupEvidence, Row
 from pipeline.operate.doctor.facts import facts_of, names_of
 from pipeline.operate.doctor.finding import Figures, Finding, named, span_text
+from pipeline.operate.doctor.outages import outages
 from pipeline.operate.doctor.stream import TABLE
 from pipeline.operate.old_log_ends import limit_of
 from pipeline.operate.output import plain
@@ -35,6 +36,7 @@ def behind(group: GroupEvidence) -> Iterator[Finding]:
     yield from _old_log_ends(group, rows, figures)
     yield from _statuses(rows, figures)
     yield from _nobody_reads(group, rows, figures)
+    yield from outages(group)
     if is_late:
         yield from _one_member(group, rows, figures)
         yield from _trends(rows, figures)

@@ -7,6 +7,7 @@ is evidence that a member has fallen behind, or that it stands still.
 import numpy as np
 
 from assignor.model.arrays import Floats, Int64s
+from pipeline.lag.at_commit import clock_error_records
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning.facts import PartitionFacts
 
@@ -39,7 +40,8 @@ def backlog(partitions: PartitionFacts, lag: Int64s) -> Int64s:
     """P entries: records that the group is behind beyond what lies between two of its commits.
 
     Lag at the newest commit, and of what has arrived since the share that came after the next commit was due. Where the
-    lag at the commit is not known, the lag less what arrives in the time that the habit explains.
+    lag at the commit is not known, the lag less what arrives in the time that the habit explains. None where clocks may
+    make so much of nothing.
 
     Args:
         partitions: With the log offsets and commits.
@@ -53,4 +55,5 @@ def backlog(partitions: PartitionFacts, lag: Int64s) -> Int64s:
     estimated = np.maximum(lag - arrived, 0)
     is_committed = partitions.committed != UNKNOWN
     known = np.where(partitions.lag_at_commit != UNKNOWN, measured, estimated)
+    known = np.where(known <= clock_error_records(partitions.arrival_rate), 0, known)
     return np.where(is_committed, known, lag)

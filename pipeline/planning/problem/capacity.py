@@ -8,7 +8,7 @@ is believed, and every belief is corrected by what the member shows after a plan
 * Without a backlog it is as fast as when it had one. That evidence ages: the belief moves towards optimism.
 * A member that never had a backlog is like a typical one, or up to twice as fast as the rate that it keeps up with, the
   more that rate exceeds what others were seen to drain at most.
-* A member that stands still shows nothing. After five minutes it is taken to drain nothing, until it reads again.
+* A member that stands still shows nothing. After two minutes it is taken to drain nothing, until it reads again.
 
 Example: a receives 1,000 records/s and drains 500; b receives 1,000 and keeps up. a is believed to drain 500, b
 2,000: so moves from a to b help. If b then falls behind at 1,200, it is believed to drain 1,200.
@@ -45,8 +45,9 @@ _FRESH_MS = 90_000
 """An evaluation and a half by default: evidence that is not renewed by the next one is of before."""
 _SAME_SPELL_MS = 1_800_000
 """Speeds that are older than this against the newest one are of another time."""
-_OUTAGE_MS = 300_000
-"""A member that has stood still for so long is not waited for: Kafka's own limit (`max.poll.interval.ms`)."""
+_OUTAGE_MS = 120_000
+"""A member that has stood still for so long is not waited for: what has lasted lasts about as long again, and until a
+plan is confirmed and made, minutes pass in which a shorter outage ends."""
 _TRUST_HALF_LIFE_MS = 6 * 3_600_000
 """Half of what separates an old rate from optimism is gone after so long: members recover, and get other machines."""
 _FORGOTTEN_AFTER_MS = 7 * 86_400_000
@@ -155,6 +156,9 @@ def believed(
 ) -> list[Belief] | None:
     """How fast each member of `loads` is taken to be, in its order; None when nobody has ever shown anything.
 
+    Nor is there anything to go by then but who is given up: the others are taken to be alike, and to drain twice what
+    they are seen to.
+
     Args:
         rates: `learned` of this decision.
         loads: Members of the group by identity.
@@ -162,7 +166,7 @@ def believed(
     """
     shown = [rate for name in loads if (rate := rates[name].shown) is not None]
     if not shown:
-        return None
+        return _beside_given_up(rates, loads, now_ms=now_ms)
     # Where a single slow member shows its capacity, the others are not taken to be like it.
     kept_up = [load.rate for load in loads.values() if load.rate > 0 and not load.is_backlogged]
     typical = _Typical(
@@ -171,6 +175,22 @@ def believed(
         reads=any(load.rate > 0 and not load.stands_still for load in loads.values()),
     )
     return [_belief(rates[name], load, typical, now_ms=now_ms) for name, load in loads.items()]
+
+
+def _beside_given_up(
+    rates: Mapping[str, MemberRate], loads: Mapping[str, Load], *, now_ms: int
+) -> list[Belief] | None:
+    gone = {name for name in loads if is_given_up(rates[name], now_ms=now_ms)}
+    reading = [load.rate for name, load in loads.items() if name not in gone and load.rate > 0]
+    if not gone or not reading:
+        return None
+    likely = _HEADROOM * float(np.median(reading))
+    return [
+        Belief(capacity=LEAST_CAPACITY, is_shown=True)
+        if name in gone
+        else Belief(capacity=max(likely, load.rate), is_shown=False)
+        for name, load in loads.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,8 @@ class Case:
     """The group as its commits show it."""
     standing: frozenset[str]
     """See `group.Problem`."""
+    resumed: frozenset[str]
+    """See `group.Problem`."""
     cost: Floats | None
     """See `group.Problem`."""
     pinned: Bools

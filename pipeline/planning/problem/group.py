@@ -38,6 +38,8 @@ class Problem:
     """How fast each member id is taken to be; empty while nobody has shown anything."""
     standing: frozenset[str]
     """Members that read nothing now though they could, and are not given up yet."""
+    resumed: frozenset[str]
+    """Members that read again, and stood still at the decision before."""
 
 
 def to_problem(
@@ -90,6 +92,11 @@ def to_problem(
             member_id
             for member_id, name in zip(ids, names, strict=True)
             if loads[name].stands_still and not is_given_up(rates[name], now_ms=now_ms)
+        ),
+        resumed=frozenset(
+            member_id
+            for member_id, name in zip(ids, names, strict=True)
+            if not loads[name].stands_still and name in state.rates and state.rates[name].still_since_ms
         ),
     )
     return problem, replace(state, rates=rates)

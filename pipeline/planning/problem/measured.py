@@ -9,6 +9,7 @@ from assignor.model.arrays import Bools, Floats, Int64s
 from assignor.model.group import Group
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning.facts import PartitionFacts
+from pipeline.planning.problem.backlog import due_s, waited_s
 
 _UNSEEN = 0.1
 """Share of a member's arrivals that may come in partitions whose lag at the commit is unknown."""
@@ -29,6 +30,8 @@ class Measured:
     """When each partition was committed last; nan without a commit."""
     commit_rate: Floats
     """Records/s between its newest commits; nan where unknown."""
+    is_late: Bools
+    """There is something to read, and the next commit is later than the habit of the partition explains."""
 
     def lag_of(self, held: Bools) -> float | None:
         """Lag at the commits of these partitions, records; None where too much of it is unknown."""
@@ -44,11 +47,16 @@ class Measured:
         unseen = float(rate[np.isnan(drained)].sum())
         return float(np.nansum(drained)) if unseen <= _UNSEEN * float(rate.sum()) else None
 
+    def curable(self) -> Bools:
+        """P entries: does some member drain the partition, as far as is known."""
+        if self.group.capacity is None:
+            return np.ones(self.group.n_partitions, np.bool_)
+        can_be: Bools = ~hopeless(self.group, self.group.capacity)
+        return can_be
+
     def curable_backlog(self) -> Int64s:
         """P entries, records: the backlog without that of partitions which no member drains."""
-        if self.group.capacity is None:
-            return self.backlog
-        return np.where(hopeless(self.group, self.group.capacity), 0, self.backlog)
+        return np.where(self.curable(), self.backlog, 0)
 
     def newest_ms(self, held: Bools) -> int:
         """Newest commit of these partitions; 0 without one."""
@@ -66,4 +74,5 @@ def measured(group: Group, partitions: PartitionFacts, backlog: Int64s) -> Measu
         lag_at_commit=np.where(known, partitions.lag_at_commit, np.nan),
         committed_ms=partitions.observed_at_ms - partitions.commit_age_s * 1000,
         commit_rate=partitions.commit_rate,
+        is_late=waited_s(partitions) > due_s(partitions),
     )

@@ -1,6 +1,7 @@
 """`python -m tests.benchmarks.worlds`: chosen worlds, seeds and policies, seed by seed.
 
 python -m tests.benchmarks.worlds --worlds "slow member*" "nothing wrong" --seeds 0-7 --policies "no plans,lagwise"
+python -m tests.benchmarks.worlds --defect raw-lag: what the judge alone makes of plans that rest on a wrong belief
 """
 
 import argparse
@@ -8,14 +9,18 @@ import json
 import multiprocessing
 import statistics
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from pipeline.planning.state import Effect
 from tests.benchmarks.worlds import score
 from tests.benchmarks.worlds.bench import POLICIES, one_seed
+from tests.benchmarks.worlds.defects import DEFECTS
+from tests.benchmarks.worlds.effects import GOOD, GOOD_HURT
 from tests.benchmarks.worlds.scenarios import GENERATORS
 
 _Rows = Sequence[Mapping[str, Any]]
@@ -25,17 +30,23 @@ def main() -> None:
     """Print ratios of lag areas, plans and moves of each seed, then of each world."""
     arguments = _arguments()
     worlds = [name for name in GENERATORS if any(fnmatchcase(name, one) for one in arguments.worlds)]
-    jobs = [(name, seed, arguments.policies) for seed in arguments.seeds for name in worlds]
+    jobs = [(name, seed, arguments.policies, arguments.defect) for seed in arguments.seeds for name in worlds]
     rows: list[dict[str, Any]] = []
     with ProcessPoolExecutor(arguments.processes, multiprocessing.get_context("spawn")) as pool:
         for row in pool.map(one_seed, jobs):
             rows.append(row)
-            _say(f"{row['world']}, seed {row['seed']}: {'; '.join(_policies_of(row))}")
+            _say(
+                f"{row['world']}, seed {row['seed']}: {'; '.join(_policies_of(row))}; {_judged(row['effects'])}"
+            )
             if arguments.json is not None:
                 arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     for name in worlds:
         for line in _summary([row for row in rows if row["world"] == name], limit=arguments.limit):
             _say(f"{name}: {line}")
+    effects: Counter[str] = Counter()
+    for row in rows:
+        effects.update(row["effects"])
+    _say(f"all: {_judged(effects)}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -49,6 +60,9 @@ def _arguments() -> argparse.Namespace:
         type=_policies,
         default=f"{score.NO_PLANS},{score.LAGWISE}",
         help=f"of {', '.join(POLICIES)}",
+    )
+    parser.add_argument(
+        "--defect", choices=DEFECTS, help="put back, so that only the judge keeps plans from harm"
     )
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument(
@@ -81,6 +95,14 @@ def _policies_of(row: Mapping[str, Any]) -> Iterator[str]:
         ratios = [f"{figures[name]:.3f} {name}" for name in figures if name.startswith("over")]
         counts = [f"{figures[name]:g} {name}" for name in ("plans", "moves", "moves_back")]
         yield f"{policy}: {', '.join(ratios + counts)}"
+
+
+def _judged(effects: Mapping[str, int]) -> str:
+    """Plans by effect, and how many of those were judged hurt that had less lag ahead of them than no plan."""
+    counts = [f"{effects.get(effect, 0)} {effect}" for effect in get_args(Effect)]
+    return (
+        f"judged: {', '.join(counts)}; {effects.get(GOOD_HURT, 0)} of {effects.get(GOOD, 0)} good plans hurt"
+    )
 
 
 def _summary(rows: _Rows, *, limit: float) -> Iterator[str]:

@@ -8,10 +8,12 @@ import multiprocessing
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.worlds import report, score
+from tests.benchmarks.worlds.defects import DEFECTS
 from tests.benchmarks.worlds.oracle import Oracle
 from tests.benchmarks.worlds.policies import Kip169, Lagwise, NoPlans
 from tests.benchmarks.worlds.run import Outcome, Policy, run
@@ -66,15 +68,17 @@ def outcomes(name: str, seeds: Iterable[int], policies: Collection[str]) -> dict
     return {policy: [run(scenario, POLICIES[policy]()) for scenario in scenarios] for policy in policies}
 
 
-def one_seed(job: tuple[str, int, Collection[str]]) -> dict[str, Any]:
-    """Figures of a world's name, one seed and some policies: a row of `python -m tests.benchmarks.worlds`."""
-    name, seed, policies = job
-    runs = {policy: found[0] for policy, found in outcomes(name, [seed], policies).items()}
+def one_seed(job: tuple[str, int, Collection[str], str | None]) -> dict[str, Any]:
+    """Figures of a world's name, one seed, some policies and a defect: a row of `python -m tests.benchmarks.worlds`."""
+    name, seed, policies, defect = job
+    with DEFECTS[defect]() if defect is not None else nullcontext():
+        runs = {policy: found[0] for policy, found in outcomes(name, [seed], policies).items()}
     return {
         "world": name,
         "seed": seed,
         "policies": {policy: score.figures_of_one(one, runs) for policy, one in runs.items()},
         "why": score.why([runs[score.LAGWISE]]) if score.LAGWISE in runs else {},
+        "effects": runs[score.LAGWISE].effects if score.LAGWISE in runs else {},
     }
 
 

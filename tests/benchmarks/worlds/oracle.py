@@ -10,7 +10,6 @@ Of a member that stands still, and commits that it does, it believes that this t
 member that hangs does not commit: nobody, and so not the oracle either, knows that it stands still.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,16 +18,14 @@ from assignor.model.arrays import Bools, Floats, Int32s, Int64s
 from assignor.model.subscriptions import Subscriptions
 from assignor.strategies.registry import STRATEGIES
 from pipeline.config.model import GuardsConfig
+from tests.benchmarks.worlds.ahead import AHEAD_S, Speeds, area_ahead
 from tests.benchmarks.worlds.followers import Offer
 from tests.benchmarks.worlds.policies import EVERY_S, array_group
 from tests.benchmarks.worlds.scenario import FRAME_S
-from tests.benchmarks.worlds.service import served
 from tests.benchmarks.worlds.view import View
 from tests.benchmarks.worlds.world import World
 
 _SETTLE_S = GuardsConfig().settle_s
-_AHEAD_S = 1800
-_STEP_S = 30.0
 _LEAST_GAIN = 0.01
 _LITTLE_S = 1.0
 """A group that leaves no record longer than this has nothing to gain."""
@@ -42,6 +39,7 @@ class Oracle:
 
     plans: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
+    effects: dict[str, int] = field(default_factory=dict)
     _generation: int = 0
     _since_s: float = 0.0
     _capacity: Floats | None = None
@@ -66,7 +64,7 @@ class Oracle:
         self.plans += 1
         return Offer(epoch=self.plans, generation=view.generation, target=target)
 
-    def _learn(self, world: World) -> "Speeds":
+    def _learn(self, world: World) -> Speeds:
         """What the newest commits show."""
         shown, now_s = world.shown_capacity, world.now_s
         if self._capacity is None or self._stands_since_s is None:
@@ -78,10 +76,10 @@ class Oracle:
             capacity=self._capacity, stands_s=np.where(stands, now_s - self._stands_since_s + FRAME_S, 0.0)
         )
 
-    def _best(self, world: World, view: View, speeds: "Speeds") -> Int32s | None:
+    def _best(self, world: World, view: View, speeds: Speeds) -> Int32s | None:
         stay = area_ahead(world, speeds, [view.owner])[0]
         arriving = float(world.scenario.mean_rate[world.frame].sum())
-        if stay <= _LITTLE_S * arriving * _AHEAD_S:
+        if stay <= _LITTLE_S * arriving * AHEAD_S:
             return None
         targets = _targets(world, view, speeds.capacity)
         if speeds.stands_s.any():
@@ -91,48 +89,6 @@ class Oracle:
         areas = area_ahead(world, speeds, targets)
         best = int(areas.argmin())
         return targets[best] if areas[best] < (1 - _LEAST_GAIN) * stay else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Speeds:
-    """What the oracle believes of N members."""
-
-    capacity: Floats
-    """Units of work per second when it does not stand still."""
-    stands_s: Floats
-    """How much longer it stands still."""
-
-
-def area_ahead(world: World, speeds: Speeds, targets: Sequence[Int32s]) -> Floats:
-    """Lag area of the next `_AHEAD_S` seconds under each target, with the pauses on the way to it.
-
-    Arrivals and capacities stay as they are. All targets are rolled forward at once, side by side.
-    """
-    scenario, frame, n = world.scenario, world.frame, world.scenario.n_members
-    k = len(targets)
-    target = np.stack(targets)
-    cost = np.tile(scenario.cost, k)
-    rate = np.tile(scenario.mean_rate[frame], k)
-    lag = np.tile(world.lag, k)
-    offset = np.repeat(np.arange(k, dtype=np.int32) * n, scenario.n_partitions)
-    moved = (target != world.owner).ravel()
-    before, after = np.tile(world.owner, k) + offset, target.ravel() + offset
-    pause_s = float(scenario.hand_over_s.mean())
-    steps = [
-        (float(scenario.hears_s.mean()), before, np.zeros(len(moved), np.bool_)),
-        (pause_s, after, moved),
-        *[(_STEP_S, after, np.zeros(len(moved), np.bool_))] * int(_AHEAD_S // _STEP_S),
-    ]
-    area, passed_s = np.zeros(k), 0.0
-    for length_s, member, is_paused in steps:
-        present = lag + rate * length_s
-        works_s = np.clip(passed_s + length_s - speeds.stands_s, 0.0, length_s)
-        budget = np.tile(speeds.capacity * works_s, k)
-        work = served(np.where(is_paused, 0.0, present * cost), member, budget)
-        left = present - work / cost
-        area += (lag + left).reshape(k, -1).sum(axis=1) / 2 * length_s
-        lag, passed_s = left, passed_s + length_s
-    return area
 
 
 def _targets(world: World, view: View, capacity: Floats) -> list[Int32s]:

@@ -20,7 +20,7 @@ from pipeline.planning.facts import (
 )
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.rows.partitions import up_to_readable
-from pipeline.planning.state import FRESH, from_json, to_json
+from pipeline.planning.state import FRESH, PlanState, from_json, to_json
 from pipeline.planning.step import guard_limits
 from pipeline.planning.values import Decision, Published
 from tests.benchmarks.worlds.followers import Offer
@@ -41,6 +41,10 @@ class Planner:
     memory: PlanMemory = field(default_factory=PlanMemory)
     reasons: dict[str, int] = field(default_factory=dict)
     """What was decided, and why, by number of evaluations."""
+    plan: PlanState | None = None
+    """The newest, as the newest decision leaves it."""
+    judged: PlanState | None = None
+    """The newest before that decision, and what became of it."""
     plans: int = 0
     """Publications that move something, less those of a plan that goes on."""
     _rules: Rules = field(init=False)
@@ -94,6 +98,7 @@ class Planner:
         )
         before = from_json(memory.states.get(_GROUP)).plan
         memory.states[_GROUP] = to_json(decision.state)
+        self.plan, self.judged = decision.state.plan, decision.plan
         self._note(decision)
         if decision.decided != "publish":
             return None

@@ -10,6 +10,7 @@ from assignor.model.group import Group
 from assignor.model.subscriptions import Subscriptions
 from assignor.model.topics import Topics
 from assignor.strategies.registry import STRATEGIES
+from tests.benchmarks.worlds.effects import Effects
 from tests.benchmarks.worlds.followers import Offer
 from tests.benchmarks.worlds.observer import Observer
 from tests.benchmarks.worlds.planner import Planner
@@ -25,6 +26,7 @@ class NoPlans:
 
     plans: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
+    effects: dict[str, int] = field(default_factory=dict)
 
     def look(self, world: World, view: View) -> Offer | Int32s | None:  # noqa: ARG002 - it looks away
         """Nothing."""
@@ -61,6 +63,7 @@ class Lagwise:
     """The real planning, fed and heard as the stream does."""
 
     def __init__(self) -> None:
+        self._effects = Effects()
         self._planner: Planner | None = None
         self._observer: Observer | None = None
 
@@ -74,13 +77,25 @@ class Lagwise:
         """See `Planner.reasons`."""
         return self._planner.reasons if self._planner is not None else {}
 
+    @property
+    def effects(self) -> dict[str, int]:
+        """See `Effects.counts`."""
+        return dict(self._effects.counts)
+
     def look(self, world: World, view: View) -> Offer | Int32s | None:
         """What `decide` publishes."""
         if self._planner is None or self._observer is None:
             self._planner, self._observer = Planner(scenario=world.scenario), Observer(world)
             return None
         self._observer.look()
-        return self._planner.decide(view, self._observer) if self._planner.is_due(view, world.now_s) else None
+        if not self._planner.is_due(view, world.now_s):
+            return None
+        before, offer = self._planner.plans, self._planner.decide(view, self._observer)
+        plan = self._planner.plan
+        if plan is not None and offer is not None and self._planner.plans > before:
+            self._effects.published(world, plan, offer)
+        self._effects.saw(self._planner.judged)
+        return offer
 
     def owners(self, world: World, usual: Int32s) -> Int32s:  # noqa: ARG002 - the group's own assignor decides
         """What the range assignor says."""

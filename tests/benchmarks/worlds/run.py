@@ -20,6 +20,7 @@ class Policy(Protocol):
 
     plans: int
     reasons: dict[str, int]
+    effects: dict[str, int]
 
     def look(self, world: World, view: View) -> Offer | Int32s | None:
         """A plan to publish, or the owners after a rebalance that the policy forces, or nothing."""
@@ -41,6 +42,8 @@ class Outcome:
     plans: int
     rebalances: int
     reasons: dict[str, int] = field(default_factory=dict)
+    effects: dict[str, int] = field(default_factory=dict)
+    """See `effects.Effects`."""
 
 
 def run(scenario: Scenario, policy: Policy) -> Outcome:
@@ -73,6 +76,7 @@ def run(scenario: Scenario, policy: Policy) -> Outcome:
         plans=policy.plans,
         rebalances=totals.rebalances,
         reasons=policy.reasons,
+        effects=policy.effects,
     )
 
 

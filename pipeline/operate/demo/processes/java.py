@@ -51,7 +51,7 @@ def command(bootstrap: str, group: Group) -> list[str]:
         "bootstrap.servers": bootstrap,
         "group.id": group.group_id,
         "auto.offset.reset": "earliest",
-        "auto.commit.interval.ms": "1000",
+        "auto.commit.interval.ms": str(round(group.commit_s * 1000)),
         "lagwise.cluster": cluster,
         **group.properties,
     }

@@ -21,7 +21,6 @@ from pipeline.operate.demo.processes.child import stop_with_parent
 from pipeline.operate.demo.scenario import CLUSTER, Group, Scenario
 
 _ROUND_S = 0.2
-_COMMIT_EVERY_S = 1.0
 _CATCHES_UP_S = 1.0
 
 
@@ -38,8 +37,9 @@ class Member(Protocol):
 class Following:
     """A member that takes plans over; it commits as often as the others' clients do by themselves."""
 
-    def __init__(self, config: dict[str, Any], topics: tuple[str, ...]) -> None:
-        self._follower = Follower(config, topics, cluster=CLUSTER, on_revoked=self._on_revoked)
+    def __init__(self, config: dict[str, Any], group: Group) -> None:
+        self._follower = Follower(config, group.topics, cluster=CLUSTER, on_revoked=self._on_revoked)
+        self._commit_every_s = group.commit_s
         self._commit_at_s = 0.0
 
     def consume(self, num_messages: int, timeout: float, /) -> object:
@@ -47,7 +47,7 @@ class Following:
         self._follower.consume(num_messages, timeout)
         now_s = time.monotonic()
         if now_s >= self._commit_at_s:
-            self._commit_at_s = now_s + _COMMIT_EVERY_S
+            self._commit_at_s = now_s + self._commit_every_s
             with suppress(NotOwnedError):
                 self._follower.commit()
         return None
@@ -107,7 +107,7 @@ def _consume(bootstrap: str, scenario: Scenario, number: int, stop: Event) -> No
 def _member(bootstrap: str, scenario: Scenario, group: Group, number: int) -> Member:
     config = properties(bootstrap, group, number)
     if group.follows:
-        return Following(config, group.topics)
+        return Following(config, group)
     consumer = Consumer(config)
     if group.subscribes:
         consumer.subscribe(list(group.topics))
@@ -127,7 +127,11 @@ def properties(bootstrap: str, group: Group, number: int) -> dict[str, Any]:
         "auto.offset.reset": "earliest",
         # What is fetched ahead only takes memory here.
         "queued.min.messages": 1000,
-        **({"enable.auto.commit": False} if group.follows else {"auto.commit.interval.ms": 1000}),
+        **(
+            {"enable.auto.commit": False}
+            if group.follows
+            else {"auto.commit.interval.ms": round(group.commit_s * 1000)}
+        ),
         **({"group.instance.id": name} if group.is_static else {}),
         **group.properties,
     }

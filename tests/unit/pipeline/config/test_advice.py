@@ -70,3 +70,81 @@ def test_risk_is_named_by_its_key(tables: dict[str, Any], key: str) -> None:
 )
 def test_what_is_safe_is_not_warned_of(tables: dict[str, Any]) -> None:
     assert _warned(**tables) == []
+
+
+_AS_LONG_AS_A_DAY = 1_440
+
+
+@pytest.mark.parametrize(
+    "pins", [[".+"], ["^.*$"], ["(.*)"], [".*?"], ["[a-z].*", "[^a-z].*"], ["a", ".", "..+"]]
+)
+def test_pins_that_match_every_topic_together_are_named(pins: list[str]) -> None:
+    assert _warned(plan={"guards": {"pin": pins}}) == ["plan.guards.pin"]
+
+
+@pytest.mark.parametrize(
+    "pins", [[], ["a.*"], ["..+"], ["[a-z].*", "[A-Z].*"], ["(?!orders$).*"], [".{1,100}"], ["[^-]+"]]
+)
+def test_pins_that_leave_a_topic_out_are_not_named(pins: list[str]) -> None:
+    assert _warned(plan={"guards": {"pin": pins}}) == []
+
+
+def test_pins_of_one_rule_are_not_added_to_those_of_another() -> None:
+    """What a rule sets replaces what `plan.guards` has."""
+    groups = [{"pattern": "a", "guards": {"pin": ["[^a-z].*"]}}]
+
+    assert _warned(plan={"guards": {"pin": ["[a-z].*"]}, "groups": groups}) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"guards": {"min_improvement": 0.5}}, "guards.min_improvement"),
+        ({"guards": {"confirmations": _AS_LONG_AS_A_DAY}}, "guards.confirmations"),
+        ({"guards": {"settle_s": 86_400}}, "guards.settle_s"),
+        ({"options": {"min_gain": 0.5}}, "options.min_gain"),
+        ({"options": {"move_cost_s": 3_600}}, "options.move_cost_s"),
+        ({"options": {"floor_s": 3_600}}, "options.floor_s"),
+        ({"options": {"move_pause_s": 3_600}}, "options.move_pause_s"),
+        ({"options": {"group_pause_s": 3_600}}, "options.group_pause_s"),
+    ],
+)
+def test_setting_of_a_group_that_lets_next_to_no_plan_through_is_named(
+    settings: dict[str, Any], key: str
+) -> None:
+    rule = {"pattern": "a", **settings}
+
+    assert _warned(plan={"groups": [rule]}) == [f"plan.groups[0].{key}"]
+    assert _warned(plan={"groups": [rule | {"exclude": True}]}) == []
+    if "guards" in settings:
+        assert _warned(plan={**settings, "groups": [{"pattern": "a"}]}) == [f"plan.{key}"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"guards": {"min_improvement": 0.49, "confirmations": _AS_LONG_AS_A_DAY - 1, "settle_s": 86_399}},
+        {"options": {"min_gain": 0.49, "move_cost_s": 3_599, "floor_s": 3_599}},
+        {"options": {"max_moves": 0, "counts": "even"}},
+        {"options": {"max_moves": 0, "count_cap": 5}},
+        {"guards": {"moves_share": 1e-9}},
+    ],
+    ids=["just enough guards", "just enough options", "even counts", "a cap", "two may always move"],
+)
+def test_setting_of_a_group_that_lets_plans_through_is_not_named(settings: dict[str, Any]) -> None:
+    assert _warned(plan={"groups": [{"pattern": "a", **settings}]}) == []
+
+
+def test_longer_interval_makes_confirmations_take_a_day() -> None:
+    plan = {"interval_s": 600, "valid_for_s": 1_200, "guards": {"confirmations": 144}}
+
+    assert _warned(plan=plan) == ["plan.guards.confirmations"]
+
+
+@pytest.mark.parametrize(("valid_for_s", "warned"), [(119, True), (120, False)])
+def test_approval_that_nobody_has_the_time_to_give_is_named(valid_for_s: int, *, warned: bool) -> None:
+    plan = {"interval_s": 50, "valid_for_s": valid_for_s}
+
+    assert _warned(plan={**plan, "dry_run": "approve"}) == ["plan.dry_run"] * warned
+    groups = [{"pattern": "a", "dry_run": "approve"}]
+    assert _warned(plan={**plan, "groups": groups}) == ["plan.groups[0].dry_run"] * warned

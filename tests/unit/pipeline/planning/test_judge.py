@@ -106,7 +106,7 @@ def test_plan_helped_if_nobody_loses_ground_and_the_group_is_less_behind() -> No
     assert effect(decision) == "helped"
     assert decision.plan is not None
     assert decision.plan.effect_why == (
-        "1,710 records behind when it was published, 110 since, and no member loses ground"
+        "1,700 records behind when it was published, 100 since, and no member loses ground"
     )
     assert group.state.hurts == 1
 
@@ -115,7 +115,7 @@ def test_what_nobody_saw_within_half_an_hour_cannot_be_told() -> None:
     group = applied()
     group.state = replace(group.state, cooldown_until_ms=group.now_ms + 3_600_000)
 
-    effects = [effect(under_it(group, 1_000)) for _ in range(31)]
+    effects = [effect(under_it(group, 900)) for _ in range(31)]
 
     assert effects == [None] * 30 + ["cannot tell"]
 

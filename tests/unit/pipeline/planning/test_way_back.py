@@ -65,10 +65,23 @@ def test_partitions_return_after_five_calm_minutes_and_not_before() -> None:
     assert str(back.reason).startswith(
         f"gives {len(back.moves)} partition(s) back to the members that had them"
     )
+    assert group.state.plan is not None
+    # Nobody is behind, and still it is no plan that nothing calls for.
+    assert not group.state.plan.is_needless
     group.apply(back)
     assert group.held == BEFORE
     assert later(group, minutes=20).decided == "unchanged"
-    assert group.state.home == {}
+
+
+@pytest.mark.parametrize(("ended_s", "decided"), [(3_599, "unchanged"), (3_600, "publish")])
+def test_way_back_that_ended_half_way_goes_on_an_hour_later(ended_s: int, decided: str) -> None:
+    group = after_the_burst()
+    later(group, minutes=4)
+    assert group.state.plan is not None
+    partly = replace(group.state.plan, status="partly", status_at_ms=group.now_ms + 60_000 - ended_s * 1_000)
+    group.state = replace(group.state, plan=partly)
+
+    assert later(group, minutes=1).decided == decided
 
 
 def test_lag_begins_the_five_minutes_anew() -> None:

@@ -78,3 +78,9 @@ def test_partition_that_was_never_committed_is_behind_by_all_that_it_has() -> No
     facts = replace(partitions([None]), arrival_rate=np.array([100.0]))
 
     assert backlog(facts, np.array([5_000])).tolist() == [5_000]
+
+
+@pytest.mark.parametrize(("at_commit", "counts"), [(500, 0), (501, 501)])
+def test_lag_that_clocks_may_make_of_nothing_is_no_backlog(at_commit: int, counts: int) -> None:
+    """Five seconds of arrivals; where nothing arrives every record counts."""
+    assert behind(committing([100.0, 0.0], behind=[at_commit, 3], every_s=60)) == [counts, 3]

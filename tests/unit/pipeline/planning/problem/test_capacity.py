@@ -259,8 +259,36 @@ def standing(minutes: int, *, reads: float) -> tuple[list[float], dict[str, Memb
     return capacities(rates, still, now_ms=now_ms), rates
 
 
-def test_member_that_stands_still_is_as_fast_as_it_has_shown_for_five_minutes_and_then_given_up() -> None:
-    assert [standing(minutes, reads=400)[0][0] for minutes in (0, 4, 5)] == [500, 500, LEAST_CAPACITY]
+def test_member_that_stands_still_is_as_fast_as_it_has_shown_for_two_minutes_and_then_given_up() -> None:
+    assert [standing(minutes, reads=400)[0][0] for minutes in (0, 1, 2)] == [500, 500, LEAST_CAPACITY]
+
+
+def test_beside_one_that_is_given_up_members_that_have_shown_nothing_are_alike_and_drain_twice_what_they_do() -> (
+    None
+):
+    loads = {
+        "a": Load(rate=100, lag=90_000, stands_still=True),
+        **{name: Load(rate=rate, lag=0) for name, rate in (("b", 400), ("c", 500), ("d", 1_200))},
+    }
+    rates = learned({}, loads, now_ms=NOW_MS)
+    assert believed(rates, loads, now_ms=NOW_MS + 119_999) is None
+
+    beliefs = believed(rates, loads, now_ms=NOW_MS + 120_000)
+
+    assert beliefs is not None
+    assert [(one.capacity, one.is_shown) for one in beliefs] == [
+        (LEAST_CAPACITY, True),
+        (1_000, False),
+        (1_000, False),
+        (1_200, False),
+    ]
+
+
+def test_nothing_is_believed_where_nobody_reads_and_nobody_has_shown_anything() -> None:
+    loads = {"a": Load(rate=0, lag=900, stands_still=True), "b": Load(rate=0, lag=900, stands_still=True)}
+    rates = learned({}, loads, now_ms=NOW_MS)
+
+    assert believed(rates, loads, now_ms=NOW_MS + 120_000) is None
 
 
 def test_member_that_was_given_up_is_believed_again_at_once_when_it_reads() -> None:

@@ -1,4 +1,9 @@
+from dataclasses import replace
+
+import pytest
+
 from assignor.clients.confluent import config as confluent_config
+from pipeline.operate.demo.processes import members
 from pipeline.operate.demo.processes.members import Pace, properties
 from pipeline.operate.demo.scenario import BESIDE, PAIRED
 
@@ -24,6 +29,46 @@ def test_pairs_differ_in_nothing_that_makes_a_difference_to_lag() -> None:
 
     differ = {name for name in following.keys() | plain.keys() if following.get(name) != plain.get(name)}
     assert differ == {"group.id", "client.id", "enable.auto.commit", "auto.commit.interval.ms"}
+
+
+@pytest.mark.parametrize("commit_s", [1.0, 30.0])
+def test_group_and_its_control_group_commit_as_often(
+    monkeypatch: pytest.MonkeyPatch, commit_s: float
+) -> None:
+    following, plain = (replace(_GROUPS[name], commit_s=commit_s) for name in ("billing", "billing-plain"))
+    clock = _Clock()
+    commits: list[float] = []
+    monkeypatch.setattr(members, "time", clock)
+    monkeypatch.setattr(members, "Follower", lambda *_, **__: _Committing(clock, commits))
+    member = members.Following({}, following)
+    for second in range(100):
+        clock.now_s = 1_000.0 + second
+        member.consume(1, 0)
+
+    assert commits[:3] == [1_000.0, 1_000.0 + commit_s, 1_000.0 + 2 * commit_s]
+    assert properties("b:1", plain, 0)["auto.commit.interval.ms"] == 1_000 * commit_s
+
+
+class _Clock:
+    """Seconds that a test sets."""
+
+    now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+class _Committing:
+    """A follower that notes when it is told to commit."""
+
+    def __init__(self, clock: _Clock, commits: list[float]) -> None:
+        self._clock, self._commits = clock, commits
+
+    def consume(self, *_: object) -> None:
+        """Nothing."""
+
+    def commit(self) -> None:
+        self._commits.append(self._clock.now_s)
 
 
 def test_members_that_follow_may() -> None:
