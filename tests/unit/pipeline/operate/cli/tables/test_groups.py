@@ -53,6 +53,19 @@ def test_member_whose_assignment_cannot_be_read_has_an_unknown_number_of_partiti
     assert "are unknown" not in world.run("groups", "--members").stderr
 
 
+def test_group_that_nobody_has_confirmed_is_marked_and_told_with_the_reason(world: Any) -> None:
+    reason = "the beginning of its part of the offsets topic was deleted unread"
+    world.write("consumer_groups", _GROUP | {"unconfirmed_reason": reason}, _GROUP | {"group_id": "sure"})
+
+    result = world.run("groups")
+
+    assert [line.split()[2] for line in result.stdout.splitlines()[1:]] == ["Stable*", "Stable"]
+    assert f"* state and members of 1 of 2 groups may be out of date: {reason}\n" in result.stderr
+    assert "out of date" not in world.run("groups", "-g", "sure").stderr
+    wide = world.run("groups", "--wide").stdout.splitlines()
+    assert [reason in line for line in wide] == [False, True, False]
+
+
 def test_classic_group_without_members_has_0(world: Any) -> None:
     world.write("consumer_groups", {"state": "Empty", "members": []})
 
