@@ -66,6 +66,11 @@ class SparkCluster:
         """For --master."""
         return f"spark://{_HOST}:{self._port}"
 
+    @property
+    def page_port(self) -> int:
+        """Of the master's page."""
+        return self._web_port
+
     def __enter__(self) -> "SparkCluster":
         try:
             own = ("--host", _HOST, "--port", str(self._port), "--webui-port", str(self._web_port))
