@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from assignor.protocol import acks
 from assignor.protocol.acks import AnyAck, Follows, Refused
-from pipeline.config.model import ControlConfig
+from pipeline.config.model import ClusterConfig, ControlConfig
 from pipeline.operate.cli.app import app
 from tests.support.broker import create_topics, produce
 from tests.support.group_records import lopsided_group
@@ -77,7 +77,10 @@ def quarantined(job: RunningJob) -> set[tuple[str, str]]:
 
 def test_acknowledgement_moves_only_what_is_its_topics(tenants: Secured, tmp_path: Path) -> None:
     plans = eager_plan(dry_run=False)
-    config = job_config(tenants.open_servers, tmp_path / "tables", control=CONTROL, plan=plans)
+    cluster = ClusterConfig(name="local")
+    config = job_config(
+        tenants.open_servers, tmp_path / "tables", cluster=cluster, control=CONTROL, plan=plans
+    )
     with running(config) as job:
         groups = (SHOP, BANK, OTHER)
         job.wait(

@@ -178,6 +178,7 @@ def test_connection_beyond_the_limit_is_told_so_and_those_at_work_go_on(
     monkeypatch.setattr(connections, "_MOST_CONNECTIONS", most)
     app = Working()
     with serving_app(app) as url, ExitStack() as held:
+        held.callback(app.may_end.set)
         busy = [held.enter_context(connect(url, _WHOLE)) for _ in range(most)]
         wait_until(lambda: app.begun == most, what="as many requests as there may be connections")
 
