@@ -9,7 +9,9 @@ from typer.testing import CliRunner
 
 from assignor.protocol import acks
 from assignor.protocol.acks import AnyAck, Follows, Refused
+from pipeline.config.load import load
 from pipeline.config.model import ClusterConfig, ControlConfig
+from pipeline.kafka import cluster
 from pipeline.operate.cli.app import app
 from tests.support.broker import create_topics, produce
 from tests.support.group_records import lopsided_group
@@ -26,6 +28,8 @@ CONTROL = ControlConfig(
     commands_topic="tenants.commands",
     acks_topics={"shop-": "shop.acks", "bank-": "bank.acks"},
 )
+
+ACKS = ("shop.acks", "bank.acks", CONTROL.acks_topic)
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +81,8 @@ def quarantined(job: RunningJob) -> set[tuple[str, str]]:
 
 def test_acknowledgement_moves_only_what_is_its_topics(tenants: Secured, tmp_path: Path) -> None:
     plans = eager_plan(dry_run=False)
-    cluster = ClusterConfig(name="local")
-    config = job_config(
-        tenants.open_servers, tmp_path / "tables", cluster=cluster, control=CONTROL, plan=plans
-    )
+    name = ClusterConfig(name="local")
+    config = job_config(tenants.open_servers, tmp_path / "tables", cluster=name, control=CONTROL, plan=plans)
     with running(config) as job:
         groups = (SHOP, BANK, OTHER)
         job.wait(
@@ -117,6 +119,9 @@ def test_acknowledgement_moves_only_what_is_its_topics(tenants: Secured, tmp_pat
         job.wait(lambda: said_of(job, SHOP), what="what the shop wrote")
         assert said_of(job, SHOP) == [("refused", "static")]
 
+    said = said_by_doctor(tenants, tmp_path)
+    assert {name for name in ACKS if f"topic {name} can be read" in said} == set(ACKS), said
+
     # Who changes a prefix starts from what stands on the new topic, whatever its offsets.
     moved = CONTROL.model_copy(update={"acks_topics": {"shop-": "bank.acks", "bank-": "bank.acks"}})
     with running(config.model_copy(update={"control": moved})) as job:
@@ -124,25 +129,27 @@ def test_acknowledgement_moves_only_what_is_its_topics(tenants: Secured, tmp_pat
         assert said_of(job, SHOP) == [("refused", "forged")]
 
 
-def test_topics_of_tenants_are_made_as_that_of_all_and_asked_about_by_the_doctor(
-    tenants: Secured, tmp_path: Path
-) -> None:
-    file = tmp_path / "lagwise.toml"
+def said_by_doctor(tenants: Secured, folder: Path) -> str:
+    """What it says of the tables there, and of a configuration that does not quote its keys."""
+    file = folder / "lagwise.toml"
     file.write_text(
         f'[kafka.properties]\n"bootstrap.servers" = "{tenants.open_servers}"\n'
-        f'[tables]\nroot = "{tmp_path / "none"}"\n'
-        "[control]\n"
-        f'topic = "{CONTROL.topic}"\nacks_topic = "{CONTROL.acks_topic}"\ncommands_topic = "{CONTROL.commands_topic}"\n'
-        '[control.acks_topics]\nshop- = "shop.acks"\n"bank-" = "bank.acks"\n',
+        f'[tables]\nroot = "{folder / "tables"}"\n[cluster]\nname = "local"\n[control]\n'
+        f'topic = "{CONTROL.topic}"\nacks_topic = "{CONTROL.acks_topic}"\n'
+        f'commands_topic = "{CONTROL.commands_topic}"\n'
+        '[control.acks_topics]\nshop- = "shop.acks"\nbank- = "bank.acks"\n',
         encoding="utf-8",
     )
-    names = ("shop.acks", "bank.acks", CONTROL.acks_topic)
-    wanted = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    assert load(file).control == CONTROL
+    return CliRunner().invoke(app, ["doctor", "--config", str(file)]).output
+
+
+def test_topics_of_tenants_are_made_as_that_of_all(tenants: Secured) -> None:
+    cluster.inspect(tenants.admin, CONTROL, timeout_s=30)
+
+    wanted = [ConfigResource(ResourceType.TOPIC, name) for name in ACKS]
     found = [future.result(10) for future in tenants.admin.describe_configs(wanted).values()]
     assert {one["cleanup.policy"].value for one in found} == {"compact,delete"}
     assert {one["message.timestamp.type"].value for one in found} == {"LogAppendTime"}
-    assert {len(tenants.admin.list_topics(timeout=10).topics[name].partitions) for name in names} == {1}
-
-    said = CliRunner().invoke(app, ["doctor", "--config", str(file)]).output
-
-    assert {name for name in names if f"topic {name} can be read" in said} == set(names), said
+    listed = tenants.admin.list_topics(timeout=10).topics
+    assert {len(listed[name].partitions) for name in ACKS} == {1}
