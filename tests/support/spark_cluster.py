@@ -115,7 +115,8 @@ class SparkCluster:
             with urllib.request.urlopen(f"http://{_HOST}:{self._web_port}/json/", timeout=5) as answer:
                 state: dict[str, Any] = json.load(answer)
                 return state
-        except OSError:
+        except (OSError, ValueError):
+            # Before it knows this path, its page answers with itself.
             return None
 
     def executors(self, number: int | None = None) -> list[int]:
