@@ -10,17 +10,16 @@ def now_ms() -> int:
 
 
 def duration(length_ms: float) -> str:
-    """A length of time in the largest unit of which it has two at least.
+    """A length of time in the largest unit of which it has two at least, so that none but 0 looks like 0.
 
     Example:
-        >>> duration(90_000), duration(7_200_000)
-        ('90.0 s', '2.0 h')
+        >>> duration(90_000), duration(7_200_000), duration(5)
+        ('90.0 s', '2.0 h', '5 ms')
     """
-    seconds = length_ms / 1000
-    for size, unit in ((3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.1f} s"
+    for size_ms, unit in ((3_600_000, "h"), (60_000, "min"), (1_000, "s")):
+        if length_ms >= 2 * size_ms:
+            return f"{length_ms / size_ms:.1f} {unit}"
+    return f"{length_ms:.0f} ms"
 
 
 def at(time_ms: int) -> datetime:

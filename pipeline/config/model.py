@@ -27,6 +27,7 @@ from pipeline.config.values import (
     Properties,
     Seconds,
     StrategyName,
+    TopicByPrefix,
     TopicName,
     host_name,
     origin,
@@ -263,6 +264,25 @@ class ControlConfig(_Section):
     acks_topic: TopicName = "lagwise.acks"
     commands_topic: TopicName = "lagwise.commands"
     max_record_bytes: Count = 1_000_000
+    acks_topics: TopicByPrefix = Field(default={})
+    """Of groups whose names begin so; the longest prefix counts, and `acks_topic` where there is none."""
+
+    @model_validator(mode="after")
+    def _acks_topics_are_for_acks_alone(self) -> "ControlConfig":
+        taken = {self.topic: "control.topic", self.commands_topic: "control.commands_topic"}
+        for prefix, name in self.acks_topics.items():
+            if name in taken:
+                raise ValueError(
+                    f'acks_topics."{prefix}": {name} is {taken[name]} as well; give acknowledgements another topic'
+                )
+            if name.startswith("__"):
+                raise ValueError(f'acks_topics."{prefix}": {name} is a topic of Kafka\'s own; give another')
+        return self
+
+    @property
+    def every_acks_topic(self) -> tuple[str, ...]:
+        """The topics of acknowledgements, the one of the other groups first."""
+        return tuple(dict.fromkeys((self.acks_topic, *sorted(self.acks_topics.values()))))
 
 
 MetricFamilies = Literal["seglo", "kafka_exporter"]

@@ -94,3 +94,5 @@ Patterns = Annotated[tuple[Pattern, ...], Field(strict=False)]
 DryRun = Annotated[bool | Literal["approve"], PlainValidator(_dry_run)]
 StrategyName = Annotated[str, AfterValidator(_strategy)]
 TopicName = Annotated[str, AfterValidator(_topic_name)]
+TopicByPrefix = Annotated[dict[Annotated[str, Field(min_length=1)], TopicName], BeforeValidator(_flat)]
+"""Topic by what names of groups begin with."""

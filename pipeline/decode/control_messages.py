@@ -3,8 +3,8 @@
 Acknowledgements come from the followers of a plan, orders from `lagwise pause` and its like.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -34,7 +34,20 @@ class ControlTopics:
 
     cluster: str
     acks: str
+    """Of groups that have no other one."""
     commands: str
+    acks_by_prefix: Mapping[str, str] = field(default_factory=dict)
+    """Of groups whose names begin so; the longest prefix counts."""
+
+    @property
+    def every_acks(self) -> frozenset[str]:
+        """The topics of acknowledgements."""
+        return frozenset({self.acks, *self.acks_by_prefix.values()})
+
+    def acks_of(self, group_id: str) -> str:
+        """The topic on which the group's acknowledgements count."""
+        prefix = max((one for one in self.acks_by_prefix if group_id.startswith(one)), key=len, default=None)
+        return self.acks if prefix is None else self.acks_by_prefix[prefix]
 
 
 def control_rows(
@@ -45,16 +58,24 @@ def control_rows(
     bad: list[Row] = []
     columns = records.select(["topic", "partition", "offset", "timestamp", "key", "value"])
     columns = columns.set_column(3, "timestamp", columns["timestamp"].cast(pa.int64()))
+    acks_topics = topics.every_acks
     for record in columns.to_pylist():
-        is_ack = record["topic"] == topics.acks
+        is_ack = record["topic"] in acks_topics
+        as_bad = record | {"row_kind": "bad", "kind": "ack" if is_ack else "orders"}
         try:
             cluster, row = (_ack if is_ack else _orders)(record["key"] or b"", record["value"])
         except DecodeError as error:
-            kind = "ack" if is_ack else "orders"
-            bad.append(record | {"row_kind": "bad", "kind": kind, "reason": str(error)})
+            bad.append(as_bad | {"reason": str(error)})
             continue
-        if cluster == topics.cluster and wants_group(row["group_id"]):
-            good.append(row | {"position": record["offset"]})
+        group_id = row["group_id"]
+        if cluster != topics.cluster or not wants_group(group_id):
+            continue
+        if is_ack and record["topic"] != (wanted := topics.acks_of(group_id)):
+            # Who may write a record may not thereby speak for groups of others.
+            why = f"acknowledgement of group {group_id!r} on topic {record['topic']}: it counts on {wanted} alone"
+            bad.append(as_bad | {"reason": f"{why} (control.acks_topics)"})
+            continue
+        good.append(row | {"position": record["offset"]})
     return good, bad
 
 

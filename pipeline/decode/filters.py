@@ -34,4 +34,6 @@ class Filters:
             self.groups_exclude,
             *(control.cluster, control.acks, control.commands),
         )
+        if control.acks_by_prefix:
+            text += f", acks_by_prefix={sorted(control.acks_by_prefix.items())!r}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -117,11 +117,11 @@ def _row(group_id: str, record: Row) -> tuple[Row, str | None]:
         "group_type": group_type.value if group_type else None,
         "offsets_partition": record["partition"],
         "position": record["offset"],
-        "members": [],
     }
     if record["value"] is not None and group_type is GroupType.CLASSIC:
         row |= _classic(decode_group_metadata(record["value"]))
         return row, _why(row["members"])
+    # The members of all other types stand in records of their own, which are not read.
     if record["value"] is not None and group_type is GroupType.CONSUMER:
         try:
             row["generation"] = decode_group_epoch(record["value"])
@@ -167,10 +167,10 @@ def _member(member: GroupMember, group: GroupMetadata) -> Row:
         "client_id": member.client_id,
         "client_host": member.client_host,
         "rack": None,
-        "topics": [],
-        "owned": {},
+        "topics": None,
+        "owned": None,
         "owned_generation": None,
-        "assigned": {},
+        "assigned": None,
         "error": None,
     }
     if group.protocol_type != CONSUMER_PROTOCOL:

@@ -148,7 +148,9 @@ def _held(groups: pa.Table, row: int) -> Holdings:
     members = groups["members"][row].as_py(maps_as_pydicts="strict")
     return _less_empty(
         {
-            one["member_id"]: {topic: format_ranges(numbers) for topic, numbers in one["assigned"].items()}
+            one["member_id"]: {
+                topic: format_ranges(numbers) for topic, numbers in (one["assigned"] or {}).items()
+            }
             for one in members
         }
     )

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from pipeline.arrow_columns import bools, is_set
 from pipeline.fold.columns import is_in, still_confirmed, why_unconfirmed
+from pipeline.fold.members import with_known_members
 from pipeline.row_keys import NO_ROW, codes, last_of_each
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import CONSUMER_GROUPS, GROUP_STATE
@@ -39,7 +40,7 @@ def fold_groups(
         beheaded: Of `reread`, those that have lost their beginning: groups that are not found there are kept.
         seconded: Groups of which the brokers say now what is stored.
     """
-    before = stored.select([*_COLUMNS, "confirmed"])
+    before = with_known_members(stored.select([*_COLUMNS, "confirmed"]))
     partition = before["offsets_partition"].combine_chunks()
     stays = still_confirmed(before["confirmed"].combine_chunks(), partition, reread)
     if len(seconded):

@@ -37,6 +37,22 @@ def members_of(groups: pa.Table, where: Bools) -> pa.Table:
     )
 
 
+def with_known_members(groups: pa.Table) -> pa.Table:
+    """The groups, with null for the members of those of which nobody knows them.
+
+    Args:
+        groups: With `group_type` and `members` of `schemas.CONSUMER_GROUPS`; versions before 0.2 wrote an empty list
+            for members that are not known.
+    """
+    # The brokers keep the members of all but classic groups in records of their own: none seen is not none.
+    is_known = pc.or_kleene(
+        pc.equal(groups["group_type"], "classic"), pc.greater(pc.list_value_length(groups["members"]), 0)
+    )
+    none = pa.scalar(None, groups["members"].type)
+    known = pc.if_else(pc.fill_null(is_known, fill_value=False), groups["members"], none)
+    return groups.set_column(groups.column_names.index("members"), groups.schema.field("members"), known)
+
+
 def lists_differ(lists: pa.ListArray, others: pa.ListArray) -> Bools:
     """Where two columns of lists hold other texts, or in another order; null is an empty list."""
     lengths, other_lengths = (

@@ -53,7 +53,7 @@ def inspect(admin: AdminClient, control: ControlConfig, *, timeout_s: float) -> 
     """
     listed = admin.list_topics(timeout=timeout_s)
     _create_missing(admin, control, present=set(listed.topics), timeout_s=timeout_s)
-    read = (OFFSETS_TOPIC, control.acks_topic, control.commands_topic)
+    read = (OFFSETS_TOPIC, *control.every_acks_topic, control.commands_topic)
     _wait_for(admin, (*read, control.topic), timeout_s=timeout_s)
     configs = TopicConfigs(admin, control)
     configs.ask_first(timeout_s=timeout_s)
@@ -70,7 +70,7 @@ def _create_missing(
             config={**_COMPACTED, LARGEST_RECORD: str(control.max_record_bytes + AROUND_BYTES)},
         ),
         # One partition: records of one group keep their order.
-        NewTopic(control.acks_topic, num_partitions=1, config=_ACKS),
+        *(NewTopic(name, num_partitions=1, config=_ACKS) for name in control.every_acks_topic),
         NewTopic(control.commands_topic, num_partitions=1, config=_COMPACTED),
     ]
     missing = [topic for topic in wanted if topic.topic not in present]

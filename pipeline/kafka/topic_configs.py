@@ -55,7 +55,7 @@ class TopicConfigs:
         self._clock = clock
         self._wanted = {
             OFFSETS_TOPIC: (_TOMBSTONES_KEPT,),
-            control.acks_topic: (_TOMBSTONES_KEPT, TIMESTAMP_TYPE),
+            **dict.fromkeys(control.every_acks_topic, (_TOMBSTONES_KEPT, TIMESTAMP_TYPE)),
             control.commands_topic: (_TOMBSTONES_KEPT,),
             control.topic: (LARGEST_RECORD,),
         }
@@ -163,7 +163,7 @@ class TopicConfigs:
         found, wanted = self._found[topic], self._control.max_record_bytes
         if found.get(TIMESTAMP_TYPE) == "CreateTime":
             log.warning(
-                "the acks topic keeps the times that its writers name: a follower with a wrong clock can keep its "
+                "an acks topic keeps the times that its writers name: a follower with a wrong clock can keep its "
                 "records from expiring; set message.timestamp.type=LogAppendTime on the topic",
                 extra={"topic": topic},
             )

@@ -115,7 +115,10 @@ def build_filters(config: Config, cluster: str) -> Filters:
         groups_include=source.groups_include,
         groups_exclude=source.groups_exclude,
         control_topics=ControlTopics(
-            cluster=cluster, acks=control.acks_topic, commands=control.commands_topic
+            cluster=cluster,
+            acks=control.acks_topic,
+            commands=control.commands_topic,
+            acks_by_prefix=control.acks_topics,
         ),
     )
 

@@ -4,6 +4,7 @@ import json
 import logging
 import time
 from collections.abc import Callable
+from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -17,7 +18,8 @@ log = logging.getLogger(__name__)
 
 PATIENCE_S = 30.0
 _SAID_EVERY_S = 600.0
-_MASTER_PAGE = 8080
+_PAGE_PORT, _DEFAULT_PAGE_PORT = "spark.master.ui.port", "8080"
+_ALIVE = "ALIVE"
 _TIMEOUT_S = 2.0
 
 
@@ -67,14 +69,16 @@ class ExecutorWatch:
         self._spark.sparkContext.cancelAllJobs()
 
     def _say(self, for_s: float) -> None:
-        asked = asked_of(self._spark)
+        asked, context = asked_of(self._spark), self._spark.sparkContext
         self._monitor.spark_failed(f"Spark has no executors for {for_s:.0f} s: it asks for {asked} each")
         log.warning(
             "Spark gives the job no executors: the batch waits",
             extra={
                 "for_s": round(for_s),
                 "asked_of_each": asked,
-                "workers": workers_of(self._spark.sparkContext.master or ""),
+                "workers": workers_of(
+                    context.master or "", page_port=context.getConf().get(_PAGE_PORT) or _DEFAULT_PAGE_PORT
+                ),
                 "hint": "an executor has to fit into a worker with its memory and cores: lower --executor-memory or "
                 "--executor-cores, free or add workers, or see whether another application has them",
             },
@@ -89,24 +93,45 @@ def asked_of(spark: SparkSession) -> str:
     return f"{memory} of memory{f' and {overhead} beside it' if overhead else ''}, {cores} cores"
 
 
-def workers_of(master: str) -> str:
-    """What the workers of a standalone cluster have, as its master's page tells; where else to look, if it does not."""
+def workers_of(master: str, *, page_port: str) -> str:
+    """What the workers of a standalone cluster have, as its master's page tells; where else to look, if it does not.
+
+    Args:
+        master: `spark.master`.
+        page_port: `spark.master.ui.port`, which masters tell nobody.
+    """
     if not master.startswith("spark://"):
         return f"see the page of the cluster's manager ({master})"
-    host = urlsplit(master.split(",", maxsplit=1)[0]).hostname
-    page = f"http://{host}:{_MASTER_PAGE}/json/"
-    try:
-        with urlopen(page, timeout=_TIMEOUT_S) as answer:
-            found: list[dict[str, Any]] = json.load(answer)["workers"]
-    except (OSError, ValueError, KeyError):
-        return f"unknown, {page} does not answer: see the page of the master"
-    alive = [one for one in found if one.get("state") == "ALIVE"]
+    pages = [_page_of(one, page_port) for one in master.removeprefix("spark://").split(",")]
+    # Of several masters one is at work; the others know no workers.
+    leading = next((found for page in pages if (found := _told_by(page)).get("status") == _ALIVE), None)
+    if leading is None:
+        return (
+            f"unknown, no master at work answers on {' or '.join(pages)}: see its page, and name its port in "
+            f"{_PAGE_PORT}"
+        )
+    alive = [one for one in leading["workers"] if one["state"] == _ALIVE]
     if not alive:
         return "none is alive"
     return "; ".join(
         f"{one['host']}: {one['memoryfree']} of {one['memory']} MiB and {one['coresfree']} of {one['cores']} cores free"
         for one in alive
     )
+
+
+def _page_of(address: str, port: str) -> str:
+    host = urlsplit(f"spark://{address}").hostname or ""
+    return f"http://[{host}]:{port}/json/" if ":" in host else f"http://{host}:{port}/json/"
+
+
+def _told_by(page: str) -> dict[str, Any]:
+    """What the master says of itself; nothing when that is no master's page."""
+    try:
+        with urlopen(page, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - of a scheme that is written here
+            found = json.load(answer)
+    except (OSError, ValueError, HTTPException):
+        return {}
+    return found if isinstance(found, dict) and isinstance(found.get("workers"), list) else {}
 
 
 def _jvm_context(context: Any) -> Any:

@@ -44,7 +44,10 @@ class StorageWait:
         self._waits = 0
 
     def until_usable(self, error: str | None = None) -> None:
-        """Return when the tables can be written, or when the driver is to stop.
+        """Return when it is worth a try to write the tables, or when the driver is to stop.
+
+        A folder is looked at until a small file can be written there; an object store is not looked at, and tried
+        again after a while.
 
         Args:
             error: What has failed a moment ago; None to look first.
@@ -60,11 +63,15 @@ class StorageWait:
             self._stop.wait(min(_LONGEST_WAIT_S, 2.0**self._waits))
             self._waits += 1
             why = self._trouble()
-        if why is None:
-            log.info("the tables can be written again", extra={"tables_root": self._tables.root})
 
     def batch_ended(self) -> None:
         """Everything was written: what comes now is another outage."""
+        if self._since_s is not None:
+            # Not before: what takes a small file, or is not looked at, may not take a batch.
+            lasted_s = round(self._clock_s() - self._since_s)
+            log.info(
+                "the tables are written again", extra={"tables_root": self._tables.root, "after_s": lasted_s}
+            )
         self._since_s, self._waits, self._said_at_s = None, 0, -math.inf
 
     def _trouble(self) -> str | None:

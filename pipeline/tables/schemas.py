@@ -214,7 +214,12 @@ CONSUMER_GROUPS = t.StructType(
             "generation", INT, "of a classic group; the group epoch of a KIP-848 one; null for other types"
         ),
         column("leader", STRING, "member id of the leader"),
-        column("members", MEMBERS, "what each member subscribed, claimed and was given"),
+        column(
+            "members",
+            MEMBERS,
+            "what each member subscribed, claimed and was given, each null where its protocol is another one or its "
+            "bytes cannot be read; null when nobody knows the members: of all but classic groups",
+        ),
         column("offsets_partition", INT, "partition of __consumer_offsets that holds the group"),
         column("group_position", LONG, "offset of the newest group record there"),
         key("confirmed", BOOL, "the group record was read under the present checkpoint"),

@@ -88,8 +88,12 @@ def test_job_gets_the_rights_that_were_tried_and_no_other(ruled: Secured) -> Non
     every = ((AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, "*"), ResourcePatternType.LITERAL)
     of_some = {one for one in wanted if one[0][:2] == every[0][:2]}
 
+    tenants = {
+        ((AclOperation.READ, ResourceType.TOPIC, f"{who}.acks"), ResourcePatternType.LITERAL)
+        for who in ("shop", "bank")
+    }
     # *DescribeConfigs* on all topics is that on the four.
-    assert given(ruled, "lagwise") == wanted - of_some | {every}
+    assert given(ruled, "lagwise") == wanted - of_some | {every} | tenants
 
 
 def test_who_gives_orders_may_write_there_and_nowhere_else(ruled: Secured) -> None:
@@ -107,6 +111,20 @@ def test_who_follows_gets_what_the_followers_of_the_tests_have_and_no_more(ruled
     assert {right for right, _ in given(ruled, "billing")} == set(rights_of("billing", same))
 
 
+@pytest.mark.parametrize("who", ["shop", "bank"])
+def test_tenant_gets_what_a_follower_needs_for_its_own_groups_and_no_more(ruled: Secured, who: str) -> None:
+    literal, prefixed = ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED
+    read, write, topic = AclOperation.READ, AclOperation.WRITE, ResourceType.TOPIC
+
+    assert given(ruled, who) == {
+        ((read, ResourceType.GROUP, f"{who}-"), prefixed),
+        ((read, topic, f"{who}-"), prefixed),
+        ((read, topic, _OWN.topic), literal),
+        ((read, topic, f"{who}.acks"), literal),
+        ((write, topic, f"{who}.acks"), literal),
+    }
+
+
 def test_topics_are_those_that_lagwise_would_make(ruled: Secured) -> None:
     def settings(topic: str) -> dict[str, str]:
         asked = ruled.admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)])
@@ -118,8 +136,9 @@ def test_topics_are_those_that_lagwise_would_make(ruled: Secured) -> None:
 
     for topic in (_OWN.topic, _OWN.commands_topic):
         assert settings(topic)["cleanup.policy"] == "compact"
-    assert settings(_OWN.acks_topic) == {
-        "cleanup.policy": "compact,delete",
-        "retention.ms": str(90 * 86_400_000),
-        "message.timestamp.type": "LogAppendTime",
-    }
+    for topic in (_OWN.acks_topic, "shop.acks", "bank.acks"):
+        assert settings(topic) == {
+            "cleanup.policy": "compact,delete",
+            "retention.ms": str(90 * 86_400_000),
+            "message.timestamp.type": "LogAppendTime",
+        }

@@ -54,6 +54,19 @@ def test_a_field_that_kubernetes_does_not_know_is_found() -> None:
         kubernetes_validate.validate(deployment, KUBERNETES[0], strict=True)
 
 
+@pytest.mark.parametrize(("values", "limit"), [({}, "4Gi"), ({"tmpSizeLimit": "512Mi"}, "512Mi")])
+def test_what_a_pod_may_write_beside_its_tables_is_limited(values: dict[str, Any], limit: str) -> None:
+    found = manifests(LEAST | values)
+
+    spec = of_kind(found, "Deployment")["spec"]["template"]["spec"]
+    empty = {one["name"]: one["emptyDir"] for one in spec["volumes"] if "emptyDir" in one}
+    assert empty == {"tmp": {"sizeLimit": limit}}
+    for one in containers(found).values():
+        assert [mount["mountPath"] for mount in one["volumeMounts"] if mount["name"] == "tmp"] == ["/tmp"]  # noqa: S108
+        # What is not mounted cannot be written.
+        assert one["securityContext"]["readOnlyRootFilesystem"] is True
+
+
 @each_example
 def test_operator_of_prometheus_knows_every_field(example: Path) -> None:
     for one in parsed(rendered(example)):

@@ -48,6 +48,10 @@ def test_without_brokers_nothing_is_rendered() -> None:
         ("git.example.org", ("monitoring", "rules", "runbookUrl")),
         (1, ("terminationGracePeriodSeconds",)),
         ({"a": 1}, ("podLabels",)),
+        ("4 GB", ("tmpSizeLimit",)),
+        ("0Gi", ("tmpSizeLimit",)),
+        (None, ("tmpSizeLimit",)),
+        (4096, ("tmpSizeLimit",)),
     ],
 )
 def test_wrong_value_is_refused_by_its_name(value: object, path: tuple[str, ...]) -> None:

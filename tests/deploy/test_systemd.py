@@ -1,11 +1,14 @@
 """The units: systemd knows every word of them, and they give the processes no right that they do not need."""
 
+import re
+import resource
 from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
 
 from pipeline.config.load import load
+from pipeline.operate.serve.connections import Connections
 from tests.deploy.chart import ROOT
 from tests.deploy.tools import said, system_tool
 
@@ -60,6 +63,21 @@ def test_less_hardening_is_found(copies: list[Path]) -> None:
 
     command = [system_tool("systemd-analyze", "systemd"), "security", "--offline=true"]
     said([*command, f"--threshold={_MOST_EXPOSED}", copies[0]], refused=True)
+
+
+def test_page_has_file_handles_for_all_connections_that_it_takes() -> None:
+    handles = int(settings(ROOT / "deploy" / "systemd" / "lagwise-serve.service")["Service"]["LimitNOFILE"])
+    before, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(handles, most), most))
+    try:
+        allowed = Connections().most
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before, most))
+
+    # What the page says of it: all of them, and not what handles are left for.
+    said = re.search(r"(\d+) connections", (ROOT / "deploy" / "docs" / "page.md").read_text(encoding="utf-8"))
+    assert said is not None
+    assert allowed == int(said[1])
 
 
 def test_driver_is_not_started_again_after_another_has_taken_over() -> None:

@@ -27,7 +27,8 @@ def test_job_that_gets_no_executors_says_so_and_hears_that_it_is_to_end(tmp_path
             f'[tables]\nroot = "{tmp_path / "tables"}"\nshared = true\n',
             encoding="utf-8",
         )
-        memory = {"SUBMIT_ARGS": f"--master {cluster.url} --driver-memory 1g --executor-memory 8g"}
+        page = f"--conf spark.master.ui.port={cluster.page_port}"
+        memory = {"SUBMIT_ARGS": f"--master {cluster.url} {page} --driver-memory 1g --executor-memory 8g"}
         driver = SubmittedDriver(tmp_path / "driver", config, master=cluster.url, variables=memory)
         try:
 
@@ -37,6 +38,7 @@ def test_job_that_gets_no_executors_says_so_and_hears_that_it_is_to_end(tmp_path
 
             wait_until(is_told, what="a warning", within_s=300)
             assert "8g of memory" in driver.log
+            assert "127.0.0.1: 1024 of 1024 MiB and 1 of 1 cores free" in driver.log
             begun_s = time.monotonic()
             status = driver.end()
         finally:

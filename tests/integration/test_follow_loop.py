@@ -21,7 +21,7 @@ from tests.support.job import NO_GUARDS, RunningJob, eager_plan, job_config, run
 from tests.support.page_rights import rights_of
 from tests.support.secured import Right, Secured
 
-COMMANDS = "loop-commands"
+COMMANDS, OTHER_ACKS = "loop-commands", "loop-other-acks"
 _MOST_TRIES = 6
 CREATE, DESCRIBE, READ, WRITE = (
     AclOperation.CREATE,
@@ -39,10 +39,10 @@ def rights_of_job(processes: Processes) -> list[Right]:
     return [
         *(
             (READ, TOPIC, name)
-            for name in ("__consumer_offsets", processes.control, processes.acks, COMMANDS)
+            for name in ("__consumer_offsets", processes.control, processes.acks, OTHER_ACKS, COMMANDS)
         ),
         (DESCRIBE, TOPIC, processes.topic),
-        *((CREATE, TOPIC, name) for name in (processes.control, processes.acks, COMMANDS)),
+        *((CREATE, TOPIC, name) for name in (processes.control, processes.acks, OTHER_ACKS, COMMANDS)),
         (WRITE, TOPIC, processes.control),
         (WRITE, TRANSACTION, "lagwise-*"),
         (DESCRIBE, GROUP, "lagwise-*"),
@@ -115,7 +115,12 @@ def test_job_sees_its_plan_applied_and_obeys_its_operator(
         tmp_path / "tables",
         kafka=KafkaConfig(properties=secured.settings("loop-job")),
         plan=eager_plan(dry_run=False, guards=guards),
-        control=ControlConfig(topic=processes.control, acks_topic=processes.acks, commands_topic=COMMANDS),
+        control=ControlConfig(
+            topic=processes.control,
+            acks_topic=OTHER_ACKS,
+            acks_topics={processes.group: processes.acks},
+            commands_topic=COMMANDS,
+        ),
     )
     with running(config) as job:
         for _ in range(_MOST_TRIES):

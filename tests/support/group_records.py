@@ -33,14 +33,18 @@ def member(
 
 
 def group_record(
-    group_id: str, *members: GroupMember, generation: int = 1, assignor: str = "range"
+    group_id: str,
+    *members: GroupMember,
+    generation: int = 1,
+    assignor: str = "range",
+    protocol_type: str = "consumer",
 ) -> RawRecord:
-    """A stable classic group, in its own partition of the offsets topic."""
+    """A stable classic group, or an empty one, in its own partition of the offsets topic."""
     group = GroupMetadata(
-        protocol_type="consumer",
+        protocol_type=protocol_type,
         generation=generation,
         protocol=assignor,
-        leader=members[0].member_id,
+        leader=members[0].member_id if members else None,
         state_timestamp_ms=1_700_000_000_000,
         members=members,
     )

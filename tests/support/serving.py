@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
+from pipeline.operate.serve.connections import Connection, Connections
+
 _CODE = """
 import sys
 
@@ -75,8 +77,10 @@ def serving(*arguments: str) -> Iterator[Serving]:
 
 @contextmanager
 def serving_app(app: Any) -> Iterator[str]:
-    """The address of an application that this process serves in a thread."""
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
+    """The address of an application that this process serves in a thread, with the limits of the command."""
+    settings = uvicorn.Config(app, http=Connection, log_config=None, lifespan="off", server_header=False)
+    server = uvicorn.Server(settings)
+    server.server_state = Connections()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()

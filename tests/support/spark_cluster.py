@@ -66,6 +66,11 @@ class SparkCluster:
         """For --master."""
         return f"spark://{_HOST}:{self._port}"
 
+    @property
+    def page_port(self) -> int:
+        """Of the master's page."""
+        return self._web_port
+
     def __enter__(self) -> "SparkCluster":
         try:
             own = ("--host", _HOST, "--port", str(self._port), "--webui-port", str(self._web_port))
@@ -110,7 +115,8 @@ class SparkCluster:
             with urllib.request.urlopen(f"http://{_HOST}:{self._web_port}/json/", timeout=5) as answer:
                 state: dict[str, Any] = json.load(answer)
                 return state
-        except OSError:
+        except (OSError, ValueError):
+            # Before it knows this path, its page answers with itself.
             return None
 
     def executors(self, number: int | None = None) -> list[int]:

@@ -80,7 +80,12 @@ def _asked(stream: StreamEvidence, group: GroupEvidence | None, figures: Figures
         yield from _cluster(stream, cluster_id, figures)
         if group is None:
             control = config.control
-            for topic in (OFFSETS_TOPIC, control.acks_topic, control.commands_topic, control.topic):
+            for topic in (
+                OFFSETS_TOPIC,
+                *control.every_acks_topic,
+                control.commands_topic,
+                control.topic,
+            ):
                 yield _readable(consumer, topic, config, figures.about(topic))
         else:
             yield _described(config, group, figures.about(plain(group.group_id)))

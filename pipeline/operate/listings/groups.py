@@ -6,15 +6,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.errors import MissingTableError
+from pipeline.fold.members import with_known_members
 from pipeline.operate.output import NONE, Column, Row, iterate, names, plain
 from pipeline.tables.reading import Readable
 
 
 def member_count(row: Row) -> str:
     """How many members the group has; `-` where that is not known."""
-    # The brokers keep the members of all but classic groups in records of their own: none seen is not none.
-    members = row["members"]
-    return str(len(members)) if members or (row["group_type"] == "classic" and members is not None) else NONE
+    return NONE if row["members"] is None else str(len(row["members"]))
 
 
 def _state_cell(row: Row) -> str:
@@ -92,7 +91,7 @@ def group_rows(tables: Readable, wanted: pc.Expression | None) -> pa.Table:
         MissingTableError: The stream has not made the tables yet.
         StoreError: They cannot be read.
     """
-    rows = tables.read("consumer_groups", columns=names(COLUMNS), where=wanted)
+    rows = with_known_members(tables.read("consumer_groups", columns=names(COLUMNS), where=wanted))
     rows = pa.concat_tables([rows, _without_record(rows, tables, wanted)], promote_options="default")
     return rows.sort_by([("group_id", "ascending"), ("cluster", "ascending")])
 
@@ -144,5 +143,6 @@ def by_member(groups_rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
     )
 
 
-def _count(member: Row) -> int:
-    return sum(map(len, (member["assigned"] or {}).values()))
+def _count(member: Row) -> int | None:
+    """How many partitions it was given; None where that is not known."""
+    return None if member["assigned"] is None else sum(map(len, member["assigned"].values()))

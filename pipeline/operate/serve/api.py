@@ -64,7 +64,7 @@ def _group(source: Source, now: Now, request: Request) -> Row | None:
         return None
     return {
         "group": view.row,
-        "members": view.members,
+        "members": view.members or (None if view.row["member_count"] is None else []),
         "decision": view.decision,
         "orders": view.orders,
         "advice": view.advice,

@@ -64,7 +64,8 @@ def _member_facts(
     member: Mapping[str, Any], left: Collection[tuple[str, int]], gained: list[tuple[str, int]]
 ) -> MemberFacts:
     # Arrow maps are lists of pairs.
-    held = {topic: [n for n in numbers if (topic, n) not in left] for topic, numbers in member["assigned"]}
+    given = member["assigned"] or ()
+    held = {topic: [n for n in numbers if (topic, n) not in left] for topic, numbers in given}
     for topic, number in gained:
         held.setdefault(topic, []).append(number)
     return MemberFacts(
@@ -72,7 +73,7 @@ def _member_facts(
         instance_id=member["group_instance_id"],
         client_id=member["client_id"],
         client_host=member["client_host"],
-        topics=tuple(member["topics"]),
+        topics=tuple(member["topics"] or ()),
         assigned={topic: tuple(numbers) for topic, numbers in held.items()},
         error=member["error"],
     )

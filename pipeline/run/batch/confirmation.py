@@ -146,7 +146,7 @@ def _members(groups: pa.Table) -> dict[str, Members]:
     return {
         row["group_id"]: {
             member["member_id"]: frozenset(
-                (topic, number) for topic, numbers in member["assigned"].items() for number in numbers
+                (topic, number) for topic, numbers in (member["assigned"] or {}).items() for number in numbers
             )
             for member in row["members"]
         }

@@ -10,29 +10,34 @@ from pipeline.run.driver import Batch
 def store_control_messages(batch: Batch) -> None:
     """What followers acknowledge and operators order, when the batch has any of it or reads all of it again."""
     store, summary = batch.services.store, batch.summary
-    control = batch.services.config.control
-    if _has_news(batch, "acks", control.acks_topic, summary.acks):
+    control = batch.services.filters.control_topics
+    reread = {topic for topic in control.every_acks if batch.reread(topic)}
+    if _has_news(batch, "acks", summary.acks, is_reread=bool(reread)):
         folded = fold_acks(
-            _stored_before(batch, "acks", control.acks_topic),
+            _acks_before(batch, reread),
             batch.decoded.kind("ack"),
             store.arrow("consumer_groups"),
             at_ms=batch.clock.at_ms,
         )
         write_measured(batch, "acks", stamped(batch, folded))
-    if _has_news(batch, "orders", control.commands_topic, summary.orders):
-        folded = fold_orders(
-            _stored_before(batch, "orders", control.commands_topic), batch.decoded.kind("orders")
-        )
+    is_reread = bool(batch.reread(control.commands))
+    if _has_news(batch, "orders", summary.orders, is_reread=is_reread):
+        stored = store.arrow("orders")
+        folded = fold_orders(stored.slice(0, 0) if is_reread else stored, batch.decoded.kind("orders"))
         write_measured(batch, "orders", stamped(batch, folded))
 
 
-def _has_news(batch: Batch, name: str, topic: str, records_read: int) -> bool:
+def _has_news(batch: Batch, name: str, records_read: int, *, is_reread: bool) -> bool:
     if name in batch.written:
         return False
-    return records_read > 0 or (bool(batch.reread(topic)) and batch.services.store.has_rows(name))
+    return records_read > 0 or (is_reread and batch.services.store.has_rows(name))
 
 
-def _stored_before(batch: Batch, name: str, topic: str) -> pa.Table:
-    """The table that the topic goes into; nothing of it when the topic is read again from its start."""
-    stored = batch.services.store.arrow(name)
-    return stored.slice(0, 0) if batch.reread(topic) else stored
+def _acks_before(batch: Batch, reread: set[str]) -> pa.Table:
+    """The stored acknowledgements, without those of groups whose topic is read again from its start."""
+    stored = batch.services.store.arrow("acks")
+    if not reread:
+        return stored
+    acks_of = batch.services.filters.control_topics.acks_of
+    groups = stored["group_id"].to_pylist()
+    return stored.filter(pa.array([acks_of(group_id) not in reread for group_id in groups], pa.bool_()))

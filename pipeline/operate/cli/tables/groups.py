@@ -52,6 +52,12 @@ def groups(
     if unconfirmed:
         why = pc.drop_null(rows["unconfirmed_reason"]).unique()[0].as_py()
         note(f"* state and members of {unconfirmed} of {rows.num_rows} groups may be out of date: {why}")
+    hidden = rows["members"].null_count
+    if members and hidden:
+        note(
+            f"the members of {hidden} of {rows.num_rows} groups are unknown: those of KIP-848, share and streams "
+            "groups stand in records that are not read, and those of groups of type - in none"
+        )
     if not rows.num_rows:
         note("no group matches")
         raise typer.Exit(1)

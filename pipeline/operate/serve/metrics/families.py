@@ -29,6 +29,9 @@ EXPORTER_MEMBERS = Family("kafka_consumergroup_members", "Members of a group")
 EXPORTER_PARTITIONS = Family("kafka_topic_partitions", "Partitions of a topic")
 EXPORTER_LATEST = Family("kafka_topic_partition_current_offset", "Log end offset of a partition")
 EXPORTER_OLDEST = Family("kafka_topic_partition_oldest_offset", "Log start offset of a partition")
+EXPORTER_BUILD = Family(
+    "kafka_exporter_build_info", "1, for pages that take their variables from its labels; lagwise writes it"
+)
 EXPORTER_BROKERS = Family("kafka_brokers", "Live brokers")
 EXPORTER_LEADER = Family("kafka_topic_partition_leader", "Broker id of the leader of a partition")
 EXPORTER_IS_PREFERRED = Family(

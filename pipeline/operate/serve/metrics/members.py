@@ -99,14 +99,14 @@ def _by_group(groups: pa.Table, seen: set[tuple[str, str]]) -> dict[str, list[_M
     found: dict[str, list[_Member] | None] = {}
     types, names = groups["group_type"].to_pylist(), groups["group_id"].to_pylist()
     for group_id, group_type, members in zip(names, types, groups["members"].to_pylist(), strict=True):
-        # The brokers keep the members of all but classic groups in records of their own: none seen is not none.
+        # Versions before 0.2 wrote an empty list for the members of other types, which are not known.
         is_known = members or (members is not None and group_type == "classic")
         found[group_id] = [_member(group_id, one, seen) for one in members] if is_known else None
     return found
 
 
 def _member(group_id: str, row: Mapping[str, Any], seen: set[tuple[str, str]]) -> _Member:
-    assigned = row["assigned"] or ()
+    assigned = row["assigned"]
     return _Member(
         facts=MemberFacts(
             member_id=str(row["member_id"]),
@@ -114,7 +114,8 @@ def _member(group_id: str, row: Mapping[str, Any], seen: set[tuple[str, str]]) -
             client_id=row["client_id"],
             client_host=row["client_host"],
         ),
-        has_unseen=any(numbers and (group_id, topic) not in seen for topic, numbers in assigned),
+        has_unseen=assigned is None
+        or any(numbers and (group_id, topic) not in seen for topic, numbers in assigned),
     )
 
 

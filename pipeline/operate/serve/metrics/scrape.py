@@ -100,8 +100,9 @@ class Scraper:
 
         brokers = None if stamp is None else stamp.brokers
         is_exporter = "kafka_exporter" in self._config.serve.metrics.families
+        exporter = [each(families.EXPORTER_BUILD, 1), each(families.EXPORTER_BROKERS, brokers)]
         return [
-            *([each(families.EXPORTER_BROKERS, brokers)] if is_exporter else []),
+            *(exporter if is_exporter else []),
             each(LAST_BATCH, None if stamp is None else stamp.at_ms / 1000),
             each(PROVISIONAL, None if stamp is None else len(stamp.behind)),
             samples(families.DRIVER_TERM, labels, owner["term"]),

@@ -50,7 +50,7 @@ def member_rows(
     return [
         {
             **{name: rows[member_id][name] for name in (*_WHO, *_SUMS)},
-            **_measured(owned.get(member_id, []), has_any=bool(rows[member_id]["partitions"])),
+            **_measured(owned.get(member_id, []), has_any=rows[member_id]["partitions"] != 0),
             "capacity": capacities.get(member_id),
             "answers": said.get(member_id, []),
             **after[member_id],
@@ -60,11 +60,11 @@ def member_rows(
 
 
 def _sums(row: Row, sums: Mapping[str | None, Row]) -> Row:
-    """Of what it owns; 0 if that is nothing, None if it was given what has no rows."""
+    """Of what it owns; 0 if that is nothing, None if it was given what has no rows, or nobody knows what."""
     own = sums.get(row["member_id"])
     if own is not None:
         return {name: own[name] for name in _SUMS}
-    nothing = None if row["partitions"] else 0
+    nothing = 0 if row["partitions"] == 0 else None
     return {
         **dict.fromkeys(_SUMS, nothing),
         "partitions": row["partitions"],
@@ -80,7 +80,7 @@ def _owned(lag: pa.Table) -> dict[str | None, list[Row]]:
 
 
 def _measured(owned: Sequence[Row], *, has_any: bool) -> Row:
-    """Sums of rates, records/s, and the status that is worst; null for one that has partitions without rows of lag."""
+    """Sums of rates, records/s, and the worst status; null for one that may have partitions without rows of lag."""
     if has_any and not owned:
         return dict.fromkeys((*_MEASURED, "status"))
     sums = {name: [row[name] for row in owned] for name in _MEASURED}

@@ -122,8 +122,30 @@ def test_every_problem_is_told_at_once(problems: Problems) -> None:
             "[[plan.groups]]\npattern = 'a'\nstrategy = 'lag-aware'\noptions = {scope = 'all'}",
             "plan: groups[0].options: lag-aware: option 'scope' must be one of topic, group, got 'all'",
         ),
+        ("[control.acks_topics]\n'shop-' = 'a b'", "control.acks_topics.shop-: must be a topic name: "),
+        (
+            "[control.acks_topics]\n'shop-' = 'lagwise.commands'",
+            'control: acks_topics."shop-": lagwise.commands is control.commands_topic as well; give',
+        ),
+        (
+            "[control]\ntopic = 'plans'\nacks_topics = {'shop-' = 'plans'}",
+            'control: acks_topics."shop-": plans is control.topic as well; give acknowledgements another topic',
+        ),
+        (
+            "[control.acks_topics]\n'shop-' = '__consumer_offsets'",
+            'control: acks_topics."shop-": __consumer_offsets is a topic of Kafka\'s own; give another',
+        ),
     ],
-    ids=["pattern", "topic", "strategy", "strategy's option"],
+    ids=[
+        "pattern",
+        "topic",
+        "strategy",
+        "strategy's option",
+        "tenant's topic",
+        "commands as a tenant's topic",
+        "plans as a tenant's topic",
+        "Kafka's own as a tenant's topic",
+    ],
 )
 def test_value_is_checked_by_its_meaning(problems: Problems, text: str, expected: str) -> None:
     assert problems(text)[0].startswith(expected)

@@ -1,6 +1,8 @@
 """What followers and operators say, from bytes to rows."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -38,8 +40,13 @@ def order(**orders: Any) -> Pair:
     return commands.encode_key(given), commands.encode(given)
 
 
-def read(topic: str, *pairs: Pair) -> Decoded:
-    return decoded(raw(*pairs, topic=topic, partition=0), replace(FILTERS, groups_exclude=("own",)))
+TENANTS = {"shop-": "shop.acks", "shop-eu-": "eu.acks", "bank-": "bank.acks"}
+
+
+def read(topic: str, *pairs: Pair, tenants: Mapping[str, str] = MappingProxyType({})) -> Decoded:
+    control_topics = replace(FILTERS.control_topics, acks_by_prefix=tenants)
+    filters = replace(FILTERS, groups_exclude=("own",), control_topics=control_topics)
+    return decoded(raw(*pairs, topic=topic, partition=0), filters)
 
 
 def test_acknowledgements_are_read_and_those_of_others_left_out() -> None:
@@ -55,6 +62,46 @@ def test_acknowledgements_are_read_and_those_of_others_left_out() -> None:
         ("g", "release", "t-1", "b", 12, None),
     ]
     assert found.counts == {"ack": 2}
+
+
+@pytest.mark.parametrize(
+    ("group", "topic"),
+    [
+        ("shop-a", "shop.acks"),
+        ("shop-eu-a", "eu.acks"),
+        ("bank-a", "bank.acks"),
+        ("other", ACKS),
+        ("shop", ACKS),
+    ],
+)
+def test_acknowledgement_counts_on_the_topic_of_its_group_and_on_no_other(group: str, topic: str) -> None:
+    taken_back = acks.encode_key(said(Refused, group=group, why="static")), None
+
+    for written in (ACKS, *TENANTS.values()):
+        found = read(written, of(said(Follows, group=group)), taken_back, tenants=TENANTS)
+
+        if written == topic:
+            assert found.counts == {"ack": 2}
+        else:
+            assert found.counts == {"bad": 2}
+            reason = f"acknowledgement of group {group!r} on topic {written}: it counts on {topic} alone"
+            assert {row["reason"] for row in found.of("bad")} == {f"{reason} (control.acks_topics)"}
+            assert found.picked("bad", "topic", "offset", "kind") == [
+                (written, 0, "ack"),
+                (written, 1, "ack"),
+            ]
+
+
+def test_acknowledgement_about_another_cluster_is_left_out_on_any_tenants_topic() -> None:
+    found = read("bank.acks", of(said(Follows, group="shop-a", cluster="elsewhere")), tenants=TENANTS)
+
+    assert (found.counts, found.rows) == ({}, [])
+
+
+def test_order_on_a_tenants_topic_is_no_order() -> None:
+    found = read("shop.acks", order(group="shop-a", paused=True), tenants=TENANTS)
+
+    assert found.counts == {"bad": 1}
 
 
 @pytest.mark.parametrize("kind", [Follows, Accepted])

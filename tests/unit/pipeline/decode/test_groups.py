@@ -60,6 +60,22 @@ def test_record_with_many_unreadable_members_is_in_quarantine_once() -> None:
     assert reason.endswith("(and 2 more)")
 
 
+@pytest.mark.parametrize("protocol_type", ["consumer", "connect"])
+def test_what_a_member_has_is_null_where_it_cannot_be_read_and_empty_where_it_has_nothing(
+    protocol_type: str,
+) -> None:
+    record = group_record("g", member("m", subscription=TORN), protocol_type=protocol_type)
+    read = records().set_column(5, "value", pa.array([record.value], pa.binary()))
+
+    (row,) = group_rows(read, lambda _group: True).good
+
+    (one,) = row["members"]
+    assert [one[name] for name in ("topics", "owned", "assigned")] == [None, None, None]
+    (row,) = group_rows(records(member("m", "t")), lambda _group: True).good
+    assert [row["members"][0][name] for name in ("topics", "owned", "assigned")] == [["t"], {}, {}]
+    assert group_rows(records(), lambda _group: True).good[0]["members"] == []
+
+
 def joining(owned: TopicPartitions | None = None, *, generation: int = -1) -> GroupMember:
     subscription = Subscription(topics=("t",), owned=owned or {}, generation=generation)
     return member("m", subscription=encode_subscription(subscription))
@@ -107,8 +123,8 @@ def consumer_group(value: bytes) -> pa.RecordBatch:
 def test_generation_of_a_kip_848_group_is_its_epoch_and_what_is_not_read_is_unknown() -> None:
     (row,) = group_rows(consumer_group(encode_group_epoch(6)), everything).good
 
-    assert (row["group_type"], row["generation"], row["members"]) == ("consumer", 6, [])
-    assert row.get("state") is None
+    assert (row["group_type"], row["generation"]) == ("consumer", 6)
+    assert [row.get(name) for name in ("state", "members")] == [None, None]
 
 
 def test_kip_848_group_whose_epoch_cannot_be_read_is_there_without_it_and_in_quarantine() -> None:

@@ -162,6 +162,8 @@ def test_filters_are_the_same_only_if_all_of_them_are() -> None:
         replace(FILTERS, control_topics=replace(FILTERS.control_topics, cluster="other")),
         replace(FILTERS, control_topics=replace(FILTERS.control_topics, acks="other")),
         replace(FILTERS, control_topics=replace(FILTERS.control_topics, commands="other")),
+        replace(FILTERS, control_topics=replace(FILTERS.control_topics, acks_by_prefix={"a-": "a.acks"})),
+        replace(FILTERS, control_topics=replace(FILTERS.control_topics, acks_by_prefix={"a-": "b.acks"})),
     ]
 
     assert replace(FILTERS).identity == FILTERS.identity

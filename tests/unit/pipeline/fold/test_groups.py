@@ -38,6 +38,17 @@ def test_newest_group_record_stands() -> None:
     ]
 
 
+def test_members_of_other_types_that_an_earlier_version_left_empty_become_unknown() -> None:
+    kept = {"group_position": 5, "members": []}
+    stored = [{"group_id": kind, "group_type": kind, **kept} for kind in ("classic", "consumer", "share")]
+    event = {"row_kind": "group", "group_id": "new", "position": 6, "group_type": "streams", "members": None}
+
+    result = fold_groups(arrow("consumer_groups", *stored), decoded_arrow(event), reread=(), behind=())
+
+    members = dict(zip(result["group_id"].to_pylist(), result["members"].to_pylist(), strict=True))
+    assert members == {"classic": [], "consumer": None, "share": None, "new": None}
+
+
 def test_deleted_group_is_gone_and_made_again_it_is_back() -> None:
     stored = [{"generation": 3, "group_position": 5}]
 

@@ -32,7 +32,7 @@ class Cluster:
 
     def getConf(self) -> Any:  # noqa: N802
         given = {"spark.executor.memory": "8g", "spark.executor.cores": "2"}
-        return SimpleNamespace(getAll=given.items)
+        return SimpleNamespace(getAll=given.items, get=given.get)
 
 
 class Clock:
@@ -44,7 +44,9 @@ class Clock:
 
 @pytest.fixture(autouse=True)
 def no_master(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "workers_of", lambda _master: "host-1: 4096 of 4096 MiB free")
+    monkeypatch.setattr(
+        module, "workers_of", lambda _master, page_port: f"host-1: 4096 of 4096 MiB free, by {page_port}"
+    )
 
 
 def told(cluster: Cluster, caplog: pytest.LogCaptureFixture, *times_s: float) -> tuple[list[Any], Monitor]:
@@ -65,7 +67,7 @@ def test_job_without_executors_says_what_it_asks_for_and_what_the_workers_have(
     (line,) = said
     assert (line["asked_of_each"], line["workers"]) == (
         "8g of memory, 2 cores",
-        "host-1: 4096 of 4096 MiB free",
+        "host-1: 4096 of 4096 MiB free, by 8080",
     )
     assert any("no executors for 31 s" in reason for reason in monitor.health().reasons)
 

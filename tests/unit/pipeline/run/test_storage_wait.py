@@ -19,7 +19,11 @@ class Waiting:
     """A wait on a clock of its own: each wait takes its time at once."""
 
     def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, answers: Iterable[str | None], give_up_after_s: int = 3600
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        answers: Iterable[str | None],
+        give_up_after_s: int = 3600,
+        root: str = "/x",
     ) -> None:
         script = iter(answers)
         monkeypatch.setattr(storage, "trouble", lambda place: next(script) if place == "/x" else None)
@@ -29,7 +33,7 @@ class Waiting:
         self.stop.wait = self._wait
         self.monitor = Monitor()
         self.one = StorageWait(
-            TablesConfig(root="/x", give_up_after_s=give_up_after_s),
+            TablesConfig(root=root, give_up_after_s=give_up_after_s),
             self.monitor,
             self.stop,
             clock_s=lambda: self.now_s,
@@ -61,8 +65,27 @@ def test_outage_is_waited_for_longer_each_time_and_told_once_a_minute(
     assert waiting.waits_s == [1, 2, 4, 8, 15, 15, 15, 15, 15]
     warnings = [record for record in caplog.records if record.levelname == "WARNING"]
     assert [record.__dict__["for_s"] for record in warnings] == [0, 60]
-    assert "can be written again" in caplog.records[-1].message
     assert waiting.monitor.health().state == "critical"
+
+
+@pytest.mark.parametrize("root", ["s3a://bucket/tables", "/x"], ids=["object store", "folder"])
+def test_tables_are_said_to_be_written_when_a_batch_was_written_and_not_when_a_wait_has_ended(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, root: str
+) -> None:
+    """An object store is not looked at, and what takes a small file may not take a batch."""
+    waiting = Waiting(monkeypatch, [None] * 9, root=root)
+
+    with caplog.at_level(logging.INFO):
+        for _ in range(2):
+            waiting.one.until_usable("a time-out")
+        waited = [record.message for record in caplog.records]
+        waiting.one.batch_ended()
+        waiting.one.batch_ended()
+
+    assert [message for message in waited if "again" in message] == []
+    assert waiting.waits_s == [1, 2]
+    (said,) = [record for record in caplog.records if record.levelname == "INFO"]
+    assert (said.message, said.__dict__["after_s"]) == ("the tables are written again", 3)
 
 
 def test_driver_gives_up_with_the_cause_after_the_configured_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from pipeline.config.model import Config, KafkaConfig
+from pipeline.config.model import Config, ControlConfig, KafkaConfig
+from pipeline.run import assembly
 from pipeline.run.assembly import build_source
 from pipeline.source.settings import from_options
 from tests.support.batches import CONTROL, KnownConfigs, idle_driver
@@ -23,6 +24,14 @@ SETTINGS = build_source(
 def test_settings_are_the_same_when_they_have_been_options() -> None:
     stored = replace(SETTINGS, storage_options={"aws_secret_access_key": "file:/run/secret"})
 
+    assert from_options(stored.to_options()) == stored
+
+
+def test_tenants_topics_are_the_same_when_they_have_been_options() -> None:
+    tenants = Config(control=ControlConfig(acks_topics={"shop-": "shop.acks"}))
+    stored = replace(SETTINGS, filters=assembly.build_filters(tenants, "local"))
+
+    assert from_options(stored.to_options()).filters.control_topics.acks_of("shop-a") == "shop.acks"
     assert from_options(stored.to_options()) == stored
 
 

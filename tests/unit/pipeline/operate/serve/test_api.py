@@ -108,6 +108,31 @@ def test_rates_of_a_member_whose_partitions_have_no_rows_are_unknown(billing: Wo
     assert (found["m-2"]["arrival_rate"], found["m-2"]["drain_rate"]) == (0.0, 0.0)
 
 
+@pytest.mark.parametrize(
+    ("group_type", "members", "told"),
+    [("classic", [], []), ("consumer", None, None), ("share", [], None), ("streams", None, None)],
+)
+def test_members_that_nobody_knows_are_null_and_no_empty_list(
+    world: World, api: Asking, group_type: str, members: list[Any] | None, told: list[Any] | None
+) -> None:
+    world.write("consumer_groups", {"group_type": group_type, "members": members})
+
+    found = json.loads(api("/groups/billing").text)
+
+    assert (found["members"], found["group"]["member_count"]) == (told, None if told is None else 0)
+
+
+def test_figures_of_a_member_whose_assignment_cannot_be_read_are_unknown(world: World, api: Asking) -> None:
+    unread = {"member_id": "w", "client_id": "w", "client_host": "/h", "error": "torn"}
+    world.write("consumer_groups", {"members": [unread]})
+
+    found = json.loads(api("/groups/billing").text)
+
+    (one,) = found["members"]
+    assert [one[name] for name in ("partitions", "lag", "arrival_rate", "status")] == [None] * 4
+    assert found["group"]["members_idle"] == 0
+
+
 def test_members_are_those_of_the_command_and_who_idles(billing: World, api: Asking) -> None:
     found = json.loads(api("/groups/billing").text)["members"]
 

@@ -1,5 +1,7 @@
 """Clients that hold connections, send slowly or ask for much keep nobody else out."""
 
+import asyncio
+import logging
 import resource
 import socket
 import threading
@@ -8,14 +10,18 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPException
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from pipeline.operate.serve import connections
 from pipeline.operate.serve.connections import REQUEST_WITHIN_S
-from tests.support.serving import Serving, get, serving
+from tests.support.serving import Serving, get, serving, serving_app
 from tests.support.table_world import World
 from tests.support.waiting import wait_until
+
+log_of_test = logging.getLogger(__name__)
 
 _HANDLES = 1024
 """`ulimit -n` of the process."""
@@ -24,6 +30,7 @@ _SERVED_WITHIN_S = 2.0
 _MOST_MEMORY_BYTES = 50 << 20
 _MOST_LOG_BYTES = 1 << 20
 _HALF = b"GET / HTTP/1.1\r\nX: "
+_WHOLE = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +75,8 @@ def attackable(tables: World, *more: str) -> Iterator[tuple[Serving, Log]]:
         yield running, Log(running)
 
 
-def connect(running: Serving, first: bytes) -> socket.socket:
-    parts = urlsplit(running.url)
+def connect(running: Serving | str, first: bytes) -> socket.socket:
+    parts = urlsplit(running if isinstance(running, str) else running.url)
     found = socket.socket()
     # What the kernel takes in the place of a client that does not read is not what is tested.
     found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
@@ -101,9 +108,13 @@ def test_half_open_connections_keep_nobody_out(tables: World) -> None:
             held.enter_context(connect(running, _HALF))
 
         waited_s = [served_within_s(running, path) for path in ("/healthz", "/", "/metrics") * 3]
+        more = memory_bytes(running) - before
+        log_of_test.info(
+            "served within %.3f s, %.1f MiB more, %s bytes of log", max(waited_s), more / 2**20, log.bytes
+        )
 
         assert max(waited_s) < _SERVED_WITHIN_S
-        assert memory_bytes(running) - before < _MOST_MEMORY_BYTES
+        assert more < _MOST_MEMORY_BYTES
         assert log.bytes < _MOST_LOG_BYTES
         assert "Traceback" not in log.text
 
@@ -134,6 +145,73 @@ def test_a_thousand_bad_requests_are_one_line_of_log(tables: World) -> None:
 
         assert served_within_s(running, "/") < _SERVED_WITHIN_S
         assert log.text.count("Invalid HTTP request received") == 1
+
+
+class Working:
+    """An application that is at work on every request until it is let go, and then answers with so many bytes."""
+
+    def __init__(self, answer_bytes: int = 1) -> None:
+        self.begun = 0
+        self.may_end = threading.Event()
+        self._answer_bytes = answer_bytes
+
+    async def __call__(self, _scope: Any, _receive: Any, send: Any) -> None:
+        self.begun += 1
+        await asyncio.to_thread(self.may_end.wait)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"x" * self._answer_bytes})
+
+
+def received(client: socket.socket) -> bytes:
+    """All that comes until the other side has closed."""
+    found = b""
+    with suppress(ConnectionResetError):
+        while part := client.recv(65_536):
+            found += part
+    return found
+
+
+def test_connection_beyond_the_limit_is_told_so_and_those_at_work_go_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    most = 5
+    monkeypatch.setattr(connections, "_MOST_CONNECTIONS", most)
+    app = Working()
+    with serving_app(app) as url, ExitStack() as held:
+        held.callback(app.may_end.set)
+        busy = [held.enter_context(connect(url, _WHOLE)) for _ in range(most)]
+        wait_until(lambda: app.begun == most, what="as many requests as there may be connections")
+
+        refused = received(held.enter_context(connect(url, _WHOLE)))
+
+        assert refused.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nConnection: close\r\n" in refused
+        assert refused.endswith(b"\r\n\r\ntoo many connections; ask again in a few seconds\n")
+        assert app.begun == most
+        assert [one.__dict__["limit"] for one in caplog.records if "was refused" in one.message] == [most]
+        app.may_end.set()
+        assert {one.recv(100)[:12] for one in busy} == {b"HTTP/1.1 200"}
+        # One that has its answer and sends nothing more makes room for a new one.
+        wait_until(lambda: get(url).status == 200, what="an answer")
+
+
+def test_answer_that_is_not_fetched_for_a_minute_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert connections.FETCHED_WITHIN_S == 60
+    monkeypatch.setattr(connections, "FETCHED_WITHIN_S", 3.0)
+    size = 8 << 20
+    app = Working(size)
+    app.may_end.set()
+    with serving_app(app) as url, connect(url, _WHOLE) as idle:
+        assert len(get(url).body) == size
+        wait_until(lambda: "an answer was not fetched in time" in caplog.text, what="patience at its end")
+
+        # What the kernel has taken is all that still comes.
+        assert len(received(idle)) < size
+        assert len(get(url).body) == size
+    told = [one for one in caplog.records if "was not fetched in time" in one.message]
+    assert [one.__dict__["limit_s"] for one in told] == [3.0]
 
 
 def test_answers_that_nobody_fetches_do_not_fill_the_memory(tables: World) -> None:

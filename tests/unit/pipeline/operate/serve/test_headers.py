@@ -4,13 +4,15 @@ import re
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
-from urllib.parse import urlsplit
+from urllib.parse import quote_plus, urlsplit
 
 import pytest
 from starlette.routing import Route
 
 from pipeline.config.model import Config
+from pipeline.operate.serve import connections
 from pipeline.operate.serve.app import build_app
+from pipeline.operate.serve.orders import MOST_ORDERS, Desk
 from pipeline.operate.serve.responses import SafeHeaders
 from pipeline.tables.reading import Tables
 from tests.support.asgi import ask
@@ -54,9 +56,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         yield running
 
 
-def answer_to(running: Serving, raw: bytes) -> tuple[int, dict[str, list[str]]]:
+def answer_to(url: str, raw: bytes) -> tuple[int, dict[str, list[str]]]:
     """Status and headers of what comes back for these bytes, which need not be HTTP."""
-    parts = urlsplit(running.url)
+    parts = urlsplit(url)
     with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=20) as asking:
         asking.sendall(raw)
         found = b""
@@ -90,7 +92,7 @@ def test_every_route_is_in_the_loop() -> None:
 def test_answer_has_its_headers_once(served: Serving, method: str, path: str) -> None:
     raw = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
-    status, headers = answer_to(served, raw)
+    status, headers = answer_to(served.url, raw)
 
     assert status == _EXPECTED[method, path]
     assert_safe(headers, path)
@@ -106,10 +108,76 @@ def test_answer_has_its_headers_once(served: Serving, method: str, path: str) ->
     ],
 )
 def test_refusal_has_them_too(served: Serving, raw: bytes, expected: int) -> None:
-    status, headers = answer_to(served, raw)
+    status, headers = answer_to(served.url, raw)
 
     assert status == expected
     assert_safe(headers, raw[:40])
+
+
+_TOKEN, _READ_TOKEN = "an operator's token", "a reader's token"
+_ORDER = b"plan=3f2a-91bc&name=ann&reason=INC-1&token="
+
+
+class Clerk:
+    """Takes every order."""
+
+    def __call__(self, group: str, *, plan: str, reason: str, by: str) -> None:
+        """Do nothing."""
+
+
+@pytest.fixture
+def guarded(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a page with both tokens, short of patience."""
+    monkeypatch.setattr(connections, "REQUEST_WITHIN_S", 0.5)
+    world.write("partition_lag", {"lag": 5})
+    world.complete()
+    desk = Desk(token=_TOKEN, approve=Clerk())
+    app = build_app(Tables(str(world.root)), Config(), desk, read_token=_READ_TOKEN)
+    with serving_app(app) as url:
+        yield url
+
+
+def order_of(url: str, body: bytes, *, bearer: str = _READ_TOKEN) -> bytes:
+    """The form as a browser that knows this token sends it."""
+    origin = url.replace("127.0.0.1", "localhost").encode()
+    head = b"POST /approve?id=billing HTTP/1.1\r\nHost: " + origin.removeprefix(b"http://")
+    head += b"\r\nOrigin: " + origin + b"\r\nContent-Type: application/x-www-form-urlencoded"
+    head += b"\r\nAuthorization: Bearer " + bearer.encode()
+    return head + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+def test_orders_and_their_refusals_have_them_too(guarded: str) -> None:
+    right = _ORDER + quote_plus(_TOKEN).encode()
+    expected = {
+        order_of(guarded, right): 200,
+        order_of(guarded, _ORDER + b"wrong"): 403,
+        order_of(guarded, right).replace(b"Origin: http://localhost", b"Origin: http://evil"): 403,
+        order_of(guarded, right, bearer="nobody's"): 401,
+        order_of(guarded, b"x" * 20_000): 413,
+        order_of(guarded, b"name=ann"): 403,
+        order_of(guarded, right).replace(b"urlencoded", b"other"): 400,
+        b"GET /approve HTTP/1.1\r\nHost: localhost\r\n\r\n": 401,
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ": 408,
+    }
+    for raw, status in expected.items():
+        found, headers = answer_to(guarded, raw)
+        assert found == status, raw[:40]
+        assert_safe(headers, (status, raw[:40]))
+
+    for _ in range(MOST_ORDERS):
+        found, headers = answer_to(guarded, order_of(guarded, right))
+        assert found in {200, 429}
+        assert_safe(headers, found)
+    assert found == 429
+
+
+def test_connection_too_many_has_them_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_MOST_CONNECTIONS", 0)
+    with serving_app(build_app(Tables(str(world.root)), Config())) as url:
+        status, headers = answer_to(url, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+    assert status == 503
+    assert_safe(headers, status)
 
 
 def test_failure_has_them_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

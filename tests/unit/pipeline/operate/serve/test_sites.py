@@ -70,6 +70,21 @@ def test_order_from_anywhere_else_is_refused(other: dict[str, str]) -> None:
     assert refusal({**_OWN, **other}, _HERE)
 
 
+def test_page_for_every_address_answers_under_no_name_that_was_not_listed(world: World) -> None:
+    """DNS rebinding takes a name of the stranger's: it is what his page's browser sends."""
+    world.complete()
+    app = build_app(Tables(str(world.root)), Config(serve=ServeConfig(host="0.0.0.0")))  # noqa: S104 - the case in point
+
+    by_name = [
+        ask(app, "/", Host=name).status for name in ("evil.example.com", "lagwise", "example.com:8000")
+    ]
+    by_address = [
+        ask(app, "/", Host=host).status for host in ("10.1.2.3:8000", "[fd00::1]:8000", "localhost")
+    ]
+
+    assert (set(by_name), set(by_address)) == ({421}, {200})
+
+
 def test_page_is_not_shown_under_a_foreign_name_wherever_it_listens(world: World) -> None:
     world.complete()
     tables = Tables(str(world.root))

@@ -28,11 +28,42 @@ def test_groups_come_in_order_with_member_counts(world: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize("members", [None, []], ids=["null", "as versions before 0.2 wrote it"])
 @pytest.mark.parametrize("group_type", ["consumer", "share", "streams"])
-def test_members_that_are_not_read_are_unknown_and_never_0(world: Any, group_type: str) -> None:
-    world.write("consumer_groups", {"group_type": group_type, "members": []})
+def test_members_that_are_not_read_are_unknown_and_never_none_at_all(
+    world: Any, group_type: str, members: list[Any] | None
+) -> None:
+    world.write("consumer_groups", {"group_type": group_type, "members": members})
 
     assert world.lines("groups") == [["billing", group_type, "-", "-", "-", "-", "-", "-"]]
+    (group,) = json.loads(world.run("groups", "-o", "json").stdout)
+    assert group["members"] is None
+    listed = world.run("groups", "--members")
+    assert "the members of 1 of 1 groups are unknown: " in listed.stderr
+
+
+def test_member_whose_assignment_cannot_be_read_has_an_unknown_number_of_partitions(world: Any) -> None:
+    unread = {"client_id": "c", "client_host": "/h", "member_id": "w", "error": "torn"}
+    world.write("consumer_groups", {"members": [_MEMBER | {"member_id": "m"}, unread]})
+
+    assert world.lines("groups", "--members") == [
+        ["billing", "m", "/h", "c", "0", "-"],
+        ["billing", "w", "/h", "c", "-", "-"],
+    ]
+    assert "are unknown" not in world.run("groups", "--members").stderr
+
+
+def test_group_that_nobody_has_confirmed_is_marked_and_told_with_the_reason(world: Any) -> None:
+    reason = "the beginning of its part of the offsets topic was deleted unread"
+    world.write("consumer_groups", _GROUP | {"unconfirmed_reason": reason}, _GROUP | {"group_id": "sure"})
+
+    result = world.run("groups")
+
+    assert [line.split()[2] for line in result.stdout.splitlines()[1:]] == ["Stable*", "Stable"]
+    assert f"* state and members of 1 of 2 groups may be out of date: {reason}\n" in result.stderr
+    assert "out of date" not in world.run("groups", "-g", "sure").stderr
+    wide = world.run("groups", "--wide").stdout.splitlines()
+    assert [reason in line for line in wide] == [False, True, False]
 
 
 def test_classic_group_without_members_has_0(world: Any) -> None:

@@ -61,6 +61,46 @@ def test_lower_bound_and_provisional_are_marked(world: Any) -> None:
     assert "1 of 2 rows are provisional" in result.stderr
 
 
+_UNCONFIRMED = (
+    "the beginning of its part of the offsets topic was deleted unread, and the brokers have not confirmed it"
+)
+
+
+def test_rows_that_nobody_has_confirmed_are_marked_and_told_with_the_reason_and_not_as_provisional(
+    world: Any,
+) -> None:
+    unconfirmed = {"provisional": True, "unconfirmed_reason": _UNCONFIRMED}
+    world.write(
+        "partition_lag",
+        _ROW | unconfirmed,
+        _ROW | {"partition": 1, **unconfirmed},
+        _ROW | {"partition": 2, "provisional": True},
+        _ROW | {"partition": 3},
+    )
+
+    result = world.run("lag")
+
+    assert [line.split()[-4] for line in result.stdout.splitlines()[1:]] == ["OK*", "OK*", "OK*", "OK"]
+    assert f"* 2 of 4 rows may be out of date: {_UNCONFIRMED}\n" in result.stderr
+    assert "* 1 of 4 rows are provisional: " in result.stderr
+    wide = world.run("lag", "--wide").stdout.splitlines()
+    assert [_UNCONFIRMED in line for line in wide] == [False, True, True, False, False]
+
+
+def test_only_rows_that_nobody_has_confirmed_are_not_called_provisional_as_well(world: Any) -> None:
+    world.write(
+        "partition_lag",
+        _ROW | {"provisional": True, "unconfirmed_reason": _UNCONFIRMED},
+        _ROW | {"partition": 1},
+    )
+
+    told = world.run("lag").stderr
+
+    assert "* 1 of 2 rows may be out of date: " in told
+    assert "provisional" not in told
+    assert "out of date" not in world.run("lag", "-t", "none").stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
