@@ -18,8 +18,8 @@ from pipeline.kafka.retention import RetentionWatch
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.publish.claim import Claim
 from pipeline.publish.outbox import Publisher
+from pipeline.run.driver import Services
 from pipeline.run.readiness import Readiness
-from pipeline.run.services import Services
 from pipeline.source.settings import SourceSettings
 from pipeline.tables.store import Store, absolute
 
