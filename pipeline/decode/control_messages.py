@@ -4,7 +4,6 @@ Acknowledgements come from the followers of a plan, orders from `lagwise pause` 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -14,6 +13,7 @@ from pyspark.sql.types import StructField, StructType
 from assignor.errors import DecodeError
 from assignor.protocol import acks, commands
 from pipeline import clock
+from pipeline.decode.filters import ControlTopics
 from pipeline.tables.columns import ACK_FIELDS, ORDER_FIELDS
 from pipeline.tables.schemas import ACKS
 
@@ -26,15 +26,6 @@ CONTROL_COLUMNS = (
     StructField("orders", StructType(list(ORDER_FIELDS))),
 )
 """Filled in rows of kind 'ack' and 'orders'; null, or null but for the key, where a record took it back."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlTopics:
-    """The topics of control messages, and the cluster that they have to be about."""
-
-    cluster: str
-    acks: str
-    commands: str
 
 
 def control_rows(

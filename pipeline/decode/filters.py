@@ -3,14 +3,21 @@
 import hashlib
 from dataclasses import dataclass
 
-from pipeline.decode.control_messages import ControlTopics
-
 # The tables hold the hash of this text. In another form of it the same filters would count as others, and every
 # driver that is upgraded would read all topics again from their start.
 _IDENTITY_FORM = (
     "Filters(topics_include={!r}, topics_exclude={!r}, groups_include={!r}, groups_exclude={!r}, "
     "talk=TalkTopics(cluster={!r}, acks={!r}, commands={!r}))"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlTopics:
+    """The topics of control messages, and the cluster that they have to be about."""
+
+    cluster: str
+    acks: str
+    commands: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,7 @@ from functools import partial
 from confluent_kafka.admin import AdminClient
 
 from pipeline.config.model import Config, PlanConfig
-from pipeline.decode.control_messages import ControlTopics
-from pipeline.decode.filters import Filters
+from pipeline.decode.filters import ControlTopics, Filters
 from pipeline.kafka.client import librdkafka_properties, unresolved
 from pipeline.kafka.cluster import Cluster
 from pipeline.kafka.confirmations import Confirmations

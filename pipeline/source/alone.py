@@ -20,8 +20,7 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 
 from pipeline.config.model import Config, KafkaConfig, SourceConfig
 from pipeline.config.secret_values import resolve
-from pipeline.decode.control_messages import ControlTopics
-from pipeline.decode.filters import Filters
+from pipeline.decode.filters import ControlTopics, Filters
 from pipeline.errors import BrokerUnavailableError, ConfigError
 from pipeline.kafka.client import unresolved
 from pipeline.kafka.positions import End, PartitionKey, Span, shares

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from pipeline.config.model import Config
-from pipeline.decode.control_messages import ControlTopics
-from pipeline.decode.filters import Filters
+from pipeline.decode.filters import ControlTopics, Filters
 from pipeline.kafka.positions import Intake
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.batch.intake import Settled

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.fold.owners import assigned_partitions
+from assignor.model.arrays import Int64s
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.lag.history_turn import HistoryPace
-from pipeline.lag.lags import LagSettings
+from pipeline.lag.settings import HistoryPace, LagSettings
 from pipeline.run.batch.confirmation import Confirmed
 from pipeline.run.batch.in_tasks import Folding, rows_by, write_folded
 from pipeline.run.batch.intake import Settled
@@ -52,9 +52,22 @@ def store_lag(batch: Settled, confirmed: Confirmed, topics: tuple[str, ...]) -> 
 def _rows_by_group(store: Store, commits: pa.Table) -> dict[str, int]:
     rows = rows_by("group_id", store.arrow("partition_lag", ["group_id"]), commits)
     groups = store.arrow("consumer_groups", ["group_id", "members"])
-    for group, assigned in zip(groups["group_id"].to_pylist(), assigned_partitions(groups), strict=True):
+    for group, assigned in zip(groups["group_id"].to_pylist(), _assigned(groups), strict=True):
         rows[group] = max(rows.get(group, 0), int(assigned))
     return rows
+
+
+def _assigned(groups: pa.Table) -> Int64s:
+    """How many partitions the members of each group were given."""
+    lists = groups["members"].combine_chunks()
+    group = pc.list_parent_indices(lists).to_numpy()
+    maps = pc.struct_field(pc.list_flatten(lists), "assigned")
+    # Offsets of a column that begins where its buffers do.
+    maps = maps.take(pa.array(np.arange(len(maps))))
+    partitions = pc.fill_null(pc.list_value_length(maps.items), 0).to_numpy()
+    of_member = np.repeat(np.arange(len(maps)), np.diff(maps.offsets.to_numpy()))
+    counted = np.bincount(group[of_member], weights=partitions, minlength=groups.num_rows)
+    return counted.astype(np.int64)
 
 
 def _settings(batch: Settled, topics: tuple[str, ...]) -> LagSettings:

@@ -9,7 +9,7 @@ from pipeline.fold.missing_topics import missing_topics
 from pipeline.kafka.client import unresolved
 from pipeline.kafka.list_offsets.leaders import leaders_of
 from pipeline.kafka.sources.log_offsets import topics_gone
-from pipeline.lag.logs import TopicSettings
+from pipeline.lag.settings import TopicSettings
 from pipeline.row_keys import PARTITION_KEY
 from pipeline.run.batch.in_tasks import Folding, rows_by, write_folded
 from pipeline.run.batch.intake import Settled
