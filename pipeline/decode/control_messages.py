@@ -3,8 +3,7 @@
 Acknowledgements come from the followers of a plan, orders from `lagwise pause` and its like.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -14,6 +13,7 @@ from pyspark.sql.types import StructField, StructType
 from assignor.errors import DecodeError
 from assignor.protocol import acks, commands
 from pipeline import clock
+from pipeline.decode.filters import ControlTopics
 from pipeline.tables.columns import ACK_FIELDS, ORDER_FIELDS
 from pipeline.tables.schemas import ACKS
 
@@ -26,28 +26,6 @@ CONTROL_COLUMNS = (
     StructField("orders", StructType(list(ORDER_FIELDS))),
 )
 """Filled in rows of kind 'ack' and 'orders'; null, or null but for the key, where a record took it back."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlTopics:
-    """The topics of control messages, and the cluster that they have to be about."""
-
-    cluster: str
-    acks: str
-    """Of groups that have no other one."""
-    commands: str
-    acks_by_prefix: Mapping[str, str] = field(default_factory=dict)
-    """Of groups whose names begin so; the longest prefix counts."""
-
-    @property
-    def every_acks(self) -> frozenset[str]:
-        """The topics of acknowledgements."""
-        return frozenset({self.acks, *self.acks_by_prefix.values()})
-
-    def acks_of(self, group_id: str) -> str:
-        """The topic on which the group's acknowledgements count."""
-        prefix = max((one for one in self.acks_by_prefix if group_id.startswith(one)), key=len, default=None)
-        return self.acks if prefix is None else self.acks_by_prefix[prefix]
 
 
 def control_rows(

@@ -1,9 +1,8 @@
 """Decode: whose records are taken."""
 
 import hashlib
-from dataclasses import dataclass
-
-from pipeline.decode.control_messages import ControlTopics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 # The tables hold the hash of this text. In another form of it the same filters would count as others, and every
 # driver that is upgraded would read all topics again from their start.
@@ -11,6 +10,28 @@ _IDENTITY_FORM = (
     "Filters(topics_include={!r}, topics_exclude={!r}, groups_include={!r}, groups_exclude={!r}, "
     "talk=TalkTopics(cluster={!r}, acks={!r}, commands={!r}))"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlTopics:
+    """The topics of control messages, and the cluster that they have to be about."""
+
+    cluster: str
+    acks: str
+    """Of groups that have no other one."""
+    commands: str
+    acks_by_prefix: Mapping[str, str] = field(default_factory=dict)
+    """Of groups whose names begin so; the longest prefix counts."""
+
+    @property
+    def every_acks(self) -> frozenset[str]:
+        """The topics of acknowledgements."""
+        return frozenset({self.acks, *self.acks_by_prefix.values()})
+
+    def acks_of(self, group_id: str) -> str:
+        """The topic on which the group's acknowledgements count."""
+        prefix = max((one for one in self.acks_by_prefix if group_id.startswith(one)), key=len, default=None)
+        return self.acks if prefix is None else self.acks_by_prefix[prefix]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

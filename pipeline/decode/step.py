@@ -15,8 +15,8 @@ from assignor.model.arrays import Bools
 from assignor.protocol.kafka.offsets import topic_id_text
 from assignor.protocol.kafka.record_types import KNOWN_TYPES, RecordType
 from pipeline.decode.bounded import Bounded
-from pipeline.decode.control_messages import ControlTopics, control_rows
-from pipeline.decode.filters import Filters
+from pipeline.decode.control_messages import control_rows
+from pipeline.decode.filters import ControlTopics, Filters
 from pipeline.decode.groups import HEADER_TYPES, group_rows
 from pipeline.decode.offset_columns import Kind, OffsetColumns, decode_offset_commits, last_per_key
 from pipeline.decode.rows import filled, rows_of

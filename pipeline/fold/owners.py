@@ -14,23 +14,6 @@ _OF_MEMBER = OWNER[:4]
 _OF_GROUP = ("group_id", *OWNER[4:])
 
 
-def assigned_partitions(groups: pa.Table) -> Int64s:
-    """How many partitions the members of each group were given.
-
-    Args:
-        groups: `members` of `schemas.CONSUMER_GROUPS`.
-    """
-    lists = groups["members"].combine_chunks()
-    group = pc.list_parent_indices(lists).to_numpy()
-    maps = _copied(pc.struct_field(pc.list_flatten(lists), "assigned"))
-    partitions = pc.fill_null(pc.list_value_length(maps.items), 0).to_numpy()
-    of_member = np.repeat(np.arange(len(maps)), np.diff(maps.offsets.to_numpy()))
-    counted: Int64s = np.bincount(group[of_member], weights=partitions, minlength=groups.num_rows).astype(
-        np.int64
-    )
-    return counted
-
-
 def assigned_topics(groups: pa.Table) -> pa.Table:
     """Column `topic`: those of which members were given partitions.
 

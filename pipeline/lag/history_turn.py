@@ -22,6 +22,7 @@ from assignor.model.arrays import Bools, Floats, Int64s
 from pipeline.arrow_columns import bools
 from pipeline.lag.columns import field, floats, int64s, millis
 from pipeline.lag.lag import UNKNOWN
+from pipeline.lag.settings import HistoryPace
 
 STEADY_S: Final = 10.0
 """Who is less far behind keeps up: commits every five seconds and a batch between them make that much difference."""
@@ -29,16 +30,6 @@ _STEP: Final = 1.1
 """Lags whose ratio is less may be on one step."""
 # Knuth's multiplier for hashing with 64 bits: odd, and near 2^64 divided by the golden ratio.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryPace:
-    """How often a partition has a row in the history."""
-
-    interval_ms: int
-    """At most, while it changes."""
-    max_gap_ms: int
-    """At least, while it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,8 +1,6 @@
 """Lag: what is measured of each partition of a group, from its commit and what is known of the log."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field as having
 
 import numpy as np
 import pyarrow as pa
@@ -27,11 +25,12 @@ from pipeline.lag.columns import (
 )
 from pipeline.lag.commit_pace import commit_pace
 from pipeline.lag.commit_window import CommitWindow
-from pipeline.lag.history_turn import HistoryPace, history_turn
+from pipeline.lag.history_turn import history_turn
 from pipeline.lag.lag import UNKNOWN, difference, lag, raw_lag
 from pipeline.lag.rates import drain_rate
 from pipeline.lag.retention import kept_seconds, seconds_left
 from pipeline.lag.samples import Samples, rows_of
+from pipeline.lag.settings import LagSettings
 from pipeline.lag.status import STATUS_NAMES, Offsets, judge
 from pipeline.lag.trend import NO_TREND, TREND_NAMES, LagNow, Trend, TrendPace, trend_of
 
@@ -45,21 +44,6 @@ _REFERENCE_HALF_LIVES = 3
 _OWNER = ("member_id", "group_instance_id", "client_id", "client_host", "generation")
 _LEAST_ELAPSED_MS = 100
 """No two batches are closer, unless the driver's clock is behind the tables: then their times rise by 1 ms each."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LagSettings:
-    """What the measures of a group's partition depend on, beside its row."""
-
-    at_ms: int
-    batch_id: int
-    behind: tuple[int, ...]
-    """Partitions of the offsets topic whose groups are provisional."""
-    half_life_ms: int
-    allowed_lag: int
-    history: HistoryPace
-    retention_ms: Mapping[str, int] = having(default_factory=dict)
-    """By topic: how long its records are kept, where that is known and time alone decides."""
 
 
 def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.Array]:

@@ -1,9 +1,5 @@
 """Lag: what is known of each partition's log, from what was known and what was answered now."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field as having
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,25 +21,10 @@ from pipeline.lag.columns import (
 from pipeline.lag.lag import UNKNOWN, difference
 from pipeline.lag.rates import arrival_rate
 from pipeline.lag.readable import readable_offset
+from pipeline.lag.settings import TopicSettings
 
 _REPLICATION = ("leader_broker", "preferred_leader", "replicas", "in_sync_replicas")
 _NOT_LISTED = "missing from the brokers' list, though asked for by name it is not gone"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicSettings:
-    """What the measures of a partition's log depend on, beside its row."""
-
-    at_ms: int
-    """Clock of the batch."""
-    batch_id: int
-    listing_error: str | None
-    """Why the brokers' list of topics is not complete."""
-    half_life_ms: int
-    remaining: Mapping[str, int] = having(default_factory=dict)
-    """By topic: how many partitions it has, as asked for by name; what is beyond them, and not observed, is gone."""
-    unconfirmed: Mapping[str, str] = having(default_factory=dict)
-    """By topic that is not listed any more: why it is not known to be gone."""
 
 
 def measured_logs(batch: pa.RecordBatch, settings: TopicSettings) -> dict[str, pa.Array]:

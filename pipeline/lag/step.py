@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from pipeline.arrow_columns import moment
-from pipeline.lag.lags import LagSettings, measured_lags
-from pipeline.lag.logs import TopicSettings, measured_logs
+from pipeline.lag.lags import measured_lags
+from pipeline.lag.logs import measured_logs
+from pipeline.lag.settings import LagSettings, TopicSettings
 from pipeline.row_keys import PARTITION_KEY, codes, looked_up, struct, taken
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import PARTITION_LAG, TOPIC_OFFSETS

@@ -6,8 +6,7 @@ from functools import partial
 from confluent_kafka.admin import AdminClient
 
 from pipeline.config.model import Config, PlanConfig
-from pipeline.decode.control_messages import ControlTopics
-from pipeline.decode.filters import Filters
+from pipeline.decode.filters import ControlTopics, Filters
 from pipeline.kafka.client import librdkafka_properties, unresolved
 from pipeline.kafka.cluster import Cluster
 from pipeline.kafka.confirmations import Confirmations
@@ -18,8 +17,8 @@ from pipeline.kafka.retention import RetentionWatch
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.publish.claim import Claim
 from pipeline.publish.outbox import Publisher
+from pipeline.run.driver import Services
 from pipeline.run.readiness import Readiness
-from pipeline.run.services import Services
 from pipeline.source.settings import SourceSettings
 from pipeline.tables.store import Store, absolute
 

@@ -1,42 +1,87 @@
-"""What the steps of a batch share: the parts of the driver, which last, and the batch on its way."""
+"""What lasts from batch to batch: session, services, and what one batch leaves for the next."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from pipeline.kafka.positions import Answer, Intake, PartitionKey
+from assignor.protocol.migration import Migration
+from pipeline.config.model import Config
+from pipeline.decode.filters import Filters
+from pipeline.kafka.confirmations import Confirmations
+from pipeline.kafka.ghosts import GhostHunt
+from pipeline.kafka.topic_configs import TopicConfigs
 from pipeline.planning.memory import PlanMemory
+from pipeline.publish.outbox import Publisher
 from pipeline.run.health.monitor import Monitor
-from pipeline.run.progress import ReadProgress
-from pipeline.run.replay import Past, ReplayContext
-from pipeline.run.services import Services
-from pipeline.source.decoded import Decoded
-from pipeline.source.summary import Summary
+from pipeline.run.readiness import Readiness
+from pipeline.run.replay import ReplayContext
 from pipeline.tables.stamp import Stamp
+from pipeline.tables.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What steps work with: the configuration, the tables, the cluster; made at each start, the same until the next."""
+
+    config: Config
+    is_once: bool = False
+    """Plan with the first batch by which the offsets topic has been read, whatever the interval says."""
+    cluster: str
+    """Name of the cluster in tables and records."""
+    cluster_id: str = ""
+    """Kafka's own."""
+    owner: str
+    """Name of this driver as the owner of the tables."""
+    store: Store
+    filters: Filters
+    topics: tuple[str, ...]
+    """Logs that are read."""
+    configs: TopicConfigs
+    """Of the topics that the job reads, and of the control topic."""
+    migration: Callable[[], Migration] = lambda: "unknown"
+    """Whether the brokers would migrate a classic group online, now or a moment ago."""
+    retention: Callable[[Iterable[str]], Mapping[str, int]] = lambda _topics: {}
+    """How long topics keep their records, in ms, where that is known and time alone decides."""
+    ghosts: GhostHunt
+    confirmations: Confirmations
+    publisher: Publisher
 
 
 @dataclass(slots=True, kw_only=True)
-class TableFacts:
-    """What is known of the tables without asking them in each batch."""
+class ReadProgress:
+    """What one batch leaves for the next about the partitions that it reads."""
 
-    versions: dict[str, int] = field(default_factory=dict)
-    """Of tables that were not written since they were asked."""
-    topics: tuple[str, ...] = ()
-    """Whose log offsets are kept."""
+    readiness: Readiness
+    stamp: Stamp | None = None
+    """The newest of `partition_lag`; it says how far each partition was read."""
+    has_doubtful: bool = True
+    """Some row may be unconfirmed (`unconfirmed_reason`); it is known only when the tables were asked."""
+    rereads_logged_ms: int = 0
+    """Clock of the batch that logged last that tombstones are kept for too short a time."""
+    outage_logged_ms: int = 0
+    """Clock of the batch that logged last that no broker answers."""
+    clock_logged_s: float = -math.inf
+    """When it was logged last that the clock is behind the tables, by a clock that only goes forward."""
+
+    @property
+    def behind(self) -> tuple[int, ...]:
+        """Partitions of the offsets topic that had not been read to their end by the last batch."""
+        return () if self.stamp is None else self.stamp.behind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """What lasts from batch to batch: session, services, and what one batch leaves for the next."""
+    """The parts of one driver."""
 
     spark: SparkSession
     services: Services
     progress: ReadProgress
     replay: ReplayContext = field(default_factory=ReplayContext)
     memory: PlanMemory = field(default_factory=PlanMemory)
-    tables: TableFacts = field(default_factory=TableFacts)
+    versions: dict[str, int] = field(default_factory=dict)
+    """Of tables that were not written since they were asked."""
     monitor: Monitor = field(default_factory=Monitor)
 
     @property
@@ -47,88 +92,3 @@ class Driver:
     def describe(self, batch_id: int, doing: str) -> None:
         """Name the jobs that follow, for whoever looks at Spark."""
         self.spark.sparkContext.setJobDescription(f"batch {batch_id} · {doing}")
-
-
-@dataclass(slots=True, kw_only=True)
-class Batch:
-    """One batch on its way through the steps."""
-
-    driver: Driver
-    batch_id: int
-    frame: DataFrame | None = None
-    """What Spark's source reads for it; collected once."""
-    at_ms: int = 0
-    """Its clock."""
-    clock_trouble: str | None = None
-    """Why the times that it measures are not right."""
-    intake: Intake = field(default_factory=Intake)
-    """What it reads."""
-    answers: Mapping[PartitionKey, Answer] = field(default_factory=dict)
-    """What the leaders answered before it read; empty in a replay."""
-    stamp: Stamp | None = None
-    decoded: Decoded = field(default_factory=Decoded)
-    """What it has read."""
-    summary: Summary = field(default_factory=Summary)
-    past: Past | None = None
-    """What the tables held when it began; None but for the first batch after a start."""
-    written: set[str] = field(default_factory=set)
-    """Tables that hold the batch: by this run, or by one before it that was cut short."""
-    is_replay: bool = False
-    """It ran before, up to some step: what it reads, its clock and who is behind are those of that time."""
-    tick: int = 0
-    """Its name in the source's offset."""
-    passed_over: str | None = None
-    """Why it must not write (`replay.why_passed_over`)."""
-    outage: str | None = None
-    """Why no broker answers: nothing is known that the tables do not say already, and the batch does nothing."""
-    ghosts: tuple[str, ...] = ()
-    """Groups that the brokers no longer know."""
-    answered: pa.Table | None = None
-    """What the brokers say of commits that could not be read, as rows of commits."""
-    seconded: tuple[str, ...] = ()
-    """Groups that could not be read, and of which the brokers say what is stored."""
-    groups: pa.Table | None = None
-    """The groups as they are now; None when they are as stored."""
-    decisions: pa.Table | None = None
-    """What it decided, as `plan_state` holds it; None when it decided nothing."""
-    published: int = 0
-    """Control records sent."""
-
-    @property
-    def services(self) -> Services:
-        """The driver's."""
-        return self.driver.services
-
-    @property
-    def is_skipped(self) -> bool:
-        """Whether no broker answers, or it must not write."""
-        return self.outage is not None or self.passed_over is not None
-
-    @property
-    def has_read(self) -> bool:
-        """Whether reading came further in any log."""
-        reached = self.summary.reached
-        return any(
-            span.key in reached and reached[span.key].position.offset > span.start
-            for span in self.intake.spans
-        )
-
-    @property
-    def is_full(self) -> bool:
-        """Whether more was to be read than a batch may, and something was read."""
-        return self.intake.left > 0 and self.has_read
-
-    @property
-    def clock(self) -> Stamp:
-        """The batch's stamp, once `settle` has made it."""
-        if self.stamp is None:
-            raise AssertionError("settle comes first")
-        return self.stamp
-
-    def reread(self, topic: str) -> tuple[int, ...]:
-        """Partitions of the topic that the batch began to read from their log start."""
-        return tuple(sorted(number for name, number in self.clock.reread if name == topic))
-
-    def beheaded(self, topic: str) -> tuple[int, ...]:
-        """Those of them that have lost the beginning of their log."""
-        return tuple(sorted(number for name, number in self.clock.beheaded if name == topic))

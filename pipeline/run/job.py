@@ -42,15 +42,14 @@ from pipeline.run.assembly import (
     cluster_name,
 )
 from pipeline.run.batch.plans import record_left_decisions, why_unpublishable
-from pipeline.run.batch.steps import STEPS, Step
-from pipeline.run.driver import Driver
+from pipeline.run.batch.steps import run
+from pipeline.run.driver import Driver, ReadProgress
 from pipeline.run.executors import ExecutorWatch
 from pipeline.run.health.listener import SparkListener
 from pipeline.run.health.monitor import Monitor
 from pipeline.run.health.port import HealthPort
 from pipeline.run.memory import recall
-from pipeline.run.progress import ReadProgress
-from pipeline.run.replay import ReplayContext, Start
+from pipeline.run.replay import ReplayContext
 from pipeline.run.session import (
     PACKAGES,
     attempts_of_tasks,
@@ -90,7 +89,7 @@ class Job:
         is_standby: bool = False,
         takes_over: bool = False,
         on_batch: Callable[[query.Report], None] = _ignore,
-        steps: tuple[Step, ...] = STEPS,
+        run_batch: query.RunBatch = run,
     ) -> None:
         """Nothing is contacted before `run`."""
         self.config = config
@@ -100,7 +99,7 @@ class Job:
         self.takes_over = takes_over
         """Publish though a driver of other tables does."""
         self.on_batch = on_batch
-        self.steps = steps
+        self.run_batch = run_batch
         self.stop = threading.Event()
         self.is_incomplete = False
         """`once` gave up: the offsets topic could not be read to its end."""
@@ -253,7 +252,7 @@ class Job:
             on_batch=self._finished,
             on_outage=self._read_nothing,
             interval_s=source.interval_s,
-            steps=self.steps,
+            run_batch=self.run_batch,
             storage=self._storage,
         )
         running = query.start(spark, runner, checkpoint=config.tables.query_path, options=source.to_options())
@@ -295,7 +294,7 @@ class Job:
                 readiness=build_readiness(config, started_at_ms=at_ms),
                 stamp=newest,
             ),
-            replay=ReplayContext(start=Start(is_new_cluster=recalled.is_new_cluster)),
+            replay=ReplayContext(is_new_cluster=recalled.is_new_cluster),
             memory=PlanMemory(
                 unseen_epochs=unseen,
                 states={row["group_id"]: row["state"] for row in remembered if row["state"]},

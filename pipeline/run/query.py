@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyspark import SparkFiles
 from pyspark.errors import StreamingQueryException
@@ -16,11 +16,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from pipeline.errors import PipelineError, StorageUnavailableError, StoreError
-from pipeline.run.batch.figures import figures_of
-from pipeline.run.batch.steps import STEPS, Step
-from pipeline.run.batch.steps import run as run_batch
-from pipeline.run.driver import Batch, Driver
+from pipeline.kafka.positions import End
+from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.run.batch import steps
+from pipeline.run.batch.intake import Settled
+from pipeline.run.batch.opening import Outage
+from pipeline.run.batch.steps import Done, Outcome
+from pipeline.run.driver import Driver
 from pipeline.run.executors import ExecutorWatch
+from pipeline.run.health.monitor import BatchFigures
 from pipeline.run.storage_wait import StorageWait
 from pipeline.source.datasource import FORMAT, LagwiseSource
 from pipeline.tables.storage import trouble_of
@@ -40,26 +44,22 @@ _LATE_SAID_EVERY_S = 600
 _FRAME = re.compile(r"^.* terminated with exception: |^Caused by: | SQLSTATE: \w+$")
 
 
+RunBatch: TypeAlias = Callable[[Driver, int, DataFrame], Outcome]
+"""Takes one batch through its steps: `steps.run`."""
+
+
 class _StopRequestedError(Exception):
     """Raised by a batch that Spark started after the stop was asked for; it will run again next time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(BatchFigures):
     """One finished batch."""
 
-    batch_id: int
-    seconds: float
-    seconds_by_step: dict[str, float]
-    counts: dict[str, int]
-    """Records by kind."""
-    published: int
     is_complete: bool
     """Everything that was in the offsets topic when the job started has been read."""
     is_overdue: bool
     """It is not, and the start-up deadline has passed."""
-    reason: str | None
-    """Why it is not."""
     records_left: int
     """How many the limit of a batch leaves for those to come, which begin at once."""
     has_read: bool
@@ -79,14 +79,14 @@ class Runner:
         on_batch: Callable[[Report], None],
         on_outage: Callable[[], None],
         interval_s: float,
-        steps: tuple[Step, ...] = STEPS,
+        run_batch: RunBatch = steps.run,
         storage: StorageWait,
     ) -> None:
         """Nothing runs before the query calls."""
         self.driver = driver
         self.storage = storage
         self.interval_s = interval_s
-        self.steps = steps
+        self.run_batch = run_batch
         self.on_batch = on_batch
         self.on_outage = on_outage
         self.between_batches = threading.Lock()
@@ -128,35 +128,41 @@ class Runner:
     def _run(self, frame: DataFrame, batch_id: int) -> None:
         begun = time.monotonic()
         waited_s = begun - self.last_batch_at_s
-        batch = Batch(driver=self.driver, batch_id=batch_id, frame=frame)
-        seconds = run_batch(batch, self.steps)
+        outcome = self.run_batch(self.driver, batch_id, frame)
         self.last_batch_id = batch_id
-        if batch.outage is not None:
-            self.driver.monitor.kafka_failed(f"Kafka is away: {batch.outage}")
+        if isinstance(outcome, Done):
+            self._finished(outcome, seconds=time.monotonic() - begun, waited_s=waited_s)
+        elif isinstance(outcome, Outage):
+            self.driver.monitor.kafka_failed(f"Kafka is away: {outcome.reason}")
             self.on_outage()
-            return
-        if batch.passed_over is not None:
-            return
+
+    def _finished(self, done: Done, *, seconds: float, waited_s: float) -> None:
+        batch, stamp, decided = done.batch, done.stamp, done.decisions
+        is_complete = not stamp.behind and not batch.is_replay
+        is_overdue = bool(stamp.behind) and self.driver.progress.readiness.is_overdue(stamp.at_ms)
         report = Report(
-            batch_id=batch_id,
-            seconds=time.monotonic() - begun,
-            seconds_by_step=seconds,
-            counts=batch.summary.counts,
-            published=batch.published,
-            is_complete=not batch.clock.behind and not batch.is_replay,
-            is_overdue=bool(batch.clock.behind)
-            and self.driver.progress.readiness.is_overdue(batch.clock.at_ms),
-            reason=batch.clock.reason,
+            stamp=stamp,
+            seconds=seconds,
+            seconds_by_step=done.seconds_by_step,
+            counts=batch.read.summary.counts,
+            decisions=()
+            if decided is None
+            else tuple(zip(*(decided[name].to_pylist() for name in ("decision", "reason")), strict=True)),
+            published=done.published,
+            # A batch that runs again asks nobody.
+            unanswered=sum(isinstance(one, str) for one in batch.answers.values()) if batch.answers else None,
+            offsets_left=_offsets_left(batch),
+            is_settled=is_complete or is_overdue,
+            is_complete=is_complete,
+            is_overdue=is_overdue,
             records_left=batch.intake.left,
             has_read=batch.has_read,
             waited_s=waited_s,
         )
-        is_settled = report.is_complete or report.is_overdue
-        self.driver.monitor.batch_ended(
-            figures_of(batch, seconds, total_s=report.seconds, is_settled=is_settled)
-        )
+        self.driver.monitor.batch_ended(report)
         _log(report)
-        if report.seconds > self.interval_s and not (batch.is_full or batch.services.is_once):
+        is_full = report.records_left > 0 and report.has_read
+        if seconds > self.interval_s and not (is_full or batch.services.is_once):
             self._say_late(report)
         self.on_batch(report)
 
@@ -317,16 +323,27 @@ def _log(report: Report) -> None:
     log.info(
         "batch",
         extra={
-            "batch_id": report.batch_id,
+            "batch_id": report.stamp.batch_id,
             "seconds": round(report.seconds, 2),
             "published": report.published,
             "counts": {name: count for name, count in report.counts.items() if count},
             "steps": {name: round(s, 2) for name, s in report.seconds_by_step.items() if s >= _SHOWN_S},
             **_left(report),
-            **({"provisional": report.reason} if report.reason else {}),
+            **({"provisional": report.stamp.reason} if report.stamp.reason else {}),
         },
     )
     if report.counts.get("bad"):
         log.warning(
             "records could not be read, see table quarantine", extra={"records": report.counts["bad"]}
         )
+
+
+def _offsets_left(batch: Settled) -> int | None:
+    """Records of the offsets topic that are not read; None unless every leader has said where its log ends."""
+    positions, left = batch.stamp.positions or {}, 0
+    answers = {key: one for key, one in batch.answers.items() if key[0] == OFFSETS_TOPIC}
+    for key, answer in answers.items():
+        if not isinstance(answer, End) or key not in positions:
+            return None
+        left += max(0, answer.high - positions[key].offset)
+    return left if answers else None

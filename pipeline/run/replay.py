@@ -26,14 +26,6 @@ _WRITTEN = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """What only the first batch after a start has to know."""
-
-    is_new_cluster: bool = False
-    """The tables are about another cluster that had the same name."""
-
-
 @dataclass(slots=True, kw_only=True)
 class ReplayContext:
     """Which query the batches belong to, and how far its clock is."""
@@ -44,13 +36,10 @@ class ReplayContext:
     """Clock of the newest batch."""
     passed_over: int = 0
     """Batches of this query in a row that were chosen from other tables than the driver knows."""
-    start: Start | None = field(default_factory=Start)
-    """None as soon as a batch has gone through all steps."""
-
-    @property
-    def is_first(self) -> bool:
-        """Whether no batch has gone through all steps since the start."""
-        return self.start is not None
+    is_first: bool = True
+    """No batch has gone through all steps since the start."""
+    is_new_cluster: bool = False
+    """Until then: the tables are still about another cluster that had this name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +59,6 @@ class Past:
         """Clock of the newest batch in `plan_state`; 0 when there is none."""
         decided = self.stamps.get("plan_state")
         return decided.at_ms if decided is not None else 0
-
-    def holding(self, tick: int) -> frozenset[str]:
-        """Tables that hold the batch of this tick: it ran before, up to some step."""
-        return frozenset(name for name, stamp in self.stamps.items() if stamp.tick == tick)
 
 
 def look_back(store: Store) -> Past:

@@ -22,6 +22,8 @@ from pipeline.run import python_of_spark, warm_up
 
 _SPARKS = ("4.0", "4.1", "4.2")
 """Versions of Spark that lagwise runs on; Delta has an artifact for each."""
+_PINNED = "4.2.0"
+"""The one that is installed with lagwise, see ADR 0001."""
 _SPARK = ".".join(pyspark.__version__.split(".")[:2])
 PACKAGES = (f"io.delta:delta-spark_{_SPARK if _SPARK in _SPARKS else _SPARKS[-1]}_2.13:4.4.0",)
 
@@ -104,7 +106,7 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
     if _SPARK not in _SPARKS:
         raise MissingDependencyError(
             f"this is Spark {pyspark.__version__}, and lagwise runs on {', '.join(_SPARKS)}: use a cluster or a "
-            "`spark-submit` of such a version, or install `pyspark==4.2.0`"
+            f"`spark-submit` of such a version, or install `pyspark=={_PINNED}`"
         )
     # Executors start `python3` from PATH unless told otherwise.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -20,8 +20,7 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 
 from pipeline.config.model import Config, KafkaConfig, SourceConfig
 from pipeline.config.secret_values import resolve
-from pipeline.decode.control_messages import ControlTopics
-from pipeline.decode.filters import Filters
+from pipeline.decode.filters import ControlTopics, Filters
 from pipeline.errors import BrokerUnavailableError, ConfigError
 from pipeline.kafka.client import unresolved
 from pipeline.kafka.positions import End, PartitionKey, Span, shares
@@ -29,8 +28,8 @@ from pipeline.kafka.sources.log_offsets import ask
 from pipeline.kafka.sources.records.ends import EndsAsker
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.source.deadline import within
-from pipeline.source.pace import Pace
 from pipeline.source.partitions import RECORDS_A_TASK, Part
+from pipeline.source.planner import Pace
 from pipeline.source.reading import rows_of_part
 from pipeline.source.settings import KAFKA, SourceSettings, named
 

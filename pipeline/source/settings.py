@@ -7,8 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from pipeline.decode.control_messages import ControlTopics
-from pipeline.decode.filters import Filters
+from pipeline.decode.filters import ControlTopics, Filters
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
 from pipeline.kafka.sources.records.consumer import ReadSettings
 

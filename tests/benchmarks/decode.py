@@ -13,8 +13,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from pipeline.config.model import SourceConfig
-from pipeline.decode.control_messages import ControlTopics
-from pipeline.decode.filters import Filters
+from pipeline.decode.filters import ControlTopics, Filters
 from pipeline.decode.offset_columns import decode_offset_commits, last_per_key
 from pipeline.decode.step import Decoder
 from pipeline.kafka.sources.records.taking import RECORDS

@@ -17,7 +17,11 @@ from deltalake import DeltaTable
 
 from pipeline.config.model import Config
 from pipeline.local.jars import resolve_for_spark
-from pipeline.run.batch import steps
+from pipeline.run.batch.control_messages import store_control_messages
+from pipeline.run.batch.groups import store_group_history, store_groups
+from pipeline.run.batch.lag import store_history, store_lag
+from pipeline.run.batch.plans import make_plans, publish_plans, record_decisions
+from pipeline.run.batch.quarantine import store_quarantine
 from pipeline.run.batch.topics import store_topic_offsets
 from pipeline.run.driver import Driver
 from pipeline.run.session import PACKAGES, build_session
@@ -28,10 +32,22 @@ from pipeline.tables.schemas import TABLES, Table
 from pipeline.tables.store import Store
 from tests.benchmarks.disk_world import TICK_MS, DiskWorld
 from tests.support.batches import KnownConfigs, batch_of, idle_driver, later, stamp_of
+from tests.support.steps import run_steps
 
 Say = Callable[[str], None]
 
-_STEPS = steps.STEPS[steps.STEPS.index(store_topic_offsets) : steps.STEPS.index(steps.maintain_tables)]
+_STEPS = (
+    store_topic_offsets,
+    store_group_history,
+    store_groups,
+    store_control_messages,
+    store_quarantine,
+    store_lag,
+    store_history,
+    make_plans,
+    record_decisions,
+    publish_plans,
+)
 _WARM_UP = 20
 """Batches: then the lists of samples and of commits are full, and plans may begin."""
 _DAY_MS, _HOUR_MS = 86_400_000, 3_600_000
@@ -162,11 +178,9 @@ def _batch(driver: Driver, world: DiskWorld, number: int, say: Say) -> None:
     counts = {"commit": world.rows} | ({"group": world.groups} if is_first else {})
     batch = batch_of(
         driver,
-        batch_id=number,
-        at_ms=world.now_ms,
         stamp=stamp_of(batch_id=number, at_ms=world.now_ms, positions=world.positions()),
         decoded=world.events(first=is_first),
         summary=Summary(counts=counts, is_listed=True),
     )
-    seconds = steps.run(batch, _STEPS)
+    seconds = run_steps(batch, *_STEPS).seconds_by_step
     say(f"batch {number}: {sum(seconds.values()):.1f} s")

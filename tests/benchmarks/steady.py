@@ -22,7 +22,8 @@ from tests.benchmarks import processes
 from tests.benchmarks.load import Load
 from tests.benchmarks.timing import p
 from tests.support.broker import create_offsets_topic, small_broker
-from tests.support.job import AMONG_GHOSTS, eager_plan
+from tests.support.job import eager_plan
+from tests.support.steps import AMONG_GHOSTS
 
 Say = Callable[[str], None]
 
@@ -59,7 +60,7 @@ class Size:
             say(f"{load.rows} rows, {load.asked} partitions: in the broker")
             watch = _Watch(load=load, warm_up=self.warm_up, batches=3 if quick else self.batches, say=say)
             config = _config(broker.bootstrap_servers, Path(folder), self.driver_memory)
-            job = Job(config, on_batch=watch, steps=AMONG_GHOSTS)
+            job = Job(config, on_batch=watch, run_batch=AMONG_GHOSTS)
             watch.end = job.stop.set
             watch.broker_pid = broker.pid
             job.run()
@@ -99,9 +100,9 @@ class _Watch:
         begun = time.monotonic()
         cpu_s = processes.cpu_s(self.broker_pid) - self._cpu_mark_s
         whole_s = self._last_whole_s()
-        if report.batch_id == 0:
+        if report.stamp.batch_id == 0:
             self.first_s = report.seconds
-        elif report.batch_id > self.warm_up:
+        elif report.stamp.batch_id > self.warm_up:
             self.reports.append(report)
             self.cpu_s.append(cpu_s)
             # What Spark says of a batch is known one batch later.
@@ -152,7 +153,9 @@ class _Watch:
         steps = {
             name: round(seconds, 2) for name, seconds in report.seconds_by_step.items() if seconds >= 0.01
         }
-        self.say(f"batch {report.batch_id}: {report.seconds:.2f} s, {cpu_s:.1f} s of processor, {steps}")
+        self.say(
+            f"batch {report.stamp.batch_id}: {report.seconds:.2f} s, {cpu_s:.1f} s of processor, {steps}"
+        )
 
 
 def _now_and_then_s(report: Report) -> float:

@@ -1,6 +1,6 @@
 """A driver that kills itself, and the JVM with it, behind a step: `python tests/fault/blind_driver.py ROOT BROKERS STEP WHEN`.
 
-STEP is a name out of `pipeline.run.batch.steps.STEPS`, or `none` for a driver that reads what is there and ends.
+STEP is a step of `pipeline.run.batch.steps.run`, or `none` for a driver that reads what is there and ends.
 WHEN is
 
     first     for its first batch
@@ -11,57 +11,52 @@ WHEN is
 """
 
 import json
-import os
-import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from pipeline.config.model import SourceConfig
 from pipeline.kafka.positions import Intake
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.logs import configure
-from pipeline.run.batch.steps import STEPS, Step
-from pipeline.run.driver import Batch
+from pipeline.run.batch.opening import Chosen
+from pipeline.run.batch.steps import run
+from pipeline.run.health.monitor import Monitor
 from pipeline.run.job import Job
 from pipeline.source.offset import from_json
-from tests.fault.driver import config
+from tests.fault.driver import Killing, config
 from tests.support.waiting import wait_until
 
 PARTITION = 1
 _HALTED_WITHIN_S = 600
 
 
-def halting(step: Step, root: str) -> Step:
-    """The step, and behind it the wait of `halted`."""
+class Blind(Killing):
+    """The steps, which are killed behind one of them, and may halt before they read."""
 
-    def run(batch: Batch) -> None:
-        step(batch)
-        if _is_to_read(Path(root) / "_checkpoint" / "batches" / "offsets" / str(batch.batch_id)):
-            Path(f"{root}.chosen").touch()
-            wait_until(Path(f"{root}.go").exists, what="the word to go on", within_s=_HALTED_WITHIN_S)
+    def __init__(self, monitor: Monitor, *, step: str, when: str, root: str) -> None:
+        super().__init__(monitor, step=step, when=when)
+        self.root = root
 
-    run.__name__ = step.__name__
-    return run
+    def behind(self, name: str) -> None:
+        if name == "begin" and self.when == "halted":
+            self._halt()
+        super().behind(name)
 
+    def is_due(self) -> bool:
+        chosen = self.values.get("settle_offset")
+        if not isinstance(chosen, Chosen):
+            return False
+        if self.when == "blind":
+            is_new = chosen.first_run is None
+            return is_new and any(isinstance(answer, str) for answer in chosen.offset.answers.values())
+        return _has(chosen.offset.intake)
 
-def killing(step: Step, when: str) -> Step:
-    """The step, and behind it the end of the whole process group."""
-
-    def run(batch: Batch) -> None:
-        step(batch)
-        if when == "first" or (_is_blind(batch) if when == "blind" else _reads(batch)):
-            os.killpg(0, signal.SIGKILL)
-
-    run.__name__ = step.__name__
-    return run
-
-
-def _is_blind(batch: Batch) -> bool:
-    return any(isinstance(answer, str) for answer in batch.answers.values())
-
-
-def _reads(batch: Batch) -> bool:
-    return _has(batch.intake)
+    def _halt(self) -> None:
+        begun = self.values["begin"]
+        if _is_to_read(Path(self.root) / "_checkpoint" / "batches" / "offsets" / str(begun.batch_id)):
+            Path(f"{self.root}.chosen").touch()
+            wait_until(Path(f"{self.root}.go").exists, what="the word to go on", within_s=_HALTED_WITHIN_S)
 
 
 def _is_to_read(offset_file: Path) -> bool:
@@ -79,10 +74,8 @@ def main() -> None:
     configure()
     settings = config(root, bootstrap, dry_run=True)
     settings = settings.model_copy(update={"source": SourceConfig(request_timeout_s=5)})
-    steps = tuple(killing(step, when) if step.__name__ == name else step for step in STEPS)
-    if when == "halted":
-        steps = tuple(halting(step, root) if step.__name__ == "begin" else step for step in steps)
-    Job(settings, once=name == "none", steps=steps).run()
+    steps = partial(Blind, step=name, when=when, root=root)
+    Job(settings, once=name == "none", run_batch=partial(run, steps=steps)).run()
 
 
 if __name__ == "__main__":

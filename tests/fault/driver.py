@@ -1,6 +1,6 @@
 """A driver that kills itself, and the JVM with it, behind a step: `python tests/fault/driver.py ROOT BROKER STEP WHEN`.
 
-STEP is a name out of `pipeline.run.batch.steps.STEPS`, or `none` for a driver that reads what is there, sends what was left
+STEP is a step of `pipeline.run.batch.steps.run`, or `none` for a driver that reads what is there, sends what was left
 unsent, makes no new plans and ends.
 WHEN is `first` for its first batch, `planning` for the first one behind the start-up, which is planned and published.
 """
@@ -8,13 +8,15 @@ WHEN is `first` for its first batch, `planning` for the first one behind the sta
 import os
 import signal
 import sys
+from functools import partial
 
 from pipeline.config.model import Config, HistoryConfig, KafkaConfig, TablesConfig, TriggerConfig
 from pipeline.logs import configure
-from pipeline.run.batch.steps import STEPS, Step
-from pipeline.run.driver import Batch
+from pipeline.run.batch.steps import run
+from pipeline.run.health.monitor import Monitor
 from pipeline.run.job import Job
 from tests.support.job import eager_plan
+from tests.support.steps import WatchedSteps
 
 
 def config(root: str, bootstrap: str, *, dry_run: bool) -> Config:
@@ -29,26 +31,24 @@ def config(root: str, bootstrap: str, *, dry_run: bool) -> Config:
     )
 
 
-def killing(name: str, when: str) -> tuple[Step, ...]:
+class Killing(WatchedSteps):
     """The steps, with a SIGKILL to the whole process group behind one of them."""
 
-    def wrapped(step: Step) -> Step:
-        def run(batch: Batch) -> None:
-            step(batch)
-            if step.__name__ == name and (when == "first" or _is_ready(batch)):
-                os.killpg(0, signal.SIGKILL)
+    def __init__(self, monitor: Monitor, *, step: str, when: str) -> None:
+        super().__init__(monitor)
+        self.step = step
+        self.when = when
 
-        run.__name__ = step.__name__
-        return run
+    def behind(self, name: str) -> None:
+        if name == self.step and (self.when == "first" or self.is_due()):
+            os.killpg(0, signal.SIGKILL)
 
-    return tuple(wrapped(step) for step in STEPS)
-
-
-def _is_ready(batch: Batch) -> bool:
-    if batch.stamp is None:
-        # It is not settled yet; the batch before it was.
-        return not batch.driver.replay.is_first and not batch.driver.progress.behind
-    return not batch.stamp.behind
+    def is_due(self) -> bool:
+        """Whether everything is read to its end, as it is for the first batch that is planned."""
+        if self.batch is None:
+            # It is not settled yet; the batch before it was.
+            return not self.driver.replay.is_first and not self.driver.progress.behind
+        return not self.batch.stamp.behind
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def main() -> None:
     configure()
     to_the_end = step == "none"
     settings = config(root, bootstrap, dry_run=to_the_end)
-    job = Job(settings, once=to_the_end, steps=killing(step, when))
+    job = Job(settings, once=to_the_end, run_batch=partial(run, steps=partial(Killing, step=step, when=when)))
     signal.signal(signal.SIGTERM, lambda *_: job.stop.set())
     job.run()
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.run.batch.steps import STEPS
 from tests.support.broker import create_offsets_topic, small_broker
+from tests.support.steps import STEP_NAMES
 from tests.support.traffic import Traffic, control_records
 from tests.support.undisturbed import (
     assert_groups_are_told,
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(3600)
 
 _DRIVER = Path(__file__).with_name("driver.py")
 _DEADLINE_S = 600
-_KILLS = [(step.__name__, when) for when in ("first", "planning") for step in STEPS]
+_KILLS = [(step, when) for when in ("first", "planning") for step in STEP_NAMES]
 
 
 class Disturbed:

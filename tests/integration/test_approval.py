@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -20,15 +21,16 @@ from pipeline.operate.cli.app import app
 from pipeline.operate.cli.orders.topic import orders_topic
 from pipeline.operate.cli.serve import desk_of
 from pipeline.operate.serve.app import build_app
-from pipeline.run.batch.steps import Step
-from pipeline.run.driver import Batch
+from pipeline.run.batch.steps import run
+from pipeline.run.health.monitor import Monitor
 from pipeline.tables.reading import Tables
 from tests.support.asgi import ask
 from tests.support.broker import create_topics, produce
 from tests.support.group_records import group_record, lopsided_group, member
 from tests.support.inject import inject
-from tests.support.job import AMONG_GHOSTS, read_table, running, write_config
+from tests.support.job import read_table, running, write_config
 from tests.support.serving import Answer
+from tests.support.steps import AmongGhosts
 from tests.support.traffic import control_records
 
 _ASK = """
@@ -75,23 +77,18 @@ class _BombError(Exception):
     pass
 
 
-class Bombs:
-    """The steps, of which two fail once behind their work, in a batch that decides to publish the group's plan."""
+class Bombed(AmongGhosts):
+    """The steps, of which those that are left fail once behind their work, where they decide to publish the group's plan."""
 
-    def __init__(self, group: str) -> None:
-        self.group = group
-        self.left = ["make_plans", "record_decisions"]
-        self.steps = tuple(self._armed(step) for step in AMONG_GHOSTS)
+    def __init__(self, monitor: Monitor, *, left: list[str], config: Config, group: str) -> None:
+        super().__init__(monitor)
+        self.left = left
+        self.publishes = lambda: _decision(config, group) == "publish"
 
-    def _armed(self, step: Step) -> Step:
-        def run(batch: Batch) -> None:
-            step(batch)
-            if self.left[:1] == [step.__name__] and _decision(batch.services.config, self.group) == "publish":
-                self.left.pop(0)
-                raise _BombError
-
-        run.__name__ = step.__name__
-        return run
+    def behind(self, name: str) -> None:
+        if self.left[:1] == [name] and self.publishes():
+            self.left.pop(0)
+            raise _BombError
 
 
 def test_plan_waits_and_is_published_once_by_the_order_of_the_first_operator(
@@ -116,11 +113,10 @@ def test_plan_waits_and_is_published_once_by_the_order_of_the_first_operator(
     first = _approve_on_page(config, group, name)
     second = lagwise("approve", group, "--yes")
     second_page = _approve_on_page(config, group, name)
-    bombs = Bombs(group)
-    with running(config, steps=bombs.steps) as job:
-        job.wait(
-            lambda: not bombs.left and _published(bootstrap, group), what="the plan on the control topic"
-        )
+    left = ["make_plans", "record_decisions"]
+    bombed = partial(Bombed, left=left, config=config, group=group)
+    with running(config, run_batch=partial(run, steps=bombed)) as job:
+        job.wait(lambda: not left and _published(bootstrap, group), what="the plan on the control topic")
         job.wait_for_batches(2)
         late = lagwise("approve", group, "--plan", name)
 
@@ -132,7 +128,7 @@ def test_plan_waits_and_is_published_once_by_the_order_of_the_first_operator(
         _approve_blindly(config, group, name)
         job.wait(lambda: len(_refusals(config, group)) == 2, what="the answer to the stale approval")
 
-    assert (first.status, bombs.left) == (200, [])
+    assert (first.status, left) == (200, [])
     assert (stale_page.status, f"but {name} does" in stale_page.text) == (409, True)
     assert second.exit_code == 1
     told = "ann@page has approved the plan already, and the stream publishes it"

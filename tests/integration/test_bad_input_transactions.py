@@ -76,9 +76,9 @@ def _assert_only_its_partition_waits(hanging: Hanging) -> None:
     held, free = hanging.job.lags(HELD), hanging.job.lags(FREE)
 
     assert not report.is_complete
-    assert f"1 of {OFFSETS_PARTITIONS} partitions" in str(report.reason)
-    assert f"{HELD_PARTITION} (" in str(report.reason)
-    assert "open transaction" in str(report.reason)
+    assert f"1 of {OFFSETS_PARTITIONS} partitions" in str(report.stamp.reason)
+    assert f"{HELD_PARTITION} (" in str(report.stamp.reason)
+    assert "open transaction" in str(report.stamp.reason)
     assert _committed(held) == {0: 2, 1: 5}
     assert all(row["provisional"] for row in held.values())
     assert _committed(free) == {0: 6}

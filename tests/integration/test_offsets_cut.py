@@ -11,7 +11,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from pipeline.config.model import Config
 from pipeline.local.embedded.broker import EmbeddedBroker
-from pipeline.run.batch.steps import STEPS
+from pipeline.run.batch.steps import run
 from pipeline.tables.store import Store
 from tests.support.broker import (
     OFFSETS_PARTITIONS,
@@ -139,7 +139,7 @@ def test_cut_beginning_costs_no_live_group_and_keeps_no_dead_one(
     world: World, tmp_path: Path, *, is_a_day_away: bool
 ) -> None:
     config = job_config(world.bootstrap, tmp_path / "tables")
-    with running(config, steps=STEPS) as job:
+    with running(config, run_batch=run) as job:
         job.wait(lambda: commits_of(job) == world.commits(), what="all commits")
         (group,) = (row for row in job.rows("consumer_groups") if row["group_id"] == "member")
     known = {(name, TOPIC, number) for name in (*ASLEEP, "moves-on") for number in (0, 1)}
@@ -148,7 +148,7 @@ def test_cut_beginning_costs_no_live_group_and_keeps_no_dead_one(
     world.live_on()
     world.cut()
 
-    with running(config, steps=STEPS) as job:
+    with running(config, run_batch=run) as job:
         first = {(r["group_id"], r["topic"], r["partition"]): r for r in job.rows("partition_lag")}
         assert known <= first.keys()
         assert all(first[key]["provisional"] and first[key]["unconfirmed_reason"] for key in known)

@@ -3,17 +3,20 @@
 The job is one process here, so this is quick; `make fault` kills whole drivers, behind every step.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import pytest
 
 from pipeline.config.model import HistoryConfig
-from pipeline.run.batch.steps import STEPS, Step
-from pipeline.run.driver import Batch
+from pipeline.run.batch.steps import run
+from pipeline.run.health.monitor import Monitor
 from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.inject import RawRecord, inject
-from tests.support.job import AMONG_GHOSTS, RunningJob, eager_plan, job_config, read_table
+from tests.support.job import RunningJob, eager_plan, job_config, read_table
+from tests.support.steps import STEP_NAMES, AmongGhosts, WatchedSteps
 from tests.support.traffic import Traffic, control_records
 from tests.support.undisturbed import (
     assert_groups_are_told,
@@ -24,20 +27,34 @@ from tests.support.undisturbed import (
 )
 
 
-def _decides_to_publish(batch: Batch) -> bool:
+def _decides_to_publish(steps: WatchedSteps) -> bool:
+    batch = steps.batch
+    assert batch is not None
     rows = read_table(batch.services.config, "plan_state")
-    return any((row["decision"], row["batch_id"]) == ("publish", batch.batch_id) for row in rows)
+    return any((row["decision"], row["batch_id"]) == ("publish", batch.stamp.batch_id) for row in rows)
+
+
+def _counts(steps: WatchedSteps) -> Counter[str]:
+    assert steps.batch is not None
+    return Counter(steps.batch.read.summary.counts)
+
+
+def _writes_history(steps: WatchedSteps) -> bool:
+    assert steps.batch is not None
+    store = steps.batch.services.store
+    newest = store.stamp("group_history")
+    return newest is not None and newest.tick == steps.batch.stamp.tick
 
 
 # Behind the first write, in the midst of the writes, between a decision, its record and its publication, and behind
 # all; each in a batch that has something to lose there.
-_STEPS: dict[str, Callable[[Batch], object]] = {
-    "store_topic_offsets": lambda batch: batch.summary.counts,
-    "store_group_history": lambda batch: "group_history" in batch.written,
-    "store_control_messages": lambda batch: batch.summary.acks and batch.summary.orders,
+_STEPS: dict[str, Callable[[WatchedSteps], object]] = {
+    "store_topic_offsets": _counts,
+    "store_group_history": _writes_history,
+    "store_control_messages": lambda steps: _counts(steps)["ack"] and _counts(steps)["orders"],
     "make_plans": _decides_to_publish,
     "record_decisions": _decides_to_publish,
-    "publish_plans": lambda batch: batch.published,
+    "publish_plans": lambda steps: steps.values["publish_plans"],
 }
 # As many restarts of the query in one fixture.
 pytestmark = pytest.mark.timeout(3000)
@@ -52,27 +69,29 @@ class _BombError(Exception):
     pass
 
 
+class Bombed(AmongGhosts):
+    """The steps, one of which fails behind its work where there is something to lose."""
+
+    def __init__(self, monitor: Monitor, *, left: list[str]) -> None:
+        super().__init__(monitor)
+        self.left = left
+
+    def behind(self, name: str) -> None:
+        if self.left[:1] != [name] or self.batch is None:
+            return
+        # A batch that was let through resets the job's patience; and before everything is read nothing is published.
+        is_armed = not self.driver.replay.is_first and not self.batch.stamp.behind
+        if is_armed and _STEPS[name](self):
+            self.left.pop(0)
+            raise _BombError
+
+
 class Bombs:
-    """The steps, some of which fail behind their work, once, in a batch of their own."""
+    """Steps that fail once each, in a batch of their own."""
 
     def __init__(self) -> None:
         self.left = list(_STEPS)
-        self.steps = tuple(self._armed(step) for step in AMONG_GHOSTS)
-
-    def _armed(self, step: Step) -> Step:
-        def run(batch: Batch) -> None:
-            step(batch)
-            name = step.__name__
-            if not (self.left and self.left[0] == name):
-                return
-            # A batch that was let through resets the job's patience; and before everything is read nothing is published.
-            is_armed = not batch.driver.replay.is_first and not batch.clock.behind
-            if is_armed and _STEPS[name](batch):
-                self.left.pop(0)
-                raise _BombError
-
-        run.__name__ = step.__name__
-        return run
+        self.run_batch = partial(run, steps=partial(Bombed, left=self.left))
 
 
 class Replayed(NamedTuple):
@@ -91,7 +110,7 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replayed]:
         create_offsets_topic(bootstrap)
         with Traffic(bootstrap) as traffic:
             config = job_config(bootstrap, folder / "replayed", history=_HISTORY, plan=_PLAN)
-            job = RunningJob(config, steps=bombs.steps)
+            job = RunningJob(config, run_batch=bombs.run_batch)
             job.start()
             for number in range(len(_STEPS)):
                 inject(
@@ -112,7 +131,7 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replayed]:
 
 def test_every_bomb_went_off(replayed: Replayed) -> None:
     assert replayed.bombs.left == []
-    assert set(_STEPS) < {step.__name__ for step in STEPS}
+    assert set(_STEPS) < set(STEP_NAMES)
 
 
 def test_replayed_batches_leave_the_state_of_a_calm_run(replayed: Replayed) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from pipeline.run.batch.steps import STEPS
+from pipeline.run.batch.steps import run
 from tests.support import kafka_tools
 from tests.support.broker import old_kafka, small_broker
 from tests.support.groups_zoo import Zoo, zoo
@@ -55,7 +55,7 @@ def _of_3_9() -> Iterator[tuple[str, Zoo]]:
 def truth(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Truth]:
     with request.param() as (bootstrap, animals):
         config = job_config(bootstrap, tmp_path_factory.mktemp("tables"))
-        with running(config, steps=STEPS) as job:
+        with running(config, run_batch=run) as job:
             animals.pause_traffic()
             before = kafka_tools.describe_offsets(bootstrap)
             job.wait_for_batches()

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.run.batch import in_tasks, steps
-from pipeline.run.batch.lag import store_history
+from pipeline.run.batch import in_tasks
+from pipeline.run.batch.control_messages import store_control_messages
+from pipeline.run.batch.groups import store_group_history, store_groups
+from pipeline.run.batch.lag import store_history, store_lag
+from pipeline.run.batch.quarantine import store_quarantine
 from pipeline.run.batch.topics import store_topic_offsets
 from pipeline.run.driver import Driver
 from pipeline.source.summary import Summary
@@ -15,9 +18,18 @@ from pipeline.tables.creation import create_tables
 from pipeline.tables.store import Store
 from tests.support.batches import batch_of, idle_driver, stamp_of
 from tests.support.frames import NOW_MS, at, decoded_rows, member
+from tests.support.steps import run_steps
 
-# From the first write to the last that is not about plans.
-STEPS = steps.STEPS[steps.STEPS.index(store_topic_offsets) : steps.STEPS.index(store_history) + 1]
+STEPS = (
+    store_topic_offsets,
+    store_group_history,
+    store_groups,
+    store_control_messages,
+    store_quarantine,
+    store_lag,
+    store_history,
+)
+"""From the first write to the last that is not about plans."""
 TABLES = (
     "topic_offsets",
     "consumer_groups",
@@ -90,12 +102,11 @@ def tables_after(
         kinds = [event["row_kind"] for event in events if event["row_kind"] in COUNTED]
         batch = batch_of(
             driver,
-            batch_id=number,
             stamp=stamp_of(batch_id=number, at_ms=NOW_MS + number * 30_000, positions={}),
             decoded=decoded_rows(*events),
             summary=Summary(counts={kind: kinds.count(kind) for kind in kinds}),
         )
-        steps.run(batch, STEPS)
+        run_steps(batch, *STEPS)
     return {
         name: sorted(repr(sorted(row.items())) for row in store.arrow(name).to_pylist()) for name in TABLES
     }

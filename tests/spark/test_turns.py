@@ -51,7 +51,7 @@ def decided(driver: Driver, number: int, **fields: Any) -> list[str]:
     """The groups that a batch decides about; batches begin every ten seconds."""
     at_ms = NOW_MS + number * 10_000
     stamp = stamp_of(batch_id=10 + number, at_ms=at_ms)
-    batch = batch_of(driver, batch_id=10 + number, stamp=stamp, **fields)
+    batch = batch_of(driver, stamp=stamp, **fields)
     plans.make_plans(batch)
     rows = driver.services.store.rows("plan_state", ["group_id", "batch_id"])
     return [row["group_id"] for row in rows if row["batch_id"] == 10 + number]

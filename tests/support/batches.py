@@ -5,14 +5,17 @@ from types import SimpleNamespace
 from typing import Any
 
 from pipeline.config.model import Config
-from pipeline.decode.control_messages import ControlTopics
-from pipeline.decode.filters import Filters
+from pipeline.decode.filters import ControlTopics, Filters
+from pipeline.kafka.positions import Intake
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.run.driver import Batch, Driver, TableFacts
-from pipeline.run.progress import ReadProgress
+from pipeline.run.batch.intake import Settled
+from pipeline.run.batch.opening import Read
+from pipeline.run.batch.steps import Done
+from pipeline.run.driver import Driver, ReadProgress, Services
 from pipeline.run.readiness import Readiness
 from pipeline.run.replay import ReplayContext
-from pipeline.run.services import Services
+from pipeline.source.decoded import Decoded
+from pipeline.source.summary import Summary
 from pipeline.tables.stamp import Stamp
 
 CONTROL = Config().control
@@ -54,7 +57,7 @@ def first() -> ReplayContext:
 
 def later(at_ms: int = 0) -> ReplayContext:
     """Of a driver whose newest batch had this clock."""
-    return ReplayContext(query="q", at_ms=at_ms, start=None)
+    return ReplayContext(query="q", at_ms=at_ms, is_first=False)
 
 
 def deaf_session() -> Any:
@@ -77,7 +80,7 @@ def idle_driver(**fields: Any) -> Driver:
     """A driver that has not run a batch.
 
     Args:
-        fields: Parts of `Driver`, or fields of its services, progress or tables, whichever has one of that name; or
+        fields: Parts of `Driver`, or fields of its services or progress, whichever has one of that name; or
             `positions`, up to which the batch before has read.
     """
     positions = fields.pop("positions", None)
@@ -99,7 +102,6 @@ def idle_driver(**fields: Any) -> Driver:
     parts = {
         "services": Services(**{**services, **_taken(fields, Services)}),
         "progress": ReadProgress(**{"readiness": readiness, **_taken(fields, ReadProgress)}),
-        "tables": TableFacts(**_taken(fields, TableFacts)),
     }
     return Driver(**{"spark": _OneCore(), "replay": first(), **parts, **fields})
 
@@ -109,9 +111,22 @@ def _taken(given: dict[str, Any], part: type[Any]) -> dict[str, Any]:
     return {one.name: given.pop(one.name) for one in dataclass_fields(part) if one.name in given}
 
 
-def batch_of(driver: Driver, **fields: Any) -> Batch:
-    """A batch that no step has seen."""
-    return Batch(**{"driver": driver, "batch_id": 5, **fields})
+def batch_of(driver: Driver, **fields: Any) -> Settled:
+    """A batch that has read what is given, or nothing.
+
+    Args:
+        driver: Whose.
+        fields: Of `Settled` or of `Read`.
+    """
+    read = {"offset": None, "decoded": Decoded(), "summary": Summary(), **_taken(fields, Read)}
+    plain = {"read": Read(**read), "stamp": stamp_of(positions={}), "intake": Intake(), "answers": {}}
+    return Settled(**{"driver": driver, **plain, **fields})
+
+
+def done(batch: Settled, **fields: Any) -> Done:
+    """The batch, when it went through all steps and has decided nothing."""
+    plain = {"stamp": batch.stamp, "decisions": None, "published": 0, "seconds_by_step": {"begin": 0.0}}
+    return Done(**{"batch": batch, **plain, **fields})
 
 
 def stamp_of(**fields: Any) -> Stamp:

@@ -7,8 +7,7 @@ from pipeline.kafka.positions import Answer, PartitionKey
 from pipeline.run.assembly import build_source
 from pipeline.run.driver import Driver
 from pipeline.source.offset import SourceOffset, from_json
-from pipeline.source.pace import Pace
-from pipeline.source.planner import Planner
+from pipeline.source.planner import Pace, Planner
 
 
 class Chooser:

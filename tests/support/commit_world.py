@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pipeline.lag.logs import TopicSettings
+from pipeline.lag.settings import TopicSettings
 from tests.support.folded import LAGS, measured_lags, measured_topics
 from tests.support.frames import NOW_MS
 

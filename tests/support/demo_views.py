@@ -7,6 +7,7 @@ from pipeline.operate.demo.moves import Move
 from pipeline.operate.demo.report.timeline import GroupTimeline, Point
 from pipeline.operate.demo.snapshot import GroupView, Plan, Share, Snapshot
 from pipeline.run.query import Report
+from tests.support.batches import stamp_of
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 
@@ -74,14 +75,16 @@ def timeline(**given: Any) -> GroupTimeline:
 
 def report(**given: Any) -> Report:
     defaults = {
-        "batch_id": 7,
+        "stamp": stamp_of(batch_id=7),
         "seconds": 2.5,
         "seconds_by_step": {},
         "counts": {},
         "published": 0,
         "is_complete": True,
         "is_overdue": False,
-        "reason": None,
+        "unanswered": 0,
+        "offsets_left": 0,
+        "is_settled": True,
         "records_left": 0,
         "has_read": True,
         "waited_s": 0.0,

@@ -9,9 +9,7 @@ from pipeline.fold import owners
 from pipeline.fold.commits import fold_commits
 from pipeline.fold.control_messages import HANDED_OVER
 from pipeline.fold.topic_offsets import fold_topic_offsets
-from pipeline.lag.history_turn import HistoryPace
-from pipeline.lag.lags import LagSettings
-from pipeline.lag.logs import TopicSettings
+from pipeline.lag.settings import HistoryPace, LagSettings, TopicSettings
 from pipeline.lag.step import lag_of, topic_offsets_of
 from tests.support.frames import NOW_MS, arrow, decoded_arrow, decoded_rows
 

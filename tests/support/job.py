@@ -26,12 +26,11 @@ from pipeline.config.model import (
     TriggerConfig,
 )
 from pipeline.operate.health import look
-from pipeline.run.batch.groups import find_ghosts
-from pipeline.run.batch.steps import STEPS, Step
 from pipeline.run.job import Job
-from pipeline.run.query import Report
+from pipeline.run.query import Report, RunBatch
 from pipeline.tables.owner.health import Health
 from pipeline.tables.reading import Tables
+from tests.support.steps import AMONG_GHOSTS
 from tests.support.waiting import wait_until
 
 Row = dict[str, Any]
@@ -40,9 +39,6 @@ _BATCH_WITHIN_S = 400.0
 _STOPPED_WITHIN_S = 120.0
 # Conditions read tables, and are met by whole batches: to look more often costs more than it saves.
 _LOOK_EVERY_S = 0.25
-
-AMONG_GHOSTS = tuple(step for step in STEPS if step is not find_ghosts)
-"""The steps, less the one that drops groups which no coordinator knows: forged groups are of that kind."""
 
 
 class RunningJob:
@@ -59,7 +55,7 @@ class RunningJob:
         *,
         once: bool = False,
         rests: bool = True,
-        steps: tuple[Step, ...] = AMONG_GHOSTS,
+        run_batch: RunBatch = AMONG_GHOSTS,
         takes_over: bool = False,
     ) -> None:
         """Nothing is started.
@@ -68,7 +64,7 @@ class RunningJob:
             config: Of the job.
             once: As of `Job`.
             rests: Begin batches only while somebody waits; without it, one after the other, as for an operator.
-            steps: Of a batch.
+            run_batch: As of `Job`; forged groups are not held for deleted ones unless it says so.
             takes_over: As of `Job`.
         """
         self.config = config
@@ -79,7 +75,9 @@ class RunningJob:
         self._turn = Lock()
         self._may_begin = Event()
         self._may_begin.set()
-        self._job = Job(config, once=once, on_batch=self._finished, steps=steps, takes_over=takes_over)
+        self._job = Job(
+            config, once=once, on_batch=self._finished, run_batch=run_batch, takes_over=takes_over
+        )
         self._thread = Thread(target=self._run, name="job", daemon=True)
 
     @property
@@ -170,10 +168,10 @@ class RunningJob:
 
 @contextmanager
 def running(
-    config: Config, *, rests: bool = True, steps: tuple[Step, ...] = AMONG_GHOSTS
+    config: Config, *, rests: bool = True, run_batch: RunBatch = AMONG_GHOSTS
 ) -> Iterator[RunningJob]:
     """The job from its first finished batch to the end of the block."""
-    job = RunningJob(config, rests=rests, steps=steps)
+    job = RunningJob(config, rests=rests, run_batch=run_batch)
     job.start()
     try:
         job.wait(lambda: job.reports, what="the first batch")

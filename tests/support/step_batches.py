@@ -1,17 +1,18 @@
 """Batches of decoded rows that go through a few steps, with the real fold and real tables, and without Spark."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.run.batch.steps import Step, run
 from pipeline.source.summary import Summary
 from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import Store
 from tests.support.batches import batch_of, idle_driver, stamp_of
 from tests.support.frames import NOW_MS, decoded_rows
+from tests.support.steps import CutShortError, run_steps
 
 _COUNTED_AS = {"group_tombstone": "group"}
 _NAMES = [table.name for table in TABLES]
@@ -25,7 +26,7 @@ class StepBatches:
         driver: Lasts until `restart`.
     """
 
-    def __init__(self, root: str, *steps: Step) -> None:
+    def __init__(self, root: str, *steps: Callable[..., Any]) -> None:
         create_tables(root, retention_hours=1, storage_options={})
         self._steps = steps
         self._batches = 0
@@ -45,7 +46,7 @@ class StepBatches:
         written: Iterable[str] = (),
         counted: Mapping[str, int] | None = None,
         at_ms: int | None = None,
-        steps: int | None = None,
+        cut_behind: str | None = None,
     ) -> set[str]:
         """The tables that the next batch writes.
 
@@ -57,7 +58,7 @@ class StepBatches:
             written: Tables that hold it from a run before.
             counted: What the workers counted by kind; without it, the events.
             at_ms: Its clock; None for a second after the batch before.
-            steps: After how many of them it is cut short; None for all.
+            cut_behind: The step behind which it is cut short; None for none.
         """
         counts: dict[str, int] = {}
         for event in events:
@@ -73,14 +74,14 @@ class StepBatches:
         )
         batch = batch_of(
             self.driver,
-            batch_id=self._batches,
             stamp=stamp,
             decoded=decoded_rows(*events),
             summary=Summary(counts=dict(counted or counts)),
-            written=set(written),
+            held=frozenset(written),
         )
         before = self.store.versions(_NAMES)
-        run(batch, self._steps[:steps])
+        with suppress(CutShortError):
+            run_steps(batch, *self._steps, cut_behind=cut_behind)
         self._batches += 1
         after = self.store.versions(_NAMES)
         return {name for name in _NAMES if after[name] > before[name]}

@@ -1,6 +1,7 @@
 """What one batch does; the only place that joins the steps.
 
-Imports all steps. Start with `steps.STEPS`, the list that a batch goes through; the other modules hold these steps, in
-this order: `opening` with `intake`, `groups`, `topics`, `control_messages`, `lag`, `plans` with `decisions`. Quarantine
-and maintenance stand in `steps` itself, and `writes` is how all of them write.
+Imports all steps. Start with `steps.run`, which takes a batch through them; the other modules hold these steps, each
+beside the value that it makes, in this order: `opening` (what was chosen and read), `intake` (`Settled`, by which all
+that follows is made and written), `confirmation`, `topics`, `groups`, `control_messages`, `quarantine`, `lag`, `plans`
+with `decisions`. Maintenance stands in `steps` itself, and `in_tasks` is how tables are folded by Spark's tasks.
 """

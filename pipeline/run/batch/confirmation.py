@@ -1,11 +1,12 @@
-"""The step of unconfirmed rows: groups and commits whose records were deleted before they were read.
+"""The steps that ask the brokers about groups: those that are gone unseen, and rows that are not confirmed.
 
-The brokers are asked about them, some with each batch, and about groups that they list and that no record names. Until
-they have answered, the rows are kept and marked; a batch that runs again asks nobody, and leaves them so.
+Rows are unconfirmed whose records were deleted before they were read. The brokers are asked about them, some with each
+batch, and about groups that they list and that no record names. Until they have answered, the rows are kept and marked;
+a batch that runs again asks nobody, and leaves them so.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -17,21 +18,71 @@ from pipeline.kafka.ghosts import Members
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.row_keys import LAG_KEY, codes
-from pipeline.run.driver import Batch
+from pipeline.run.batch.intake import Settled
 from pipeline.source.decoded import Decoded
+from pipeline.tables.store import Store
 
 # Names of partitions in one question, which takes some 50 bytes for each.
 _MOST_PARTITIONS_OF_STRANGERS = 200_000
 _IS_DOUBTFUL = pc.field("unconfirmed_reason").is_valid()
 
 
-def confirm_rows(batch: Batch) -> None:
+def find_ghosts(batch: Settled) -> tuple[str, ...]:
+    """Groups whose deletion was missed: looked for now and then, while everything is read to its end."""
+    services = batch.services
+    if batch.reread(OFFSETS_TOPIC):
+        services.ghosts.restart()
+    if batch.is_replay or batch.stamp.behind or services.is_once:
+        return ()
+    return services.ghosts.found(lambda: _stored_groups(services.store), now_ms=batch.stamp.at_ms)
+
+
+def _stored_groups(store: Store) -> Mapping[str, tuple[PartitionKey, ...]]:
+    """Classic and unconfirmed groups, and those without a record, with the partitions that they have committed."""
+    rows = store.rows("consumer_groups", ["group_id", "group_type", "unconfirmed_reason"])
+    # Where the newest record of a KIP-848 group was deleted unread, nothing else tells that it is gone.
+    types = {
+        row["group_id"]: "classic"
+        if row["unconfirmed_reason"] and row["group_type"] == "consumer"
+        else row["group_type"]
+        for row in rows
+    }
+    committed = store.arrow(
+        "partition_lag", ["group_id", "topic", "partition"], where=pc.field("committed_offset").is_valid()
+    )
+    found: dict[str, list[PartitionKey]] = {name: [] for name, kind in types.items() if kind == "classic"}
+    for row in committed.to_pylist():
+        if types.get(row["group_id"], "classic") == "classic":
+            found.setdefault(row["group_id"], []).append((row["topic"], row["partition"]))
+    return {name: tuple(keys) for name, keys in found.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmed:
+    """What is known of stored groups and commits beside the records of a batch."""
+
+    ghosts: tuple[str, ...] | None
+    """Groups whose stored rows do not count: the brokers no longer know them, or nobody wants them; None: no rows do.
+
+    Commits of this cluster must not be held against topics of another one of its name, which had other ids.
+    """
+    commits: pa.Table
+    """Those that the batch has read, and what the brokers say of others, as decoded rows."""
+    seconded: tuple[str, ...] = ()
+    """Groups that could not be read, and of which the brokers say what is stored."""
+    remarks: tuple[str, ...] = ()
+    """What an operator should know of rows that are not confirmed."""
+
+
+def confirm_rows(batch: Settled, ghosts: tuple[str, ...]) -> Confirmed:
     """Ask about rows that were left unconfirmed, and about groups that stand in no record."""
     services, progress = batch.services, batch.driver.progress
+    read = batch.read.decoded.kind("commit", "tombstone")
     progress.has_doubtful |= bool(batch.beheaded(OFFSETS_TOPIC))
     strangers = services.ghosts.strangers
-    if batch.is_replay or not (progress.has_doubtful or strangers):
-        return
+    is_of_another = batch.driver.replay.is_new_cluster
+    if not (progress.has_doubtful or strangers):
+        return Confirmed(ghosts=None if is_of_another else ghosts, commits=read)
     commits = services.store.arrow(
         "partition_lag", [*LAG_KEY, "offsets_partition", "unconfirmed_reason"], _IS_DOUBTFUL
     )
@@ -40,21 +91,26 @@ def confirm_rows(batch: Batch) -> None:
         ["group_id", "group_type", "members", "offsets_partition", "unconfirmed_reason"],
         _IS_DOUBTFUL,
     )
+    remarks = _remarks(commits, groups)
+    if batch.is_replay:
+        return Confirmed(ghosts=None if is_of_another else ghosts, commits=read, remarks=remarks)
     progress.has_doubtful = bool(batch.beheaded(OFFSETS_TOPIC) or commits.num_rows or groups.num_rows)
-    if progress.has_doubtful:
-        batch.stamp = replace(batch.clock, remarks=(*batch.clock.remarks, *_remark(commits, groups)))
-    _leave_unwanted(batch, commits, groups)
+    ghosts = tuple(sorted({*ghosts, *_unwanted(batch, commits, groups)}))
     commits, groups = (_settled(batch, rows) for rows in (commits, groups))
     doubtful = _by_group(commits)
     answers = services.confirmations.commits(
         {**_strangers(batch, strangers), **_with_siblings(batch, doubtful)},
         doubtful={(group, *key) for group, keys in doubtful.items() for key in keys},
     )
-    batch.answered = _as_commits(batch, answers)
-    batch.seconded = services.confirmations.seconded(_members(groups))
+    return Confirmed(
+        ghosts=None if is_of_another else ghosts,
+        commits=pa.concat_tables([read, _as_commits(read, answers)]),
+        seconded=services.confirmations.seconded(_members(groups)),
+        remarks=remarks,
+    )
 
 
-def _remark(commits: pa.Table, groups: pa.Table) -> tuple[str, ...]:
+def _remarks(commits: pa.Table, groups: pa.Table) -> tuple[str, ...]:
     names = {*commits["group_id"].to_pylist(), *groups["group_id"].to_pylist()}
     if not names:
         return ()
@@ -67,17 +123,16 @@ def _remark(commits: pa.Table, groups: pa.Table) -> tuple[str, ...]:
     return (text,)
 
 
-def _settled(batch: Batch, rows: pa.Table) -> pa.Table:
+def _settled(batch: Settled, rows: pa.Table) -> pa.Table:
     """The rows whose partition of the offsets topic is read to its end: others may still be met there."""
-    return rows.filter(pa.array(~is_in(rows["offsets_partition"].combine_chunks(), batch.clock.behind)))
+    return rows.filter(pa.array(~is_in(rows["offsets_partition"].combine_chunks(), batch.stamp.behind)))
 
 
-def _leave_unwanted(batch: Batch, commits: pa.Table, groups: pa.Table) -> None:
-    """Drop groups that the patterns do not take any more: nothing else would ever drop them."""
+def _unwanted(batch: Settled, commits: pa.Table, groups: pa.Table) -> set[str]:
+    """Groups that the patterns do not take any more: nothing else would ever drop them."""
     names = {*commits["group_id"].to_pylist(), *groups["group_id"].to_pylist()}
     source = batch.services.config.source
-    unwanted = {name for name in names if not source.wants_group(name)}
-    batch.ghosts = tuple(sorted({*batch.ghosts, *unwanted}))
+    return {name for name in names if not source.wants_group(name)}
 
 
 def _by_group(commits: pa.Table) -> dict[str, set[PartitionKey]]:
@@ -88,7 +143,7 @@ def _by_group(commits: pa.Table) -> dict[str, set[PartitionKey]]:
 
 
 def _with_siblings(
-    batch: Batch, doubtful: Mapping[str, set[PartitionKey]]
+    batch: Settled, doubtful: Mapping[str, set[PartitionKey]]
 ) -> dict[str, tuple[PartitionKey, ...]]:
     """The partitions of each group, and the others of their topics: the group may have begun to read them since."""
     topics = pa.array(sorted({topic for keys in doubtful.values() for topic, _ in keys}), pa.string())
@@ -104,7 +159,7 @@ def _with_siblings(
     }
 
 
-def _strangers(batch: Batch, names: set[str]) -> dict[str, tuple[PartitionKey, ...]]:
+def _strangers(batch: Settled, names: set[str]) -> dict[str, tuple[PartitionKey, ...]]:
     """Some of the groups that stand in no row, taken from `names`, with all partitions that are known."""
     if not names:
         return {}
@@ -123,9 +178,8 @@ def _strangers(batch: Batch, names: set[str]) -> dict[str, tuple[PartitionKey, .
     return dict.fromkeys(turn, keys)
 
 
-def _as_commits(batch: Batch, answers: list[BrokerCommit]) -> pa.Table:
-    """The answers as rows beside the commits of the batch, which are newer than what is stored, and win."""
-    read = batch.decoded.kind("commit", "tombstone")
+def _as_commits(read: pa.Table, answers: list[BrokerCommit]) -> pa.Table:
+    """The answers as rows beside the commits that were read, which are newer than what is stored, and win."""
     rows = [
         {
             "row_kind": "answer_none" if one.offset is None else "answer",

@@ -3,37 +3,36 @@
 import pyarrow as pa
 
 from pipeline.fold.control_messages import fold_acks, fold_orders
-from pipeline.run.batch.writes import stamped, write_measured
-from pipeline.run.driver import Batch
+from pipeline.run.batch.intake import Settled
 
 
-def store_control_messages(batch: Batch) -> None:
+def store_control_messages(batch: Settled) -> None:
     """What followers acknowledge and operators order, when the batch has any of it or reads all of it again."""
-    store, summary = batch.services.store, batch.summary
+    store, summary, decoded = batch.services.store, batch.read.summary, batch.read.decoded
     control = batch.services.filters.control_topics
     reread = {topic for topic in control.every_acks if batch.reread(topic)}
     if _has_news(batch, "acks", summary.acks, is_reread=bool(reread)):
         folded = fold_acks(
             _acks_before(batch, reread),
-            batch.decoded.kind("ack"),
+            decoded.kind("ack"),
             store.arrow("consumer_groups"),
-            at_ms=batch.clock.at_ms,
+            at_ms=batch.stamp.at_ms,
         )
-        write_measured(batch, "acks", stamped(batch, folded))
+        batch.write_measured("acks", folded)
     is_reread = bool(batch.reread(control.commands))
     if _has_news(batch, "orders", summary.orders, is_reread=is_reread):
         stored = store.arrow("orders")
-        folded = fold_orders(stored.slice(0, 0) if is_reread else stored, batch.decoded.kind("orders"))
-        write_measured(batch, "orders", stamped(batch, folded))
+        folded = fold_orders(stored.slice(0, 0) if is_reread else stored, decoded.kind("orders"))
+        batch.write_measured("orders", folded)
 
 
-def _has_news(batch: Batch, name: str, records_read: int, *, is_reread: bool) -> bool:
-    if name in batch.written:
+def _has_news(batch: Settled, name: str, records_read: int, *, is_reread: bool) -> bool:
+    if name in batch.held:
         return False
     return records_read > 0 or (is_reread and batch.services.store.has_rows(name))
 
 
-def _acks_before(batch: Batch, reread: set[str]) -> pa.Table:
+def _acks_before(batch: Settled, reread: set[str]) -> pa.Table:
     """The stored acknowledgements, without those of groups whose topic is read again from its start."""
     stored = batch.services.store.arrow("acks")
     if not reread:

@@ -1,46 +1,165 @@
-"""The steps of groups: those that are gone unseen, and records of those that are there."""
+"""The steps of group records: a row of history on each change that they show, and the groups as they are.
 
-from collections.abc import Mapping
+The history is written before `consumer_groups`, which still holds the groups as the batch before left them: what
+differs is new.
+After a start, and where a partition of the offsets topic was not read to its end by the batch before, the newest row of
+the history is compared instead. So the row of a batch that was cut short is found, whether or not it runs again,
+and there is no second one.
+"""
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.kafka.positions import PartitionKey
+from assignor.model.arrays import Bools
+from pipeline.arrow_columns import moment
+from pipeline.fold.columns import is_in
+from pipeline.fold.group_changes import GONE, IS_GONE, KNOWN, Holdings, group_changes
+from pipeline.fold.groups import fold_groups
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.run.batch.writes import stamped, write_measured
-from pipeline.run.driver import Batch
+from pipeline.planning.memory import PlanMemory
+from pipeline.planning.state import from_json
+from pipeline.row_keys import NO_ROW, codes, last_of_each
+from pipeline.run.batch.confirmation import Confirmed
+from pipeline.run.batch.intake import Settled
+from pipeline.run.rows import less_ghosts
+from pipeline.tables.arrow import arrow_schema
+from pipeline.tables.reading import all_of
+from pipeline.tables.schemas import GROUP_HISTORY
 from pipeline.tables.store import Store
 
-
-def find_ghosts(batch: Batch) -> None:
-    """Find groups whose deletion was missed: now and then, while everything is read to its end."""
-    services = batch.services
-    if batch.reread(OFFSETS_TOPIC):
-        services.ghosts.restart()
-    if not (batch.is_replay or batch.clock.behind or services.is_once):
-        batch.ghosts = services.ghosts.found(lambda: _stored_groups(services.store), now_ms=batch.at_ms)
+_RECORD = ("group_id", "group_type", "offsets_partition", "group_position")
+"""What is the same of a group as long as no new record of it is read."""
+_KNOWN = pa.schema([arrow_schema(GROUP_HISTORY).field(name).with_nullable(True) for name in KNOWN])
+_RECORDED = _KNOWN.append(pa.field(IS_GONE, pa.bool_()))
 
 
-def _stored_groups(store: Store) -> Mapping[str, tuple[PartitionKey, ...]]:
-    """Classic and unconfirmed groups, and those without a record, with the partitions that they have committed."""
-    rows = store.rows("consumer_groups", ["group_id", "group_type", "unconfirmed_reason"])
-    # Where the newest record of a KIP-848 group was deleted unread, nothing else tells that it is gone.
-    types = {
-        row["group_id"]: "classic"
-        if row["unconfirmed_reason"] and row["group_type"] == "consumer"
-        else row["group_type"]
-        for row in rows
-    }
-    committed = store.arrow(
-        "partition_lag", ["group_id", "topic", "partition"], where=pc.field("committed_offset").is_valid()
+def store_group_history(batch: Settled, confirmed: Confirmed) -> pa.Table | None:
+    """The groups as they are now, of which what is new is written down; None when they are as stored."""
+    store = batch.services.store
+    if "consumer_groups" in batch.held or not _has_news(batch, confirmed):
+        return None
+    stored = store.arrow("consumer_groups")
+    groups = fold_groups(
+        less_ghosts(stored, confirmed.ghosts),
+        batch.read.decoded.kind("group", "group_tombstone"),
+        reread=batch.reread(OFFSETS_TOPIC),
+        behind=batch.stamp.behind,
+        beheaded=batch.beheaded(OFFSETS_TOPIC),
+        seconded=confirmed.seconded,
     )
-    found: dict[str, list[PartitionKey]] = {name: [] for name, kind in types.items() if kind == "classic"}
-    for row in committed.to_pylist():
-        if types.get(row["group_id"], "classic") == "classic":
-            found.setdefault(row["group_id"], []).append((row["topic"], row["partition"]))
-    return {name: tuple(keys) for name, keys in found.items()}
+    if "group_history" not in batch.held:
+        changes = _changes(batch, stored, groups)
+        if changes.num_rows:
+            date = moment(batch.stamp.at_ms).cast(pa.date32())
+            rows = changes.append_column("date", pa.repeat(date, changes.num_rows))
+            batch.write_measured("group_history", rows)
+    return groups
 
 
-def store_groups(batch: Batch) -> None:
+def store_groups(batch: Settled, groups: pa.Table | None) -> None:
     """The groups as they were folded for the history, which is written first."""
-    if batch.groups is not None:
-        write_measured(batch, "consumer_groups", stamped(batch, batch.groups))
+    if groups is not None:
+        batch.write_measured("consumer_groups", groups)
+
+
+def _has_news(batch: Settled, confirmed: Confirmed) -> bool:
+    """Whether there are records of groups, or a partition was read to its end: then its stale groups go."""
+    driver = batch.driver
+    is_stale = (
+        driver.replay.is_first
+        or batch.reread(OFFSETS_TOPIC)
+        or confirmed.ghosts
+        or confirmed.seconded
+        or batch.stamp.behind != driver.progress.behind
+    )
+    return bool(
+        batch.read.summary.group_records or (is_stale and batch.services.store.has_rows("consumer_groups"))
+    )
+
+
+def _changes(batch: Settled, stored: pa.Table, folded: pa.Table) -> pa.Table:
+    """What is new, of the groups whose partition is read to its end.
+
+    What is read on the way there happened long ago, and may be undone by what follows.
+    """
+    behind, caught_up = batch.stamp.behind, _caught_up(batch)
+    now = folded.filter(
+        pa.array(~_is_in(folded, behind) & (_is_in(folded, caught_up) | _is_other(folded, stored)))
+    )
+    was = stored.filter(
+        pa.array(~_is_in(stored, behind) & ~_is_in(stored, caught_up) & _is_other(stored, folded))
+    )
+    strangers = now.filter(_is_none_of(now, stored))["group_id"].combine_chunks()
+    recorded = _recorded(batch.services.store, caught_up, strangers)
+    recorded = recorded.filter(pa.array(~_is_in(recorded, behind)))
+    was = was.filter(_is_none_of(was, recorded)).select(KNOWN).cast(_KNOWN)
+    there = was.append_column(IS_GONE, pa.repeat(pa.scalar(value=False), was.num_rows))
+    return group_changes(
+        pa.concat_tables([there, recorded]),
+        now.select(KNOWN).cast(_KNOWN),
+        lambda group_id: _target(batch.driver.memory, group_id),
+    )
+
+
+def _caught_up(batch: Settled) -> tuple[int, ...] | None:
+    """Partitions of the offsets topic that the batch before did not leave read to their end; None for all."""
+    if batch.driver.replay.is_first:
+        return None
+    return tuple(sorted(set(batch.driver.progress.behind) - set(batch.stamp.behind)))
+
+
+def _target(memory: PlanMemory, group_id: str) -> Holdings | None:
+    plan = from_json(memory.states.get(group_id)).plan
+    return None if plan is None else plan.target
+
+
+def _recorded(store: Store, partitions: tuple[int, ...] | None, groups: pa.Array) -> pa.Table:
+    """`KNOWN` and `IS_GONE`, of the newest row in the history of each group of these partitions (None: of any group).
+
+    Args:
+        store: The tables.
+        partitions: Of the offsets topic.
+        groups: Further groups.
+    """
+    if partitions == () and not len(groups):
+        return _RECORDED.empty_table()
+    wanted = None
+    if partitions is not None:
+        of_partitions = pc.field("offsets_partition").isin(pa.array(partitions, pa.int32()))
+        wanted = of_partitions | pc.field("group_id").isin(groups)
+    # Rows are wide, and all but the newest are looked at for their time only.
+    newest = _last(store.arrow("group_history", ["group_id", "updated_at"], wanted))
+    is_as_new = pc.field("updated_at").isin(newest["updated_at"].combine_chunks().unique())
+    rows = store.arrow("group_history", [*KNOWN, "updated_at", "why"], all_of(wanted, is_as_new))
+    last = _last(rows)
+    return last.select(KNOWN).append_column(IS_GONE, pc.equal(last["why"], GONE)).cast(_RECORDED)
+
+
+def _last(rows: pa.Table) -> pa.Table:
+    """The row of each group with the latest time."""
+    (group,) = codes(("group_id",), rows)
+    return rows.take(pa.array(last_of_each(group, rows["updated_at"].cast(pa.int64()).to_numpy())))
+
+
+def _is_in(groups: pa.Table, partitions: tuple[int, ...] | None) -> Bools:
+    if partitions is None:
+        return np.ones(groups.num_rows, np.bool_)
+    return is_in(groups["offsets_partition"].combine_chunks(), partitions)
+
+
+def _is_other(groups: pa.Table, others: pa.Table) -> Bools:
+    """Which groups have no record, or another one, among the others."""
+    own, those = codes(_RECORD, *(_records(table) for table in (groups, others)))
+    return ~np.isin(own, those)
+
+
+def _records(groups: pa.Table) -> pa.Table:
+    """`_RECORD`, without nulls."""
+    columns = {name: groups[name] for name in _RECORD}
+    numbers = ("offsets_partition", "group_position")
+    return pa.table({**columns, **{name: pc.fill_null(columns[name], NO_ROW) for name in numbers}})
+
+
+def _is_none_of(groups: pa.Table, others: pa.Table) -> pa.ChunkedArray:
+    return pc.invert(pc.is_in(groups["group_id"], value_set=others["group_id"].combine_chunks()))

@@ -9,7 +9,7 @@ from deltalake.transaction import AddAction
 
 from pipeline.arrow_stream import packed
 from pipeline.row_ranges import Ranges, ranges_of
-from pipeline.run.driver import Batch
+from pipeline.run.batch.intake import Settled
 from pipeline.run.tasks.folding import FILES, SHARES, Fold, FoldingTask
 from pipeline.tables.store import absolute
 
@@ -30,19 +30,18 @@ class Folding:
     """Can be pickled."""
 
 
-def write_folded(batch: Batch, folding: Folding, new: pa.Table, rows: Mapping[str, int]) -> None:
+def write_folded(batch: Settled, folding: Folding, new: pa.Table, rows: Mapping[str, int]) -> None:
     """Overwrite a latest table with what tasks fold.
 
     Args:
-        batch: On its way.
+        batch: Under whose stamp.
         folding: Of the table.
         new: What the batch brings.
         rows: By value of the key: about how many rows there are to be folded.
     """
     driver = batch.driver
-    driver.tables.versions.pop(folding.name, None)
-    driver.services.store.write_files(folding.name, lambda: _files(batch, folding, new, rows), batch.clock)
-    batch.written.add(folding.name)
+    driver.versions.pop(folding.name, None)
+    driver.services.store.write_files(folding.name, lambda: _files(batch, folding, new, rows), batch.stamp)
 
 
 def rows_by(key: str, *tables: pa.Table) -> dict[str, int]:
@@ -54,7 +53,7 @@ def rows_by(key: str, *tables: pa.Table) -> dict[str, int]:
     return rows
 
 
-def _files(batch: Batch, folding: Folding, new: pa.Table, rows: Mapping[str, int]) -> list[AddAction]:
+def _files(batch: Settled, folding: Folding, new: pa.Table, rows: Mapping[str, int]) -> list[AddAction]:
     driver = batch.driver
     tasks = min(driver.parallelism, sum(rows.values()) // _LEAST_ROWS_A_TASK)
     ranges = ranges_of(folding.key, rows, at_least=tasks, most_rows=_MOST_ROWS_A_TASK)
@@ -66,7 +65,7 @@ def _files(batch: Batch, folding: Folding, new: pa.Table, rows: Mapping[str, int
         fold=folding.fold,
         ranges=ranges,
     )
-    driver.describe(batch.batch_id, f"fold {folding.name}")
+    driver.describe(batch.stamp.batch_id, f"fold {folding.name}")
     files = (
         driver.spark.createDataFrame(_shares(ranges, new)).mapInArrow(task, schema=FILES).toArrow()["file"]
     )

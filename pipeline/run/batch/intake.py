@@ -8,8 +8,11 @@ commands cannot be read no plan is made at all, since a pause or a refusal may s
 import logging
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
+from pipeline.arrow_columns import moment
 from pipeline.clock import duration
 from pipeline.kafka.positions import (
     NEVER_READ,
@@ -19,13 +22,13 @@ from pipeline.kafka.positions import (
     Intake,
     PartitionKey,
     Position,
-    Span,
     advance,
 )
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.run.driver import Batch
-from pipeline.run.services import Services
-from pipeline.source.offset import SourceOffset
+from pipeline.run.batch.opening import Chosen, Read
+from pipeline.run.driver import Driver, Services
+from pipeline.run.rows import of_cluster
+from pipeline.source.summary import Summary
 from pipeline.tables.stamp import Stamp
 
 log = logging.getLogger(__name__)
@@ -37,26 +40,85 @@ _BEHEADED_HINT = (
 )
 
 
-def choose(batch: Batch, offset: SourceOffset) -> None:
-    """Take in what the source has chosen for the batch to read; a replay has read what it read before."""
-    if batch.is_replay:
-        batch.intake = Intake(
-            spans=tuple(span for span in batch.clock.spans if span.start < span.end),
-            reread=dict.fromkeys(batch.clock.reread, "the batch runs again"),
-            beheaded=frozenset(batch.clock.beheaded),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A batch whose records are read: what all that follows is made from, and how it is written."""
+
+    driver: Driver
+    read: Read
+    stamp: Stamp
+    """Of all its writes: its clock, how far everything is read by now, and whom that leaves behind."""
+    intake: Intake
+    """What it was to read."""
+    answers: Mapping[PartitionKey, Answer]
+    """What the leaders said before it read; empty where it runs again."""
+    held: frozenset[str] = frozenset()
+    """Tables that hold it already, from a run before this one; none of them is written again."""
+
+    @property
+    def services(self) -> Services:
+        """The driver's."""
+        return self.driver.services
+
+    @property
+    def is_replay(self) -> bool:
+        """It ran before, up to some step: what it reads, its clock and who is behind are those of that time."""
+        return "topic_offsets" in self.held
+
+    @property
+    def has_read(self) -> bool:
+        """Whether reading came further in any log."""
+        reached = self.read.summary.reached
+        return any(
+            span.key in reached and reached[span.key].position.offset > span.start
+            for span in self.intake.spans
         )
-        return
-    batch.answers, batch.intake = offset.answers, offset.intake
-    batch.services.configs.ask_again()
-    _log_reread(batch)
+
+    def reread(self, topic: str) -> tuple[int, ...]:
+        """Partitions of the topic that it began to read from their log start."""
+        return tuple(sorted(number for name, number in self.stamp.reread if name == topic))
+
+    def beheaded(self, topic: str) -> tuple[int, ...]:
+        """Those of them that have lost the beginning of their log."""
+        return tuple(sorted(number for name, number in self.stamp.beheaded if name == topic))
+
+    def write(self, name: str, rows: pa.Table) -> None:
+        """Write the rows, which have cluster, time and number of the batch, unless the table holds it."""
+        if name not in self.held:
+            self.driver.versions.pop(name, None)
+            self.services.store.write(name, rows, self.stamp)
+
+    def write_measured(self, name: str, rows: pa.Table) -> None:
+        """Write the rows with cluster, time and number of the batch, unless the table holds it."""
+        at, number = moment(self.stamp.at_ms), pa.scalar(self.stamp.batch_id, pa.int64())
+        for column, value in (("updated_at", at), ("batch_id", number)):
+            rows = rows.append_column(column, pa.repeat(value, rows.num_rows))
+        self.write(name, of_cluster(self.services.cluster, rows))
 
 
-def _log_reread(batch: Batch) -> None:
+def settle(driver: Driver, read: Read, chosen: Chosen) -> Settled:
+    """Say how far everything is by now, and whom that leaves behind."""
+    if chosen.first_run is not None:
+        return _settled_again(driver, read, chosen, chosen.first_run)
+    offset = chosen.offset
+    driver.services.configs.ask_again()
+    _log_reread(driver, offset.intake, chosen.at_ms)
+    return Settled(
+        driver=driver,
+        read=read,
+        stamp=_stamp(driver, read.summary, chosen),
+        intake=offset.intake,
+        answers=offset.answers,
+        held=chosen.held,
+    )
+
+
+def _log_reread(driver: Driver, read: Intake, at_ms: int) -> None:
     """One warning for each topic, however many of its partitions are read again; of every batch, one an hour."""
-    read, progress = batch.intake, batch.driver.progress
-    if read.impatient and batch.at_ms - progress.rereads_logged_ms >= _REREADS_LOGGED_EVERY_MS:
-        progress.rereads_logged_ms = batch.at_ms
-        for remark in _remarks(batch.services, read):
+    progress = driver.progress
+    if read.impatient and at_ms - progress.rereads_logged_ms >= _REREADS_LOGGED_EVERY_MS:
+        progress.rereads_logged_ms = at_ms
+        for remark in _remarks(driver.services, read):
             log.warning(remark)
     by_topic: dict[str, dict[int, str]] = defaultdict(dict)
     for (topic, number), why in sorted(read.reread.items()):
@@ -78,48 +140,45 @@ def _log_reread(batch: Batch) -> None:
         )
 
 
-def settle(batch: Batch) -> None:
-    """Say how far everything is by now, and whom that leaves behind: the stamp that all writes of the batch carry."""
-    batch.stamp = _replayed(batch) if batch.is_replay else _settled(batch)
-
-
-def _settled(batch: Batch) -> Stamp:
-    services, progress, now_ms = batch.services, batch.driver.progress, batch.at_ms
+def _stamp(driver: Driver, summary: Summary, chosen: Chosen) -> Stamp:
+    services, progress, now_ms = driver.services, driver.progress, chosen.at_ms
+    intake, answers = chosen.offset.intake, chosen.offset.answers
     positions = advance(
         (progress.stamp.positions if progress.stamp is not None else None) or {},
-        batch.intake,
-        {key: one.position for key, one in batch.summary.reached.items()},
-        batch.answers,
+        intake,
+        {key: one.position for key, one in summary.reached.items()},
+        answers,
         now_ms=now_ms,
     )
-    answers = _with_failures(batch)
+    # Of partitions whose leader fell silent while they were read, that.
+    answers = {**answers, **{key: one.error for key, one in summary.reached.items() if one.error is not None}}
     offsets = {number: one.offset for (topic, number), one in positions.items() if topic == OFFSETS_TOPIC}
     progress.readiness.observe(
         {number: answer for (topic, number), answer in answers.items() if topic == OFFSETS_TOPIC},
         offsets,
-        reread=[number for topic, number in batch.intake.reread if topic == OFFSETS_TOPIC],
+        reread=[number for topic, number in intake.reread if topic == OFFSETS_TOPIC],
         now_ms=now_ms,
     )
     behind = progress.readiness.behind(offsets, now_ms)
     return Stamp(
-        batch_id=batch.batch_id,
+        batch_id=chosen.batch_id,
         at_ms=now_ms,
         behind=tuple(behind),
         reason=progress.readiness.reason(behind, now_ms),
-        held=batch.clock_trouble or _held(answers, positions),
+        held=chosen.clock_trouble or _held(answers, positions),
         cluster_id=services.cluster_id,
         filters=services.filters.identity,
         positions=positions,
-        spans=_as_read(batch.intake.spans, positions),
-        reread=tuple(sorted(batch.intake.reread)),
-        brokers=batch.summary.brokers,
-        beheaded=tuple(sorted(batch.intake.beheaded)),
-        remarks=tuple(_remarks(services, batch.intake)),
-        tick=batch.tick,
-        distrusted=_distrusted(batch),
+        spans=tuple(replace(span, end=positions[span.key].offset) for span in intake.spans),
+        reread=tuple(sorted(intake.reread)),
+        brokers=summary.brokers,
+        beheaded=tuple(sorted(intake.beheaded)),
+        remarks=tuple(_remarks(services, intake)),
+        tick=chosen.offset.tick,
+        distrusted=_distrusted(progress.stamp, intake, summary),
         followed=tuple(sorted(key for key, answer in answers.items() if isinstance(answer, End))),
         tombstones_kept_ms={topic: services.configs.tombstones_kept_ms(topic) for topic in services.topics},
-        parallelism=batch.driver.parallelism,
+        parallelism=driver.parallelism,
     )
 
 
@@ -133,22 +192,15 @@ def _remarks(services: Services, read: Intake) -> Iterator[str]:
         )
 
 
-def _with_failures(batch: Batch) -> dict[PartitionKey, Answer]:
-    """The answers, and of partitions whose leader fell silent while they were read, that."""
-    failed = {key: one.error for key, one in batch.summary.reached.items() if one.error is not None}
-    return {**batch.answers, **failed}
-
-
-def _distrusted(batch: Batch) -> tuple[tuple[str, int, str], ...]:
+def _distrusted(before: Stamp | None, intake: Intake, summary: Summary) -> tuple[tuple[str, int, str], ...]:
     """Logs that the next batch reads from their start: truncated under this one, or still waiting for that."""
-    before = batch.driver.progress.stamp
     waiting = {} if before is None else {(topic, number): why for topic, number, why in before.distrusted}
     truncated = {
         key: one.error
-        for key, one in batch.summary.reached.items()
+        for key, one in summary.reached.items()
         if one.error is not None and one.error.startswith(TRUNCATED)
     }
-    left = {key: why for key, why in waiting.items() if key not in batch.intake.reread} | truncated
+    left = {key: why for key, why in waiting.items() if key not in intake.reread} | truncated
     return tuple((*key, why) for key, why in sorted(left.items()))
 
 
@@ -165,15 +217,31 @@ def _held(answers: Mapping[PartitionKey, Answer], positions: Mapping[PartitionKe
     return None
 
 
-def _as_read(spans: tuple[Span, ...], positions: Mapping[PartitionKey, Position]) -> tuple[Span, ...]:
-    return tuple(replace(span, end=positions[span.key].offset) for span in spans)
+def _settled_again(driver: Driver, read: Read, chosen: Chosen, first_run: Stamp) -> Settled:
+    """With the stamp of the first run; a span that cannot be read now is read again later."""
+    spans = tuple(span for span in first_run.spans if span.start < span.end)
+    reached = read.summary.reached
+    missing = {
+        span.key: Position(span.start, span.leader_epoch, first_run.at_ms)
+        for span in spans
+        if reached[span.key].position.offset < span.end
+    }
+    return Settled(
+        driver=driver,
+        read=read,
+        stamp=_without(missing, first_run) if missing else first_run,
+        intake=Intake(
+            spans=spans,
+            reread=dict.fromkeys(first_run.reread, "the batch runs again"),
+            beheaded=frozenset(first_run.beheaded),
+        ),
+        answers={},
+        held=chosen.held,
+    )
 
 
-def _replayed(batch: Batch) -> Stamp:
-    """The stamp of the first run; a span that cannot be read now is read again later."""
-    stamp, missing = batch.clock, _missing(batch)
-    if not missing:
-        return stamp
+def _without(missing: Mapping[PartitionKey, Position], stamp: Stamp) -> Stamp:
+    """The stamp of a batch that has not read what lies behind these positions, as its first run had."""
     numbers = sorted(number for topic, number in missing if topic == OFFSETS_TOPIC)
     what = ", ".join(f"{topic}-{number}" for topic, number in sorted(missing))
     why = f"what a batch had read before the job stopped cannot be read again yet: {what}"
@@ -185,13 +253,3 @@ def _replayed(batch: Batch) -> Stamp:
         held=stamp.held or (why if len(numbers) < len(missing) else None),
         positions={**(stamp.positions or {}), **missing},
     )
-
-
-def _missing(batch: Batch) -> dict[PartitionKey, Position]:
-    """Where spans start that the first run has read and this one could not read to their end."""
-    reached = batch.summary.reached
-    return {
-        span.key: Position(span.start, span.leader_epoch, batch.driver.replay.at_ms)
-        for span in batch.intake.spans
-        if reached[span.key].position.offset < span.end
-    }

@@ -2,81 +2,96 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.fold.owners import assigned_partitions
+from assignor.model.arrays import Int64s
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.lag.history_turn import HistoryPace
-from pipeline.lag.lags import LagSettings
+from pipeline.lag.settings import HistoryPace, LagSettings
+from pipeline.run.batch.confirmation import Confirmed
 from pipeline.run.batch.in_tasks import Folding, rows_by, write_folded
-from pipeline.run.batch.writes import ghosts_of
-from pipeline.run.driver import Batch
+from pipeline.run.batch.intake import Settled
 from pipeline.run.tasks.tables import LagFold
+from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 
 _BESIDE_LAGS = ("consumer_groups", "acks", "orders", "recommendations")
 """Latest tables that are folded from records, as `partition_lag` is, and the one that has all epochs."""
 
 
-def store_lag(batch: Batch) -> None:
-    """The lag of every partition of every group, from what is stored by now."""
-    if "partition_lag" in batch.written:
-        return
-    store, tables = batch.services.store, batch.driver.tables
+def store_lag(batch: Settled, confirmed: Confirmed, topics: tuple[str, ...]) -> Stamp:
+    """The lag of every partition of every group, from what is stored by now; the stamp of that write comes out.
+
+    Args:
+        batch: Whose other tables that records change are written.
+        confirmed: Its commits, and groups that do not count.
+        topics: Whose log offsets are kept.
+    """
+    store, versions = batch.services.store, batch.driver.versions
     # Where reading goes on stands in this commit: by then every table that the records change has been written.
-    tables.versions |= store.versions(name for name in _BESIDE_LAGS if name not in tables.versions)
-    batch.stamp = replace(batch.clock, versions=dict(tables.versions))
-    fold = LagFold(
-        cluster=batch.services.cluster,
-        ghosts=ghosts_of(batch),
-        reread=batch.reread(OFFSETS_TOPIC),
-        beheaded=batch.beheaded(OFFSETS_TOPIC),
-        settings=_settings(batch),
-    )
-    commits = batch.decoded.kind("commit", "tombstone")
-    if batch.answered is not None:
-        commits = pa.concat_tables([commits, batch.answered])
-    write_folded(
-        batch,
-        Folding(name="partition_lag", key="group_id", fold=fold),
-        commits,
-        _rows_by_group(store, commits),
-    )
+    versions |= store.versions(name for name in _BESIDE_LAGS if name not in versions)
+    stamp = replace(batch.stamp, versions=dict(versions), remarks=(*batch.stamp.remarks, *confirmed.remarks))
+    if "partition_lag" not in batch.held:
+        fold = LagFold(
+            cluster=batch.services.cluster,
+            ghosts=confirmed.ghosts,
+            reread=batch.reread(OFFSETS_TOPIC),
+            beheaded=batch.beheaded(OFFSETS_TOPIC),
+            settings=_settings(batch, topics),
+        )
+        write_folded(
+            replace(batch, stamp=stamp),
+            Folding(name="partition_lag", key="group_id", fold=fold),
+            confirmed.commits,
+            _rows_by_group(store, confirmed.commits),
+        )
+    return stamp
 
 
 def _rows_by_group(store: Store, commits: pa.Table) -> dict[str, int]:
     rows = rows_by("group_id", store.arrow("partition_lag", ["group_id"]), commits)
     groups = store.arrow("consumer_groups", ["group_id", "members"])
-    for group, assigned in zip(groups["group_id"].to_pylist(), assigned_partitions(groups), strict=True):
+    for group, assigned in zip(groups["group_id"].to_pylist(), _assigned(groups), strict=True):
         rows[group] = max(rows.get(group, 0), int(assigned))
     return rows
 
 
-def _settings(batch: Batch) -> LagSettings:
+def _assigned(groups: pa.Table) -> Int64s:
+    """How many partitions the members of each group were given."""
+    lists = groups["members"].combine_chunks()
+    group = pc.list_parent_indices(lists).to_numpy()
+    maps = pc.struct_field(pc.list_flatten(lists), "assigned")
+    # Offsets of a column that begins where its buffers do.
+    maps = maps.take(pa.array(np.arange(len(maps))))
+    partitions = pc.fill_null(pc.list_value_length(maps.items), 0).to_numpy()
+    of_member = np.repeat(np.arange(len(maps)), np.diff(maps.offsets.to_numpy()))
+    counted = np.bincount(group[of_member], weights=partitions, minlength=groups.num_rows)
+    return counted.astype(np.int64)
+
+
+def _settings(batch: Settled, topics: tuple[str, ...]) -> LagSettings:
     config = batch.services.config
     return LagSettings(
-        at_ms=batch.clock.at_ms,
-        batch_id=batch.batch_id,
-        behind=batch.clock.behind,
+        at_ms=batch.stamp.at_ms,
+        batch_id=batch.stamp.batch_id,
+        behind=batch.stamp.behind,
         half_life_ms=config.rates.half_life_s * 1000,
         allowed_lag=config.status.allowed_lag,
         history=HistoryPace(
             interval_ms=config.history.interval_s * 1000, max_gap_ms=config.history.max_gap_s * 1000
         ),
-        retention_ms=batch.services.retention(batch.driver.tables.topics),
+        retention_ms=batch.services.retention(topics),
     )
 
 
-def store_history(batch: Batch) -> None:
+def store_history(batch: Settled) -> None:
     """The rows of `partition_lag` whose turn it is."""
-    if "lag_history" in batch.written:
-        return
-    batch.services.store.copy(
-        "partition_lag",
-        "lag_history",
-        batch.clock,
-        where=pc.field("history_at") == pc.field("updated_at"),
-        computed={"date": pc.field("updated_at").cast(pa.date32())},
-    )
-    batch.written.add("lag_history")
+    if "lag_history" not in batch.held:
+        batch.services.store.copy(
+            "partition_lag",
+            "lag_history",
+            batch.stamp,
+            where=pc.field("history_at") == pc.field("updated_at"),
+            computed={"date": pc.field("updated_at").cast(pa.date32())},
+        )

@@ -3,6 +3,10 @@
 import json
 import logging
 import time
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pyspark.sql import DataFrame
 
 from pipeline import errors
 from pipeline.arrow_columns import moment
@@ -13,14 +17,13 @@ from pipeline.errors import (
     TablesChangedError,
     TopicMissingError,
 )
-from pipeline.run.batch import intake
-from pipeline.run.driver import Batch
-from pipeline.run.progress import ReadProgress
-from pipeline.run.replay import look_back, why_passed_over
-from pipeline.source.decoded import PACKED, pack, unpack
+from pipeline.run.driver import Driver, ReadProgress
+from pipeline.run.replay import Past, look_back, why_passed_over
+from pipeline.source.decoded import PACKED, Decoded, pack, unpack
 from pipeline.source.offset import SourceOffset, from_json
-from pipeline.source.summary import SUMMARISED, summarise
+from pipeline.source.summary import SUMMARISED, Summary, summarise
 from pipeline.tables.owner import ownership
+from pipeline.tables.stamp import Stamp
 
 log = logging.getLogger(__name__)
 
@@ -31,21 +34,34 @@ _CLOCK_LOGGED_EVERY_S = 3600
 _MOST_PASSED_OVER = 2
 
 
-def begin(batch: Batch) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A batch of a driver that owns the tables."""
+
+    batch_id: int
+    at_ms: int
+    """Its clock, unless the source says an earlier time."""
+    clock_trouble: str | None
+    """Why the times that it measures are not right."""
+    past: Past | None
+    """What the tables hold; None but for the first batch after a start."""
+
+
+def begin(driver: Driver, batch_id: int) -> Begun:
     """Make sure that this driver still owns the tables, and read the clock."""
-    replay = batch.driver.replay
-    ownership.check(batch.services.store, batch.services.owner)
+    replay, past = driver.replay, None
+    ownership.check(driver.services.store, driver.services.owner)
     if replay.is_first:
-        batch.past = look_back(batch.services.store)
-        replay.at_ms = batch.past.at_ms
-        batch.driver.memory.evaluated_at_ms = batch.past.decided_at_ms
-        batch.driver.memory.evaluated_at_s = time.monotonic()
-    # Time that goes back would make ages and rates negative; it stands still instead.
+        past = look_back(driver.services.store)
+        replay.at_ms = past.at_ms
+        driver.memory.evaluated_at_ms = past.decided_at_ms
+        driver.memory.evaluated_at_s = time.monotonic()
     here_ms = now_ms()
-    batch.at_ms = max(here_ms, replay.at_ms + 1)
-    batch.clock_trouble = _clock_trouble(here_ms, replay.at_ms)
-    if batch.clock_trouble is not None:
-        _say_clock_trouble(batch.driver.progress, batch.clock_trouble)
+    trouble = _clock_trouble(here_ms, replay.at_ms)
+    if trouble is not None:
+        _say_clock_trouble(driver.progress, trouble)
+    # Time that goes back would make ages and rates negative; it stands still instead.
+    return Begun(batch_id=batch_id, at_ms=max(here_ms, replay.at_ms + 1), clock_trouble=trouble, past=past)
 
 
 def _clock_trouble(here_ms: int, newest_ms: int) -> str | None:
@@ -74,94 +90,137 @@ def _say_clock_trouble(progress: ReadProgress, why: str) -> None:
     )
 
 
-def read_source(batch: Batch) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """What Spark's tasks have read for a batch."""
+
+    offset: SourceOffset | None
+    """What the source has chosen; None where that was another source, which an earlier version had."""
+    decoded: Decoded
+    summary: Summary
+
+
+def read_source(driver: Driver, batch_id: int, frame: DataFrame) -> Read:
     """Have Spark's tasks read what the source has chosen, decode it and ask for log ends: one job."""
-    if batch.frame is None:
-        raise AssertionError("a batch has the rows of its source")
-    batch.driver.describe(batch.batch_id, "read")
-    batch.decoded = unpack(batch.frame.mapInArrow(pack, schema=PACKED).toArrow())
-    batch.summary = summarise(batch.decoded.kind(*SUMMARISED))
+    driver.describe(batch_id, "read")
+    decoded = unpack(frame.mapInArrow(pack, schema=PACKED).toArrow())
+    (offset,) = decoded.kind("intake")["reason"].to_pylist()
+    return Read(
+        offset=from_json(json.loads(offset)), decoded=decoded, summary=summarise(decoded.kind(*SUMMARISED))
+    )
 
 
-def settle_offset(batch: Batch) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """A batch that was chosen from the tables as they are."""
+
+    batch_id: int
+    at_ms: int
+    """Its clock; of one that runs again, that of its first run."""
+    clock_trouble: str | None
+    offset: SourceOffset
+    held: frozenset[str] = frozenset()
+    """Tables that hold it already: it ran before, up to some step."""
+    first_run: Stamp | None = None
+    """The stamp that its first write had then; None for a batch that does not run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A batch that must not write."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A batch for which no broker answers: nothing is known that the tables do not say already, and it does nothing."""
+
+    reason: str
+
+
+Skipped: TypeAlias = PassedOver | Outage
+
+
+def settle_offset(driver: Driver, begun: Begun, offset: SourceOffset | None) -> Chosen | Skipped:
     """Take in what the source has chosen; pass the batch over where it was chosen from other tables than these.
 
     Raises:
-        PipelineError: What kept the source from choosing, but for an outage of Kafka, in which the batch does nothing.
-        TablesChangedError: See `_pass_over`.
+        PipelineError: What kept the source from choosing, but for an outage of Kafka.
+        TablesChangedError: See `_passed_over`.
     """
-    (row,) = batch.decoded.kind("intake")["reason"].to_pylist()
-    offset = from_json(json.loads(row))
-    batch.passed_over = _why_passed_over(batch, offset)
-    if offset is None or batch.passed_over is not None:
-        _pass_over(batch, is_own=offset is not None and offset.chosen_by == batch.driver.replay.query)
-        return
-    batch.driver.replay.passed_over = 0
+    replay = driver.replay
+    stamps = {} if begun.past is None else begun.past.stamps
+    why = _why_passed_over(driver, offset, stamps.get("topic_offsets"))
+    if offset is None or why is not None:
+        is_own = offset is not None and offset.chosen_by == replay.query
+        return _passed_over(driver, begun.batch_id, str(why), is_own=is_own)
+    replay.passed_over = 0
     if offset.failure is not None:
-        _fail(batch, *offset.failure)
-        return
-    batch.tick = offset.tick
+        return _outage(driver, begun.at_ms, *offset.failure)
+    held = frozenset(name for name, stamp in stamps.items() if stamp.tick == offset.tick)
+    first_run = stamps["topic_offsets"] if "topic_offsets" in held else None
     # Brokers that do not answer make choosing long: the figures are of its beginning, not of now.
-    batch.at_ms = max(batch.driver.replay.at_ms + 1, min(batch.at_ms, offset.tick))
-    if batch.past is not None:
-        batch.written |= batch.past.holding(offset.tick)
-        batch.stamp = batch.past.stamps.get("topic_offsets")
-    batch.is_replay = "topic_offsets" in batch.written
-    if batch.is_replay:
-        batch.at_ms = batch.clock.at_ms
-    batch.driver.replay.at_ms = batch.at_ms
-    intake.choose(batch, offset)
+    here_ms = max(replay.at_ms + 1, min(begun.at_ms, offset.tick))
+    replay.at_ms = here_ms if first_run is None else first_run.at_ms
+    return Chosen(
+        batch_id=begun.batch_id,
+        at_ms=replay.at_ms,
+        clock_trouble=begun.clock_trouble,
+        offset=offset,
+        held=held,
+        first_run=first_run,
+    )
 
 
-def _pass_over(batch: Batch, *, is_own: bool) -> None:
+def _passed_over(driver: Driver, batch_id: int, why: str, *, is_own: bool) -> PassedOver:
     """Say so; what a query before this one has left is usual after a start.
 
     Raises:
         TablesChangedError: It happens again: the tables are not those that this driver wrote last.
     """
-    replay = batch.driver.replay
-    replay.passed_over += is_own
-    if replay.passed_over >= _MOST_PASSED_OVER:
-        raise TablesChangedError(str(batch.passed_over))
+    driver.replay.passed_over += is_own
+    if driver.replay.passed_over >= _MOST_PASSED_OVER:
+        raise TablesChangedError(why)
     log.log(
         logging.WARNING if is_own else logging.INFO,
         "a batch that Spark began is passed over, and the next one reads on from the tables",
-        extra={"batch_id": batch.batch_id, "reason": batch.passed_over},
+        extra={"batch_id": batch_id, "reason": why},
     )
+    return PassedOver(why)
 
 
-def _why_passed_over(batch: Batch, offset: SourceOffset | None) -> str | None:
+def _why_passed_over(driver: Driver, offset: SourceOffset | None, begun: Stamp | None) -> str | None:
     if offset is None:
         return "its offset is another source's, which an earlier version had"
-    if offset.failure is not None:
-        # Spark runs it again in the query that follows, where the cause may be gone.
-        is_own = offset.chosen_by == batch.driver.replay.query
-        return (
-            None if is_own else f"it was chosen before this query began, and that failed: {offset.failure[1]}"
-        )
-    begun = None if batch.past is None else batch.past.stamps.get("topic_offsets")
-    return why_passed_over(offset, batch.driver.progress.stamp, begun, query=batch.driver.replay.query)
+    query = driver.replay.query
+    if offset.failure is None:
+        return why_passed_over(offset, driver.progress.stamp, begun, query=query)
+    if offset.chosen_by == query:
+        return None
+    # Spark runs it again in the query that follows, where the cause may be gone.
+    return f"it was chosen before this query began, and that failed: {offset.failure[1]}"
 
 
-def _fail(batch: Batch, name: str, text: str) -> None:
+def _outage(driver: Driver, at_ms: int, name: str, text: str) -> Outage:
+    """Say so, once a minute.
+
+    Raises:
+        PipelineError: It is no outage.
+    """
     kind = getattr(errors, name, PipelineError)
     error: PipelineError = kind(text)
-    if isinstance(error, BrokerUnavailableError) and not isinstance(error, TopicMissingError):
-        batch.outage = text
-        _log_outage(batch, error)
-        return
-    raise error
-
-
-def _log_outage(batch: Batch, error: BrokerUnavailableError) -> None:
-    progress, config = batch.driver.progress, batch.services.config
-    if batch.at_ms - progress.outage_logged_ms >= _OUTAGE_LOGGED_EVERY_MS:
-        progress.outage_logged_ms = batch.at_ms
+    if not isinstance(error, BrokerUnavailableError) or isinstance(error, TopicMissingError):
+        raise error
+    progress, config = driver.progress, driver.services.config
+    if at_ms - progress.outage_logged_ms >= _OUTAGE_LOGGED_EVERY_MS:
+        progress.outage_logged_ms = at_ms
         log.warning(
             "Kafka is away; the tables keep what was known",
             extra={
                 "bootstrap_servers": config.kafka.properties["bootstrap.servers"],
-                "error": str(error),
+                "error": text,
                 "next_attempt_in_s": config.trigger.interval_s,
             },
         )
+    return Outage(text)

@@ -18,9 +18,8 @@ from pipeline.planning.rows import kept, turns
 from pipeline.publish.outbox import EpochsInTopic
 from pipeline.publish.read_back import decisions_of, newest_plans
 from pipeline.run.batch.decisions import decide_all
-from pipeline.run.batch.writes import write
-from pipeline.run.driver import Batch
-from pipeline.run.services import Services
+from pipeline.run.batch.intake import Settled
+from pipeline.run.driver import Services
 from pipeline.tables.owner import ownership
 from pipeline.tables.store import Store
 
@@ -30,30 +29,31 @@ _GROUPS_AT_A_TIME = 200
 """For each second of the trigger: two cores need a quarter of it for them when a fifth is searched for a plan."""
 
 
-def make_plans(batch: Batch) -> None:
-    """Evaluate the groups, when that is due, and write down what was decided.
+def make_plans(batch: Settled) -> bool:
+    """Evaluate the groups, when that is due, and write down what was decided; whether anything was comes out.
 
     Those that are most in need come first, and those for which there is no time have their turn in the next batch. A
     group that has taken a plan and was rebalanced since, or that an operator wants a plan for, does not wait.
     """
-    if "plan_state" in batch.written:
-        return
+    if "plan_state" in batch.held:
+        return True
     memory, is_due = batch.driver.memory, _is_plan_due(batch)
     groups = _turns(batch, is_due=is_due)
     if not (is_due or groups):
-        return
+        return False
     decided, memory.waiting = _decided(batch, groups)
     _store(batch, decided)
     if is_due:
-        memory.evaluated_at_ms, memory.evaluated_at_s = batch.clock.at_ms, time.monotonic()
+        memory.evaluated_at_ms, memory.evaluated_at_s = batch.stamp.at_ms, time.monotonic()
     if memory.waiting:
         log.info(
             "there are more groups than can be decided about between two batches; those least behind wait",
             extra={"decided": len(groups) - len(memory.waiting), "waiting": len(memory.waiting)},
         )
+    return True
 
 
-def _turns(batch: Batch, *, is_due: bool) -> tuple[str, ...]:
+def _turns(batch: Settled, *, is_due: bool) -> tuple[str, ...]:
     """The groups to decide about now, in the order of their turns; all of them when an evaluation begins."""
     urgent, waiting = _urgent(batch), batch.driver.memory.waiting
     if is_due:
@@ -65,7 +65,7 @@ def _turns(batch: Batch, *, is_due: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*urgent, *waiting)))
 
 
-def _decided(batch: Batch, groups: tuple[str, ...]) -> tuple[pa.Table, tuple[str, ...]]:
+def _decided(batch: Settled, groups: tuple[str, ...]) -> tuple[pa.Table, tuple[str, ...]]:
     """What is decided in this batch, and the groups that wait for the next one."""
     services, settings = batch.services, _settings(batch)
 
@@ -84,58 +84,62 @@ def _decided(batch: Batch, groups: tuple[str, ...]) -> tuple[pa.Table, tuple[str
     return pa.concat_tables([plan.DECIDED_ARROW.empty_table(), *tables]), left
 
 
-def _settings(batch: Batch) -> plan.PlanSettings:
+def _settings(batch: Settled) -> plan.PlanSettings:
     services, memory = batch.services, batch.driver.memory
     return plan.PlanSettings(
         cluster=services.cluster,
         config=services.config.plan,
         half_life_ms=services.config.rates.half_life_s * 1000,
         max_record_bytes=services.configs.max_record_bytes,
-        at_ms=batch.clock.at_ms,
+        at_ms=batch.stamp.at_ms,
         # What a batch that runs again decides anew was never sent.
-        now_ms=max(now_ms(), batch.clock.at_ms),
-        batch_id=batch.batch_id,
-        provisional_reason=batch.clock.reason,
-        behind=batch.clock.behind,
-        held=batch.clock.held or why_unpublishable(services, memory),
+        now_ms=max(now_ms(), batch.stamp.at_ms),
+        batch_id=batch.stamp.batch_id,
+        provisional_reason=batch.stamp.reason,
+        behind=batch.stamp.behind,
+        held=batch.stamp.held or why_unpublishable(services, memory),
         migration=services.migration(),
     )
 
 
-def _store(batch: Batch, decided: pa.Table) -> None:
+def _store(batch: Settled, decided: pa.Table) -> None:
     """Write down what was decided, and with it whether it is to be recorded; the rest is taken from there."""
     store, cluster = batch.services.store, batch.services.cluster
     keep_days = batch.services.config.history.keep_days
     rates = kept.member_rates(decided, cluster=cluster)
-    write(batch, "member_rates", kept.merged(store.arrow("member_rates"), rates, keep_days=keep_days))
+    batch.write("member_rates", kept.merged(store.arrow("member_rates"), rates, keep_days=keep_days))
     before = store.arrow("plan_state")
     newest = kept.newest_decisions(before, decided, cluster=cluster)
     rows = kept.merged(before, newest, keep_days=keep_days)
-    write(batch, "plan_state", rows)
+    batch.write("plan_state", rows)
     batch.driver.memory.keep_only(rows["group_id"].to_pylist())
 
 
-def _urgent(batch: Batch) -> tuple[str, ...]:
+def _urgent(batch: Settled) -> tuple[str, ...]:
     """Groups to decide about before the others' turn."""
     memory, urgent = batch.driver.memory, set[str]()
-    if batch.services.is_once or batch.clock.behind or batch.clock.held:
+    if batch.services.is_once or batch.stamp.behind or batch.stamp.held:
         return ()
-    if batch.summary.orders:
-        urgent |= set(batch.decoded.kind("orders")["group_id"].to_pylist())
-    if batch.summary.group_records and memory.states:
-        seen = batch.decoded.kind("group").select(["group_id", "generation", "position"]).sort_by("position")
+    if batch.read.summary.orders:
+        urgent |= set(batch.read.decoded.kind("orders")["group_id"].to_pylist())
+    if batch.read.summary.group_records and memory.states:
+        seen = (
+            batch.read.decoded.kind("group")
+            .select(["group_id", "generation", "position"])
+            .sort_by("position")
+        )
         urgent |= memory.rebalanced({row["group_id"]: row["generation"] for row in seen.to_pylist()})
     return tuple(sorted(urgent))
 
 
-def _is_plan_due(batch: Batch) -> bool:
-    services, clock = batch.services, batch.clock
+def _is_plan_due(batch: Settled) -> bool:
+    services, stamp = batch.services, batch.stamp
     if batch.driver.memory.waiting:
         return False
     if services.is_once:
-        return not clock.behind and not batch.is_replay
+        return not stamp.behind and not batch.is_replay
     interval_ms = services.config.plan.interval_s * 1000
-    return batch.driver.memory.is_evaluation_due(clock.at_ms, interval_ms=interval_ms, now_s=time.monotonic())
+    return batch.driver.memory.is_evaluation_due(stamp.at_ms, interval_ms=interval_ms, now_s=time.monotonic())
 
 
 def why_unpublishable(services: Services, memory: PlanMemory) -> str | None:
@@ -160,17 +164,18 @@ def _unsent(services: Services, memory: PlanMemory, epochs_in_topic: EpochsInTop
     return unsent
 
 
-def record_decisions(batch: Batch) -> None:
-    """Append to the history what of the batch's decisions differs from those before."""
-    if "plan_state" not in batch.written:
-        return
-    store = batch.services.store
-    batch.decisions = _decisions_at(store, batch.clock.at_ms)
-    due = kept.history(batch.decisions)
+def record_decisions(batch: Settled, *, has_decided: bool) -> pa.Table | None:
+    """What the batch has decided, as read back; what of it differs from decisions before goes into the history."""
+    if not has_decided:
+        return None
+    store, at_ms = batch.services.store, batch.stamp.at_ms
+    decisions = _decisions_at(store, at_ms)
+    due = kept.history(decisions)
     if batch.driver.replay.is_first:
-        due = _unrecorded(store, due, batch.clock.at_ms)
+        due = _unrecorded(store, due, at_ms)
     if due.num_rows:
-        write(batch, "recommendations", due)
+        batch.write("recommendations", due)
+    return decisions
 
 
 def record_left_decisions(store: Store) -> None:
@@ -194,15 +199,17 @@ def _unrecorded(store: Store, due: pa.Table, at_ms: int) -> pa.Table:
     return due.filter(pc.invert(pc.is_in(due["group_id"], value_set=there["group_id"].combine_chunks())))
 
 
-def publish_plans(batch: Batch) -> None:
-    """Send the plans that this batch wrote down, as read back; nothing else is ever published."""
-    if batch.decisions is not None:
-        decisions = decisions_of(batch.decisions)
-        _publish(batch, batch.driver.memory.not_overtaken(decisions.plans))
-        batch.driver.memory.states |= decisions.states
+def publish_plans(batch: Settled, decided: pa.Table | None) -> int:
+    """Send the plans that this batch wrote down, as read back, and nothing else; how many were sent comes out."""
+    if decided is None:
+        return 0
+    decisions = decisions_of(decided)
+    published = _publish(batch, batch.driver.memory.not_overtaken(decisions.plans))
+    batch.driver.memory.states |= decisions.states
+    return published
 
 
-def _publish(batch: Batch, plans: Mapping[str, WrittenPlan]) -> None:
+def _publish(batch: Settled, plans: Mapping[str, WrittenPlan]) -> int:
     try:
         batch.services.publisher.publish([one.record(group_id) for group_id, one in plans.items()])
     except BrokerUnavailableError as error:
@@ -211,6 +218,6 @@ def _publish(batch: Batch, plans: Mapping[str, WrittenPlan]) -> None:
             "plans cannot be published now; they are sent later, while they are valid",
             extra={"error": str(error)},
         )
-    else:
-        batch.driver.memory.on_published({group: one.plan for group, one in plans.items()})
-        batch.published = len(plans)
+        return 0
+    batch.driver.memory.on_published({group: one.plan for group, one in plans.items()})
+    return len(plans)

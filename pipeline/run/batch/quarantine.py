@@ -9,8 +9,7 @@ import pyarrow.compute as pc
 from pipeline.arrow_columns import moment
 from pipeline.decode.bounded import LEFT_OUT, Bounded
 from pipeline.row_keys import codes
-from pipeline.run.batch.writes import stamped, write_measured
-from pipeline.run.driver import Batch
+from pipeline.run.batch.intake import Settled
 from pipeline.tables.store import Store
 
 log = logging.getLogger(__name__)
@@ -21,14 +20,14 @@ _HOUR_MS = 3_600_000
 _RECORD = ("topic", "partition", "offset", "timestamp", "key", "value", "kind", "reason")
 
 
-def store_quarantine(batch: Batch) -> None:
+def store_quarantine(batch: Settled) -> None:
     """What could not be decoded, as much as there is room for; of the rest a row says how many records it is."""
-    if not batch.summary.quarantined or "quarantine" in batch.written:
+    if not batch.read.summary.quarantined or "quarantine" in batch.held:
         return
-    bad = batch.decoded.kind("bad").select(_RECORD)
-    unread = batch.summary.quarantined - bad.num_rows
+    bad = batch.read.decoded.kind("bad").select(_RECORD)
+    unread = batch.read.summary.quarantined - bad.num_rows
     new = _not_known(batch.services.store, bad)
-    kept = _room(batch.services.store, batch.clock.at_ms).taken(_one_batch(new))
+    kept = _room(batch.services.store, batch.stamp.at_ms).taken(_one_batch(new))
     rows = pa.Table.from_batches([kept], new.schema)
     left_out = unread + new.num_rows - rows.num_rows
     if left_out:
@@ -37,7 +36,7 @@ def store_quarantine(batch: Batch) -> None:
             extra={"quarantined": rows.num_rows, "left_out": left_out},
         )
         rows = pa.concat_tables([rows, _counted(left_out, _first_of(new, rows.num_rows, bad))])
-    write_measured(batch, "quarantine", stamped(batch, rows))
+    batch.write_measured("quarantine", rows)
 
 
 def _not_known(store: Store, bad: pa.Table) -> pa.Table:

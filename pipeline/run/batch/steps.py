@@ -8,34 +8,124 @@ table that already holds the batch is read, not folded again, and later steps de
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ParamSpec, TypeAlias, TypeVar
 
-from pipeline.run.batch.confirmation import confirm_rows
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from pipeline.run.batch.confirmation import confirm_rows, find_ghosts
 from pipeline.run.batch.control_messages import store_control_messages
-from pipeline.run.batch.group_history import store_group_history
-from pipeline.run.batch.groups import find_ghosts, store_groups
-from pipeline.run.batch.intake import settle
+from pipeline.run.batch.groups import store_group_history, store_groups
+from pipeline.run.batch.intake import Settled, settle
 from pipeline.run.batch.lag import store_history, store_lag
-from pipeline.run.batch.opening import begin, read_source, settle_offset
+from pipeline.run.batch.opening import Chosen, Outage, PassedOver, begin, read_source, settle_offset
 from pipeline.run.batch.plans import make_plans, publish_plans, record_decisions
 from pipeline.run.batch.quarantine import store_quarantine
 from pipeline.run.batch.topics import store_topic_offsets
-from pipeline.run.driver import Batch
+from pipeline.run.driver import Driver
+from pipeline.run.health.monitor import Monitor
 from pipeline.tables import maintenance
+from pipeline.tables.stamp import Stamp
 from pipeline.tables.storage import trouble_of
 
 log = logging.getLogger(__name__)
 
+_Given = ParamSpec("_Given")
+_Value = TypeVar("_Value")
 
-def maintain_tables(batch: Batch) -> None:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """A batch that went through all steps."""
+
+    batch: Settled
+    stamp: Stamp
+    """Of its write of `partition_lag`."""
+    decisions: pa.Table | None
+    """What it decided, as `plan_state` holds it; None when it decided nothing."""
+    published: int
+    """Control records sent."""
+    seconds_by_step: Mapping[str, float]
+
+
+Outcome: TypeAlias = Done | PassedOver | Outage
+
+
+class Steps:
+    """Calls the steps of one batch, takes the time of each, and tells the monitor."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        """No step was called yet."""
+        self.seconds: dict[str, float] = {}
+        self._monitor = monitor
+
+    def __call__(self, step: Callable[_Given, _Value], *args: _Given.args, **kwargs: _Given.kwargs) -> _Value:
+        """The value of the step, which the next ones take."""
+        begun_s = time.monotonic()
+        value = step(*args, **kwargs)
+        self.seconds[step.__name__] = time.monotonic() - begun_s
+        self._monitor.step_ended(step.__name__)
+        return value
+
+
+def run(
+    driver: Driver, batch_id: int, frame: DataFrame, *, steps: Callable[[Monitor], Steps] = Steps
+) -> Outcome:
+    """Take one batch through the steps. Safe to run again with the same batch id.
+
+    Args:
+        driver: Whose batch it is.
+        batch_id: Spark's number of it.
+        frame: What Spark's source reads for it; collected once.
+        steps: What calls the steps.
+    """
+    do = steps(driver.monitor)
+
+    # Read: one job of Spark's.
+    begun = do(begin, driver, batch_id)
+    read = do(read_source, driver, batch_id, frame)
+    chosen = do(settle_offset, driver, begun, read.offset)
+    if not isinstance(chosen, Chosen):
+        return chosen
+    batch = do(settle, driver, read, chosen)
+    ghosts = do(find_ghosts, batch)
+    confirmed = do(confirm_rows, batch, ghosts)
+
+    # Fold: a job for log offsets and one for lags; what control messages and group records change lies in between.
+    topics = do(store_topic_offsets, batch)
+    groups = do(store_group_history, batch, confirmed)
+    do(store_groups, batch, groups)
+    do(store_control_messages, batch)
+    do(store_quarantine, batch)
+    stamp = do(store_lag, batch, confirmed, topics)
+    do(store_history, batch)
+
+    # Decide: one job.
+    has_decided = do(make_plans, batch)
+
+    # Commit: what was decided is read back, recorded and published.
+    decisions = do(record_decisions, batch, has_decided=has_decided)
+    published = do(publish_plans, batch, decisions)
+    do(maintain_tables, batch)
+
+    driver.replay.is_first = driver.replay.is_new_cluster = False
+    driver.progress.stamp = stamp
+    return Done(
+        batch=batch, stamp=stamp, decisions=decisions, published=published, seconds_by_step=do.seconds
+    )
+
+
+def maintain_tables(batch: Settled) -> None:
     """Compact, expire and clean, now and then."""
     config, store = batch.services.config, batch.services.store
     every = config.tables.upkeep_every_batches
-    if batch.batch_id % every == every - 1:
+    if batch.stamp.batch_id % every == every - 1:
         try:
             maintenance.run(
                 store.root,
-                at_ms=batch.clock.at_ms,
+                at_ms=batch.stamp.at_ms,
                 keep_days=config.history.keep_days,
                 storage_options=store.storage_options,
             )
@@ -44,45 +134,3 @@ def maintain_tables(batch: Batch) -> None:
                 raise
             # The batch is stored and published; what was not cleaned up now is next time.
             log.exception("maintenance failed", extra={"tables_root": store.root})
-
-
-Step = Callable[[Batch], None]
-
-STEPS: tuple[Step, ...] = (
-    begin,
-    read_source,
-    settle_offset,
-    settle,
-    find_ghosts,
-    confirm_rows,
-    store_topic_offsets,
-    store_group_history,
-    store_groups,
-    store_control_messages,
-    store_quarantine,
-    store_lag,
-    store_history,
-    make_plans,
-    record_decisions,
-    publish_plans,
-    maintain_tables,
-)
-
-
-def run(batch: Batch, steps: tuple[Step, ...] = STEPS) -> dict[str, float]:
-    """Take one batch through the steps. Safe to run again with the same batch id.
-
-    Returns:
-        Seconds by step.
-    """
-    seconds: dict[str, float] = {}
-    for step in steps:
-        begun = time.monotonic()
-        step(batch)
-        seconds[step.__name__] = time.monotonic() - begun
-        batch.driver.monitor.step_ended(step.__name__)
-        if batch.is_skipped:
-            return seconds
-    batch.driver.replay.start = None
-    batch.driver.progress.stamp = batch.clock
-    return seconds

@@ -9,8 +9,7 @@ from pipeline.fold.commits import fold_commits
 from pipeline.fold.control_messages import handed_over
 from pipeline.fold.owners import assigned_topics, held_partitions
 from pipeline.fold.topic_offsets import fold_topic_offsets
-from pipeline.lag.lags import LagSettings
-from pipeline.lag.logs import TopicSettings
+from pipeline.lag.settings import LagSettings, TopicSettings
 from pipeline.lag.step import LOG_COLUMNS, lag_of, topic_offsets_of
 from pipeline.run.rows import less_ghosts, of_cluster, remembered_topics, wanted_topics
 from pipeline.tables.reading import Tables

@@ -9,6 +9,7 @@ import pytest
 from pipeline.run.job import Job
 from pipeline.run.query import Report
 from tests.support import job as job_module
+from tests.support.batches import stamp_of
 from tests.support.job import RunningJob, job_config
 
 
@@ -32,7 +33,7 @@ class World:
 
 def report(batch_id: int) -> Report:
     return Report(
-        batch_id=batch_id,
+        stamp=stamp_of(batch_id=batch_id),
         seconds=0,
         seconds_by_step={},
         counts={},
@@ -40,7 +41,9 @@ def report(batch_id: int) -> Report:
         is_complete=True,
         is_overdue=False,
         has_read=True,
-        reason=None,
+        unanswered=0,
+        offsets_left=0,
+        is_settled=True,
         records_left=0,
         waited_s=0,
     )
@@ -68,7 +71,7 @@ def test_batches_that_are_waited_for_began_after_the_call(world: World, count: i
 
     world.job.wait_for_batches(count)
 
-    seen = [finished.batch_id for finished in world.job.reports[before:]]
+    seen = [finished.stamp.batch_id for finished in world.job.reports[before:]]
     assert seen.count(1) >= count
 
 

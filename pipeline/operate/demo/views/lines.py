@@ -40,11 +40,11 @@ class Lines:
     def show(self, report: Report, snapshot: Snapshot) -> None:
         """One finished batch."""
         self._say(
-            f"batch {report.batch_id}  {report.seconds:.1f} s  lag {snapshot.lag:,}  "
+            f"batch {report.stamp.batch_id}  {report.seconds:.1f} s  lag {snapshot.lag:,}  "
             f"published {report.published}"
         )
-        if report.reason:
-            self._say(f"no plans yet: {report.reason}")
+        if report.stamp.reason:
+            self._say(f"no plans yet: {report.stamp.reason}")
         else:
             for plan in snapshot.plans:
                 self._show_plan(plan)

@@ -131,7 +131,7 @@ class Screen:
         return _line(
             ("lagwise demo ", "bold"),
             (f"{ran // 60}:{ran % 60:02d}  ", "dim"),
-            f"batch {report.batch_id} took {report.seconds:.1f} s ",
+            f"batch {report.stamp.batch_id} took {report.seconds:.1f} s ",
             (f"(median {statistics.median(self._seconds):.1f})", "dim"),
             f"  lag {self._snapshot.lag:,}  published {self._published}",
         )

@@ -1,9 +1,9 @@
-"""Who has each partition, and how many partitions members claim."""
+"""Who has each partition, and which topics members claim."""
 
 import pyarrow as pa
 
 from pipeline.fold.control_messages import HANDED_OVER
-from pipeline.fold.owners import assigned_partitions, assigned_topics, held_partitions
+from pipeline.fold.owners import assigned_topics, held_partitions
 from tests.support.frames import arrow, member, shown
 
 GROUPS = arrow(
@@ -15,12 +15,6 @@ GROUPS = arrow(
         "members": [member("c", assigned=None), member("d", assigned={"x": [5] * 3, "t": None})],
     },
 )
-
-
-def test_claims_are_counted_by_group() -> None:
-    assert assigned_partitions(GROUPS).tolist() == [2, 0, 3]
-    assert assigned_partitions(GROUPS.slice(2)).tolist() == [3]
-    assert assigned_partitions(GROUPS.slice(3)).tolist() == []
 
 
 def test_topics_of_claims_are_those_of_all_members() -> None:

@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 
 from pipeline.lag.columns import from_floats
-from pipeline.lag.history_turn import STEADY_S, HistoryPace, HistoryTurn, history_turn
+from pipeline.lag.history_turn import STEADY_S, HistoryTurn, history_turn
 from pipeline.lag.lag import UNKNOWN
+from pipeline.lag.settings import HistoryPace
 
 PACE = HistoryPace(interval_ms=60_000, max_gap_ms=300_000)
 KEEPS_UP: dict[str, Any] = {

@@ -6,8 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.lag.lags import LagSettings
-from pipeline.lag.logs import TopicSettings
+from pipeline.lag.settings import LagSettings, TopicSettings
 from tests.support.folded import LAGS, measured_lags, measured_topics
 from tests.support.frames import NOW_MS, at, member, shown
 

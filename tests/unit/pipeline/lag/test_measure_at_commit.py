@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.lag.lags import LagSettings
+from pipeline.lag.settings import LagSettings
 from tests.support.folded import LAGS, measured_lags
 from tests.support.frames import NOW_MS, at, shown
 

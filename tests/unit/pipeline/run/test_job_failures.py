@@ -23,11 +23,12 @@ from pipeline.errors import (
     TopicMissingError,
 )
 from pipeline.run import job as job_module
-from pipeline.run.driver import Batch
+from pipeline.run.batch.steps import Done
+from pipeline.run.driver import Driver
 from pipeline.run.job import Job
 from pipeline.run.query import Runner, _StopRequestedError, watch
 from pipeline.tables import storage
-from tests.support.batches import deaf_session, idle_driver
+from tests.support.batches import batch_of, deaf_session, done, idle_driver
 
 
 class ScriptedJob(Job):
@@ -220,15 +221,20 @@ def test_query_that_fails_now_and_then_is_started_again(script: tuple[Exception 
 
 def test_batch_that_begins_after_the_stop_does_nothing() -> None:
     stop = threading.Event()
-    done: list[Batch] = []
+    begun: list[int] = []
     nothing: Any = None
+
+    def run_batch(driver: Driver, batch_id: int, _frame: Any) -> Done:
+        begun.append(batch_id)
+        return done(batch_of(driver))
+
     runner = Runner(
         idle_driver(),
         stop=stop,
         on_batch=lambda _report: None,
         on_outage=lambda: None,
         interval_s=0,
-        steps=(done.append,),
+        run_batch=run_batch,
         storage=USABLE,
     )
     stop.set()
@@ -236,7 +242,7 @@ def test_batch_that_begins_after_the_stop_does_nothing() -> None:
     with pytest.raises(_StopRequestedError):
         runner(nothing, 1)
 
-    assert done == []
+    assert begun == []
 
 
 def test_storage_that_fails_is_waited_for_and_is_no_failure_of_the_query() -> None:
@@ -255,7 +261,7 @@ def test_tables_that_are_wrong_are_not_waited_for(error: Exception) -> None:
 
 
 def test_batch_that_met_a_full_disk_tells_so_when_the_tables_can_be_written_again() -> None:
-    def fails(_batch: Batch) -> None:
+    def fails(*_: Any) -> Done:
         raise DeltaError("Failed to parse parquet: No space left on device (os error 28)")
 
     waited: list[str | None] = []
@@ -267,7 +273,7 @@ def test_batch_that_met_a_full_disk_tells_so_when_the_tables_can_be_written_agai
         on_batch=lambda _report: None,
         on_outage=lambda: None,
         interval_s=0,
-        steps=(fails,),
+        run_batch=fails,
         storage=storage_wait,
     )
 

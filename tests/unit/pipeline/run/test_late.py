@@ -10,30 +10,37 @@ import pytest
 
 from pipeline.kafka.positions import Intake, Position, Span
 from pipeline.run import query as query_module
-from pipeline.run.driver import Batch
-from pipeline.run.query import Runner
-from pipeline.source.summary import Reached
-from tests.support.batches import idle_driver, stamp_of
+from pipeline.run.batch.steps import Done
+from pipeline.run.driver import Driver
+from pipeline.run.query import RunBatch, Runner
+from pipeline.source.summary import Reached, Summary
+from tests.support.batches import batch_of, done, idle_driver
 
 LATE = "a batch took longer than trigger.interval_s"
 
 
-def quick_step(batch: Batch) -> None:
-    batch.stamp = stamp_of(positions={})
+def quick(driver: Driver, _batch_id: int, _frame: Any) -> Done:
+    return done(batch_of(driver))
 
 
-def slow_step(_batch: Batch) -> None:
+def slow(driver: Driver, _batch_id: int, _frame: Any) -> Done:
     time.sleep(0.01)
+    return done(batch_of(driver), seconds_by_step={"begin": 0.001, "store_lag": 0.01})
 
 
-def full_step(batch: Batch) -> None:
+def full(driver: Driver, _batch_id: int, _frame: Any) -> Done:
     span = Span(topic="t", partition=0, start=0, end=5)
-    batch.intake = Intake(spans=(span,), left=7)
-    batch.summary.reached[span.key] = Reached(Position(5), None)
+    read = Summary(reached={span.key: Reached(Position(5), None)})
+    return done(batch_of(driver, intake=Intake(spans=(span,), left=7), summary=read))
 
 
 def warned(
-    caplog: pytest.LogCaptureFixture, *steps: Any, interval_s: float, batches: int = 1, is_once: bool = False
+    caplog: pytest.LogCaptureFixture,
+    run_batch: RunBatch,
+    *,
+    interval_s: float,
+    batches: int = 1,
+    is_once: bool = False,
 ) -> list[Any]:
     usable: Any = SimpleNamespace(until_usable=lambda: None)
     runner = Runner(
@@ -42,7 +49,7 @@ def warned(
         on_batch=lambda _report: None,
         on_outage=lambda: None,
         interval_s=interval_s,
-        steps=(quick_step, *steps),
+        run_batch=run_batch,
         storage=usable,
     )
     nothing: Any = None
@@ -53,21 +60,21 @@ def warned(
 
 
 def test_late_batch_names_its_slowest_step_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    (record,) = warned(caplog, slow_step, interval_s=0.005, batches=3)
+    (record,) = warned(caplog, slow, interval_s=0.005, batches=3)
 
-    assert record.slowest_step == "slow_step"
+    assert record.slowest_step == "store_lag"
     assert record.interval_s == 0.005
 
 
-@pytest.mark.parametrize(("step", "interval_s"), [(slow_step, 60), (full_step, 0)])
+@pytest.mark.parametrize(("run_batch", "interval_s"), [(slow, 60), (full, 0)])
 def test_batch_in_time_or_one_of_many_that_catch_up_is_not_late(
-    step: Any, interval_s: float, caplog: pytest.LogCaptureFixture
+    run_batch: RunBatch, interval_s: float, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert warned(caplog, step, interval_s=interval_s) == []
+    assert warned(caplog, run_batch, interval_s=interval_s) == []
 
 
 def test_batch_of_a_single_run_is_never_late(caplog: pytest.LogCaptureFixture) -> None:
-    assert warned(caplog, slow_step, interval_s=0.005, is_once=True) == []
+    assert warned(caplog, slow, interval_s=0.005, is_once=True) == []
 
 
 @pytest.mark.parametrize(
@@ -91,7 +98,7 @@ def test_stream_without_batches_is_told_but_not_while_it_starts(
         on_batch=lambda _report: None,
         on_outage=lambda: None,
         interval_s=1,
-        steps=(quick_step,),
+        run_batch=quick,
         storage=usable,
     )
     nothing: Any = None

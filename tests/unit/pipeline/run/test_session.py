@@ -1,13 +1,15 @@
 """Which properties a session gets; sessions are started in tests/spark and tests/integration."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from py4j.protocol import Py4JNetworkError
 
+from pipeline.errors import MissingDependencyError
 from pipeline.run import session
-from pipeline.run.session import has_ended, is_driver_of_yarn, master_of, properties
+from pipeline.run.session import build_session, has_ended, is_driver_of_yarn, master_of, properties
 
 
 def test_what_was_given_to_spark_submit_wins_over_a_default() -> None:
@@ -65,6 +67,29 @@ def test_master_is_the_one_of_the_configuration_then_of_spark_submit_then_this_m
 
     assert master_of({}) == "yarn"
     assert master_of({"spark.master": "local[2]"}) == "local[2]"
+
+
+@pytest.mark.parametrize("version", ["3.5", "4.3", "5.0"])
+def test_spark_that_lagwise_was_not_tried_on_is_refused_before_anything_starts(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_SPARK", version)
+    monkeypatch.setattr(session.pyspark, "__version__", f"{version}.1")
+    # A session that was begun would end the test.
+    monkeypatch.setattr(session, "SparkSession", None)
+
+    with pytest.raises(MissingDependencyError) as refused:
+        build_session({})
+
+    said = str(refused.value)
+    assert f"this is Spark {version}.1, and lagwise runs on 4.0, 4.1, 4.2: use a cluster" in said
+    assert f"install `pyspark=={_pinned()}`" in said
+
+
+def _pinned() -> str:
+    pins = Path("deploy/constraints.txt").read_text(encoding="utf-8").splitlines()
+    (version,) = (pin.removeprefix("pyspark==") for pin in pins if pin.startswith("pyspark=="))
+    return version
 
 
 def _session(is_stopped: Any) -> Any:

@@ -9,7 +9,7 @@ from pipeline.kafka.positions import Answer, End, PartitionKey
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.source import alone
 from pipeline.source.alone import AloneStreamReader, settings_alone
-from pipeline.source.pace import Pace
+from pipeline.source.planner import Pace
 
 BROKER = {"kafka.bootstrap.servers": "broker:9092"}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.source.pace import Pace
+from pipeline.source.planner import Pace
 
 
 class Clock:

@@ -8,8 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from pipeline.planning.state import FRESH, PlanState, to_json
-from pipeline.run.batch.group_history import store_group_history
-from pipeline.run.batch.groups import store_groups
+from pipeline.run.batch.groups import store_group_history, store_groups
 from tests.support.frames import at, member
 from tests.support.step_batches import StepBatches, offsets
 
@@ -230,7 +229,7 @@ def test_group_without_a_record_is_gone_when_a_reading_from_the_start_is_at_its_
 
 def test_batch_that_was_cut_short_behind_the_history_leaves_one_row(batches: StepBatches) -> None:
     batches.run(group(1, 4, A))
-    batches.run(group(2, 5, A, B), steps=1)
+    batches.run(group(2, 5, A, B), cut_behind="store_group_history")
     batches.restart()
 
     # Whether it is the same batch again, or one of another checkpoint.

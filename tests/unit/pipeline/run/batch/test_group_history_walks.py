@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.run.batch.group_history import store_group_history
-from pipeline.run.batch.groups import store_groups
+from pipeline.run.batch.groups import store_group_history, store_groups
 from tests.support.frames import member
 from tests.support.step_batches import StepBatches
 
@@ -38,7 +37,7 @@ class Walk:
             self.batches.restart()
         written: tuple[str, ...] = ()
         if self.draw.random() < 0.1:
-            self.batches.run(*events, behind=behind, steps=1)
+            self.batches.run(*events, behind=behind, cut_behind="store_group_history")
             self.batches.restart()
             # The same batch again, or one of another checkpoint.
             written = self.draw.choice([(), ("group_history",)])

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.run.batch.group_history import store_group_history
-from pipeline.run.batch.groups import _stored_groups, store_groups
+from pipeline.run.batch.confirmation import _stored_groups
+from pipeline.run.batch.groups import store_group_history, store_groups
 from tests.support.step_batches import StepBatches, offsets
 
 WRITTEN = {"consumer_groups"}

@@ -10,11 +10,14 @@ from pipeline.config.model import Config, SourceConfig
 from pipeline.kafka.positions import TRUNCATED, Answer, End, Intake, PartitionKey, Position, Span
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.batch import intake
-from pipeline.run.driver import Batch, Driver
+from pipeline.run.batch.intake import Settled
+from pipeline.run.batch.opening import Chosen, Read
+from pipeline.run.driver import Driver
+from pipeline.source.decoded import Decoded
 from pipeline.source.offset import SourceOffset
-from pipeline.source.summary import Reached
+from pipeline.source.summary import Reached, Summary
 from pipeline.tables.stamp import Stamp
-from tests.support.batches import CONTROL, FILTERS, KnownConfigs, batch_of, idle_driver, stamp_of
+from tests.support.batches import CONTROL, FILTERS, KnownConfigs, idle_driver, stamp_of
 from tests.support.chosen import Chooser
 
 NOW_MS = 1_700_000_000_000
@@ -47,25 +50,28 @@ def run(
     *,
     now_ms: int = NOW_MS,
     **reached: Reached,
-) -> Batch:
+) -> Settled:
     """A batch from what the source has chosen to `settle`; spans that are not named in `reached` are read whole."""
     if not any(one.progress is driver.progress for one, _ in _CHOOSERS):
         _CHOOSERS.append((driver, Chooser(driver)))
     (chooser,) = [chooser for one, chooser in _CHOOSERS if one.progress is driver.progress]
-    offset = chooser.next_offset(answers, now_ms=now_ms)
-    batch = batch_of(driver, at_ms=now_ms, tick=offset.tick)
-    intake.choose(batch, offset)
-    return settled(batch, **reached)
+    return settled(driver, chosen(chooser.next_offset(answers, now_ms=now_ms), at_ms=now_ms), **reached)
 
 
-def settled(batch: Batch, **reached: Reached) -> Batch:
+def chosen(offset: SourceOffset, **fields: Any) -> Chosen:
+    return Chosen(**{"batch_id": 5, "at_ms": NOW_MS, "clock_trouble": None, "offset": offset, **fields})
+
+
+def settled(driver: Driver, what: Chosen, **reached: Reached) -> Settled:
     names = {O0: "o0", O1: "o1", ACKS: "acks", COMMANDS: "commands"}
-    batch.summary.reached = {
-        span.key: reached.get(names[span.key], Reached(Position(span.end, 3), None))
-        for span in batch.intake.spans
-    }
-    intake.settle(batch)
-    batch.driver.progress.stamp = batch.clock
+    spans = what.offset.intake.spans if what.first_run is None else what.first_run.spans
+    summary = Summary(
+        reached={
+            span.key: reached.get(names[span.key], Reached(Position(span.end, 3), None)) for span in spans
+        }
+    )
+    batch = intake.settle(driver, Read(offset=what.offset, decoded=Decoded(), summary=summary), what)
+    driver.progress.stamp = batch.stamp
     return batch
 
 
@@ -96,7 +102,7 @@ def test_batch_reads_what_is_new_and_its_stamp_says_so() -> None:
         **{key: Position(10, 2, NOW_MS) for key in (O0, ACKS, COMMANDS)},
         O1: Position(30, 3, NOW_MS),
     }
-    assert batch.clock == Stamp(
+    assert batch.stamp == Stamp(
         batch_id=5,
         at_ms=NOW_MS,
         cluster_id="c1",
@@ -176,10 +182,10 @@ def test_partition_whose_leader_was_silent_for_long_is_read_again_while_nobody_s
 def test_leader_that_does_not_answer_leaves_its_partition_behind_and_is_named() -> None:
     batch = run(driver_at(), answered(o0=end(15), o1=SILENT))
 
-    assert batch.clock.behind == (1,)
-    assert SILENT in (batch.clock.reason or "")
-    assert "partition 1" in (batch.clock.reason or "")
-    assert batch.clock.held is None
+    assert batch.stamp.behind == (1,)
+    assert SILENT in (batch.stamp.reason or "")
+    assert "partition 1" in (batch.stamp.reason or "")
+    assert batch.stamp.held is None
     assert (positions_of(batch.driver)[O0].offset, positions_of(batch.driver)[O1]) == (
         15,
         KNOWN[O1],
@@ -189,11 +195,11 @@ def test_leader_that_does_not_answer_leaves_its_partition_behind_and_is_named() 
 def test_leader_that_falls_silent_while_it_is_read_leaves_its_partition_behind_where_it_was_reached() -> None:
     batch = run(driver_at(), answered(o1=end(30)), o1=stopped(17, "its leader does not answer"))
 
-    assert batch.clock.behind == (1,)
-    assert "its leader does not answer: partition 1" in (batch.clock.reason or "")
+    assert batch.stamp.behind == (1,)
+    assert "its leader does not answer: partition 1" in (batch.stamp.reason or "")
     assert positions_of(batch.driver)[O1] == Position(17, 3, NOW_MS - 1_000)
-    assert [(span.start, span.end) for span in batch.clock.spans] == [(10, 17)]
-    assert batch.clock.distrusted == ()
+    assert [(span.start, span.end) for span in batch.stamp.spans] == [(10, 17)]
+    assert batch.stamp.distrusted == ()
 
 
 def test_span_that_ends_early_without_an_error_goes_on_with_the_next_batch() -> None:
@@ -204,8 +210,8 @@ def test_span_that_ends_early_without_an_error_goes_on_with_the_next_batch() -> 
     batch = run(driver, answered(o1=end(30)), o1=stopped(17, None))
     after = run(driver, answered(o1=end(30)), now_ms=NOW_MS + 1)
 
-    assert (batch.clock.behind, after.clock.behind) == ((), ())
-    assert [(span.start, span.end) for span in after.clock.spans] == [(17, 30)]
+    assert (batch.stamp.behind, after.stamp.behind) == ((), ())
+    assert [(span.start, span.end) for span in after.stamp.spans] == [(17, 30)]
 
 
 def test_log_that_was_truncated_behind_the_position_is_read_again_by_the_next_batch() -> None:
@@ -215,11 +221,11 @@ def test_log_that_was_truncated_behind_the_position_is_read_again_by_the_next_ba
     second = run(driver, answered(o1=end(30)), now_ms=NOW_MS + 1)
     third = run(driver, answered(o1=end(31)), now_ms=NOW_MS + 2)
 
-    assert first.clock.behind == (1,)
+    assert first.stamp.behind == (1,)
     assert [(span.start, span.end) for span in second.intake.spans] == [(0, 30)]
     assert second.reread(OFFSETS_TOPIC) == (1,)
-    assert second.clock.behind == ()
-    assert (third.clock.reread, third.clock.spans[0].start) == ((), 30)
+    assert second.stamp.behind == ()
+    assert (third.stamp.reread, third.stamp.spans[0].start) == ((), 30)
 
 
 def test_partition_read_again_in_several_batches_is_behind_until_the_end_it_had_when_that_began() -> None:
@@ -229,7 +235,7 @@ def test_partition_read_again_in_several_batches_is_behind_until_the_end_it_had_
     distrust(driver, O1)
 
     behind = [
-        run(driver, answered(o1=end(high)), now_ms=NOW_MS + n).clock.behind
+        run(driver, answered(o1=end(high)), now_ms=NOW_MS + n).stamp.behind
         for n, high in enumerate((30, 40, 50))
     ]
 
@@ -260,14 +266,14 @@ def test_no_plan_is_made_while_something_that_was_said_is_not_read(
     batch = run(driver_at(), answered(**answers), **reached)
 
     topic = CONTROL.acks_topic if "acks" in answers else CONTROL.commands_topic
-    assert topic in (batch.clock.held or "")
-    assert why in (batch.clock.held or "")
+    assert topic in (batch.stamp.held or "")
+    assert why in (batch.stamp.held or "")
     # Lags do not depend on it.
-    assert batch.clock.behind == ()
+    assert batch.stamp.behind == ()
 
 
 def test_open_transaction_in_what_was_said_does_not_hold_plans() -> None:
-    assert run(driver_at(), answered(acks=end(30, stable=10))).clock.held is None
+    assert run(driver_at(), answered(acks=end(30, stable=10))).stamp.held is None
 
 
 FIRST_RUN = stamp_of(
@@ -283,18 +289,17 @@ FIRST_RUN = stamp_of(
 )
 
 
-def again(stamp: Stamp = FIRST_RUN, driver: Driver | None = None, **reached: Reached) -> Batch:
-    batch = batch_of(driver or driver_at(), stamp=stamp, is_replay=True, at_ms=stamp.at_ms)
-    batch.driver.replay.at_ms = stamp.at_ms
-    intake.choose(batch, SourceOffset(tick=stamp.tick, made_from="what was before it"))
-    return settled(batch, **reached)
+def again(stamp: Stamp = FIRST_RUN, driver: Driver | None = None, **reached: Reached) -> Settled:
+    offset = SourceOffset(tick=stamp.tick, made_from="what was before it")
+    again = chosen(offset, at_ms=stamp.at_ms, first_run=stamp, held=frozenset({"topic_offsets"}))
+    return settled(driver or driver_at(), again, **reached)
 
 
 def test_batch_that_runs_again_reads_the_same_spans_and_has_the_same_stamp() -> None:
     batch = again()
 
     assert [(span.key, span.start, span.end) for span in batch.intake.spans] == [(O0, 10, 20), (ACKS, 0, 12)]
-    assert batch.clock == FIRST_RUN
+    assert batch.stamp == FIRST_RUN
     assert batch.reread(CONTROL.acks_topic) == (0,)
     assert positions_of(batch.driver) == FIRST_RUN.positions
 
@@ -302,9 +307,9 @@ def test_batch_that_runs_again_reads_the_same_spans_and_has_the_same_stamp() -> 
 def test_batch_that_runs_again_without_a_span_is_behind_there_and_reads_it_later() -> None:
     batch = again(o0=stopped(14, SILENT))
 
-    assert batch.clock.behind == (0,)
-    assert f"{OFFSETS_TOPIC}-0" in (batch.clock.reason or "")
-    assert batch.clock.held is None
+    assert batch.stamp.behind == (0,)
+    assert f"{OFFSETS_TOPIC}-0" in (batch.stamp.reason or "")
+    assert batch.stamp.held is None
     assert positions_of(batch.driver) == {
         **KNOWN,
         O0: Position(10, 2, FIRST_RUN.at_ms),
@@ -320,14 +325,14 @@ def test_partition_that_a_batch_which_runs_again_has_read_from_its_start_is_not_
     batch = again(first_run, driver)
     after = run(driver, answered(o0=end(20)))
 
-    assert (batch.clock.distrusted, after.clock.distrusted) == ((), ())
+    assert (batch.stamp.distrusted, after.stamp.distrusted) == ((), ())
 
 
 def test_batch_that_runs_again_without_what_was_said_holds_plans() -> None:
     batch = again(acks=stopped(0, SILENT))
 
-    assert CONTROL.acks_topic in (batch.clock.held or "")
-    assert batch.clock.behind == ()
+    assert CONTROL.acks_topic in (batch.stamp.held or "")
+    assert batch.stamp.behind == ()
     assert positions_of(batch.driver)[ACKS].offset == 0
 
 
@@ -336,9 +341,9 @@ def test_reasons_of_the_first_run_stay() -> None:
 
     batch = again(late, o0=stopped(10, SILENT))
 
-    assert batch.clock.behind == (0, 1)
-    assert (batch.clock.reason or "").startswith("1 is not read; ")
-    assert batch.clock.held == "acks are not read"
+    assert batch.stamp.behind == (0, 1)
+    assert (batch.stamp.reason or "").startswith("1 is not read; ")
+    assert batch.stamp.held == "acks are not read"
 
 
 def test_span_that_a_batch_could_not_read_again_is_behind_until_it_is_read() -> None:
@@ -347,7 +352,7 @@ def test_span_that_a_batch_could_not_read_again_is_behind_until_it_is_read() -> 
     after = run(batch.driver, answered(o0=end(20)), o0=stopped(15, None))
     at_last = run(batch.driver, answered(o0=end(20)), now_ms=NOW_MS + 1)
 
-    assert (after.clock.behind, at_last.clock.behind) == ((0,), ())
+    assert (after.stamp.behind, at_last.stamp.behind) == ((0,), ())
 
 
 def test_partition_that_is_read_again_is_said_once_with_the_reason(caplog: pytest.LogCaptureFixture) -> None:
@@ -372,11 +377,11 @@ def test_tombstones_kept_for_less_than_a_batch_are_told_once_an_hour_and_by_ever
 
     assert [O0 in batch.intake.reread for batch in batches] == [True] * 3
     for batch in batches:
-        (remark,) = batch.clock.remarks
+        (remark,) = batch.stamp.remarks
         assert "keeps tombstones for 5.0 s only (delete.retention.ms)" in remark
     (line,) = [one for one in caplog.records if one.levelname == "WARNING"]
     assert "each batch reads it again" in line.message
-    assert run(driver, answered(), now_ms=NOW_MS + 94_000).clock.remarks == ()
+    assert run(driver, answered(), now_ms=NOW_MS + 94_000).stamp.remarks == ()
 
 
 def test_many_partitions_whose_records_were_deleted_unread_are_one_warning(
@@ -390,11 +395,10 @@ def test_many_partitions_whose_records_were_deleted_unread_are_one_warning(
     (line,) = [one for one in caplog.records if one.levelname == "WARNING"]
     assert line.__dict__["beginning_deleted"] == [0, 1]
     assert batch.beheaded(OFFSETS_TOPIC) == (0, 1)
-    assert Stamp.from_json(batch.clock.to_json()) == batch.clock
+    assert Stamp.from_json(batch.stamp.to_json()) == batch.stamp
 
 
 def test_no_plan_is_made_while_the_clock_is_behind_the_tables() -> None:
-    batch = batch_of(driver_at(), at_ms=NOW_MS, clock_trouble="one of the two clocks was wrong")
-    intake.choose(batch, SourceOffset(tick=7, made_from="x"))
+    late = chosen(SourceOffset(tick=7, made_from="x"), clock_trouble="one of the two clocks was wrong")
 
-    assert settled(batch).clock.held == "one of the two clocks was wrong"
+    assert settled(driver_at(), late).stamp.held == "one of the two clocks was wrong"

@@ -18,14 +18,22 @@ from pipeline.errors import (
 )
 from pipeline.kafka.positions import Position, Span
 from pipeline.run.batch import opening
-from pipeline.run.batch.opening import begin, read_source, settle_offset
-from pipeline.run.batch.steps import run
-from pipeline.run.driver import Batch, Driver
+from pipeline.run.batch.opening import (
+    Chosen,
+    Outage,
+    PassedOver,
+    Skipped,
+    begin,
+    read_source,
+    settle_offset,
+)
+from pipeline.run.batch.steps import Outcome, run
+from pipeline.run.driver import Driver
 from pipeline.run.replay import ReplayContext
 from pipeline.source.decoded import PACKED
 from pipeline.source.offset import SourceOffset, state_of
 from pipeline.tables.stamp import Stamp
-from tests.support.batches import batch_of, first, idle_driver, later, stamp_of
+from tests.support.batches import first, idle_driver, later, stamp_of
 from tests.support.frames import decoded_arrow
 
 NOW_MS = 1_700_000_000_000
@@ -66,15 +74,16 @@ def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening.ownership, "check", lambda _store, _owner: None)
 
 
-def opened(driver: Driver, offset: SourceOffset | dict[str, Any], *rows: dict[str, Any]) -> Batch:
-    frame: Any = Frame(offset.to_json() if isinstance(offset, SourceOffset) else offset, *rows)
-    batch = batch_of(driver, frame=frame)
-    for step in (begin, read_source, settle_offset):
-        step(batch)
-    return batch
+def frame_of(offset: SourceOffset | dict[str, Any], *rows: dict[str, Any]) -> Any:
+    return Frame(offset.to_json() if isinstance(offset, SourceOffset) else offset, *rows)
 
 
-def begun(store: StampedStore, replay: ReplayContext, **offset: Any) -> Batch:
+def opened(driver: Driver, offset: SourceOffset | dict[str, Any]) -> Chosen | Skipped:
+    begun = begin(driver, 5)
+    return settle_offset(driver, begun, read_source(driver, 5, frame_of(offset)).offset)
+
+
+def begun(store: StampedStore, replay: ReplayContext, **offset: Any) -> Chosen:
     """A batch that was chosen from what the store's lag table holds."""
     newest = store.stamp("partition_lag")
     driver = idle_driver(store=store, replay=replay, stamp=newest)
@@ -82,6 +91,7 @@ def begun(store: StampedStore, replay: ReplayContext, **offset: Any) -> Batch:
         driver,
         SourceOffset(**{"tick": NOW_MS, "made_from": state_of(newest), "chosen_by": replay.query, **offset}),
     )
+    assert isinstance(one, Chosen)
     assert replay.at_ms == one.at_ms
     return one
 
@@ -122,8 +132,8 @@ def test_replayed_batch_has_the_stamp_and_the_time_of_its_first_write() -> None:
 
     again = begun(store, first())
 
-    assert (again.is_replay, again.clock, again.at_ms) == (True, HALF_DONE, HALF_DONE.at_ms)
-    assert again.written == {"topic_offsets"}
+    assert (again.first_run, again.at_ms) == (HALF_DONE, HALF_DONE.at_ms)
+    assert again.held == {"topic_offsets"}
 
 
 def test_batch_that_was_begun_by_another_checkpoint_is_no_replay() -> None:
@@ -132,7 +142,7 @@ def test_batch_that_was_begun_by_another_checkpoint_is_no_replay() -> None:
 
     new = begun(store, first())
 
-    assert (new.is_replay, new.at_ms, new.written) == (False, NOW_MS, set())
+    assert (new.first_run, new.at_ms, new.held) == (None, NOW_MS, set())
 
 
 def test_batch_left_half_done_is_passed_over_when_all_is_read_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -144,16 +154,17 @@ def test_batch_left_half_done_is_passed_over_when_all_is_read_again(caplog: pyte
 
     new = opened(driver, SourceOffset(tick=NOW_MS, made_from=state_of(BEFORE)))
 
-    assert (new.is_skipped, new.written) == (True, set())
+    assert isinstance(new, PassedOver)
     (line,) = [record for record in caplog.records if "passed over" in record.message]
-    assert line.__dict__["batch_id"] == new.batch_id
-    assert state_of(doubted) in line.__dict__["reason"]
+    assert line.__dict__["batch_id"] == 5
+    assert line.__dict__["reason"] == new.reason
+    assert state_of(doubted) in new.reason
 
 
 def test_batch_that_has_reached_the_lag_table_is_gone_on_with() -> None:
     done = replace(HALF_DONE, positions={("t", 0): Position(9)})
 
-    assert begun(StampedStore(done), first(), made_from=state_of(BEFORE)).is_replay
+    assert begun(StampedStore(done), first(), made_from=state_of(BEFORE)).first_run == done
 
 
 @pytest.mark.parametrize(
@@ -165,24 +176,26 @@ def test_batch_that_has_reached_the_lag_table_is_gone_on_with() -> None:
 )
 def test_batch_that_was_not_chosen_for_these_tables_ends_there(offset: Any) -> None:
     driver = idle_driver(store=StampedStore(BEFORE), stamp=BEFORE, replay=later())
-    frame: Any = Frame(offset.to_json() if isinstance(offset, SourceOffset) else offset)
-    reached: list[Batch] = []
+    outcome = run(driver, 5, frame_of(offset))
 
-    run(batch_of(driver, frame=frame), (begin, read_source, settle_offset, reached.append))
-
-    assert reached == []
+    assert isinstance(outcome, PassedOver)
+    assert driver.monitor.report().step == "settle_offset"
     assert driver.progress.stamp == BEFORE
 
 
 def test_what_was_asked_and_read_is_together() -> None:
-    batch = opened(
-        idle_driver(store=StampedStore(), replay=later()),
-        SourceOffset(tick=7, made_from="empty", chosen_by="q"),
+    offset = SourceOffset(tick=7, made_from="empty", chosen_by="q")
+    frame = frame_of(
+        offset,
         {"row_kind": "listing", "topic": None},
         {"row_kind": "log_offset", "log_end_offset": 9},
         {"row_kind": "commit", "position": 3},
         {"row_kind": "count", "kind": "commit", "count": 1},
     )
+
+    batch = read_source(idle_driver(), 5, frame)
+
+    assert batch.offset == offset
 
     assert batch.decoded.kind("log_offset")["log_end_offset"].to_pylist() == [9]
     assert batch.decoded.kind("commit")["position"].to_pylist() == [3]
@@ -199,7 +212,7 @@ def test_tables_that_somebody_else_has_changed_end_the_query_with_the_second_bat
     driver = idle_driver(store=StampedStore(), replay=later(), stamp=stamp_of(at_ms=5))
     other = SourceOffset(tick=7, made_from="6", chosen_by="q")
 
-    assert opened(driver, other).is_skipped
+    assert isinstance(opened(driver, other), PassedOver)
     with pytest.raises(TablesChangedError, match="chosen from tables as of 6, and these are as of 5"):
         opened(driver, other)
 
@@ -208,7 +221,8 @@ def test_batches_of_earlier_queries_are_passed_over_however_many_there_are() -> 
     driver = idle_driver(store=StampedStore(), replay=later(), stamp=stamp_of(at_ms=5))
 
     assert all(
-        opened(driver, SourceOffset(tick=7, made_from="6", chosen_by="p")).is_skipped for _ in range(3)
+        isinstance(opened(driver, SourceOffset(tick=7, made_from="6", chosen_by="p")), PassedOver)
+        for _ in range(3)
     )
 
 
@@ -218,23 +232,14 @@ def test_failure_that_ended_an_earlier_query_ends_no_later_one() -> None:
 
     batch = opened(driver, failing(TopicMissingError("topic acks is gone"), query="the one before"))
 
-    assert batch.passed_over == "it was chosen before this query began, and that failed: topic acks is gone"
-    assert batch.is_skipped
+    assert batch == PassedOver("it was chosen before this query began, and that failed: topic acks is gone")
     with pytest.raises(TopicMissingError):
         opened(driver, failing(TopicMissingError("topic acks is gone")))
 
 
-def run_at(driver: Driver, error: PipelineError, at_s: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The steps that ran after the one that learns of the error."""
-    reached: list[str] = []
-    frame: Any = Frame(failing(error).to_json())
+def run_at(driver: Driver, error: PipelineError, at_s: int, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     monkeypatch.setattr(opening, "now_ms", lambda: at_s * 1000)
-
-    def step(batch: Batch) -> None:
-        reached.append(str(batch.batch_id))
-
-    run(batch_of(driver, frame=frame), (begin, read_source, settle_offset, step))
-    return reached
+    return run(driver, 5, frame_of(failing(error)))
 
 
 def silent_driver() -> Driver:
@@ -246,7 +251,8 @@ def test_batch_without_any_answer_ends_there_and_leaves_the_driver_as_it_was(
 ) -> None:
     driver = silent_driver()
 
-    assert run_at(driver, BrokerUnavailableError("no answer"), 100, monkeypatch) == []
+    assert run_at(driver, BrokerUnavailableError("no answer"), 100, monkeypatch) == Outage("no answer")
+    assert driver.monitor.report().step == "settle_offset"
     assert driver.progress.stamp is None
 
 
@@ -278,10 +284,8 @@ def test_what_another_batch_does_not_cure_ends_the_stream(
 def test_clock_that_is_behind_the_tables_is_named_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
     ahead = stamp_of(at_ms=NOW_MS + 24 * HOUR_MS)
     driver = idle_driver(store=StampedStore(ahead), stamp=ahead)
-    batches = [batch_of(driver) for _ in range(3)]
 
-    for batch in batches:
-        begin(batch)
+    batches = [begin(driver, number) for number in range(3)]
 
     assert [batch.at_ms for batch in batches] == [ahead.at_ms + 1] * 3
     why = batches[0].clock_trouble or ""
@@ -292,8 +296,5 @@ def test_clock_that_is_behind_the_tables_is_named_and_said_once(caplog: pytest.L
 
 def test_clock_of_another_host_may_be_a_little_behind_the_tables() -> None:
     driver = idle_driver(store=StampedStore(stamp_of(at_ms=NOW_MS + 4_000)))
-    batch = batch_of(driver)
 
-    begin(batch)
-
-    assert batch.clock_trouble is None
+    assert begin(driver, 5).clock_trouble is None

@@ -18,8 +18,9 @@ from pipeline.publish import outbox
 from pipeline.publish.outbox import Publisher
 from pipeline.publish.read_back import decisions_of
 from pipeline.run.batch import plans
+from pipeline.run.batch.intake import Settled
 from pipeline.run.batch.plans import publish_plans, record_decisions, why_unpublishable
-from pipeline.run.driver import Batch, Driver
+from pipeline.run.driver import Driver
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import PLAN_STATE
 from pipeline.tables.stamp import Stamp
@@ -315,7 +316,7 @@ def test_batch_without_a_plan_needs_no_connection(cluster: Cluster, driver: Driv
 
 
 @pytest.fixture
-def decided(driver: Driver) -> Batch:
+def decided(driver: Driver) -> Settled:
     """A batch that has written down a plan and something else, with others' rows beside them."""
     rows = table(
         {"epoch": 4, "state": "of g"},
@@ -325,59 +326,53 @@ def decided(driver: Driver) -> Batch:
     assert unavailable(driver, table()) is None
     stored = Stored(decisions=rows, recorded=kept.history(table()))
     services = replace(driver.services, store=stored)
-    return batch_of(replace(driver, services=services), stamp=stamp_of(at_ms=NOW_MS), written={"plan_state"})
+    return batch_of(replace(driver, services=services), stamp=stamp_of(at_ms=NOW_MS))
 
 
 def test_batch_sends_and_remembers_what_it_has_decided_and_nothing_else(
-    cluster: Cluster, decided: Batch
+    cluster: Cluster, decided: Settled
 ) -> None:
-    record_decisions(decided)
-    publish_plans(decided)
+    published = publish_plans(decided, record_decisions(decided, has_decided=True))
 
     memory = decided.driver.memory
-    assert (cluster.sent, decided.published) == ([("g", 4)], 1)
+    assert (cluster.sent, published) == ([("g", 4)], 1)
     assert {group: one.epoch for group, one in memory.published.items()} == {"g": 4}
     assert memory.states == {"g": "of g", "h": "of h"}
 
 
 def test_batch_that_runs_again_after_newer_plans_were_published_sends_none_of_its_own(
-    cluster: Cluster, decided: Batch
+    cluster: Cluster, decided: Settled
 ) -> None:
     decided.driver.memory.on_published({"g": decisions_of(table({"epoch": 9})).plans["g"].plan})
 
-    record_decisions(decided)
-    publish_plans(decided)
+    publish_plans(decided, record_decisions(decided, has_decided=True))
 
     assert cluster.sent == []
     assert decided.driver.memory.published["g"].epoch == 9
 
 
-def test_history_gets_what_is_to_be_recorded_once(cluster: Cluster, decided: Batch) -> None:
-    record_decisions(decided)
-    record_decisions(decided)
+def test_history_gets_what_is_to_be_recorded_once(cluster: Cluster, decided: Settled) -> None:
+    record_decisions(decided, has_decided=True)
+    record_decisions(decided, has_decided=True)
 
     (rows,) = decided.services.store.appended
     assert rows.select(["group_id", "created_at"]).to_pylist() == [{"group_id": "g", "created_at": at(0)}]
     assert cluster.sent == []
 
 
-def test_batch_that_has_decided_nothing_sends_nothing(cluster: Cluster, decided: Batch) -> None:
-    decided.written.clear()
+def test_batch_that_has_decided_nothing_sends_nothing(cluster: Cluster, decided: Settled) -> None:
+    published = publish_plans(decided, record_decisions(decided, has_decided=False))
 
-    record_decisions(decided)
-    publish_plans(decided)
-
-    assert (cluster.sent, decided.driver.memory.states) == ([], {})
+    assert (published, cluster.sent, decided.driver.memory.states) == (0, [], {})
 
 
 def test_plan_that_the_broker_does_not_take_is_remembered_as_decided_and_not_as_published(
-    cluster: Cluster, decided: Batch
+    cluster: Cluster, decided: Settled
 ) -> None:
     cluster.commit = failure(AWAY)
 
-    record_decisions(decided)
-    publish_plans(decided)
+    published = publish_plans(decided, record_decisions(decided, has_decided=True))
 
     memory = decided.driver.memory
-    assert (decided.published, memory.published) == (0, {})
+    assert (published, memory.published) == (0, {})
     assert memory.states == {"g": "of g", "h": "of h"}

@@ -9,14 +9,15 @@ import pytest
 
 from pipeline.kafka.positions import End, Position
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.run.batch.figures import figures_of
-from pipeline.run.driver import Batch
+from pipeline.run.batch.opening import Outage
+from pipeline.run.batch.steps import Outcome, Steps
+from pipeline.run.driver import Driver
 from pipeline.run.health import monitor as monitor_module
 from pipeline.run.health.listener import SparkListener
 from pipeline.run.health.monitor import BatchFigures, Monitor
 from pipeline.run.health.text import metrics
-from pipeline.run.query import Runner
-from tests.support.batches import batch_of, idle_driver, stamp_of
+from pipeline.run.query import Report, RunBatch, Runner
+from tests.support.batches import batch_of, done, idle_driver, stamp_of
 from tests.support.prometheus_text import parse
 
 NOW_MS = 1_700_000_000_000
@@ -167,6 +168,24 @@ def test_what_is_not_known_yet_has_no_sample() -> None:
     assert (unknown | {"lagwise_source_rows", "lagwise_spark_phase_seconds"}).isdisjoint(found.kinds)
 
 
+def reports(run_batch: RunBatch, driver: Driver | None = None, on_outage: Any = None) -> list[Report]:
+    """What a runner tells of one batch."""
+    told: list[Report] = []
+    nothing: Any = None
+    usable: Any = SimpleNamespace(until_usable=lambda: None)
+    runner = Runner(
+        driver or idle_driver(),
+        stop=threading.Event(),
+        on_batch=told.append,
+        on_outage=on_outage,
+        interval_s=0,
+        run_batch=run_batch,
+        storage=usable,
+    )
+    runner(nothing, 0)
+    return told
+
+
 @pytest.mark.parametrize(
     ("answer", "left", "unanswered"),
     [(End(log_start=0, stable=5, high=9), 6, 0), ("no leader", None, 1)],
@@ -175,40 +194,43 @@ def test_partition_without_an_answer_leaves_what_is_left_unknown(
     answer: Any, left: int | None, unanswered: int
 ) -> None:
     one, other = (OFFSETS_TOPIC, 0), (OFFSETS_TOPIC, 1)
-    batch = batch_of(idle_driver(), stamp=stamp_of(positions={one: Position(5), other: Position(7)}))
-    batch.answers = {one: answer, other: End(log_start=0, stable=9, high=9)}
-    batch.decisions = pa.table({"decision": ["abstain"], "reason": ["why"]})
+    batch = batch_of(
+        idle_driver(),
+        stamp=stamp_of(positions={one: Position(5), other: Position(7)}),
+        answers={one: answer, other: End(log_start=0, stable=9, high=9)},
+    )
+    decisions = pa.table({"decision": ["abstain"], "reason": ["why"]})
 
-    found = figures_of(batch, {}, total_s=1, is_settled=True)
+    (found,) = reports(lambda *_: done(batch, decisions=decisions))
 
     assert (found.offsets_left, found.unanswered) == (left, unanswered)
     assert found.decisions == (("abstain", "why"),)
 
 
-def test_runner_tells_of_batches_steps_and_outages() -> None:
-    def quick(batch: Batch) -> None:
-        batch.stamp = stamp_of(positions={})
+def test_runner_tells_of_batches_and_outages() -> None:
+    def quick(driver: Driver, _batch_id: int, _frame: Any) -> Outcome:
+        return done(batch_of(driver))
 
-    def away(batch: Batch) -> None:
-        batch.outage = "no answer"
+    def away(*_: Any) -> Outcome:
+        return Outage("no answer")
 
     driver = idle_driver()
-    nothing: Any = None
-    usable: Any = SimpleNamespace(until_usable=lambda: None)
     outages: list[bool] = []
-    for number, step in enumerate((quick, away)):
-        runner = Runner(
-            driver,
-            stop=threading.Event(),
-            on_batch=lambda _: None,
-            on_outage=lambda: outages.append(True),
-            interval_s=0,
-            steps=(step,),
-            storage=usable,
-        )
-        runner(nothing, number)
-        report = driver.monitor.report()
-        assert report.step == step.__name__
-        assert report.kafka_error == (None if step is quick else "Kafka is away: no answer")
+    for run_batch in (quick, away):
+        reports(run_batch, driver, lambda: outages.append(True))
+        error = driver.monitor.report().kafka_error
+        assert error == (None if run_batch is quick else "Kafka is away: no answer")
     assert sum(driver.monitor.totals.batches.values()) == 1
     assert outages == [True]
+
+
+def test_monitor_is_told_of_each_step_when_it_has_ended() -> None:
+    own = Monitor()
+    steps = Steps(own)
+
+    def store_lag(value: int) -> int:
+        assert own.report().step is None
+        return value + 1
+
+    assert steps(store_lag, 1) == 2
+    assert (own.report().step, list(steps.seconds)) == ("store_lag", ["store_lag"])

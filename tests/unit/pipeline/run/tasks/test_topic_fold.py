@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from pipeline.lag.logs import TopicSettings
+from pipeline.lag.settings import TopicSettings
 from pipeline.run.tasks.tables import TopicFold
 from pipeline.source.decoded import Decoded
 from pipeline.tables.creation import create_tables

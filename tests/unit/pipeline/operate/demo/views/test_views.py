@@ -7,6 +7,7 @@ from rich.console import Console
 from pipeline.operate.demo.views.lines import Lines
 from pipeline.operate.demo.views.live import Screen
 from pipeline.operate.demo.views.live_tables import lag_table
+from tests.support.batches import stamp_of
 from tests.support.demo_views import group, move, plan, report, share, snapshot
 
 
@@ -64,7 +65,9 @@ def test_address_of_the_page_is_a_line_before_the_first_batch_and_stays_below_th
 def test_plain_lines_say_why_there_are_no_plans_yet() -> None:
     console, text = _console(width=200)
 
-    Lines(console).show(report(reason="still reading"), snapshot(plans=(plan(decision="abstain"),)))
+    Lines(console).show(
+        report(stamp=stamp_of(reason="still reading")), snapshot(plans=(plan(decision="abstain"),))
+    )
 
     assert "no plans yet: still reading" in text.getvalue()
     assert "billing:" not in text.getvalue()

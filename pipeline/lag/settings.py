@@ -1,0 +1,45 @@
+"""Lag: what the measures depend on beside the rows; made by the driver, taken by the kernels in tasks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSettings:
+    """What the measures of a partition's log depend on, beside its row."""
+
+    at_ms: int
+    """Clock of the batch."""
+    batch_id: int
+    listing_error: str | None
+    """Why the brokers' list of topics is not complete."""
+    half_life_ms: int
+    remaining: Mapping[str, int] = field(default_factory=dict)
+    """By topic: how many partitions it has, as asked for by name; what is beyond them, and not observed, is gone."""
+    unconfirmed: Mapping[str, str] = field(default_factory=dict)
+    """By topic that is not listed any more: why it is not known to be gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryPace:
+    """How often a partition has a row in the history."""
+
+    interval_ms: int
+    """At most, while it changes."""
+    max_gap_ms: int
+    """At least, while it does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagSettings:
+    """What the measures of a group's partition depend on, beside its row."""
+
+    at_ms: int
+    batch_id: int
+    behind: tuple[int, ...]
+    """Partitions of the offsets topic whose groups are provisional."""
+    half_life_ms: int
+    allowed_lag: int
+    history: HistoryPace
+    retention_ms: Mapping[str, int] = field(default_factory=dict)
+    """By topic: how long its records are kept, where that is known and time alone decides."""
