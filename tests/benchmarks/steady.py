@@ -72,6 +72,7 @@ SIZES = {
     "partitions-10k": Size(groups=1, topics=10, partitions=1000, warm_up=8, batches=15),
     "rows-100k": Size(groups=100, topics=1, partitions=1000, warm_up=8, batches=12),
     "rows-1m": Size(groups=1000, topics=1, partitions=1000, warm_up=0, batches=3, driver_memory="4g"),
+    "rows-3m": Size(groups=3000, topics=1, partitions=1000, warm_up=0, batches=2, driver_memory="6g"),
 }
 
 

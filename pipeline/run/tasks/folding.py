@@ -50,6 +50,8 @@ class FoldingTask:
             for number, new in zip(batch["number"].to_pylist(), batch["new"], strict=True):
                 if (file := self._file(tables, number, new)) is not None:
                     yield pa.RecordBatch.from_pydict({"file": [json.dumps(asdict(file))]})
+                # Another worker may fold the next time, and this one would keep what it has taken for this range.
+                pa.default_memory_pool().release_unused()
 
     def _file(self, tables: Tables, number: int, new: pa.BinaryScalar) -> AddAction | None:
         # A function, so that the rows of a range are let go before the next one is read.
