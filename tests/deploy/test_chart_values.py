@@ -50,7 +50,6 @@ def test_without_brokers_nothing_is_rendered() -> None:
         ({"a": 1}, ("podLabels",)),
         ("4 GB", ("tmpSizeLimit",)),
         ("0Gi", ("tmpSizeLimit",)),
-        (None, ("tmpSizeLimit",)),
         (4096, ("tmpSizeLimit",)),
     ],
 )
