@@ -21,7 +21,7 @@ def test_transaction_that_begins_to_hang_later_stops_the_plans_of_its_partition(
     with running(config) as job:
         job.wait(lambda: job.reports[-1].is_complete, what="the offsets topic read to its end")
         with open_transaction(bootstrap, LATER, {(LATER, 2): 7}):
-            job.wait(lambda: job.reports[-1].reason, what="a partition that is held back")
+            job.wait(lambda: job.reports[-1].stamp.reason, what="a partition that is held back")
             job.wait_for_batches()
             held = job.last_decision(LATER)
         job.wait(lambda: job.reports[-1].is_complete, what="the partition read on")

@@ -104,7 +104,7 @@ def fed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fed]:
 def test_batches_go_on_after_everything(fed: Fed) -> None:
     fed.job.wait_for_batches()
 
-    assert fed.job.reports[-1].batch_id == len(fed.job.reports) - 1
+    assert fed.job.reports[-1].stamp.batch_id == len(fed.job.reports) - 1
     assert not fed.job.reports[-1].counts.get("bad")
 
 

@@ -117,7 +117,7 @@ def _rows_say_what_is_known(job: RunningJob, before: dict[tuple[str, int], Row])
 
 def _reason_names_the_broker(proxied: ProxiedCluster, job: RunningJob) -> bool:
     address = f"127.0.0.1:{proxied.proxies[2].port}"
-    return f"broker 2 ({address}) does not answer: partition 1" in (job.reports[-1].reason or "")
+    return f"broker 2 ({address}) does not answer: partition 1" in (job.reports[-1].stamp.reason or "")
 
 
 def test_group_whose_coordinator_was_frozen_catches_up_by_itself(
