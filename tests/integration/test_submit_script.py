@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.run.session import DRIVER_JVM
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -187,4 +188,5 @@ def test_spark_has_what_the_user_says_and_what_lagwise_brings(tmp_path: Path) ->
     (default,) = (
         line for line in done.stderr.splitlines() if line.startswith("(spark.driver.defaultJavaOptions,")
     )
-    assert "log4j2.properties -Ddefault=1" in default
+    # Of two equal options Java takes the last.
+    assert f"log4j2.properties {' '.join(DRIVER_JVM)} -Ddefault=1" in default
