@@ -265,7 +265,7 @@ class ControlConfig(_Section):
     commands_topic: TopicName = "lagwise.commands"
     max_record_bytes: Count = 1_000_000
     acks_topics: TopicByPrefix = Field(default={})
-    """Of groups whose names begin so; the longest prefix counts, and `acks_topic` where there is none."""
+    """Topic by prefix of the group name. The longest prefix wins; other groups use `acks_topic`."""
 
     @model_validator(mode="after")
     def _acks_topics_are_for_acks_alone(self) -> "ControlConfig":

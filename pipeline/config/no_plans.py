@@ -97,7 +97,7 @@ def _by_guards(scope: _Scope, plan: PlanConfig) -> Iterator[str]:
 
 def _by_options(scope: _Scope) -> Iterator[str]:
     name, options = f"{scope.name}.options", scope.options
-    # What the counts of members ask for is moved whatever the budget is.
+    # Moves that even out the counts ignore the budget.
     is_forced = options.get("counts") == "even" or options.get("count_cap") is not None
     if options.get("max_moves") == 0 and not is_forced:
         yield f"{name}.max_moves: 0 allows no move; set 1 or more, or exclude = true"
@@ -124,7 +124,7 @@ def _listed(patterns: tuple[str, ...]) -> str:
 
 @cache
 def _match_all(patterns: tuple[str, ...]) -> bool:
-    """Whether each topic has a name that some pattern matches, as far as that is known.
+    """Whether the patterns match every topic name, as far as trying names can tell.
 
     All short names are tried and some long ones. What looks around, or back, may leave out any single name.
     """

@@ -49,7 +49,7 @@ def control_rows(
         if cluster != topics.cluster or not wants_group(group_id):
             continue
         if is_ack and record["topic"] != (wanted := topics.acks_of(group_id)):
-            # Who may write a record may not thereby speak for groups of others.
+            # The right to write to one tenant's topic is no right to speak for another tenant's groups.
             why = f"acknowledgement of group {group_id!r} on topic {record['topic']}: it counts on {wanted} alone"
             bad.append(as_bad | {"reason": f"{why} (control.acks_topics)"})
             continue

@@ -18,10 +18,10 @@ class ControlTopics:
 
     cluster: str
     acks: str
-    """Of groups that have no other one."""
+    """The topic of groups that match no prefix."""
     commands: str
     acks_by_prefix: Mapping[str, str] = field(default_factory=dict)
-    """Of groups whose names begin so; the longest prefix counts."""
+    """Topic by prefix of the group name; the longest prefix wins."""
 
     @property
     def every_acks(self) -> frozenset[str]:

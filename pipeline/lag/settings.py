@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSettings:
-    """What the measures of a partition's log depend on, beside its row."""
+    """Inputs for measuring a partition's log, apart from its row."""
 
     at_ms: int
     """Clock of the batch."""
@@ -32,7 +32,7 @@ class HistoryPace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagSettings:
-    """What the measures of a group's partition depend on, beside its row."""
+    """Inputs for measuring a group's lag on a partition, apart from its row."""
 
     at_ms: int
     batch_id: int

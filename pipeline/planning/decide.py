@@ -171,7 +171,7 @@ def _looked_at(case: Case, state: GroupState) -> tuple[GroupState, Action, PlanP
         valid_for_ms=case.rules.valid_for_ms,
     )
     after, action = advance(plan, sight)
-    # Who could not answer a plan is no member that does not follow.
+    # A member that stood still could not answer; that does not mean that it does not follow.
     answered = answers.answered(plan, case.facts) | case.resumed
     state = on_answers(state, silent=sight.silent, answered=answered, now_ms=case.now_ms)
     state = on_observed(state, after, progress, case.seen, now_ms=case.now_ms)

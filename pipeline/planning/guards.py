@@ -15,6 +15,8 @@ _HEADROOM = 0.02
 """Share of its capacity that a plan against lag which goes by itself may take from the busiest member."""
 LEAST_PAUSE_MS = 60_000
 """Without a pause after plans there is still one after plans that hurt, or of which nobody can tell what they did."""
+_MOST_DOUBLINGS = 20
+"""More make no difference: the longest pause is shorter."""
 _SMALL_PLAN = 30
 """Moves that a plan of a strategy without a budget may make in any group, where a share would allow next to none."""
 
@@ -44,6 +46,10 @@ class Guards:
     partition_moves_per_day: int
     pin: tuple[str, ...] = ()
     """Patterns of topics whose partitions stay where they are."""
+
+    def doubled_pause_ms(self, times: int) -> int:
+        """The pause after a plan, at least a minute, doubled so many times; without `cooldown_max_ms`."""
+        return max(self.cooldown_ms, LEAST_PAUSE_MS) * 2 ** min(times, _MOST_DOUBLINGS)
 
     def most_moves(self, n_partitions: int, *, has_budget: bool) -> int:
         """Partitions that one plan may move; more in a small group if the strategy cannot be told (`_SMALL_PLAN`)."""

@@ -20,7 +20,7 @@ from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from pipeline.lag.at_commit import clock_error_records
 from pipeline.planning import reasons
-from pipeline.planning.guards import LEAST_PAUSE_MS, Guards
+from pipeline.planning.guards import Guards
 from pipeline.planning.problem.load import BACKLOG_S
 from pipeline.planning.problem.measured import Measured
 from pipeline.planning.progress import former_members_of
@@ -55,7 +55,7 @@ def watched(seen: Measured, before: PlanState | None, plan: PlanState) -> PlanSt
     back = former_members_of(group, plan.undo)
     if first is not None:
         earlier = former_members_of(group, first.undo)
-        # What a rebalance has assigned anew since is where it belongs.
+        # A partition that a rebalance has reassigned since is where it belongs.
         earlier = np.where(group.owner == former_members_of(group, first.target), earlier, np.int32(-1))
         back = np.where(earlier >= 0, earlier, back)
     back = np.where(back == target, np.int32(-1), back).astype(np.int32)
@@ -197,9 +197,7 @@ def why_needless_waits(state: GroupState, guards: Guards, *, now_ms: int) -> str
         return None
     if plan.effect is None:
         return reasons.guard_effect_unseen(plan.epoch)
-    pause_ms = min(
-        max(guards.cooldown_ms, LEAST_PAUSE_MS) * 2 ** min(plan.series, 20), guards.cooldown_max_ms
-    )
+    pause_ms = min(guards.doubled_pause_ms(plan.series), guards.cooldown_max_ms)
     left_ms = plan.published_at_ms + pause_ms - now_ms
     return reasons.guard_effect_rests(plan.epoch, left_ms) if left_ms > 0 else None
 

@@ -192,7 +192,7 @@ def on_judged(state: GroupState, guards: Guards, *, now_ms: int) -> GroupState:
     hurts = state.hurts + 1 if now_ms - state.hurt_at_ms < _FORGIVEN_MS else 1
     # Without a pause after plans there is still one after a plan that hurt.
     longest_ms = max(guards.cooldown_max_ms, LEAST_PAUSE_MS)
-    times_ms = max(guards.cooldown_ms, LEAST_PAUSE_MS) * 2 ** min(hurts - 1, 20)
+    times_ms = guards.doubled_pause_ms(hurts - 1)
     needless_ms = min(_NEEDLESS_PROBATION * times_ms, longest_ms) if plan.is_needless else 0
     return replace(
         state,

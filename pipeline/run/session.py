@@ -81,8 +81,8 @@ _OF_THIS_COMMAND = {
 DRIVER_JVM = (
     # Otherwise a thread of Spark's dies, and the batch waits for ever for what it was to fetch.
     "-XX:+ExitOnOutOfMemoryError",
-    # The JVM passes bytes on: to compile its code well costs more than it ever saves, for hours half of what an idle
-    # driver takes. Any of these gives way to one that comes after it; a collector named here could not.
+    # The JVM only passes bytes on. The second compiler costs more than it saves: for hours, half of an idle driver's
+    # processor time. An option that follows overrides each of these; a collector named here would conflict with it.
     "-XX:TieredStopAtLevel=1",
     "-XX:ReservedCodeCacheSize=128m",
     "-XX:+NeverActAsServerClassMachine",

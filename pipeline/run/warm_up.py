@@ -1,4 +1,4 @@
-"""Start what Spark's tasks need before the first batch does: their Python, with all that it imports."""
+"""Start the Python of Spark's tasks, with all its imports, before the first batch needs it."""
 
 import logging
 import threading
@@ -12,11 +12,9 @@ from pyspark.sql import SparkSession
 log = logging.getLogger(__name__)
 
 
-def begin(spark: SparkSession) -> threading.Thread:
-    """Run a job without data beside the start of the driver, which mostly waits for Kafka and the tables then."""
-    thread = threading.Thread(target=_run, args=(spark,), name="warm-up", daemon=True)
-    thread.start()
-    return thread
+def begin(spark: SparkSession) -> None:
+    """Run a job without data while the rest of the driver starts, which mostly waits for Kafka and the tables."""
+    threading.Thread(target=_run, args=(spark,), name="warm-up", daemon=True).start()
 
 
 def _run(spark: SparkSession) -> None:

@@ -16,7 +16,7 @@ from pipeline.source.settings import SourceSettings
 # A task is a round trip to two Python workers, and a consumer that connects again in new ones.
 RECORDS_A_TASK = 50_000
 _FEW_RECORDS, _FEW_PARTITIONS = 5_000, 1_000
-"""A task reads so many records and asks for so many log ends in less time than a second task takes to begin."""
+"""One task reads this many records and asks for this many log ends faster than a second task starts."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _parts(given: Json, planner: Planner, settings: SourceSettings) -> Iterator[
 
 
 def _are_few(spans: Sequence[Span], asked: Sequence[Share]) -> bool:
-    """Whether one task does it all."""
+    """Whether one task reads and asks for everything."""
     if len(asked) != 1 or sum(span.end - span.start for span in spans) > _FEW_RECORDS:
         return False
     return sum(len(numbers) for _, numbers in asked[0].topics) <= _FEW_PARTITIONS

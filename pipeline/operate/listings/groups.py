@@ -144,5 +144,5 @@ def by_member(groups_rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
 
 
 def _count(member: Row) -> int | None:
-    """How many partitions it was given; None where that is not known."""
+    """Number of partitions assigned to the member; None where unknown."""
     return None if member["assigned"] is None else sum(map(len, member["assigned"].values()))

@@ -50,7 +50,7 @@ class FoldingTask:
             for number, new in zip(batch["number"].to_pylist(), batch["new"], strict=True):
                 if (file := self._file(tables, number, new)) is not None:
                     yield pa.RecordBatch.from_pydict({"file": [json.dumps(asdict(file))]})
-                # Another worker may fold the next time, and this one would keep what it has taken for this range.
+                # Another worker may fold the next range: this one must not hold on to the memory of its last.
                 pa.default_memory_pool().release_unused()
 
     def _file(self, tables: Tables, number: int, new: pa.BinaryScalar) -> AddAction | None:

@@ -51,7 +51,7 @@ _ENDS = {
     "read_committed": (IsolationLevel.READ_COMMITTED,),
 }
 """Of which isolation levels the end is asked for; the last one is the log end."""
-# A task asks for so many in about 0.7 s; two tasks are faster from twice as many on.
+# One task asks for this many in about 0.7 s; two tasks are faster from twice as many.
 _SHARE_PARTITIONS = 10_000
 # Ids are asked for before offsets. A broker that owes them must not hold up what is there.
 _IDS_WAIT_S = 0.5

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.fold.members import with_known_members
 from pipeline.operate.serve.metrics.facts import Facts
 from pipeline.planning.facts import MemberFacts
 from pipeline.planning.problem.capacity import identities
@@ -89,7 +90,7 @@ def members_of(facts: Facts) -> Members:
     rates = facts.member_rates
     keys = zip(rates["group_id"].to_pylist(), rates["identity"].to_pylist(), strict=True)
     return Members(
-        by_group=_by_group(facts.consumer_groups, seen),
+        by_group=_by_group(with_known_members(facts.consumer_groups), seen),
         owned=_owned(lag),
         shown=dict(zip(keys, rates["shown_rate"].to_pylist(), strict=True)),
     )
@@ -97,11 +98,8 @@ def members_of(facts: Facts) -> Members:
 
 def _by_group(groups: pa.Table, seen: set[tuple[str, str]]) -> dict[str, list[_Member] | None]:
     found: dict[str, list[_Member] | None] = {}
-    types, names = groups["group_type"].to_pylist(), groups["group_id"].to_pylist()
-    for group_id, group_type, members in zip(names, types, groups["members"].to_pylist(), strict=True):
-        # Versions before 0.2 wrote an empty list for the members of other types, which are not known.
-        is_known = members or (members is not None and group_type == "classic")
-        found[group_id] = [_member(group_id, one, seen) for one in members] if is_known else None
+    for group_id, members in zip(groups["group_id"].to_pylist(), groups["members"].to_pylist(), strict=True):
+        found[group_id] = None if members is None else [_member(group_id, one, seen) for one in members]
     return found
 
 

@@ -60,7 +60,7 @@ def member_rows(
 
 
 def _sums(row: Row, sums: Mapping[str | None, Row]) -> Row:
-    """Of what it owns; 0 if that is nothing, None if it was given what has no rows, or nobody knows what."""
+    """Lag of what the member owns: 0 if it owns nothing, None if any of it has no rows or is unknown."""
     own = sums.get(row["member_id"])
     if own is not None:
         return {name: own[name] for name in _SUMS}
