@@ -49,7 +49,7 @@ class Guards:
 
     def doubled_pause_ms(self, times: int) -> int:
         """The pause after a plan, at least a minute, doubled so many times; without `cooldown_max_ms`."""
-        return max(self.cooldown_ms, LEAST_PAUSE_MS) * 2 ** min(times, _MOST_DOUBLINGS)
+        return max(self.cooldown_ms, LEAST_PAUSE_MS) << min(times, _MOST_DOUBLINGS)
 
     def most_moves(self, n_partitions: int, *, has_budget: bool) -> int:
         """Partitions that one plan may move; more in a small group if the strategy cannot be told (`_SMALL_PLAN`)."""
