@@ -32,7 +32,7 @@ from pipeline.operate.output import plain
 from pipeline.operate.poll import messages
 
 _ALONE = "what follows is from the tables alone"
-_RIGHTS = "README lists the rights that lagwise needs"
+_RIGHTS = "deploying-security.md lists the rights that lagwise needs"
 _LOGIN = "it is the login that fails, not a right: compare user, password, mechanism or certificate in kafka.properties"
 _BROKER_ASSIGNS = frozenset({"share", "streams"})
 """Types of groups that Kafka's own client cannot describe here: to it they are not there."""
