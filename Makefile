@@ -48,7 +48,7 @@ sdist: setup ## build/dist: the source archive of this version
 
 docs: setup ## build/site: the docs as a site, strictly: each link leads somewhere
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt --group docs
-	@PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict -f deploy/site/mkdocs.yml
+	@PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f deploy/site/mkdocs.yml
 	@echo 'build/site/index.html'
 
 check: setup ## formatting, lint, types, import contracts
