@@ -283,6 +283,35 @@ def test_all_is_readable_and_ordered_without_javascript(
     assert written == [{"group": "group-000", "plan": "3f2a-91bc", "reason": "INC-1", "by": "ann@page"}]
 
 
+def test_page_refreshes_by_itself_unless_somebody_uses_it(
+    chromium: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    world = fleet_world(tmp_path_factory.mktemp("moving") / "tables", groups=1, partitions=1)
+
+    def lag(records: int) -> None:
+        world.write("partition_lag", {"group_id": "group-000", "lag": records, "lag_seconds": 1.0})
+
+    lag(111)
+    with serving("--tables", str(world.root)) as running:
+        page = chromium.new_page()
+        page.goto(running.url)
+        page.get_by_role("cell", name="111", exact=True).wait_for()
+        lag(222)
+        page.get_by_role("cell", name="222", exact=True).wait_for()
+
+        page.get_by_label("Name contains").fill("group")
+        lag(333)
+        page.get_by_text("refresh waits while you use the page").wait_for()
+        assert page.get_by_label("Name contains").input_value() == "group"
+        assert page.get_by_role("cell", name="222", exact=True).is_visible()
+        assert barriers(page) == []
+
+        page.get_by_label("Name contains").fill("")
+        page.get_by_label("Name contains").blur()
+        page.get_by_role("cell", name="333", exact=True).wait_for()
+    page.get_by_text("not refreshed: these figures get older").wait_for()
+
+
 def test_wrong_token_is_told_and_the_group_is_a_link_away(
     chromium: Browser, orders: tuple[str, list[dict[str, str]]]
 ) -> None:

@@ -48,7 +48,7 @@ _Shown = tuple[str, Mapping[str, Any]]
 
 
 def page_routes(source: Source, desk: Desk | None) -> Sequence[Route]:
-    """Routes of the page, of its style, and of orders, where there is a desk for them."""
+    """Routes of the page, of its style and script, and of orders, where there is a desk for them."""
     environment = Environment(
         loader=PackageLoader(_HERE, "templates"),
         autoescape=True,
@@ -66,7 +66,8 @@ def page_routes(source: Source, desk: Desk | None) -> Sequence[Route]:
         Route("/", shows(_fleet)),
         Route("/group", shows(_group)),
         Route("/health", shows(_health)),
-        Route("/static/page.css", _style()),
+        Route("/static/page.css", _static("page.css", "text/css")),
+        Route("/static/refresh.js", _static("refresh.js", "text/javascript")),
         *(order_routes(desk, source.config.serve, _told(environment)) if desk else ()),
     ]
 
@@ -185,10 +186,10 @@ def _health(_source: Source, now: Now, _request: Request) -> _Shown:
     return "health.html", {"health": health_row(now)}
 
 
-def _style() -> Callable[[Request], Response]:
-    css = files(_HERE).joinpath("static/page.css").read_bytes()
+def _static(name: str, media_type: str) -> Callable[[Request], Response]:
+    body = files(_HERE).joinpath(f"static/{name}").read_bytes()
 
-    def style(request: Request) -> Response:
-        return respond(request, css, media_type="text/css", headers={"Cache-Control": "max-age=60"})
+    def static(request: Request) -> Response:
+        return respond(request, body, media_type=media_type, headers={"Cache-Control": "max-age=60"})
 
-    return style
+    return static

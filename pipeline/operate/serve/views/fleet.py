@@ -19,6 +19,7 @@ from pipeline.operate.serve.metrics.members import Members, members_of
 from pipeline.operate.serve.metrics.plans import Plan, plans_of
 from pipeline.operate.serve.snapshot import Snapshot
 from pipeline.operate.serve.views.plans import plan_row
+from pipeline.operate.serve.views.verdict import verdict
 
 _UNKNOWN = (
     *("lag", "lag_at_commit", "max_lag", "lag_seconds"),
@@ -103,7 +104,7 @@ def ordered(rows: Sequence[Row], sort: partitions.SortKey) -> list[Row]:
 
 def _row(row: Row, sums: Mapping[str, Row], members: Members, plans: Mapping[str, Plan]) -> Row:
     group_id = row["group_id"]
-    return {
+    known = {
         **row,
         "member_count": members.count(group_id),
         "members_idle": members.idle(group_id),
@@ -111,6 +112,8 @@ def _row(row: Row, sums: Mapping[str, Row], members: Members, plans: Mapping[str
         **sums.get(group_id, _NO_LAG),
         "plan": plan_row(plans[group_id]) if group_id in plans else None,
     }
+    judged = verdict(known)
+    return {**known, "verdict": judged.words, "verdict_level": judged.level, "verdict_why": judged.why}
 
 
 def _sums(lag: pa.Table) -> dict[str, Row]:

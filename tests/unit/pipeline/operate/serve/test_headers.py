@@ -30,6 +30,7 @@ _EXPECTED = {
     ("GET", "/group?id=none"): 404,
     ("GET", "/health"): 200,
     ("GET", "/static/page.css"): 200,
+    ("GET", "/static/refresh.js"): 200,
     ("GET", "/metrics"): 200,
     ("GET", "/healthz"): 200,
     ("GET", "/readyz"): 503,

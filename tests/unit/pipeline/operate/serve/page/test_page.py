@@ -32,7 +32,7 @@ HOSTILE = [
     "{{ 7*7 }}",
     "ü&b",
 ]
-PATHS = ["/", "/group?id=billing", "/health", "/static/page.css"]
+PATHS = ["/", "/group?id=billing", "/health", "/static/page.css", "/static/refresh.js"]
 
 
 class Read(HTMLParser):
@@ -150,7 +150,8 @@ def test_fleet_has_the_figures_of_the_api(page: Asking) -> None:
     shown = Read(html)
     assert [row[0] for row in shown.texts[1:]] == ["billing", "other"]
     billing = shown.row("billing")
-    assert billing[1:6] == [
+    assert billing[1:7] == [
+        "stuck",
         "at least 70,128 1 of 3 unknown",
         "at least 1 2 of 3 unknown",
         "at least 15.2 min",
@@ -320,7 +321,8 @@ def test_browser_may_load_from_here_alone_and_no_inline_code(page: Asking, path:
     )
     assert "unsafe" not in policy
     for tag, attrs in Read(answer.text).tags:
-        assert tag not in {"script", "style"}
+        assert tag != "style"
+        assert tag != "script" or attrs == {"src": "/static/refresh.js", "defer": None}
         assert not any(name == "style" or name.startswith("on") for name in attrs)
         for name in ("href", "src", "action"):
             assert (attrs.get(name) or "/").startswith(("/", "#", "data:,"))
@@ -346,7 +348,8 @@ def test_name_of_a_group_is_text_wherever_it_stands(world: World, name: str) -> 
     assert link == "/group?id=" + quote(name, safe="")
     assert group.status == 200
     assert fleet.texts[1][0] == shown
-    assert not {"script", "img"} & {tag for tag, _ in Read(group.text).tags}
+    tags = Read(group.text).tags
+    assert [attrs["src"] for tag, attrs in tags if tag in {"script", "img"}] == ["/static/refresh.js"]
     for tag, attrs in Read(group.text).tags:
         if tag == "a" and str(attrs["href"]).startswith("/api"):
             assert ask(app, str(attrs["href"])).status == 200
@@ -375,8 +378,8 @@ def test_group_of_no_commits_and_group_of_no_record_are_shown(world: World, page
     world.write("consumer_groups", {"group_id": "empty", "state": "Empty", "members": []})
     world.write("partition_lag", {"group_id": "assigned", "lag": 2})
 
-    assert Read(page("/").text).row("empty")[1:6] == ["-", "-", "-", "-", "0"]
-    assert Read(page("/").text).row("assigned")[1:6] == ["2", "-", "-", "OK 1", "-"]
+    assert Read(page("/").text).row("empty")[1:7] == ["no commits", "-", "-", "-", "-", "0"]
+    assert Read(page("/").text).row("assigned")[1:7] == ["not known", "2", "-", "-", "OK 1", "-"]
     for name in ("empty", "assigned"):
         assert page(f"/group?id={name}").status == 200
 

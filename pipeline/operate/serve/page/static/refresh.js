@@ -1,0 +1,55 @@
+// Asks for the same page again and puts it in place. Without JavaScript the page stays as it was loaded.
+"use strict";
+(() => {
+  const EVERY_MS = 10000;
+  const KEY = "lagwise-refresh";
+  const header = document.querySelector("header");
+  const label = document.createElement("label");
+  const box = document.createElement("input");
+  const words = document.createElement("span");
+  const says = text => { words.textContent = ` ${text}`; };
+  box.type = "checkbox";
+  try { box.checked = sessionStorage.getItem(KEY) !== "off"; } catch { box.checked = true; }
+  box.addEventListener("change", () => {
+    says(`refresh every ${EVERY_MS / 1000} s`);
+    try { sessionStorage.setItem(KEY, box.checked ? "on" : "off"); } catch { /* holds for this page alone */ }
+  });
+  says(`refresh every ${EVERY_MS / 1000} s`);
+  label.className = "refresh";
+  label.append(box, words);
+  header.append(label);
+
+  // Whoever types, selects or tabs there keeps what is there.
+  const isInUse = main =>
+    main.querySelector(":focus-visible") !== null || String(getSelection()) !== "" ||
+    [...main.querySelectorAll("form input:not([type=hidden])")].some(one => one.value !== one.defaultValue);
+
+  const replace = (main, next) => {
+    const open = [...main.querySelectorAll("details")].map(one => one.open);
+    const left = [...main.querySelectorAll(".scroll")].map(one => one.scrollLeft);
+    const fresh = next.querySelector("main");
+    main.replaceWith(fresh);
+    fresh.querySelectorAll(".scroll").forEach((one, at) => { one.scrollLeft = left[at] ?? 0; });
+    fresh.querySelectorAll("details").forEach((one, at) => { one.open = open[at] ?? one.open; });
+  };
+
+  const refresh = async () => {
+    const main = document.querySelector("main");
+    if (!box.checked || document.hidden) return;
+    try {
+      const answer = await fetch(location.href, { cache: "no-store" });
+      if (!answer.ok) throw new Error(`lagwise serve answers ${answer.status}`);
+      const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (isInUse(main)) return says("refresh waits while you use the page");
+      replace(main, next);
+      const age = header.querySelector(".age"), fresh = next.querySelector("header .age");
+      if (age && fresh) age.replaceWith(fresh);
+      says(`refresh every ${EVERY_MS / 1000} s`);
+    } catch (error) {
+      // The age that stands there would pass for a new one.
+      header.querySelector(".age")?.replaceChildren("not refreshed: these figures get older");
+      says(`refresh failed: ${error.message}`);
+    }
+  };
+  setInterval(refresh, EVERY_MS);
+})();

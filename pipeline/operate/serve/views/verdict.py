@@ -1,0 +1,76 @@
+"""One verdict per group, in an operator's words, from its figures alone."""
+
+from typing import Literal, NamedTuple
+
+from pipeline.operate.output import Row
+from pipeline.planning.problem.load import BACKLOG_S
+
+Level = Literal["good", "fair", "bad", "none"]
+
+
+class Verdict(NamedTuple):
+    """How a group is."""
+
+    level: Level
+    """"none" where the figures do not tell."""
+    words: str
+    """Such as "falling behind"."""
+    why: str
+    """The figures that it rests on."""
+
+
+def verdict(row: Row) -> Verdict:
+    """The worst that holds of the group; a figure that is unknown supports no verdict.
+
+    Args:
+        row: The group's in the fleet.
+    """
+    found = _trouble(row) or _lag(row)
+    unknown = row["unknown_lag"] + row["old_lag"]
+    if not unknown or found.level == "none":
+        return found
+    doubt = f"the lag of {unknown} of {row['partitions']} partitions is unknown or old"
+    if found.level == "good":
+        return Verdict("none", "not known", doubt)
+    return found._replace(why=f"{found.why}; {doubt}")
+
+
+def _trouble(row: Row) -> Verdict | None:
+    """What needs somebody whatever the lag does next."""
+    statuses, partitions = row["statuses"], row["partitions"]
+    still = statuses.get("STOP", 0) + statuses.get("STALL", 0)
+    ratio = row["capacity_ratio"]
+    if row["member_count"] == 0 and row["lag"]:
+        return Verdict("bad", "nobody reads it", f"no members, {row['lag']:,} unread records")
+    if statuses.get("EXPIRED"):
+        return Verdict(
+            "bad",
+            "loses records",
+            f"Kafka deleted unread records of {statuses['EXPIRED']} of {partitions} partitions",
+        )
+    if still:
+        return Verdict("bad", "stuck", f"{still} of {partitions} partitions stand still")
+    if ratio is not None and ratio > 1 and row["growing"]:
+        return Verdict(
+            "bad", "overloaded", f"{100 * ratio:.0f} % of what its members have shown to drain arrives"
+        )
+    return None
+
+
+def _lag(row: Row) -> Verdict:
+    """Where the lag goes."""
+    seconds, growing = row["lag_seconds"], row["growing"]
+    if row["partitions"] == 0:
+        return Verdict("none", "no commits", "the group has committed nothing")
+    if row["lag"] is None or seconds is None:
+        return Verdict("none", "not known", "its lag is unknown")
+    waits = f"the oldest record waits {seconds:,.0f} s"
+    if growing and seconds > BACKLOG_S:
+        return Verdict("fair", "falling behind", f"{growing} of {row['partitions']} partitions grow; {waits}")
+    if seconds <= BACKLOG_S:
+        return Verdict("good", "keeps up", waits)
+    arrives, drains = row["arrival_rate"], row["drain_rate"]
+    if arrives is not None and drains is not None and drains > arrives:
+        more = f"{drains - arrives:,.0f} records/s more are read than arrive"
+        return Verdict("fair", "catching up", f"{waits}; {more}")
+    return Verdict("fair", "behind", waits)
