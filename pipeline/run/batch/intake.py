@@ -166,6 +166,7 @@ def _stamp(driver: Driver, summary: Summary, chosen: Chosen) -> Stamp:
         behind=tuple(behind),
         reason=progress.readiness.reason(behind, now_ms),
         held=chosen.clock_trouble or _held(answers, positions),
+        is_clock_behind=chosen.clock_trouble is not None,
         cluster_id=services.cluster_id,
         filters=services.filters.identity,
         positions=positions,

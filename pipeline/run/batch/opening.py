@@ -9,15 +9,15 @@ from typing import TypeAlias
 from pyspark.sql import DataFrame
 
 from pipeline import errors
-from pipeline.arrow_columns import moment
-from pipeline.clock import duration, now_ms
+from pipeline.clock import now_ms
 from pipeline.errors import (
     BrokerUnavailableError,
     PipelineError,
     TablesChangedError,
     TopicMissingError,
 )
-from pipeline.run.driver import Driver, ReadProgress
+from pipeline.run.batch import clock
+from pipeline.run.driver import Driver
 from pipeline.run.replay import Past, look_back, why_passed_over
 from pipeline.source.decoded import PACKED, Decoded, pack, unpack
 from pipeline.source.offset import SourceOffset, from_json
@@ -28,9 +28,6 @@ from pipeline.tables.stamp import Stamp
 log = logging.getLogger(__name__)
 
 _OUTAGE_LOGGED_EVERY_MS = 60_000
-_CLOCK_TOLERATED_MS = 5_000
-"""Clocks of two hosts of which each has been the driver's may differ by so much."""
-_CLOCK_LOGGED_EVERY_S = 3600
 _MOST_PASSED_OVER = 2
 
 
@@ -42,7 +39,7 @@ class Begun:
     at_ms: int
     """Its clock, unless the source says an earlier time."""
     clock_trouble: str | None
-    """Why the times that it measures are not right."""
+    """Why the times that it measures, or epochs, are not right."""
     past: Past | None
     """What the tables hold; None but for the first batch after a start."""
 
@@ -57,37 +54,11 @@ def begin(driver: Driver, batch_id: int) -> Begun:
         driver.memory.evaluated_at_ms = past.decided_at_ms
         driver.memory.evaluated_at_s = time.monotonic()
     here_ms = now_ms()
-    trouble = _clock_trouble(here_ms, replay.at_ms)
+    trouble = clock.behind_tables(here_ms, replay.at_ms) or clock.behind_plans(here_ms, driver.memory)
     if trouble is not None:
-        _say_clock_trouble(driver.progress, trouble)
+        clock.say_behind(driver.progress, trouble)
     # Time that goes back would make ages and rates negative; it stands still instead.
     return Begun(batch_id=batch_id, at_ms=max(here_ms, replay.at_ms + 1), clock_trouble=trouble, past=past)
-
-
-def _clock_trouble(here_ms: int, newest_ms: int) -> str | None:
-    """Why the times of this batch cannot be measured; None when they can."""
-    if newest_ms - here_ms <= _CLOCK_TOLERATED_MS:
-        return None
-    here, newest = (f"{moment(at_ms).as_py():%Y-%m-%d %H:%M:%S}Z" for at_ms in (here_ms, newest_ms))
-    return (
-        f"this host's clock says {here}, and the newest batch in the tables is of {newest}, "
-        f"{duration(newest_ms - here_ms)} later: one of the two clocks was wrong; until this one has passed that time, "
-        "ages and rates of lag are not right"
-    )
-
-
-def _say_clock_trouble(progress: ReadProgress, why: str) -> None:
-    now_s = time.monotonic()
-    if now_s - progress.clock_logged_s < _CLOCK_LOGGED_EVERY_S:
-        return
-    progress.clock_logged_s = now_s
-    log.warning(
-        "the clock is behind the tables, and no plan is made",
-        extra={
-            "reason": why,
-            "hint": "set this host's clock; if that was ahead when the tables were written, wait, or restore a backup",
-        },
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
