@@ -9,7 +9,6 @@ silence, is a reason.
 import logging
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -23,7 +22,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
-from pipeline.kafka.errors import FORBIDDEN, RIGHTS
+from pipeline.kafka.asking import Asked, allow, answer, outcome_of
 from pipeline.kafka.positions import PartitionKey
 
 log = logging.getLogger(__name__)
@@ -59,7 +58,7 @@ class Brokers:
         self._properties = dict(properties)
         self._make_admin = make_admin
         self._timeout_s = timeout_s
-        self._is_refusal_said = False
+        self._asked = Asked()
 
     def listed(self) -> frozenset[str] | None:
         """The groups that the cluster lists; None when some coordinator did not answer."""
@@ -67,8 +66,8 @@ class Brokers:
         admin = self._make_admin()
         try:
             asked = admin.list_consumer_groups(request_timeout=self._timeout_s)
-            found = asked.result(self._timeout_s + 5)
-        except (KafkaException, FutureTimeoutError):
+            found = answer(asked, self._timeout_s)
+        except KafkaException:
             return None
         return None if found.errors else frozenset(group.group_id for group in found.valid)
 
@@ -86,13 +85,10 @@ class Brokers:
 
     def _is_dead(self, future: Future[ConsumerGroupDescription]) -> bool:
         try:
-            return bool(future.result(self._timeout_s + 5).state == ConsumerGroupState.DEAD)
-        except FutureTimeoutError:
-            return False
+            return bool(answer(future, self._timeout_s).state == ConsumerGroupState.DEAD)
         except KafkaException as failure:
-            error = failure.args[0]
-            self._say_refused(error)
-            return bool(error.code() == KafkaError.GROUP_ID_NOT_FOUND)
+            self._say_refused(failure)
+            return bool(failure.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND)
 
     def _has_no_commit(self, group: str, partitions: tuple[PartitionKey, ...]) -> bool:
         found = self.commits(group, partitions)
@@ -115,7 +111,7 @@ class Brokers:
         try:
             found = consumer.committed(wanted, timeout=self._timeout_s)
         except KafkaException as failure:
-            self._say_refused(failure.args[0])
+            self._say_refused(failure)
             return None
         finally:
             consumer.close()
@@ -133,8 +129,8 @@ class Brokers:
         asked = admin.describe_consumer_groups(list(groups), request_timeout=self._timeout_s)
         found: dict[str, Members] = {}
         for group, future in asked.items():
-            with suppress(KafkaException, FutureTimeoutError):
-                said = future.result(self._timeout_s + 5)
+            with suppress(KafkaException):
+                said = answer(future, self._timeout_s)
                 if said.state in (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY):
                     found[group] = {
                         one.member_id: frozenset(
@@ -144,12 +140,11 @@ class Brokers:
                     }
         return found
 
-    def _say_refused(self, error: KafkaError) -> None:
-        if error.code() in FORBIDDEN and not self._is_refusal_said:
-            self._is_refusal_said = True
+    def _say_refused(self, failure: KafkaException) -> None:
+        if outcome_of(failure) == "refused" and self._asked.note("groups", "refused") is None:
             log.warning(
                 "groups that were deleted while lagwise was away may stay in the tables: it may not ask for them",
-                extra={"error": error.str(), "hint": f"allow Describe on all groups ({RIGHTS})"},
+                extra={"error": failure.args[0].str(), "hint": allow("Describe on all groups")},
             )
 
 
