@@ -3,7 +3,7 @@
 import json
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pyspark.sql import DataFrame
@@ -18,7 +18,7 @@ from pipeline.errors import (
 )
 from pipeline.run.batch import clock
 from pipeline.run.driver import Driver
-from pipeline.run.replay import Past, look_back, why_passed_over
+from pipeline.run.replay import FIRST_WRITTEN, Past, look_back, why_passed_over
 from pipeline.source.decoded import PACKED, Decoded, pack, unpack
 from pipeline.source.offset import SourceOffset, from_json
 from pipeline.source.summary import SUMMARISED, Summary, summarise
@@ -41,7 +41,7 @@ class Begun:
     clock_trouble: str | None
     """Why the times that it measures, or epochs, are not right."""
     past: Past | None
-    """What the tables hold; None but for the first batch after a start."""
+    """See `Chosen`."""
 
 
 def begin(driver: Driver, batch_id: int) -> Begun:
@@ -90,10 +90,13 @@ class Chosen:
     """Its clock; of one that runs again, that of its first run."""
     clock_trouble: str | None
     offset: SourceOffset
-    held: frozenset[str] = frozenset()
-    """Tables that hold it already: it ran before, up to some step."""
-    first_run: Stamp | None = None
-    """The stamp that its first write had then; None for a batch that does not run again."""
+    past: Past | None = None
+    """What the tables held when it began; None but for the first batch after a start."""
+
+    @property
+    def first_run(self) -> Stamp | None:
+        """The stamp that its first write had in a run before; None for a batch that does not run again."""
+        return None if self.past is None else self.past.holding(self.offset.tick).get(FIRST_WRITTEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,27 +124,23 @@ def settle_offset(driver: Driver, begun: Begun, offset: SourceOffset | None) -> 
         TablesChangedError: See `_passed_over`.
     """
     replay = driver.replay
-    stamps = {} if begun.past is None else begun.past.stamps
-    why = _why_passed_over(driver, offset, stamps.get("topic_offsets"))
+    past = begun.past
+    why = _why_passed_over(driver, offset, None if past is None else past.stamps.get(FIRST_WRITTEN))
     if offset is None or why is not None:
         is_own = offset is not None and offset.chosen_by == replay.query
         return _passed_over(driver, begun.batch_id, str(why), is_own=is_own)
     replay.passed_over = 0
     if offset.failure is not None:
         return _outage(driver, begun.at_ms, *offset.failure)
-    held = frozenset(name for name, stamp in stamps.items() if stamp.tick == offset.tick)
-    first_run = stamps["topic_offsets"] if "topic_offsets" in held else None
     # Brokers that do not answer make choosing long: the figures are of its beginning, not of now.
     here_ms = max(replay.at_ms + 1, min(begun.at_ms, offset.tick))
-    replay.at_ms = here_ms if first_run is None else first_run.at_ms
-    return Chosen(
-        batch_id=begun.batch_id,
-        at_ms=replay.at_ms,
-        clock_trouble=begun.clock_trouble,
-        offset=offset,
-        held=held,
-        first_run=first_run,
+    chosen = Chosen(
+        batch_id=begun.batch_id, at_ms=here_ms, clock_trouble=begun.clock_trouble, offset=offset, past=past
     )
+    if chosen.first_run is not None:
+        chosen = replace(chosen, at_ms=chosen.first_run.at_ms)
+    replay.at_ms = chosen.at_ms
+    return chosen
 
 
 def _passed_over(driver: Driver, batch_id: int, why: str, *, is_own: bool) -> PassedOver:

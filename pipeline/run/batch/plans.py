@@ -169,7 +169,7 @@ def record_decisions(batch: Settled, *, has_decided: bool) -> pa.Table | None:
     store, at_ms = batch.services.store, batch.stamp.at_ms
     decisions = _decisions_at(store, at_ms)
     due = kept.history(decisions)
-    if batch.driver.replay.is_first:
+    if batch.past is not None:
         due = _unrecorded(store, due, at_ms)
     if due.num_rows:
         batch.write("recommendations", due)

@@ -13,6 +13,7 @@ from pipeline.run.batch import intake
 from pipeline.run.batch.intake import Settled
 from pipeline.run.batch.opening import Chosen, Read
 from pipeline.run.driver import Driver
+from pipeline.run.replay import Past
 from pipeline.source.decoded import Decoded
 from pipeline.source.offset import SourceOffset
 from pipeline.source.summary import Reached, Summary
@@ -291,7 +292,7 @@ FIRST_RUN = stamp_of(
 
 def again(stamp: Stamp = FIRST_RUN, driver: Driver | None = None, **reached: Reached) -> Settled:
     offset = SourceOffset(tick=stamp.tick, made_from="what was before it")
-    again = chosen(offset, at_ms=stamp.at_ms, first_run=stamp, held=frozenset({"topic_offsets"}))
+    again = chosen(offset, at_ms=stamp.at_ms, past=Past(stamps={"topic_offsets": stamp}))
     return settled(driver or driver_at(), again, **reached)
 
 

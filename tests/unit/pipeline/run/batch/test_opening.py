@@ -133,7 +133,8 @@ def test_replayed_batch_has_the_stamp_and_the_time_of_its_first_write() -> None:
     again = begun(store, first())
 
     assert (again.first_run, again.at_ms) == (HALF_DONE, HALF_DONE.at_ms)
-    assert again.held == {"topic_offsets"}
+    assert again.past is not None
+    assert set(again.past.holding(again.offset.tick)) == {"topic_offsets"}
 
 
 def test_batch_that_was_begun_by_another_checkpoint_is_no_replay() -> None:
@@ -142,7 +143,7 @@ def test_batch_that_was_begun_by_another_checkpoint_is_no_replay() -> None:
 
     new = begun(store, first())
 
-    assert (new.first_run, new.at_ms, new.held) == (None, NOW_MS, set())
+    assert (new.first_run, new.at_ms) == (None, NOW_MS)
 
 
 def test_batch_left_half_done_is_passed_over_when_all_is_read_again(caplog: pytest.LogCaptureFixture) -> None:
