@@ -7,9 +7,7 @@ silence, is a reason.
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Future
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from confluent_kafka import (
@@ -62,7 +60,6 @@ class Brokers:
 
     def listed(self) -> frozenset[str] | None:
         """The groups that the cluster lists; None when some coordinator did not answer."""
-        # A client that nobody holds is gone before the answer comes.
         admin = self._make_admin()
         try:
             asked = admin.list_consumer_groups(request_timeout=self._timeout_s)
@@ -73,22 +70,32 @@ class Brokers:
 
     def are_gone(self, groups: Committed) -> frozenset[str]:
         """Those of the groups that are dead or not there, and have no commit for any of their partitions."""
-        if not groups:
-            return frozenset()
-        admin = self._make_admin()
-        asked = admin.describe_consumer_groups(list(groups), request_timeout=self._timeout_s)
         return frozenset(
             group
-            for group, future in asked.items()
-            if self._is_dead(future) and self._has_no_commit(group, groups[group])
+            for group, said in self._described(groups)
+            if self._is_dead(said) and self._has_no_commit(group, groups[group])
         )
 
-    def _is_dead(self, future: Future[ConsumerGroupDescription]) -> bool:
-        try:
-            return bool(answer(future, self._timeout_s).state == ConsumerGroupState.DEAD)
-        except KafkaException as failure:
-            self._say_refused(failure)
-            return bool(failure.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND)
+    def _described(
+        self, groups: Collection[str]
+    ) -> Iterator[tuple[str, ConsumerGroupDescription | KafkaException]]:
+        """Each group with what its coordinator says, or why it says nothing."""
+        if not groups:
+            return
+        # A client that nobody holds is gone before the answer comes.
+        admin = self._make_admin()
+        asked = admin.describe_consumer_groups(list(groups), request_timeout=self._timeout_s)
+        for group, future in asked.items():
+            try:
+                yield group, answer(future, self._timeout_s)
+            except KafkaException as failure:
+                yield group, failure
+
+    def _is_dead(self, said: ConsumerGroupDescription | KafkaException) -> bool:
+        if isinstance(said, KafkaException):
+            self._say_refused(said)
+            return bool(said.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND)
+        return bool(said.state == ConsumerGroupState.DEAD)
 
     def _has_no_commit(self, group: str, partitions: tuple[PartitionKey, ...]) -> bool:
         found = self.commits(group, partitions)
@@ -123,22 +130,17 @@ class Brokers:
 
     def members(self, groups: Collection[str]) -> dict[str, Members]:
         """The members of each classic group that its coordinator knows and that no rebalance is under way of."""
-        if not groups:
-            return {}
-        admin = self._make_admin()
-        asked = admin.describe_consumer_groups(list(groups), request_timeout=self._timeout_s)
-        found: dict[str, Members] = {}
-        for group, future in asked.items():
-            with suppress(KafkaException):
-                said = answer(future, self._timeout_s)
-                if said.state in (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY):
-                    found[group] = {
-                        one.member_id: frozenset(
-                            (place.topic, place.partition) for place in one.assignment.topic_partitions
-                        )
-                        for one in said.members
-                    }
-        return found
+        known = (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY)
+        return {
+            group: {
+                one.member_id: frozenset(
+                    (place.topic, place.partition) for place in one.assignment.topic_partitions
+                )
+                for one in said.members
+            }
+            for group, said in self._described(groups)
+            if not isinstance(said, KafkaException) and said.state in known
+        }
 
     def _say_refused(self, failure: KafkaException) -> None:
         if outcome_of(failure) == "refused" and self._asked.note("groups", "refused") is None:

@@ -15,7 +15,7 @@ from pipeline.tables.store import Store
 
 log = logging.getLogger(__name__)
 
-_TABLE, _PLANS = "partition_lag", "recommendations"
+_TABLE = "partition_lag"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +72,7 @@ def doubt(stamp: Stamp, *, cluster_id: str, filters: str, versions: Mapping[str,
         return f"the tables were filled from Kafka cluster {stamp.cluster_id}, and this is {cluster_id}"
     if stamp.filters != filters:
         return "source.topics_* or source.groups_* have changed, or the names of cluster or control topics"
-    # Epochs are read back from the control topic, too.
-    older = sorted(
-        name for name, version in stamp.versions.items() if versions[name] < version and name != _PLANS
-    )
+    older = sorted(name for name, version in stamp.versions.items() if versions[name] < version)
     if older:
         return f"table {', '.join(older)} is older than partition_lag: it was lost, or restored from a copy"
     return None

@@ -40,8 +40,8 @@ class Begun:
     """Its clock, unless the source says an earlier time."""
     clock_trouble: str | None
     """Why the times that it measures, or epochs, are not right."""
-    past: Past | None
-    """See `Chosen`."""
+    past: Past | None = None
+    """What the tables held when it began; None but for the first batch after a start."""
 
 
 def begin(driver: Driver, batch_id: int) -> Begun:
@@ -54,7 +54,7 @@ def begin(driver: Driver, batch_id: int) -> Begun:
         driver.memory.evaluated_at_ms = past.decided_at_ms
         driver.memory.evaluated_at_s = time.monotonic()
     here_ms = now_ms()
-    trouble = clock.behind_tables(here_ms, replay.at_ms) or clock.behind_plans(here_ms, driver.memory)
+    trouble = clock.trouble(here_ms, replay.at_ms, driver.memory)
     if trouble is not None:
         clock.say_behind(driver.progress, trouble)
     # Time that goes back would make ages and rates negative; it stands still instead.
@@ -82,16 +82,10 @@ def read_source(driver: Driver, batch_id: int, frame: DataFrame) -> Read:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """A batch that was chosen from the tables as they are."""
+class Chosen(Begun):
+    """A batch that was chosen from the tables as they are; one that runs again has the clock of its first run."""
 
-    batch_id: int
-    at_ms: int
-    """Its clock; of one that runs again, that of its first run."""
-    clock_trouble: str | None
     offset: SourceOffset
-    past: Past | None = None
-    """What the tables held when it began; None but for the first batch after a start."""
 
     @property
     def first_run(self) -> Stamp | None:

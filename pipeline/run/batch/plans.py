@@ -99,7 +99,10 @@ def _settings(batch: Settled) -> plan.PlanSettings:
         behind=batch.stamp.behind,
         # With a clock that was ahead an epoch must not be, too: what is withdrawn goes on from the newest one.
         least_epoch=0 if batch.stamp.is_clock_behind else batch.stamp.at_ms // 1000,
-        held=batch.stamp.held or why_unpublishable(services, memory) or clock.behind_plans(now_ms(), memory),
+        # The topic may have been read only now.
+        held=batch.stamp.held
+        or why_unpublishable(services, memory)
+        or clock.trouble(now_ms(), batch.stamp.at_ms, memory),
         migration=services.migration(),
     )
 

@@ -8,7 +8,7 @@ import pytest
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.values import Published
 from pipeline.run.batch import plans
-from pipeline.run.batch.clock import behind_plans
+from pipeline.run.batch.clock import trouble
 from pipeline.run.batch.plans import why_unpublishable
 from tests.support.batches import batch_of, idle_driver, stamp_of
 from tests.support.frames import NOW_MS
@@ -23,12 +23,12 @@ def knowing(epoch: int) -> PlanMemory:
 def test_epoch_of_an_earlier_version_or_of_a_host_whose_clock_is_a_little_ahead_is_no_trouble(
     epoch: int,
 ) -> None:
-    assert behind_plans(NOW_MS, knowing(epoch)) is None
-    assert behind_plans(NOW_MS, PlanMemory()) is None
+    assert trouble(NOW_MS, NOW_MS, knowing(epoch)) is None
+    assert trouble(NOW_MS, NOW_MS, PlanMemory()) is None
 
 
 def test_epoch_behind_which_the_clock_is_stands_in_words_with_its_group_and_its_time() -> None:
-    why = behind_plans(NOW_MS, knowing(NOW_MS // 1000 + 7200)) or ""
+    why = trouble(NOW_MS, NOW_MS, knowing(NOW_MS // 1000 + 7200)) or ""
 
     assert "clock says 2023-11-14 22:13:20Z" in why
     assert (
@@ -38,7 +38,7 @@ def test_epoch_behind_which_the_clock_is_stands_in_words_with_its_group_and_its_
 
 
 def test_epoch_that_is_no_time_is_told_like_any_other() -> None:
-    assert f"epoch {2**53} of group g" in (behind_plans(NOW_MS, knowing(2**53)) or "")
+    assert f"epoch {2**53} of group g" in (trouble(NOW_MS, NOW_MS, knowing(2**53)) or "")
 
 
 class Publisher:
