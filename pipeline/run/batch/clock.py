@@ -35,8 +35,8 @@ def trouble(here_ms: int, newest_ms: int, memory: PlanMemory) -> str | None:
             here, newest = (f"{moment(one).as_py():%Y-%m-%d %H:%M:%S}Z" for one in (here_ms, at_ms))
             return (
                 f"this host's clock says {here}, and {what} is of {newest}, {duration(at_ms - here_ms)} later: one of "
-                "the two clocks was wrong. Set this host's clock; if it is right, see `A clock that was ahead` in the "
-                f"runbook; until this one has passed that time, {then}"
+                f"the two clocks was wrong, and until this one has passed that time, {then}; set this host's clock, or "
+                "see `A clock that was ahead` in the runbook if it is right"
             )
     return None
 

@@ -34,7 +34,7 @@ def test_epoch_behind_which_the_clock_is_stands_in_words_with_its_group_and_its_
     assert (
         "of group g in recommendations or on the control topic is of 2023-11-15 00:13:20Z, 2.0 h later" in why
     )
-    assert "Set this host's clock" in why
+    assert "; set this host's clock" in why
 
 
 def test_epoch_that_is_no_time_is_told_like_any_other() -> None:
