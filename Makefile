@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test java wheel sdist check check-operate check-release shape fault bench soak clean check-deploy
+.PHONY: help setup run test java wheel sdist docs check check-operate check-release shape fault bench soak clean check-deploy
 
 help: ## show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,11 @@ sdist: setup ## build/dist: the source archive of this version
 	@rm -f build/dist/*.tar.gz
 	@$(BIN)/python -m hatchling build --directory build/dist --target sdist
 
+docs: setup ## build/site: the docs as a site, strictly: each link leads somewhere
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt --group docs
+	@PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f deploy/site/mkdocs.yml
+	@echo 'build/site/index.html'
+
 check: setup ## formatting, lint, types, import contracts
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }
 	@# Without the cache: whether a module exists is no part of its key.
@@ -60,7 +65,7 @@ check-operate: setup ## a real Prometheus scrapes the demo, a real Chromium look
 check-release: setup ## the wheel in empty environments: the demo, serve, consumers; its dependencies for Python 3.10 to 3.13; the job on Spark 4.0 and 4.1 (about seven minutes)
 	@$(BIN)/python -m pytest tests/release -q -p no:randomly
 
-check-deploy: setup ## image, chart, units and their configurations by helm, promtool, hadolint, systemd and others (fetches and builds them into .venv; takes Go)
+check-deploy: setup docs ## image, chart, units and their configurations by helm, promtool, hadolint, systemd and others (fetches and builds them into .venv; takes Go)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt --group deploy
 	@$(BIN)/python -m pytest tests/deploy -q -n 2 --dist loadfile -p no:randomly --durations=5
 

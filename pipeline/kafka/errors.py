@@ -19,7 +19,7 @@ from pipeline.errors import (
     TopicMissingError,
 )
 
-RIGHTS = "README lists the rights that lagwise needs"
+RIGHTS = "deploying-security.md lists the rights that lagwise needs"
 _NO_ENTRY = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED})  # noqa: SLF001 - public constant
 # librdkafka calls that failed authentication, too: a connection that broke off, a token server that is away.
 _NO_VERDICT = ("Local: ", "Failed to acquire SASL OAUTHBEARER token")

@@ -35,7 +35,7 @@ CLUSTER = ResourceType.BROKER
 
 
 def rights_of_job(processes: Processes) -> list[Right]:
-    """README, "Your cluster": what is needed, and the optional one without which followers refuse plans."""
+    """deploying-security.md, "What each right is for": what is needed, and the optional one without which followers refuse plans."""
     return [
         *(
             (READ, TOPIC, name)

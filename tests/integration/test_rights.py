@@ -1,4 +1,4 @@
-"""The rights that README lists, each taken away: what follows from it is unknown and said once, or it is named.
+"""The rights that deploying-security.md lists, each taken away: what follows from it is unknown and said once, or it is named.
 
 One user for each right that is missing, all on one broker, and no Spark: what asks is called as a batch does.
 """
@@ -163,7 +163,7 @@ def test_user_with_every_right_knows_all_and_hears_nothing_of_rights(
     guarded: Secured, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert _figures(guarded.properties(user_without("nothing"))) == KNOWN
-    assert not [record for record in caplog.records if "README" in str(vars(record))]
+    assert not [record for record in caplog.records if "deploying-security.md" in str(vars(record))]
 
 
 @pytest.mark.parametrize("name", OPTIONAL)
@@ -173,7 +173,7 @@ def test_without_an_optional_right_its_figure_is_unknown_and_that_is_said_once(
     figures = _figures(guarded.properties(user_without(name)))
 
     assert figures == KNOWN | {name: UNKNOWN[name]}
-    (said,) = [record for record in caplog.records if "README" in str(vars(record))]
+    (said,) = [record for record in caplog.records if "deploying-security.md" in str(vars(record))]
     assert said.levelno == logging.WARNING
     assert "uthorization failed" in str(vars(said))
     if name in (*SETTINGS, CONTROL.topic):
@@ -202,7 +202,7 @@ def test_right_that_plans_need_is_named_with_what_it_is_for(guarded: Secured, na
     properties = guarded.properties(user_without(name))
     publisher = Publisher(properties, topic=CONTROL.topic, cluster="rights", timeout_s=TIMEOUT_S)
 
-    with pytest.raises(AccessRefusedError, match=f"{reason}.*README lists the rights"):
+    with pytest.raises(AccessRefusedError, match=rf"{reason}.*deploying-security\.md lists the rights"):
         _start_and_publish(publisher)
 
 
@@ -227,7 +227,9 @@ def test_right_that_records_need_is_named_with_its_topic(guarded: Secured, name:
     properties = guarded.properties(user_without(name))
     asker = EndsAsker(lambda: AdminClient(properties), (topic,), timeout_s=TIMEOUT_S)
 
-    with pytest.raises(AccessRefusedError, match=f"topic {topic} cannot be .*README lists the rights"):
+    with pytest.raises(
+        AccessRefusedError, match=rf"topic {topic} cannot be .*deploying-security\.md lists the rights"
+    ):
         asker()
 
 

@@ -94,7 +94,7 @@ def test_right_that_is_missing_is_named_with_its_topic(secured: Secured) -> None
 
     def is_refused(about: str) -> bool:
         # What was allowed before this holds a moment later.
-        with pytest.raises(AccessRefusedError, match="README lists the rights") as refused:
+        with pytest.raises(AccessRefusedError, match=r"deploying-security\.md lists the rights") as refused:
             cluster.inspect(admin, control, timeout_s=1)
         return str(refused.value).startswith(about)
 
@@ -128,7 +128,9 @@ def test_migration_is_unknown_without_the_right_to_read_brokers_and_known_with_i
     wait_until(lambda: MigrationWatch(admin)() == "disabled", what="the right to take effect")
 
     assert before == "unknown"
-    assert "Cluster authorization failed. (README lists the rights" in str(vars(caplog.records[0])["problem"])
+    assert "Cluster authorization failed. (deploying-security.md lists the rights" in str(
+        vars(caplog.records[0])["problem"]
+    )
 
 
 def test_follower_that_may_not_read_the_control_topic_says_so_and_is_a_plain_consumer(

@@ -24,7 +24,10 @@ def test_question_that_the_client_has_forgotten_has_no_answer(monkeypatch: pytes
 
 def test_only_a_right_that_is_missing_is_a_refusal_and_its_words_say_where_rights_are_listed() -> None:
     assert [outcome_of(one) for one in (REFUSED, SILENT, ValueError("x"))] == ["refused", "silent", "silent"]
-    assert ["README" in in_words(one) for one in (REFUSED, SILENT)] == [True, False]
+    assert ["deploying-security.md lists the rights" in in_words(one) for one in (REFUSED, SILENT)] == [
+        True,
+        False,
+    ]
 
 
 def test_value_that_the_brokers_keep_or_do_not_name_is_not_there() -> None:

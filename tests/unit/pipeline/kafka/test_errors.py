@@ -38,7 +38,12 @@ class Client:
         (LOST, (BROKEN_OFF,), BrokerUnavailableError, "handshake failed"),
         (LOST, (NO_TOKEN,), BrokerUnavailableError, "Failed to acquire"),
         (LOST, (), BrokerUnavailableError, "transport failure .*gives no reason"),
-        (KafkaError.TOPIC_AUTHORIZATION_FAILED, (CLOSED,), AccessRefusedError, "README lists the rights"),
+        (
+            KafkaError.TOPIC_AUTHORIZATION_FAILED,
+            (CLOSED,),
+            AccessRefusedError,
+            "deploying-security.md lists the rights",
+        ),
         (KafkaError.POLICY_VIOLATION, (PASSWORD,), BrokerUnavailableError, "Policy violation"),
     ],
     ids=["password", "one of two", "away", "breaks off", "no token", "silence", "right", "answer"],

@@ -135,7 +135,7 @@ def test_right_that_is_denied_is_said_once_with_where_to_read_on(caplog: pytest.
 
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
-    assert "README" in str(vars(record)["problem"])
+    assert "deploying-security.md" in str(vars(record)["problem"])
 
 
 def test_change_is_said(caplog: pytest.LogCaptureFixture) -> None:

@@ -94,7 +94,7 @@ def test_broker_that_stays_silent_leaves_the_value_unknown_and_lacks_no_right(
     (said,) = warnings_about(caplog, OFFSETS_TOPIC)
     assert "the brokers did not answer" in said["message"]
     assert said["unknown"] == "delete.retention.ms"
-    assert "README" not in str(said)
+    assert "deploying-security.md" not in str(said)
 
 
 def test_what_was_not_answered_is_asked_for_again_with_each_batch_and_said_once(

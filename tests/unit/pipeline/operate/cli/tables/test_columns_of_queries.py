@@ -1,4 +1,4 @@
-"""Columns that README's queries use are in what the command writes for programs."""
+"""Columns that the queries in tables.md use are in what the command writes for programs."""
 
 import json
 import re
@@ -9,8 +9,8 @@ import pytest
 
 from pipeline.tables.schemas import TABLES
 
-_README = Path(__file__).parents[6].joinpath("README.md").read_text(encoding="utf-8")
-_QUERIES = re.findall(r"```sql\n(.*?)```", _README, re.DOTALL)
+_PAGE = Path(__file__).parents[6].joinpath("deploy", "docs", "tables.md").read_text(encoding="utf-8")
+_QUERIES = re.findall(r"```sql\n(.*?)```", _PAGE, re.DOTALL)
 _COMMANDS = {"partition_lag": ["lag"], "lag_history": ["history", "--since", "2026-01-31"]}
 
 
@@ -33,5 +33,5 @@ def test_programs_get_the_columns_of_the_queries(world: Any, query: str, output:
     assert used <= set(json.loads(text)[0] if output == "json" else text.splitlines()[0].split(","))
 
 
-def test_every_query_of_the_readme_is_seen() -> None:
-    assert len(_QUERIES) == _README.count("delta_scan(")
+def test_every_query_of_the_page_is_seen() -> None:
+    assert len(_QUERIES) == _PAGE.count("delta_scan(")
