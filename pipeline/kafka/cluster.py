@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from pipeline.config.model import ControlConfig
 from pipeline.errors import BrokerUnavailableError
+from pipeline.kafka.asking import answer
 from pipeline.kafka.errors import error_of_call, explained
 from pipeline.kafka.topic_configs import (
     AROUND_BYTES,
@@ -91,7 +92,7 @@ def _create_missing(
 
 def _created(future: Future[Any], timeout_s: float) -> None:
     try:
-        future.result(timeout=timeout_s + 5)
+        answer(future, timeout_s)
     except KafkaException as error:
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise

@@ -7,10 +7,7 @@ silence, is a reason.
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from confluent_kafka import (
@@ -23,7 +20,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
-from pipeline.kafka.errors import FORBIDDEN, RIGHTS
+from pipeline.kafka.asking import Asked, allow, answer, outcome_of
 from pipeline.kafka.positions import PartitionKey
 
 log = logging.getLogger(__name__)
@@ -59,40 +56,46 @@ class Brokers:
         self._properties = dict(properties)
         self._make_admin = make_admin
         self._timeout_s = timeout_s
-        self._is_refusal_said = False
+        self._asked = Asked()
 
     def listed(self) -> frozenset[str] | None:
         """The groups that the cluster lists; None when some coordinator did not answer."""
-        # A client that nobody holds is gone before the answer comes.
         admin = self._make_admin()
         try:
             asked = admin.list_consumer_groups(request_timeout=self._timeout_s)
-            found = asked.result(self._timeout_s + 5)
-        except (KafkaException, FutureTimeoutError):
+            found = answer(asked, self._timeout_s)
+        except KafkaException:
             return None
         return None if found.errors else frozenset(group.group_id for group in found.valid)
 
     def are_gone(self, groups: Committed) -> frozenset[str]:
         """Those of the groups that are dead or not there, and have no commit for any of their partitions."""
-        if not groups:
-            return frozenset()
-        admin = self._make_admin()
-        asked = admin.describe_consumer_groups(list(groups), request_timeout=self._timeout_s)
         return frozenset(
             group
-            for group, future in asked.items()
-            if self._is_dead(future) and self._has_no_commit(group, groups[group])
+            for group, said in self._described(groups)
+            if self._is_dead(said) and self._has_no_commit(group, groups[group])
         )
 
-    def _is_dead(self, future: Future[ConsumerGroupDescription]) -> bool:
-        try:
-            return bool(future.result(self._timeout_s + 5).state == ConsumerGroupState.DEAD)
-        except FutureTimeoutError:
-            return False
-        except KafkaException as failure:
-            error = failure.args[0]
-            self._say_refused(error)
-            return bool(error.code() == KafkaError.GROUP_ID_NOT_FOUND)
+    def _described(
+        self, groups: Collection[str]
+    ) -> Iterator[tuple[str, ConsumerGroupDescription | KafkaException]]:
+        """Each group with what its coordinator says, or why it says nothing."""
+        if not groups:
+            return
+        # A client that nobody holds is gone before the answer comes.
+        admin = self._make_admin()
+        asked = admin.describe_consumer_groups(list(groups), request_timeout=self._timeout_s)
+        for group, future in asked.items():
+            try:
+                yield group, answer(future, self._timeout_s)
+            except KafkaException as failure:
+                yield group, failure
+
+    def _is_dead(self, said: ConsumerGroupDescription | KafkaException) -> bool:
+        if isinstance(said, KafkaException):
+            self._say_refused(said)
+            return bool(said.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND)
+        return bool(said.state == ConsumerGroupState.DEAD)
 
     def _has_no_commit(self, group: str, partitions: tuple[PartitionKey, ...]) -> bool:
         found = self.commits(group, partitions)
@@ -115,7 +118,7 @@ class Brokers:
         try:
             found = consumer.committed(wanted, timeout=self._timeout_s)
         except KafkaException as failure:
-            self._say_refused(failure.args[0])
+            self._say_refused(failure)
             return None
         finally:
             consumer.close()
@@ -127,29 +130,23 @@ class Brokers:
 
     def members(self, groups: Collection[str]) -> dict[str, Members]:
         """The members of each classic group that its coordinator knows and that no rebalance is under way of."""
-        if not groups:
-            return {}
-        admin = self._make_admin()
-        asked = admin.describe_consumer_groups(list(groups), request_timeout=self._timeout_s)
-        found: dict[str, Members] = {}
-        for group, future in asked.items():
-            with suppress(KafkaException, FutureTimeoutError):
-                said = future.result(self._timeout_s + 5)
-                if said.state in (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY):
-                    found[group] = {
-                        one.member_id: frozenset(
-                            (place.topic, place.partition) for place in one.assignment.topic_partitions
-                        )
-                        for one in said.members
-                    }
-        return found
+        known = (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY)
+        return {
+            group: {
+                one.member_id: frozenset(
+                    (place.topic, place.partition) for place in one.assignment.topic_partitions
+                )
+                for one in said.members
+            }
+            for group, said in self._described(groups)
+            if not isinstance(said, KafkaException) and said.state in known
+        }
 
-    def _say_refused(self, error: KafkaError) -> None:
-        if error.code() in FORBIDDEN and not self._is_refusal_said:
-            self._is_refusal_said = True
+    def _say_refused(self, failure: KafkaException) -> None:
+        if outcome_of(failure) == "refused" and self._asked.note("groups", "refused") is None:
             log.warning(
                 "groups that were deleted while lagwise was away may stay in the tables: it may not ask for them",
-                extra={"error": error.str(), "hint": f"allow Describe on all groups ({RIGHTS})"},
+                extra={"error": failure.args[0].str(), "hint": allow("Describe on all groups")},
             )
 
 

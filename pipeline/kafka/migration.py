@@ -8,25 +8,21 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
-from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ResourceType
 
 from assignor.protocol.migration import POLICY, Migration
-from pipeline.kafka.errors import RIGHTS
+from pipeline.kafka.asking import Asked, Entries, Outcome, answer, describe, in_words
 
 log = logging.getLogger(__name__)
 
-# A broker reads the property when it starts, which takes longer than this; a question takes it 40 ms.
-_EVERY_S = 30.0
-# Soon again, so that one answer that was lost does not cost a group its plan.
-_UNKNOWN_EVERY_S = 5.0
+# A broker reads the property when it starts, which takes longer than this; a question takes it 40 ms. Soon again where
+# it is unknown, so that one answer that was lost does not cost a group its plan.
+_AGAIN_AFTER_S: Mapping[Outcome, float] = {"known": 30.0, "silent": 5.0}
 # A batch waits for it twice at most: for the list of brokers, and for their answers, which are asked for at one time.
 _TIMEOUT_S = 3.0
-_AT_LEAST_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +48,7 @@ def classified(answers: Mapping[int, Answer]) -> Migration:
     return "disabled"
 
 
-def answer_of(properties: Mapping[str, Any]) -> Answer:
+def answer_of(properties: Entries) -> Answer:
     """The answer in the properties of a broker, by name."""
     if not properties:
         return Answer(problem="the broker names no property at all")
@@ -71,56 +67,39 @@ class MigrationWatch:
     def __init__(self, admin: AdminClient, clock: Callable[[], float] = time.monotonic) -> None:
         """Ask nothing yet."""
         self._admin = admin
-        self._clock = clock
-        self._due_s = -1.0
+        self._asked = Asked(_AGAIN_AFTER_S, clock=clock)
         self._answers: Mapping[int, Answer] | None = None
 
     def __call__(self) -> Migration:
         """The newest answer, which is at most half a minute old."""
-        if self._answers is None or self._clock() >= self._due_s:
+        if self._answers is None or self._asked.due([POLICY]):
             answers, problem = self._ask()
             found = classified(answers)
             if answers != self._answers:
                 _report(found, answers, problem)
             self._answers = answers
-            self._due_s = self._clock() + (_UNKNOWN_EVERY_S if found == "unknown" else _EVERY_S)
+            self._asked.note(POLICY, "silent" if found == "unknown" else "known")
         return classified(self._answers)
 
     def _ask(self) -> tuple[dict[int, Answer], str | None]:
         """What each broker answers; or no answers, and why there is no list of brokers."""
         try:
-            nodes = _result(self._admin.describe_cluster(request_timeout=_TIMEOUT_S)).nodes
-            asked = {node.id: self._describe(node.id) for node in nodes}
-        except (KafkaException, FutureTimeoutError) as error:
-            return {}, _in_words(error)
+            nodes = answer(self._admin.describe_cluster(request_timeout=_TIMEOUT_S), _TIMEOUT_S).nodes
+            asked = {node.id: self._describe(str(node.id)) for node in nodes}
+        except KafkaException as failure:
+            return {}, in_words(failure)
         return {broker: _answer(future) for broker, future in asked.items()}, None
 
-    def _describe(self, broker: int) -> Future[Any]:
+    def _describe(self, broker: str) -> "Future[Entries]":
         # One call for each: it goes to the broker that it is about.
-        (future,) = self._admin.describe_configs(
-            [ConfigResource(ResourceType.BROKER, str(broker))], request_timeout=_TIMEOUT_S
-        ).values()
-        return future
+        return describe(self._admin, ResourceType.BROKER, [broker], timeout_s=_TIMEOUT_S)[broker]
 
 
-def _answer(future: Future[Any]) -> Answer:
+def _answer(future: "Future[Entries]") -> Answer:
     try:
-        return answer_of(_result(future))
-    except (KafkaException, FutureTimeoutError) as error:
-        return Answer(problem=_in_words(error))
-
-
-def _result(future: Future[Any]) -> Any:
-    # librdkafka keeps the time; this is for one that it would forget.
-    return future.result(timeout=_TIMEOUT_S + _AT_LEAST_S)
-
-
-def _in_words(error: Exception) -> str:
-    if not isinstance(error, KafkaException):
-        return "no answer"
-    cause: KafkaError = error.args[0]
-    hint = f" ({RIGHTS})" if cause.code() == KafkaError.CLUSTER_AUTHORIZATION_FAILED else ""
-    return f"{cause.str()}{hint}"
+        return answer_of(answer(future, _TIMEOUT_S))
+    except KafkaException as failure:
+        return Answer(problem=in_words(failure))
 
 
 def _report(found: Migration, answers: Mapping[int, Answer], problem: str | None) -> None:

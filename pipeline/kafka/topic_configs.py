@@ -5,18 +5,17 @@ for again, what was not answered with every batch.
 """
 
 import logging
+import math
 import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, final
+from typing import final
 
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ResourceType
 
 from pipeline.config.model import ControlConfig
-from pipeline.kafka.errors import FORBIDDEN, RIGHTS
+from pipeline.kafka.asking import Asked, Entries, allow, answer, describe, outcome_of, values_of
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -39,7 +38,14 @@ _FIRST_ATTEMPTS = 3
 _AGAIN_TIMEOUT_S = 1.0
 # A right comes by somebody's hand, and each question without it is a line in the broker's log.
 _REFUSED_EVERY_S = 300.0
-_GRACE_S = 5.0
+_HINTS = {
+    "refused": allow("DescribeConfigs on the topic"),
+    "silent": "it is asked for again with every batch; look at the brokers if that lasts",
+}
+_UNKNOWN = {
+    "refused": "this user may not see a topic's configuration, it is unknown",
+    "silent": "a topic's configuration is unknown, the brokers did not answer",
+}
 
 
 @final
@@ -52,7 +58,6 @@ class TopicConfigs:
         """Ask nothing yet."""
         self._admin = admin
         self._control = control
-        self._clock = clock
         self._wanted = {
             OFFSETS_TOPIC: (_TOMBSTONES_KEPT,),
             **dict.fromkeys(control.every_acks_topic, (_TOMBSTONES_KEPT, TIMESTAMP_TYPE)),
@@ -60,8 +65,7 @@ class TopicConfigs:
             control.topic: (LARGEST_RECORD,),
         }
         self._found: dict[str, dict[str, str]] = {}
-        self._refused_until_s: dict[str, float] = {}
-        self._silent: set[str] = set()
+        self._asked = Asked({"known": math.inf, "refused": _REFUSED_EVERY_S}, clock=clock)
 
     def ask_first(self, *, timeout_s: float) -> None:
         """Ask for everything, several times where nobody answers."""
@@ -69,12 +73,7 @@ class TopicConfigs:
 
     def ask_again(self) -> None:
         """Ask for what is unknown; a batch may call it, it takes three seconds at most."""
-        now_s = self._clock()
-        due = [
-            topic
-            for topic in self._wanted
-            if topic not in self._found and self._refused_until_s.get(topic, 0.0) <= now_s
-        ]
+        due = self._asked.due(self._wanted)
         if due:
             self._look_elsewhere(_AGAIN_TIMEOUT_S)
             self._learn(due, attempts=1, timeout_s=_AGAIN_TIMEOUT_S)
@@ -94,69 +93,51 @@ class TopicConfigs:
     def _learn(self, topics: Iterable[str], *, attempts: int, timeout_s: float) -> None:
         failed = self._ask(topics, timeout_s)
         for _ in range(attempts - 1):
-            silent = [topic for topic, error in failed.items() if not _is_refusal(error)]
+            silent = [topic for topic, failure in failed.items() if outcome_of(failure) == "silent"]
             if not silent:
                 break
             self._look_elsewhere(timeout_s)
-            failed = {t: error for t, error in failed.items() if t not in silent} | self._ask(
+            failed = {topic: one for topic, one in failed.items() if topic not in silent} | self._ask(
                 silent, timeout_s
             )
-        for topic, error in failed.items():
-            self._say_unknown(topic, error)
+        for topic, failure in failed.items():
+            self._say_unknown(topic, failure)
 
     def _look_elsewhere(self, timeout_s: float) -> None:
         # The question goes to the controller, and KRaft names any broker as that, another one with each listing.
         with suppress(KafkaException):
             self._admin.list_topics(timeout=timeout_s)
 
-    def _ask(self, topics: Iterable[str], timeout_s: float) -> dict[str, KafkaError]:
+    def _ask(self, topics: Iterable[str], timeout_s: float) -> dict[str, KafkaException]:
         """Keep what is answered; why the other topics were not."""
         asked = {
-            topic: self._admin.describe_configs(
-                [ConfigResource(ResourceType.TOPIC, topic)], request_timeout=timeout_s
-            )
+            topic: describe(self._admin, ResourceType.TOPIC, [topic], timeout_s=timeout_s)[topic]
             for topic in topics
         }
-        failed: dict[str, KafkaError] = {}
-        for topic, futures in asked.items():
-            (future,) = futures.values()
+        failed: dict[str, KafkaException] = {}
+        for topic, future in asked.items():
             try:
-                self._take(topic, _result(future, timeout_s))
+                self._take(topic, answer(future, timeout_s))
             except KafkaException as failure:
-                failed[topic] = failure.args[0]
+                failed[topic] = failure
         return failed
 
-    def _take(self, topic: str, entries: Mapping[str, Any]) -> None:
-        values = {name: entries[name].value for name in self._wanted[topic] if name in entries}
-        self._found[topic] = {name: str(value) for name, value in values.items() if value is not None}
-        if topic in self._silent or topic in self._refused_until_s:
-            self._silent.discard(topic)
-            self._refused_until_s.pop(topic, None)
-            log.info("a topic's configuration is known now", extra={"topic": topic, **self._found[topic]})
-        missing = [name for name in self._wanted[topic] if name not in self._found[topic]]
+    def _take(self, topic: str, entries: Entries) -> None:
+        found = self._found[topic] = values_of(entries, self._wanted[topic])
+        if self._asked.note(topic, "known") is not None:
+            log.info("a topic's configuration is known now", extra={"topic": topic, **found})
+        missing = [name for name in self._wanted[topic] if name not in found]
         if missing:
             log.warning("the brokers do not name a topic's configuration", extra=_about(topic, missing))
         self._advise(topic)
 
-    def _say_unknown(self, topic: str, error: KafkaError) -> None:
-        about = {**_about(topic, self._wanted[topic]), "error": error.str()}
-        if _is_refusal(error):
-            self._silent.discard(topic)
-            if topic not in self._refused_until_s:
-                hint = f"allow DescribeConfigs on the topic ({RIGHTS})"
-                log.warning(
-                    "this user may not see a topic's configuration, it is unknown",
-                    extra={**about, "hint": hint},
-                )
-            self._refused_until_s[topic] = self._clock() + _REFUSED_EVERY_S
-            return
-        self._refused_until_s.pop(topic, None)
-        if topic not in self._silent:
-            self._silent.add(topic)
-            hint = "it is asked for again with every batch; look at the brokers if that lasts"
+    def _say_unknown(self, topic: str, failure: KafkaException) -> None:
+        outcome = outcome_of(failure)
+        if self._asked.note(topic, outcome) != outcome:
+            about = _about(topic, self._wanted[topic])
             log.warning(
-                "a topic's configuration is unknown, the brokers did not answer",
-                extra={**about, "hint": hint},
+                _UNKNOWN[outcome],
+                extra={**about, "error": failure.args[0].str(), "hint": _HINTS[outcome]},
             )
 
     def _advise(self, topic: str) -> None:
@@ -176,17 +157,6 @@ class TopicConfigs:
                     "max_record_bytes": wanted,
                 },
             )
-
-
-def _is_refusal(error: KafkaError) -> bool:
-    return error.code() in FORBIDDEN
-
-
-def _result(future: Future[Any], timeout_s: float) -> Any:
-    try:
-        return future.result(timeout=timeout_s + _GRACE_S)
-    except FutureTimeoutError as late:
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from late  # noqa: SLF001 - public constant
 
 
 def _about(topic: str, names: Iterable[str]) -> dict[str, str]:

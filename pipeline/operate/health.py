@@ -36,6 +36,7 @@ def sight(root: str, stamp: Stamp | None, config: Config) -> Sight:
         batch_at_ms=None if stamp is None else stamp.at_ms,
         reason=None if stamp is None else stamp.reason,
         held=None if stamp is None else stamp.held,
+        is_clock_behind=stamp is not None and stamp.is_clock_behind,
         full=why_full(root),
         remarks=() if stamp is None else stamp.remarks,
         interval_s=config.trigger.interval_s,

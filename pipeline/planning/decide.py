@@ -35,7 +35,7 @@ from pipeline.planning.problem.steps import evens_counts, moves_of
 from pipeline.planning.problem.wanted import wanted
 from pipeline.planning.progress import PlanProgress, progress_of
 from pipeline.planning.state import GroupState, PlanState
-from pipeline.planning.values import Decision, Published, Sent, Target, Verdict
+from pipeline.planning.values import Decision, Published, Sent, Target, Verdict, next_epoch
 from pipeline.planning.way_back import way_back
 
 
@@ -387,7 +387,7 @@ def _withdrawn(
         strategy=rules.strategy,
         base_generation=facts.generation,
         verdict=Verdict(decided="publish", reason=why),
-        sent=Sent(epoch=published.epoch + 1, record=None, valid_until_ms=now_ms),
+        sent=Sent(epoch=next_epoch(published, least=rules.least_epoch), record=None, valid_until_ms=now_ms),
         plan=state.plan,
         state=state,
     )

@@ -118,5 +118,7 @@ class Rules:
     half_life_ms: int
     """Of the moving averages that rates are (`rates.half_life_s`)."""
     guards: Guards
+    least_epoch: int
+    """No plan is sent under a lower one (`values.next_epoch`)."""
     migration: Migration = "unknown"
     """Whether the brokers would migrate the group online."""

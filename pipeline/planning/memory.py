@@ -8,9 +8,6 @@ from typing import NamedTuple
 from pipeline.planning.state import from_json
 from pipeline.planning.values import Published
 
-_REMEMBERED_S = 3600
-"""No control topic forgets a withdrawal sooner; `delete.retention.ms` is a day by default."""
-
 
 class PlanRecord(NamedTuple):
     """A record of the control topic."""
@@ -40,8 +37,6 @@ class PlanMemory:
 
     published: dict[str, Published] = field(default_factory=dict)
     """Newest plan of each group on the control topic."""
-    unseen_epochs: int = 0
-    """How many epochs of any group may have been used without the tables; those that the topic has count there."""
     states: dict[str, str] = field(default_factory=dict)
     """Column `state` of each group's row of `plan_state`."""
     evaluated_at_ms: int = 0
@@ -74,11 +69,6 @@ class PlanMemory:
         plan = from_json(self.states.get(group_id)).plan
         return plan is not None and plan.is_restored and generation not in {None, plan.base_generation}
 
-    def published_of(self, group_id: str) -> Published | None:
-        """The newest plan of a group, if it is known that one was published or may have been."""
-        unknown = _unknown_plan(self.unseen_epochs) if self.unseen_epochs else None
-        return self.published.get(group_id, unknown)
-
     def not_overtaken(self, plans: Mapping[str, WrittenPlan]) -> Mapping[str, WrittenPlan]:
         """Those plans whose groups have no newer one; in restored tables a batch may run again long after it ran."""
         newest = {group: one.epoch for group, one in self.published.items()}
@@ -88,18 +78,16 @@ class PlanMemory:
         """Remember plans as the newest of their groups."""
         self.published |= plans
 
-    def _missing(self, epochs: Mapping[str, int]) -> int:
-        """How many epochs of a group the control topic has beyond those of the table, at most."""
-        plans = self.published
-        known = {group: plans[group].epoch if group in plans else 0 for group in epochs}
-        return max((last - known[group] for group, last in epochs.items()), default=0)
+    @property
+    def newest_epoch(self) -> tuple[str, int] | None:
+        """Group and epoch of the plan with the highest one; None before the first plan."""
+        newest = max(self.published, key=lambda group: (self.published[group].epoch, group), default=None)
+        return None if newest is None else (newest, self.published[newest].epoch)
 
     def on_connected(self, epochs: Mapping[str, int], written: Mapping[str, WrittenPlan]) -> list[PlanRecord]:
         """Settle the highest epoch of each group: in the table and on the control topic, whichever is further.
 
-        Of a plan that was withdrawn long ago the topic keeps nothing, and the table may have been a copy from before:
-        then no epoch is taken that can have been used since. What the topic has now and the table has not counts as
-        unseen from now on, since the topic will forget it.
+        Neither has to know all that were used: the next epoch is not below the clock (`values.next_epoch`).
 
         Args:
             epochs: Highest epoch of each group on the control topic.
@@ -109,7 +97,6 @@ class PlanMemory:
             What is written down, still holds, and was never sent, by group: the broker was away when its turn came.
         """
         unsent: list[PlanRecord] = []
-        self.unseen_epochs = max(self.unseen_epochs, self._missing(epochs))
         for group_id in sorted(epochs.keys() | self.published.keys()):
             known, last = self.published.get(group_id), epochs.get(group_id, 0)
             if known is None or known.epoch < last:
@@ -121,18 +108,8 @@ class PlanMemory:
                 if plan is not None and (plan.value is not None or group_id in epochs):
                     unsent.append(plan.record(group_id))
                 else:
-                    skipped = 0 if group_id in epochs else self.unseen_epochs
-                    self.published[group_id] = _unknown_plan(known.epoch + skipped)
+                    self.published[group_id] = _unknown_plan(known.epoch)
         return unsent
-
-
-def epochs_within(seconds: float) -> int:
-    """How many epochs of a group can have been used and forgotten by the control topic in so many seconds.
-
-    What was withdrawn leaves the topic after its `delete.retention.ms`.
-    """
-    # No driver publishes more often than once a second.
-    return math.ceil(seconds) if seconds > _REMEMBERED_S else 0
 
 
 def _unknown_plan(epoch: int) -> Published:

@@ -88,6 +88,8 @@ class PlanSettings:
     now_ms: int
     """When it decides: plans are valid from then on, however long the batch took until here."""
     batch_id: int
+    least_epoch: int
+    """See `Rules`."""
     behind: tuple[int, ...]
     """Partitions of the offsets topic whose groups are provisional."""
     provisional_reason: str | None
@@ -189,7 +191,7 @@ def _decide(
             group,
             _subscribed(group, partitions),
             rules,
-            memory.published_of(group_id),
+            memory.published.get(group_id),
             before,
             now_ms=settings.now_ms,
         )
@@ -221,6 +223,7 @@ def _rules(group_id: str, settings: PlanSettings) -> Rules:
         max_record_bytes=settings.max_record_bytes,
         half_life_ms=settings.half_life_ms,
         guards=guard_limits(own.guards),
+        least_epoch=settings.least_epoch,
         migration=settings.migration,
     )
 

@@ -29,6 +29,15 @@ class Published:
         return self.target_hash, self.base_hash
 
 
+def next_epoch(published: Published | None, *, least: int) -> int:
+    """Epoch of the next plan of a group: above all that is known of it, and not below `least`.
+
+    `least` is the clock of the batch in seconds since 1970, so the epochs that a lost table or topic has forgotten lie
+    below it, and none comes back. A second plan within a second goes on from the first.
+    """
+    return max((published.epoch if published is not None else 0) + 1, least)
+
+
 class Move(NamedTuple):
     """A partition that changes its owner; `from_member` is None when nobody had it."""
 

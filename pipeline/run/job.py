@@ -267,14 +267,11 @@ class Job:
         owner = ownership.owner_name(at_ms)
         tables = Store(self._root, term=0, storage_options=resolve(config.tables.storage_options))
         filters = build_filters(config, name).identity
-        before = recall(tables, cluster_id=found.cluster_id, filters=filters)
-        unseen = before.unseen_epochs(ownership.current(tables), now_ms=at_ms)
-        store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms, unseen_epochs=unseen)
+        store = ownership.acquire(tables, cluster=name, owner=owner, now_ms=at_ms)
         self._owned = store, owner
         self.monitor.owns(name, owner, store.term)
         self._heartbeat.begin(owner, store.term)
         upgrade(store, partial(self.monitor.step_ended, "upgrade of the tables"))
-        # The driver before this one could write until now.
         recalled = recall(store, cluster_id=found.cluster_id, filters=filters)
         newest = recalled.keep(store)
         record_left_decisions(store)
@@ -295,10 +292,7 @@ class Job:
                 stamp=newest,
             ),
             replay=ReplayContext(is_new_cluster=recalled.is_new_cluster),
-            memory=PlanMemory(
-                unseen_epochs=unseen,
-                states={row["group_id"]: row["state"] for row in remembered if row["state"]},
-            ),
+            memory=PlanMemory(states={row["group_id"]: row["state"] for row in remembered if row["state"]}),
             monitor=self.monitor,
         )
         # A reason not to publish is logged at the start, not with the first plan.

@@ -10,14 +10,12 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pipeline.planning.memory import epochs_within
-from pipeline.tables.owner.ownership import Owner
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 
 log = logging.getLogger(__name__)
 
-_TABLE, _PLANS = "partition_lag", "recommendations"
+_TABLE = "partition_lag"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +24,6 @@ class Memory:
 
     stamp: Stamp | None
     """Of the newest batch; null when there was none."""
-    plans_ms: int | None
-    """Up to when the tables have all epochs; null when nothing says it."""
     doubt: str | None
     """Why its positions do not count."""
     is_new_cluster: bool
@@ -45,42 +41,18 @@ class Memory:
             return stamp
         return self.stamp
 
-    def unseen_epochs(self, last: Owner | None, *, now_ms: int) -> int:
-        """How many epochs of any group may have been used and are in none of the tables: they may be an old copy.
-
-        Args:
-            last: Who owned the tables, and what was unseen by then.
-            now_ms: Time.
-        """
-        before = 0 if last is None else last.unseen_epochs
-        return before if self.plans_ms is None else before + epochs_within((now_ms - self.plans_ms) / 1000)
-
 
 def recall(store: Store, *, cluster_id: str, filters: str) -> Memory:
     """What the tables say, held against the cluster and the filters of today."""
     stamp = store.stamp(_TABLE)
     if stamp is None:
-        return Memory(stamp=None, plans_ms=_recorded_ms(store), doubt=None, is_new_cluster=False)
+        return Memory(stamp=None, doubt=None, is_new_cluster=False)
     versions = store.versions(stamp.versions)
     return Memory(
         stamp=stamp,
-        plans_ms=_plans_ms(store, stamp, versions),
         doubt=doubt(stamp, cluster_id=cluster_id, filters=filters, versions=versions),
         is_new_cluster=bool(stamp.cluster_id) and stamp.cluster_id != cluster_id,
     )
-
-
-def _plans_ms(store: Store, stamp: Stamp, versions: Mapping[str, int]) -> int | None:
-    """The moment of the newest batch, unless the history of plans alone is a copy from before."""
-    if versions.get(_PLANS, 0) >= stamp.versions.get(_PLANS, 0):
-        return stamp.at_ms
-    return _recorded_ms(store)
-
-
-def _recorded_ms(store: Store) -> int | None:
-    """The moment of the newest batch in the history of plans."""
-    recorded = store.stamp(_PLANS)
-    return None if recorded is None else recorded.at_ms
 
 
 def doubt(stamp: Stamp, *, cluster_id: str, filters: str, versions: Mapping[str, int]) -> str | None:
@@ -100,10 +72,7 @@ def doubt(stamp: Stamp, *, cluster_id: str, filters: str, versions: Mapping[str,
         return f"the tables were filled from Kafka cluster {stamp.cluster_id}, and this is {cluster_id}"
     if stamp.filters != filters:
         return "source.topics_* or source.groups_* have changed, or the names of cluster or control topics"
-    # Epochs are read back from the control topic, too.
-    older = sorted(
-        name for name, version in stamp.versions.items() if versions[name] < version and name != _PLANS
-    )
+    older = sorted(name for name, version in stamp.versions.items() if versions[name] < version)
     if older:
         return f"table {', '.join(older)} is older than partition_lag: it was lost, or restored from a copy"
     return None

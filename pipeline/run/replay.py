@@ -12,8 +12,10 @@ from pipeline.source.offset import SourceOffset, state_of
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 
+FIRST_WRITTEN = "topic_offsets"
+"""The table that a batch writes first: with its clock, and with what it has read."""
 _WRITTEN = (
-    "topic_offsets",
+    FIRST_WRITTEN,
     "consumer_groups",
     "group_history",
     "acks",
@@ -37,17 +39,21 @@ class ReplayContext:
     passed_over: int = 0
     """Batches of this query in a row that were chosen from other tables than the driver knows."""
     is_first: bool = True
-    """No batch has gone through all steps since the start."""
+    """No batch has gone through all steps since the start: the next one looks back (`Past`)."""
     is_new_cluster: bool = False
     """Until then: the tables are still about another cluster that had this name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """What the tables say of the batches before a start."""
+    """What the tables hold when the first batch after a start begins; no later one has any, nor can have run before."""
 
-    stamps: Mapping[str, Stamp]
+    stamps: Mapping[str, Stamp] = field(default_factory=dict)
     """The newest of each table that has one."""
+
+    def holding(self, tick: int) -> Mapping[str, Stamp]:
+        """The tables that hold the batch of that tick: it ran before, up to some step."""
+        return {name: stamp for name, stamp in self.stamps.items() if stamp.tick == tick}
 
     @property
     def at_ms(self) -> int:

@@ -336,11 +336,7 @@ PLANNER_STATE = t.StructType(
         key("owner", STRING, "host, process and start time of the driver that owns the tables"),
         key("term", LONG, "rises with each driver that takes over; a lower term may not write"),
         key("acquired_at", TIME, "when it took over"),
-        column(
-            "unseen_epochs",
-            LONG,
-            "how many epochs of any group may have been used and are in none of the tables",
-        ),
+        column("unseen_epochs", LONG, "null: only drivers of earlier versions have written it, and read it"),
     ]
 )
 

@@ -34,6 +34,8 @@ class Stamp:
     """Why they are, in words; null when there are none."""
     held: str | None = None
     """Why no plan is made for any group; null when plans are made."""
+    is_clock_behind: bool = False
+    """That is why, and it ends only when somebody sets the clock."""
     cluster_id: str = ""
     """Kafka's id of the cluster."""
     filters: str = ""

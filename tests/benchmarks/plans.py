@@ -117,6 +117,7 @@ def _settings(world: PlanTables, number: int) -> PlanSettings:
         at_ms=world.now_ms,
         now_ms=world.now_ms,
         batch_id=number,
+        least_epoch=world.now_ms // 1000,
         behind=(),
         provisional_reason=None,
         migration="disabled",

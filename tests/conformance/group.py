@@ -35,6 +35,8 @@ class Group(Processes):
         self._command, self._folder = list(command), folder
         self.malformed: list[str] = []
         self._is_ending = False
+        # Epochs are seconds since 1970, which 32 bits will not hold.
+        self._epoch = 2**31
 
     def start(self, who: str, **options: Any) -> None:
         """A process; options go into its environment as they are.

@@ -146,7 +146,7 @@ def _figures(properties: Mapping[str, str]) -> dict[str, Any]:
     brokers = Brokers(properties, lambda: AdminClient({**properties}), timeout_s=TIMEOUT_S)
     retention = RetentionWatch(admin)
     retention([WATCHED])
-    wait_until(lambda: all(future.done() for future in retention._asked.values()), what="an answer")
+    wait_until(lambda: all(future.done() for future in retention._open.values()), what="an answer")
     for _ in range(BATCHES):
         found.configs.ask_again()
         figures = {

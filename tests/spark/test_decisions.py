@@ -33,6 +33,7 @@ SETTINGS = PlanSettings(
     at_ms=NOW_MS,
     now_ms=NOW_MS,
     batch_id=7,
+    least_epoch=1,
     behind=(),
     provisional_reason=None,
 )

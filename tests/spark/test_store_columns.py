@@ -30,7 +30,7 @@ SCHEMAS = {table.name: table.schema for table in TABLES}
 
 
 def driver(root: str) -> Store:
-    return ownership.acquire(Store(root, term=0), cluster="local", owner="me", now_ms=NOW_MS, unseen_epochs=0)
+    return ownership.acquire(Store(root, term=0), cluster="local", owner="me", now_ms=NOW_MS)
 
 
 def older_table(spark: SparkSession, root: str, name: str, *, without: tuple[str, ...]) -> None:

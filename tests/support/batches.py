@@ -1,6 +1,8 @@
 """Drivers and batches of which a test names only what it is about; nothing in them reaches Spark or Kafka."""
 
+from collections.abc import Iterable
 from dataclasses import fields as dataclass_fields
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +15,7 @@ from pipeline.run.batch.opening import Read
 from pipeline.run.batch.steps import Done
 from pipeline.run.driver import Driver, ReadProgress, Services
 from pipeline.run.readiness import Readiness
-from pipeline.run.replay import ReplayContext
+from pipeline.run.replay import Past, ReplayContext
 from pipeline.source.decoded import Decoded
 from pipeline.source.summary import Summary
 from pipeline.tables.stamp import Stamp
@@ -111,16 +113,19 @@ def _taken(given: dict[str, Any], part: type[Any]) -> dict[str, Any]:
     return {one.name: given.pop(one.name) for one in dataclass_fields(part) if one.name in given}
 
 
-def batch_of(driver: Driver, **fields: Any) -> Settled:
+def batch_of(driver: Driver, *, written: Iterable[str] = (), **fields: Any) -> Settled:
     """A batch that has read what is given, or nothing.
 
     Args:
         driver: Whose.
+        written: Tables that hold it from a run before.
         fields: Of `Settled` or of `Read`.
     """
     read = {"offset": None, "decoded": Decoded(), "summary": Summary(), **_taken(fields, Read)}
     plain = {"read": Read(**read), "stamp": stamp_of(positions={}), "intake": Intake(), "answers": {}}
-    return Settled(**{"driver": driver, **plain, **fields})
+    batch = Settled(**{"driver": driver, **plain, **fields})
+    held = dict.fromkeys(written, batch.stamp)
+    return replace(batch, past=Past(stamps=held)) if held or driver.replay.is_first else batch
 
 
 def done(batch: Settled, **fields: Any) -> Done:

@@ -35,6 +35,7 @@ RULES = Rules(
     max_record_bytes=1_000_000,
     half_life_ms=120_000,
     guards=NO_GUARDS,
+    least_epoch=1,
 )
 
 

@@ -77,7 +77,7 @@ class StepBatches:
             stamp=stamp,
             decoded=decoded_rows(*events),
             summary=Summary(counts=dict(counted or counts)),
-            held=frozenset(written),
+            written=written,
         )
         before = self.store.versions(_NAMES)
         with suppress(CutShortError):

@@ -31,7 +31,7 @@ def health(
     triggers, and than 15 s, is too old. On an object store there are no signs of life: a driver that waits for Kafka
     looks like a dead one after ten triggers; ask its own port (health.port).
     Exit status: 0 ok, 1 warning: it lives, and Kafka is away, the start is not over or groups are provisional,
-    2 critical: no driver lives (also wrong usage), 3 it cannot be told.
+    2 critical: no driver lives, or one waits for somebody to help (also wrong usage), 3 it cannot be told.
     """
     try:
         source = find(tables, config)

@@ -1,7 +1,6 @@
 """What Kafka itself says: of a group, and whether lagwise may read what it needs."""
 
 from collections.abc import Iterator
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import closing
 from dataclasses import replace
 from shlex import quote
@@ -22,8 +21,9 @@ from assignor.errors import DecodeError
 from assignor.protocol.control import decode, decode_key
 from pipeline.config.model import Config
 from pipeline.errors import AccessRefusedError, AuthenticationError, BrokerUnavailableError, ConfigError
+from pipeline.kafka.asking import allow, answer, outcome_of
 from pipeline.kafka.client import librdkafka_properties
-from pipeline.kafka.errors import FORBIDDEN, client_with_reason, error_of_call, explained
+from pipeline.kafka.errors import RIGHTS, client_with_reason, error_of_call, explained
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.operate.doctor.evidence import GroupEvidence, StreamEvidence
 from pipeline.operate.doctor.facts import plan_of
@@ -32,7 +32,6 @@ from pipeline.operate.output import plain
 from pipeline.operate.poll import messages
 
 _ALONE = "what follows is from the tables alone"
-_RIGHTS = "deploying-security.md lists the rights that lagwise needs"
 _LOGIN = "it is the login that fails, not a right: compare user, password, mechanism or certificate in kafka.properties"
 _BROKER_ASSIGNS = frozenset({"share", "streams"})
 """Types of groups that Kafka's own client cannot describe here: to it they are not there."""
@@ -56,7 +55,7 @@ def ask(stream: StreamEvidence, group: GroupEvidence | None) -> Iterator[Finding
     except AuthenticationError as error:
         yield figures.finding("problem", f"Kafka refuses the answer; {_ALONE}: {error}", _LOGIN)
     except AccessRefusedError as error:
-        yield figures.finding("problem", f"Kafka refuses the answer; {_ALONE}: {error}", _RIGHTS)
+        yield figures.finding("problem", f"Kafka refuses the answer; {_ALONE}: {error}", RIGHTS)
     except (BrokerUnavailableError, ConfigError) as error:
         yield figures.finding(
             "unknown", f"Kafka cannot be asked; {_ALONE}: {error}", "see whether brokers answer"
@@ -111,7 +110,7 @@ def _readable(consumer: Consumer, topic: str, config: Config, figures: Figures) 
         for _ in _messages(consumer, topic, config, offset=OFFSET_END):
             break
     except AccessRefusedError as error:
-        return figures.finding("problem", str(error), f"allow Read on topic {topic} ({_RIGHTS})")
+        return figures.finding("problem", str(error), allow(f"Read on topic {topic}"))
     except BrokerUnavailableError as error:
         return figures.finding(
             "problem", str(error), "start the stream, which makes its topics, or look at the brokers"
@@ -147,24 +146,23 @@ def _described(config: Config, group: GroupEvidence, figures: Figures) -> Findin
     timeout_s = _timeout_s(config)
     asked = admin.describe_consumer_groups([group.group_id], request_timeout=timeout_s)[group.group_id]
     try:
-        found = asked.result(timeout_s + 5)
-    except FutureTimeoutError:
-        return figures.finding("unknown", f"no coordinator has described the group within {timeout_s:g} s")
+        found = answer(asked, timeout_s)
     except KafkaException as failure:
-        return _undescribed(failure.args[0], group, figures)
+        return _undescribed(failure, group, figures)
     if found.state == ConsumerGroupState.DEAD:
         return _gone(group, figures)
     return _present(found, group, figures)
 
 
-def _undescribed(error: KafkaError, group: GroupEvidence, figures: Figures) -> Finding:
+def _undescribed(failure: KafkaException, group: GroupEvidence, figures: Figures) -> Finding:
+    error = failure.args[0]
     if error.code() == KafkaError.GROUP_ID_NOT_FOUND:
         return _gone(group, figures)
-    if error.code() in FORBIDDEN:
+    if outcome_of(failure) == "refused":
         return figures.finding(
             "unknown",
             "this user may not describe the group, so whether Kafka has it is unknown; lagwise lists it all the same",
-            f"allow Describe on the group ({_RIGHTS})",
+            allow("Describe on the group"),
         )
     return figures.finding("unknown", f"no coordinator has described the group: {error.str()}")
 
@@ -215,7 +213,7 @@ def _published(
             if _key_of(message) == wanted:
                 value = message.value()
     except AccessRefusedError as error:
-        return figures.finding("problem", str(error), f"allow Read on topic {topic} ({_RIGHTS})")
+        return figures.finding("problem", str(error), allow(f"Read on topic {topic}"))
     except BrokerUnavailableError as error:
         return figures.finding(
             "problem", str(error), "start the stream, which makes its topics, or look at the brokers"

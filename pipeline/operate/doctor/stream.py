@@ -45,7 +45,7 @@ def tables_age(stream: StreamEvidence) -> Iterator[Finding]:
 
 
 def _level(health: Health) -> Level:
-    if not health.is_ready:
+    if not health.is_ready or health.is_blocked:
         return "problem"
     return "note" if health.reasons else "ok"
 

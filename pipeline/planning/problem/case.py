@@ -10,7 +10,7 @@ from pipeline.planning.problem.capacity import Belief
 from pipeline.planning.problem.measured import Measured
 from pipeline.planning.record import to_sent, to_target
 from pipeline.planning.state import GroupState
-from pipeline.planning.values import Decision, Publication, Published, Sent, Target, Verdict
+from pipeline.planning.values import Decision, Publication, Published, Sent, Target, Verdict, next_epoch
 
 _TRIGGER_LIVES_MS = 600_000
 """An older trigger was meant for a driver that has ended since."""
@@ -56,13 +56,12 @@ class Case:
         Raises:
             ControlRecordTooLargeError: See `record.to_sent`.
         """
-        epoch = (self.published.epoch if self.published else 0) + 1
         return to_sent(
             self.group,
             target,
             facts=self.facts,
             rules=self.rules,
-            epoch=epoch,
+            epoch=next_epoch(self.published, least=self.rules.least_epoch),
             now_ms=self.now_ms,
             lag=int(self.seen.backlog.sum()),
         )

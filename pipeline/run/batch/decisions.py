@@ -59,6 +59,5 @@ def _part(memory: PlanMemory, groups: Iterable[str]) -> PlanMemory:
     names = set(groups)
     return PlanMemory(
         published={name: one for name, one in memory.published.items() if name in names},
-        unseen_epochs=memory.unseen_epochs,
         states={name: one for name, one in memory.states.items() if name in names},
     )

@@ -67,7 +67,7 @@ def _has_news(batch: Settled, confirmed: Confirmed) -> bool:
     """Whether there are records of groups, or a partition was read to its end: then its stale groups go."""
     driver = batch.driver
     is_stale = (
-        driver.replay.is_first
+        batch.past is not None
         or batch.reread(OFFSETS_TOPIC)
         or confirmed.ghosts
         or confirmed.seconded
@@ -104,7 +104,7 @@ def _changes(batch: Settled, stored: pa.Table, folded: pa.Table) -> pa.Table:
 
 def _caught_up(batch: Settled) -> tuple[int, ...] | None:
     """Partitions of the offsets topic that the batch before did not leave read to their end; None for all."""
-    if batch.driver.replay.is_first:
+    if batch.past is not None:
         return None
     return tuple(sorted(set(batch.driver.progress.behind) - set(batch.stamp.behind)))
 

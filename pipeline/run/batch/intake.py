@@ -27,6 +27,7 @@ from pipeline.kafka.positions import (
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.batch.opening import Chosen, Read
 from pipeline.run.driver import Driver, Services
+from pipeline.run.replay import FIRST_WRITTEN, Past
 from pipeline.run.rows import of_cluster
 from pipeline.source.summary import Summary
 from pipeline.tables.stamp import Stamp
@@ -52,8 +53,8 @@ class Settled:
     """What it was to read."""
     answers: Mapping[PartitionKey, Answer]
     """What the leaders said before it read; empty where it runs again."""
-    held: frozenset[str] = frozenset()
-    """Tables that hold it already, from a run before this one; none of them is written again."""
+    past: Past | None = None
+    """What the tables held when it began; None but for the first batch after a start."""
 
     @property
     def services(self) -> Services:
@@ -61,9 +62,14 @@ class Settled:
         return self.driver.services
 
     @property
+    def held(self) -> Mapping[str, Stamp]:
+        """Tables that hold it already, from a run before this one; none of them is written again."""
+        return {} if self.past is None else self.past.holding(self.stamp.tick)
+
+    @property
     def is_replay(self) -> bool:
         """It ran before, up to some step: what it reads, its clock and who is behind are those of that time."""
-        return "topic_offsets" in self.held
+        return FIRST_WRITTEN in self.held
 
     @property
     def has_read(self) -> bool:
@@ -109,7 +115,7 @@ def settle(driver: Driver, read: Read, chosen: Chosen) -> Settled:
         stamp=_stamp(driver, read.summary, chosen),
         intake=offset.intake,
         answers=offset.answers,
-        held=chosen.held,
+        past=chosen.past,
     )
 
 
@@ -166,6 +172,7 @@ def _stamp(driver: Driver, summary: Summary, chosen: Chosen) -> Stamp:
         behind=tuple(behind),
         reason=progress.readiness.reason(behind, now_ms),
         held=chosen.clock_trouble or _held(answers, positions),
+        is_clock_behind=chosen.clock_trouble is not None,
         cluster_id=services.cluster_id,
         filters=services.filters.identity,
         positions=positions,
@@ -236,7 +243,7 @@ def _settled_again(driver: Driver, read: Read, chosen: Chosen, first_run: Stamp)
             beheaded=frozenset(first_run.beheaded),
         ),
         answers={},
-        held=chosen.held,
+        past=chosen.past,
     )
 
 

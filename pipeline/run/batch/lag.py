@@ -16,8 +16,8 @@ from pipeline.run.tasks.tables import LagFold
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 
-_BESIDE_LAGS = ("consumer_groups", "acks", "orders", "recommendations")
-"""Latest tables that are folded from records, as `partition_lag` is, and the one that has all epochs."""
+_BESIDE_LAGS = ("consumer_groups", "acks", "orders")
+"""Latest tables that are folded from records, as `partition_lag` is."""
 
 
 def store_lag(batch: Settled, confirmed: Confirmed, topics: tuple[str, ...]) -> Stamp:

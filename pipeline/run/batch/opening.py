@@ -3,22 +3,22 @@
 import json
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pyspark.sql import DataFrame
 
 from pipeline import errors
-from pipeline.arrow_columns import moment
-from pipeline.clock import duration, now_ms
+from pipeline.clock import now_ms
 from pipeline.errors import (
     BrokerUnavailableError,
     PipelineError,
     TablesChangedError,
     TopicMissingError,
 )
-from pipeline.run.driver import Driver, ReadProgress
-from pipeline.run.replay import Past, look_back, why_passed_over
+from pipeline.run.batch import clock
+from pipeline.run.driver import Driver
+from pipeline.run.replay import FIRST_WRITTEN, Past, look_back, why_passed_over
 from pipeline.source.decoded import PACKED, Decoded, pack, unpack
 from pipeline.source.offset import SourceOffset, from_json
 from pipeline.source.summary import SUMMARISED, Summary, summarise
@@ -28,9 +28,6 @@ from pipeline.tables.stamp import Stamp
 log = logging.getLogger(__name__)
 
 _OUTAGE_LOGGED_EVERY_MS = 60_000
-_CLOCK_TOLERATED_MS = 5_000
-"""Clocks of two hosts of which each has been the driver's may differ by so much."""
-_CLOCK_LOGGED_EVERY_S = 3600
 _MOST_PASSED_OVER = 2
 
 
@@ -42,9 +39,9 @@ class Begun:
     at_ms: int
     """Its clock, unless the source says an earlier time."""
     clock_trouble: str | None
-    """Why the times that it measures are not right."""
-    past: Past | None
-    """What the tables hold; None but for the first batch after a start."""
+    """Why the times that it measures, or epochs, are not right."""
+    past: Past | None = None
+    """What the tables held when it began; None but for the first batch after a start."""
 
 
 def begin(driver: Driver, batch_id: int) -> Begun:
@@ -57,37 +54,11 @@ def begin(driver: Driver, batch_id: int) -> Begun:
         driver.memory.evaluated_at_ms = past.decided_at_ms
         driver.memory.evaluated_at_s = time.monotonic()
     here_ms = now_ms()
-    trouble = _clock_trouble(here_ms, replay.at_ms)
+    trouble = clock.trouble(here_ms, replay.at_ms, driver.memory)
     if trouble is not None:
-        _say_clock_trouble(driver.progress, trouble)
+        clock.say_behind(driver.progress, trouble)
     # Time that goes back would make ages and rates negative; it stands still instead.
     return Begun(batch_id=batch_id, at_ms=max(here_ms, replay.at_ms + 1), clock_trouble=trouble, past=past)
-
-
-def _clock_trouble(here_ms: int, newest_ms: int) -> str | None:
-    """Why the times of this batch cannot be measured; None when they can."""
-    if newest_ms - here_ms <= _CLOCK_TOLERATED_MS:
-        return None
-    here, newest = (f"{moment(at_ms).as_py():%Y-%m-%d %H:%M:%S}Z" for at_ms in (here_ms, newest_ms))
-    return (
-        f"this host's clock says {here}, and the newest batch in the tables is of {newest}, "
-        f"{duration(newest_ms - here_ms)} later: one of the two clocks was wrong; until this one has passed that time, "
-        "ages and rates of lag are not right"
-    )
-
-
-def _say_clock_trouble(progress: ReadProgress, why: str) -> None:
-    now_s = time.monotonic()
-    if now_s - progress.clock_logged_s < _CLOCK_LOGGED_EVERY_S:
-        return
-    progress.clock_logged_s = now_s
-    log.warning(
-        "the clock is behind the tables, and no plan is made",
-        extra={
-            "reason": why,
-            "hint": "set this host's clock; if that was ahead when the tables were written, wait, or restore a backup",
-        },
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,18 +82,15 @@ def read_source(driver: Driver, batch_id: int, frame: DataFrame) -> Read:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """A batch that was chosen from the tables as they are."""
+class Chosen(Begun):
+    """A batch that was chosen from the tables as they are; one that runs again has the clock of its first run."""
 
-    batch_id: int
-    at_ms: int
-    """Its clock; of one that runs again, that of its first run."""
-    clock_trouble: str | None
     offset: SourceOffset
-    held: frozenset[str] = frozenset()
-    """Tables that hold it already: it ran before, up to some step."""
-    first_run: Stamp | None = None
-    """The stamp that its first write had then; None for a batch that does not run again."""
+
+    @property
+    def first_run(self) -> Stamp | None:
+        """The stamp that its first write had in a run before; None for a batch that does not run again."""
+        return None if self.past is None else self.past.holding(self.offset.tick).get(FIRST_WRITTEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,27 +118,23 @@ def settle_offset(driver: Driver, begun: Begun, offset: SourceOffset | None) -> 
         TablesChangedError: See `_passed_over`.
     """
     replay = driver.replay
-    stamps = {} if begun.past is None else begun.past.stamps
-    why = _why_passed_over(driver, offset, stamps.get("topic_offsets"))
+    past = begun.past
+    why = _why_passed_over(driver, offset, None if past is None else past.stamps.get(FIRST_WRITTEN))
     if offset is None or why is not None:
         is_own = offset is not None and offset.chosen_by == replay.query
         return _passed_over(driver, begun.batch_id, str(why), is_own=is_own)
     replay.passed_over = 0
     if offset.failure is not None:
         return _outage(driver, begun.at_ms, *offset.failure)
-    held = frozenset(name for name, stamp in stamps.items() if stamp.tick == offset.tick)
-    first_run = stamps["topic_offsets"] if "topic_offsets" in held else None
     # Brokers that do not answer make choosing long: the figures are of its beginning, not of now.
     here_ms = max(replay.at_ms + 1, min(begun.at_ms, offset.tick))
-    replay.at_ms = here_ms if first_run is None else first_run.at_ms
-    return Chosen(
-        batch_id=begun.batch_id,
-        at_ms=replay.at_ms,
-        clock_trouble=begun.clock_trouble,
-        offset=offset,
-        held=held,
-        first_run=first_run,
+    chosen = Chosen(
+        batch_id=begun.batch_id, at_ms=here_ms, clock_trouble=begun.clock_trouble, offset=offset, past=past
     )
+    if chosen.first_run is not None:
+        chosen = replace(chosen, at_ms=chosen.first_run.at_ms)
+    replay.at_ms = chosen.at_ms
+    return chosen
 
 
 def _passed_over(driver: Driver, batch_id: int, why: str, *, is_own: bool) -> PassedOver:

@@ -17,10 +17,10 @@ from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
 from pipeline.planning.rows import kept, turns
 from pipeline.publish.outbox import EpochsInTopic
 from pipeline.publish.read_back import decisions_of, newest_plans
+from pipeline.run.batch import clock
 from pipeline.run.batch.decisions import decide_all
 from pipeline.run.batch.intake import Settled
 from pipeline.run.driver import Services
-from pipeline.tables.owner import ownership
 from pipeline.tables.store import Store
 
 log = logging.getLogger(__name__)
@@ -97,7 +97,12 @@ def _settings(batch: Settled) -> plan.PlanSettings:
         batch_id=batch.stamp.batch_id,
         provisional_reason=batch.stamp.reason,
         behind=batch.stamp.behind,
-        held=batch.stamp.held or why_unpublishable(services, memory),
+        # With a clock that was ahead an epoch must not be, too: what is withdrawn goes on from the newest one.
+        least_epoch=0 if batch.stamp.is_clock_behind else batch.stamp.at_ms // 1000,
+        # The topic may have been read only now.
+        held=batch.stamp.held
+        or why_unpublishable(services, memory)
+        or clock.trouble(now_ms(), batch.stamp.at_ms, memory),
         migration=services.migration(),
     )
 
@@ -157,11 +162,7 @@ def _unsent(services: Services, memory: PlanMemory, epochs_in_topic: EpochsInTop
     found = newest_plans(partial(services.store.arrow, "recommendations"), now_ms=now_ms())
     # What is in the table counts as published until the topic can be read.
     memory.on_published(found.plans)
-    before = memory.unseen_epochs
-    unsent = memory.on_connected(epochs_in_topic(), found.to_send)
-    if memory.unseen_epochs > before:
-        ownership.note_unseen(services.store, memory.unseen_epochs, now_ms=now_ms())
-    return unsent
+    return memory.on_connected(epochs_in_topic(), found.to_send)
 
 
 def record_decisions(batch: Settled, *, has_decided: bool) -> pa.Table | None:
@@ -171,7 +172,7 @@ def record_decisions(batch: Settled, *, has_decided: bool) -> pa.Table | None:
     store, at_ms = batch.services.store, batch.stamp.at_ms
     decisions = _decisions_at(store, at_ms)
     due = kept.history(decisions)
-    if batch.driver.replay.is_first:
+    if batch.past is not None:
         due = _unrecorded(store, due, at_ms)
     if due.num_rows:
         batch.write("recommendations", due)

@@ -67,7 +67,7 @@ def _left_of_missing(
 
 def _unwanted(batch: Settled) -> tuple[str, ...]:
     """Stored topics that are no longer wanted: filters change with a start only."""
-    if not batch.driver.replay.is_first:
+    if batch.past is None:
         return ()
     names = batch.services.store.arrow("topic_offsets", ["topic"])["topic"].unique().to_pylist()
     return tuple(name for name in names if not batch.services.config.source.wants_topic(name))

@@ -169,6 +169,7 @@ class Monitor:
                 batch_at_ms=last.stamp.at_ms if last else None,
                 reason=last.stamp.reason if last else None,
                 held=last.stamp.held if last else None,
+                is_clock_behind=last is not None and last.stamp.is_clock_behind,
                 remarks=last.stamp.remarks if last else (),
                 interval_s=report.interval_s,
             )

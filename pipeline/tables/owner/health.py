@@ -32,6 +32,8 @@ class Sight:
     """Why some rows are provisional, by that batch."""
     held: str | None = None
     """Why no plans are made, by that batch."""
+    is_clock_behind: bool = False
+    """Whether that waits for somebody to set a clock."""
     full: str | None = None
     """Why the disk of the tables takes no more batch, by who looks."""
     remarks: tuple[str, ...] = ()
@@ -57,7 +59,7 @@ class Health:
     reasons: tuple[str, ...]
     """Why it is not ok, in words; what keeps the most from working first."""
     is_blocked: bool = False
-    """It lives, and can do nothing until somebody helps: the tables cannot be written."""
+    """It lives, and cannot go on until somebody helps: the tables cannot be written, or the clock is behind."""
 
     @property
     def state(self) -> State:
@@ -84,7 +86,7 @@ def judge(sight: Sight, *, now_ms: int) -> Health:
         is_live=True,
         is_ready=not unready,
         reasons=(*unready, *_remarks(sight)),
-        is_blocked=bool(blocked),
+        is_blocked=bool(blocked) or sight.is_clock_behind,
     )
 
 

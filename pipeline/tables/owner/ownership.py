@@ -1,6 +1,6 @@
 """Store: which driver owns the tables. The newest one does; the one before it is fenced.
 
-`planner_state` holds one row: owner, term, and what owners to come have to know of epochs. A driver that starts takes
+`planner_state` holds one row: owner and term. A driver that starts takes
 the next term, makes it known to every table (`Store.touch`), and from then on every write of an earlier term is skipped
 (`Store`). The earlier driver learns it from `check`, at the latest with its next batch.
 """
@@ -28,8 +28,6 @@ class Owner(NamedTuple):
     name: str
     term: int
     cluster: str
-    unseen_epochs: int
-    """How many epochs of any group may have been used and are in none of the tables (`planning.memory`)."""
 
 
 def owner_name(now_ms: int) -> str:
@@ -37,7 +35,7 @@ def owner_name(now_ms: int) -> str:
     return f"{socket.gethostname()}/{os.getpid()}/{now_ms}"
 
 
-def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int, unseen_epochs: int) -> Store:
+def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int) -> Store:
     """Take the next term and fence whoever held the last one.
 
     Args:
@@ -45,7 +43,6 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int, unseen_epoc
         cluster: Name of the cluster they are about.
         owner: Name of this driver.
         now_ms: Time.
-        unseen_epochs: See `Owner`.
 
     Returns:
         The tables, open under the new term.
@@ -67,8 +64,7 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int, unseen_epoc
         "owner": owner,
         "term": store.term,
         "acquired_at": clock.at(now_ms),
-        # It never goes down: another driver may have noted more since this one looked.
-        "unseen_epochs": max(unseen_epochs, last.unseen_epochs if last else 0),
+        "unseen_epochs": None,
     }
     store.write(_TABLE, pa.Table.from_pylist([row]), Stamp(batch_id=-1, at_ms=now_ms))
     check(store, owner)
@@ -76,19 +72,6 @@ def acquire(tables: Store, *, cluster: str, owner: str, now_ms: int, unseen_epoc
     if last:
         log.info("took over", extra={"previous_owner": last.name, "term": store.term})
     return store
-
-
-def note_unseen(store: Store, epochs: int, *, now_ms: int) -> None:
-    """Write down what the control topic has shown to be missing in the tables, for drivers to come; once in a term.
-
-    Args:
-        store: Open under the term of this driver.
-        epochs: See `Owner.unseen_epochs`.
-        now_ms: Time.
-    """
-    (row,) = store.arrow(_TABLE).to_pylist()
-    rows = pa.Table.from_pylist([row | {"unseen_epochs": epochs}])
-    store.write(_TABLE, rows, Stamp(batch_id=0, at_ms=now_ms))
 
 
 def check(store: Store, owner: str) -> None:
@@ -108,9 +91,8 @@ def check(store: Store, owner: str) -> None:
 
 def current(store: Store) -> Owner | None:
     """Who owns the tables; None when nobody ever did."""
-    rows = store.rows(_TABLE, ["owner", "term", "cluster", "unseen_epochs"])
+    rows = store.rows(_TABLE, ["owner", "term", "cluster"])
     if not rows:
         return None
     (row,) = rows
-    # Null in tables of an earlier version.
-    return Owner(row["owner"], row["term"], row["cluster"], row["unseen_epochs"] or 0)
+    return Owner(row["owner"], row["term"], row["cluster"])

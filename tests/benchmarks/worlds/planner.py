@@ -67,6 +67,7 @@ class Planner:
             max_record_bytes=1_000_000,
             half_life_ms=RatesConfig().half_life_s * 1000,
             guards=guard_limits(own.guards),
+            least_epoch=1,
             migration="disabled",
         )
         self._topics = [f"t{topic}" for topic in scenario.topic_of]

@@ -6,16 +6,15 @@ was asked did not know of it yet. Only the answer that there is no such topic sa
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, TopicDescription
 
+from pipeline.kafka.asking import answer
 from pipeline.kafka.list_offsets.leaders import Leaders
 
 _GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID})
-_GRACE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,7 @@ def confirm_gone(leaders: Leaders, topics: Sequence[str], *, timeout_s: float) -
         asked = admin.describe_topics(TopicCollection(list(topics)), request_timeout=left_s)
         for future in asked.values():
             # A question that failed as a whole has failed for each topic: another broker is asked.
-            if _unanswered(future, left_s + _GRACE_S):
+            if _unanswered(future, left_s):
                 raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - public constant
         return asked
 
@@ -61,9 +60,7 @@ def confirm_gone(leaders: Leaders, topics: Sequence[str], *, timeout_s: float) -
 
 def _unanswered(future: Future[TopicDescription], timeout_s: float) -> bool:
     try:
-        future.result(timeout=timeout_s)
-    except FutureTimeoutError:
-        return True
+        answer(future, timeout_s)
     except KafkaException as error:
         return error.args[0].code() in {KafkaError._TIMED_OUT, KafkaError._TRANSPORT}  # noqa: SLF001 - public constants
     return False
@@ -71,7 +68,7 @@ def _unanswered(future: Future[TopicDescription], timeout_s: float) -> bool:
 
 def _left(future: Future[TopicDescription]) -> int | str:
     try:
-        return len(future.result(timeout=_GRACE_S).partitions)
+        return len(future.result().partitions)
     except KafkaException as failure:
         error: KafkaError = failure.args[0]
     if error.code() in _GONE:

@@ -27,6 +27,7 @@ from assignor.protocol.commands import Orders
 from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import BrokerUnavailableError
+from pipeline.kafka.asking import answer
 from pipeline.kafka.client import librdkafka_properties
 from pipeline.kafka.errors import Reason, client_with_reason, error_of_call, explained
 from pipeline.operate.poll import messages
@@ -152,7 +153,7 @@ class OrdersTopic:
         # A listing leaves out what this user may not see, so only an answer about the group itself is a no.
         asked = admin.describe_consumer_groups([group], request_timeout=self._timeout_s)[group]
         try:
-            return bool(asked.result(self._timeout_s + 5).state != ConsumerGroupState.DEAD)
+            return bool(answer(asked, self._timeout_s).state != ConsumerGroupState.DEAD)
         except KafkaException as failure:
             return bool(failure.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND)
 

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from pipeline.config.model import GroupRule, PlanConfig
 from pipeline.fold.control_messages import about_plans, handed_over
 from pipeline.planning.memory import PlanMemory
@@ -26,6 +28,7 @@ SETTINGS = PlanSettings(
     at_ms=NOW_MS - 20_000,
     now_ms=NOW_MS,
     batch_id=7,
+    least_epoch=1,
     behind=(9,),
     provisional_reason="partition 9 not read",
 )
@@ -184,6 +187,34 @@ def test_plan_and_memory_come_back_with_the_next_row() -> None:
 
     plan = second["plan"]
     assert (second["decision"], plan["epoch"], plan["status"], plan["moves"]) == ("unchanged", 1, "open", 2)
+
+
+def test_epoch_is_the_clock_of_the_batch_whenever_it_decides_or_the_next_of_the_group() -> None:
+    stored = _stored([GROUP, GROUP | {"group_id": "h"}], [*LAGS, *(row | {"group_id": "h"} for row in LAGS)])
+    newest = Published(epoch=7, target_hash="", base_hash="", valid_until_ms=NOW_MS + 60_000)
+    memory = PlanMemory(published={"h": newest})
+    at_7 = replace(SETTINGS, least_epoch=7, now_ms=NOW_MS + 50)
+
+    assert [row["epoch"] for row in decided(stored, memory, settings=at_7)] == [7, 8]
+    assert [row["epoch"] for row in decided(stored, memory, settings=replace(at_7, least_epoch=900))] == [
+        900,
+        900,
+    ]
+
+
+@pytest.mark.parametrize(("least_epoch", "expected"), [(900, 900), (0, 8)], ids=["clock", "clock in doubt"])
+def test_epoch_of_a_withdrawal_is_the_clock_of_the_batch_unless_that_is_in_doubt(
+    least_epoch: int, expected: int
+) -> None:
+    order = {"paused": True, "pinned": {}, "ordered_by": "eva", "ordered_at": at(0), "position": 1}
+    newest = Published(epoch=7, target_hash="", base_hash="", valid_until_ms=NOW_MS + 60_000)
+    settings = replace(SETTINGS, least_epoch=least_epoch, held="the clock" if not least_epoch else None)
+
+    (row,) = decided(
+        _stored([GROUP], LAGS, orders=[order]), PlanMemory(published={"g": newest}), settings=settings
+    )
+
+    assert (row["decision"], row["epoch"], row["record"]) == ("publish", expected, None)
 
 
 def test_fault_in_one_group_is_its_reason_to_abstain_and_stops_nobody_else() -> None:

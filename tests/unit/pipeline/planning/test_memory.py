@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan, epochs_within
+from pipeline.planning.memory import PlanMemory, PlanRecord, WrittenPlan
 from pipeline.planning.state import to_json
-from pipeline.planning.values import Published
+from pipeline.planning.values import Published, next_epoch
 from tests.support.facts import NOW_MS
 from tests.support.plan_walk import HALFWAY, walk
 
@@ -58,46 +58,32 @@ def test_epoch_that_neither_table_nor_topic_has_any_more_is_not_used_again() -> 
     assert memory.published == {"g": ONLY_ITS_EPOCH}
 
 
-@pytest.mark.parametrize(
-    ("epochs", "expected"), [({}, 3 + 600), ({"g": 2}, 3), ({"g": 9}, 9)], ids=["nothing", "older", "newer"]
-)
-def test_epochs_that_a_forgotten_driver_may_have_used_are_passed_over_where_the_topic_has_nothing(
-    epochs: dict[str, int], expected: int
-) -> None:
-    memory = PlanMemory(published={"g": PLAN}, unseen_epochs=600)
-
-    memory.on_connected(epochs, {})
-
-    assert memory.published["g"].epoch == expected
-
-
-def test_group_that_neither_table_nor_topic_knows_begins_above_what_a_forgotten_driver_may_have_used() -> (
-    None
-):
-    memory = PlanMemory(published={"g": PLAN}, unseen_epochs=600)
+def test_newest_epoch_is_that_of_whichever_group_has_the_highest() -> None:
+    memory = PlanMemory(published={"g": PLAN})
+    assert PlanMemory().newest_epoch is None
+    assert memory.newest_epoch == ("g", 3)
 
     memory.on_connected({"g": 3, "h": 9}, {})
 
-    first = memory.published_of("new")
-    assert first is not None
-    assert (first.epoch, first.target_hash, first.valid_until_ms) == (600, "", 0)
-    assert [memory.published[group].epoch for group in ("g", "h")] == [3, 9]
-    assert PlanMemory().published_of("new") is None
+    assert memory.newest_epoch == ("h", 9)
 
 
-@pytest.mark.parametrize(("seconds", "epochs"), [(-5, 0), (3600, 0), (3600.5, 3601)])
-def test_what_the_control_topic_remembers_of_the_last_hour_needs_no_room(seconds: float, epochs: int) -> None:
-    assert epochs_within(seconds) == epochs
+@pytest.mark.parametrize(
+    ("published", "least", "expected"),
+    [(None, 1, 1), (PLAN, 1, 4), (PLAN, 4, 4), (PLAN, 1_700_000_000, 1_700_000_000), (None, 0, 1)],
+)
+def test_next_epoch_is_above_all_that_are_known_and_not_below_the_clock(
+    published: Published | None, least: int, expected: int
+) -> None:
+    assert next_epoch(published, least=least) == expected
 
 
-def test_withdrawal_of_what_the_topic_does_not_have_is_not_sent_and_leaves_room_for_what_came_after_it() -> (
-    None
-):
-    memory = PlanMemory(published={"g": PLAN}, unseen_epochs=600)
+def test_withdrawal_of_what_the_topic_does_not_have_is_not_sent_and_leaves_its_epoch() -> None:
+    memory = PlanMemory(published={"g": PLAN})
     withdrawn = WrittenPlan(plan=PLAN, value=None)
 
     assert memory.on_connected({}, {"g": withdrawn}) == []
-    assert memory.published["g"].epoch == 603
+    assert memory.published["g"] == ONLY_ITS_EPOCH
 
 
 def test_plan_is_overtaken_by_a_newer_one_of_its_group_only() -> None:

@@ -7,11 +7,9 @@ import pytest
 
 from pipeline.kafka.positions import Position
 from pipeline.run.memory import Memory, doubt, recall
-from pipeline.tables.owner.ownership import Owner
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 from tests.support.batches import stamp_of
-from tests.support.frames import NOW_MS
 
 POSITIONS = {("t", 0): Position(7)}
 STAMP = stamp_of(
@@ -118,43 +116,3 @@ def test_tables_of_an_earlier_version_are_not_taken_for_another_clusters() -> No
 
     assert not memory.is_new_cluster
     assert "earlier version's" in (memory.doubt or "")
-
-
-TWO_HOURS_AGO = stamp_of(at_ms=NOW_MS - 7_200_000)
-OWNER = Owner("me", 1, "local", unseen_epochs=50)
-
-
-@pytest.mark.parametrize(
-    ("stamp", "last", "unseen"),
-    [
-        pytest.param(None, None, 0, id="new tables"),
-        pytest.param(TWO_HOURS_AGO, None, 7200, id="old copy, or a driver that was down"),
-        pytest.param(TWO_HOURS_AGO, OWNER, 7250, id="copy of restored tables"),
-        pytest.param(stamp_of(at_ms=NOW_MS - 60_000), OWNER, 50, id="restart"),
-        pytest.param(stamp_of(at_ms=NOW_MS + 7_200_000), OWNER, 50, id="clock of another host is ahead"),
-    ],
-)
-def test_epochs_that_others_may_have_used_are_those_of_the_seconds_that_no_driver_of_these_tables_saw(
-    stamp: Stamp | None, last: Owner | None, unseen: int
-) -> None:
-    assert recalled(FakeStore(stamp)).unseen_epochs(last, now_ms=NOW_MS) == unseen
-
-
-@pytest.mark.parametrize(("recorded", "unseen"), [(TWO_HOURS_AGO, 7200), (None, 0)], ids=["copy", "lost"])
-def test_history_of_plans_that_alone_is_an_old_copy_tells_its_own_age_and_lag_is_not_read_again(
-    recorded: Stamp | None, unseen: int
-) -> None:
-    store = FakeStore(replace(STAMP, at_ms=NOW_MS, versions=STAMP.versions | {"recommendations": 9}))
-    store.stamps["recommendations"] = recorded
-
-    memory = recalled(store)
-
-    assert memory.doubt is None
-    assert memory.unseen_epochs(None, now_ms=NOW_MS) == unseen
-
-
-def test_copy_of_the_history_of_plans_tells_its_age_also_where_the_lag_is_lost() -> None:
-    store = FakeStore(None)
-    store.stamps["recommendations"] = TWO_HOURS_AGO
-
-    assert recalled(store).unseen_epochs(None, now_ms=NOW_MS) == 7200

@@ -26,9 +26,7 @@ from tests.support.waiting import wait_until
 def store(tmp_path: Path) -> Store:
     root = str(tmp_path / "tables")
     create_tables(root, retention_hours=1, storage_options={})
-    made = ownership.acquire(
-        Store(root, term=0), cluster="local", owner="driver", now_ms=NOW_MS, unseen_epochs=0
-    )
+    made = ownership.acquire(Store(root, term=0), cluster="local", owner="driver", now_ms=NOW_MS)
     write(made, 0)
     return made
 
@@ -74,7 +72,7 @@ def test_driver_that_starts_on_a_copy_owns_it_and_goes_on(store: Store, tmp_path
     copy = copied(store, tmp_path / "copy")
 
     create_tables(copy.root, retention_hours=1, storage_options={})
-    next_one = ownership.acquire(copy, cluster="local", owner="next", now_ms=NOW_MS, unseen_epochs=0)
+    next_one = ownership.acquire(copy, cluster="local", owner="next", now_ms=NOW_MS)
     write(next_one, 0)
 
     assert next_one.term == store.term + 1

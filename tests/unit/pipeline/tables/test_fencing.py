@@ -30,7 +30,7 @@ def root(tmp_path: Path) -> str:
 
 
 def driver(root: str, name: str) -> Store:
-    return ownership.acquire(Store(root, term=0), cluster="local", owner=name, now_ms=NOW_MS, unseen_epochs=0)
+    return ownership.acquire(Store(root, term=0), cluster="local", owner=name, now_ms=NOW_MS)
 
 
 def lags(group: str) -> pa.Table:
@@ -96,36 +96,11 @@ def test_term_is_never_made_known_after_a_later_one(
     assert seen == [2 * 2**32] * len(TABLES)
 
 
-def test_what_no_driver_of_these_tables_saw_is_told_to_the_next_one(root: str) -> None:
-    assert ownership.current(Store(root, term=0)) is None
-
-    store = ownership.acquire(
-        Store(root, term=0), cluster="local", owner="me", now_ms=NOW_MS, unseen_epochs=604_800
-    )
-
-    assert ownership.current(store) == ownership.Owner("me", 1, "local", 604_800)
-
-
-def test_what_the_topic_has_shown_is_noted_by_the_owner_and_by_nobody_else(root: str) -> None:
-    first = driver(root, "first")
-    ownership.note_unseen(first, 6, now_ms=NOW_MS)
-    noted = ownership.current(first)
-
-    second = driver(root, "second")
-    ownership.note_unseen(first, 7, now_ms=NOW_MS)
-
-    assert noted == ownership.Owner("first", 1, "local", 6)
-    # The second driver had looked before the first one noted it.
-    assert ownership.current(second) == ownership.Owner("second", 2, "local", 6)
-
-
 def test_tables_of_another_cluster_are_refused(root: str) -> None:
     driver(root, "first")
 
     with pytest.raises(StoreError, match="belong to cluster 'local', and this driver runs for 'other'"):
-        ownership.acquire(
-            Store(root, term=0), cluster="other", owner="second", now_ms=NOW_MS, unseen_epochs=0
-        )
+        ownership.acquire(Store(root, term=0), cluster="other", owner="second", now_ms=NOW_MS)
 
 
 def test_files_of_a_batch_that_runs_twice_under_one_term_are_made_once(root: str) -> None:

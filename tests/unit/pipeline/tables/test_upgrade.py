@@ -68,9 +68,7 @@ def started(root: Path, owner: str = "driver") -> Store:
 
 def owned(root: Path, owner: str) -> Store:
     create_tables(str(root), retention_hours=1, storage_options={})
-    return ownership.acquire(
-        Store(str(root), term=0), cluster="local", owner=owner, now_ms=NOW_MS, unseen_epochs=0
-    )
+    return ownership.acquire(Store(str(root), term=0), cluster="local", owner=owner, now_ms=NOW_MS)
 
 
 def rows_of(store: Store) -> list[tuple[Any, ...]]:

@@ -19,9 +19,22 @@ def _stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "now_ms", lambda: NOW_MS)
 
 
-def stream(world: World, *, batch_at_ms: int = NOW_MS, reason: str | None = None, **report: Any) -> None:
+def stream(
+    world: World,
+    *,
+    batch_at_ms: int = NOW_MS,
+    reason: str | None = None,
+    clock_trouble: str | None = None,
+    **report: Any,
+) -> None:
     """Tables as a driver leaves them that runs, with this report."""
-    stamp = Stamp(batch_id=1, at_ms=batch_at_ms, reason=reason)
+    stamp = Stamp(
+        batch_id=1,
+        at_ms=batch_at_ms,
+        reason=reason,
+        held=clock_trouble,
+        is_clock_behind=clock_trouble is not None,
+    )
     world.replace("partition_lag", stamp=stamp)
     told = {
         "stage": "running",
@@ -50,6 +63,13 @@ def test_stream_that_waits_for_kafka_is_status_1_and_lives(world: World) -> None
     stream(world, kafka_error="Kafka is away: no answer")
 
     assert told(world) == (1, "warning: Kafka is away: no answer")
+    assert told(world, "--live")[0] == 0
+
+
+def test_clock_that_somebody_has_to_set_is_status_2_and_the_driver_lives(world: World) -> None:
+    stream(world, clock_trouble="this host's clock is wrong")
+
+    assert told(world) == (2, "critical: no plan is made: this host's clock is wrong")
     assert told(world, "--live")[0] == 0
 
 

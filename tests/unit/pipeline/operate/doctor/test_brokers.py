@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
 from pipeline.errors import AccessRefusedError, AuthenticationError
 from pipeline.kafka.errors import error_of_call
@@ -46,7 +46,7 @@ def test_group_that_the_client_cannot_describe_is_not_called_deleted(patient: Pa
     figures = Figures(question="kafka", source="brokers")
 
     found = brokers._undescribed(
-        KafkaError(KafkaError.GROUP_ID_NOT_FOUND), read_group(stream, "billing"), figures
+        KafkaException(KafkaError(KafkaError.GROUP_ID_NOT_FOUND)), read_group(stream, "billing"), figures
     )
 
     assert found.level == "unknown"

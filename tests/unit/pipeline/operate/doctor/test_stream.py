@@ -44,6 +44,17 @@ def test_verdict_is_that_of_health_at_every_second_after_a_kill(
     assert seen >= ({"critical"} if is_stopped else {"ok", "critical"})
 
 
+def test_clock_that_somebody_has_to_set_is_a_problem_with_what_to_do(patient: Patient) -> None:
+    leave(patient)
+    patient.write("partition_lag", held="one of the two clocks was wrong; set it", is_clock_behind=True)
+    stream = read_stream(patient.tables, CONFIG, is_configured=True, now=now(0))
+
+    (found,) = tables_age(stream)
+
+    assert (found.level, found.todo) == ("problem", "set it")
+    assert "no plan is made: one of the two clocks was wrong" in found.cause
+
+
 def test_driver_that_waits_for_kafka_is_not_called_dead(patient: Patient) -> None:
     leave(patient, stage="waiting for Kafka", kafka_error="Kafka is away: no broker answers")
     stream = read_stream(patient.tables, CONFIG, is_configured=True, now=now(2))

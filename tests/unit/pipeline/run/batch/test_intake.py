@@ -13,6 +13,7 @@ from pipeline.run.batch import intake
 from pipeline.run.batch.intake import Settled
 from pipeline.run.batch.opening import Chosen, Read
 from pipeline.run.driver import Driver
+from pipeline.run.replay import Past
 from pipeline.source.decoded import Decoded
 from pipeline.source.offset import SourceOffset
 from pipeline.source.summary import Reached, Summary
@@ -291,7 +292,7 @@ FIRST_RUN = stamp_of(
 
 def again(stamp: Stamp = FIRST_RUN, driver: Driver | None = None, **reached: Reached) -> Settled:
     offset = SourceOffset(tick=stamp.tick, made_from="what was before it")
-    again = chosen(offset, at_ms=stamp.at_ms, first_run=stamp, held=frozenset({"topic_offsets"}))
+    again = chosen(offset, at_ms=stamp.at_ms, past=Past(stamps={"topic_offsets": stamp}))
     return settled(driver or driver_at(), again, **reached)
 
 
@@ -401,4 +402,6 @@ def test_many_partitions_whose_records_were_deleted_unread_are_one_warning(
 def test_no_plan_is_made_while_the_clock_is_behind_the_tables() -> None:
     late = chosen(SourceOffset(tick=7, made_from="x"), clock_trouble="one of the two clocks was wrong")
 
-    assert settled(driver_at(), late).stamp.held == "one of the two clocks was wrong"
+    stamp = settled(driver_at(), late).stamp
+    assert stamp.held == "one of the two clocks was wrong"
+    assert stamp.is_clock_behind

@@ -133,7 +133,8 @@ def test_replayed_batch_has_the_stamp_and_the_time_of_its_first_write() -> None:
     again = begun(store, first())
 
     assert (again.first_run, again.at_ms) == (HALF_DONE, HALF_DONE.at_ms)
-    assert again.held == {"topic_offsets"}
+    assert again.past is not None
+    assert set(again.past.holding(again.offset.tick)) == {"topic_offsets"}
 
 
 def test_batch_that_was_begun_by_another_checkpoint_is_no_replay() -> None:
@@ -142,7 +143,7 @@ def test_batch_that_was_begun_by_another_checkpoint_is_no_replay() -> None:
 
     new = begun(store, first())
 
-    assert (new.first_run, new.at_ms, new.held) == (None, NOW_MS, set())
+    assert (new.first_run, new.at_ms) == (None, NOW_MS)
 
 
 def test_batch_left_half_done_is_passed_over_when_all_is_read_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -291,7 +292,21 @@ def test_clock_that_is_behind_the_tables_is_named_and_said_once(caplog: pytest.L
     why = batches[0].clock_trouble or ""
     assert "2023-11-14 22:13:20Z" in why
     assert "2023-11-15 22:13:20Z, 24.0 h later" in why
-    assert [one.message for one in caplog.records] == ["the clock is behind the tables, and no plan is made"]
+    assert [one.message for one in caplog.records] == [
+        "the clock is behind what is stored, and no plan is made"
+    ]
+
+
+def test_clock_that_is_behind_a_plan_on_the_control_topic_is_named() -> None:
+    driver = idle_driver(store=StampedStore(stamp_of(at_ms=NOW_MS - 1)))
+    epoch = (NOW_MS + 365 * 24 * HOUR_MS) // 1000
+    driver.memory.on_connected({"g": 17, "h": epoch}, {})
+
+    batch = begin(driver, 5)
+
+    assert batch.at_ms == NOW_MS
+    assert f"epoch {epoch} of group h" in (batch.clock_trouble or "")
+    assert "2024-11-13 22:13:20Z, 8760.0 h later" in (batch.clock_trouble or "")
 
 
 def test_clock_of_another_host_may_be_a_little_behind_the_tables() -> None:

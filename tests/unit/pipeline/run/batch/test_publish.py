@@ -11,7 +11,6 @@ from confluent_kafka import KafkaError, KafkaException
 
 from assignor.protocol import control
 from pipeline.errors import AccessRefusedError, BrokerUnavailableError, FencedError, PublishError
-from pipeline.planning.memory import PlanMemory
 from pipeline.planning.rows import kept
 from pipeline.planning.values import Published
 from pipeline.publish import outbox
@@ -128,8 +127,7 @@ class Stored:
     """Stands for the tables."""
 
     def __init__(self, *, decisions: pa.Table, recorded: pa.Table) -> None:
-        owner = pa.Table.from_pylist([{"owner": "me", "term": 1, "unseen_epochs": None}])
-        self.tables = {"plan_state": decisions, "recommendations": recorded, "planner_state": owner}
+        self.tables = {"plan_state": decisions, "recommendations": recorded}
         self.appended: list[pa.Table] = []
         self.stamps: dict[str, Stamp] = {}
 
@@ -244,37 +242,6 @@ def test_withdrawal_that_was_not_sent_is_sent_whenever_it_was(cluster: Cluster, 
     unavailable(driver, table({"record": None, "target_hash": "", "valid_until": at(-1)}))
 
     assert cluster.sent == [("g withdrawn", 3)]
-
-
-def test_what_the_topic_has_beyond_a_copy_is_remembered_for_when_the_topic_has_forgotten_it(
-    cluster: Cluster, driver: Driver
-) -> None:
-    cluster.topic = {"g": 9, "h": 4}
-    recorded = table({}).append_column("created_at", table({})["recorded_at"])
-    stored = Stored(decisions=table(), recorded=recorded)
-    why_unpublishable(replace(driver.services, store=stored), driver.memory)
-
-    (owner,) = stored.tables["planner_state"].to_pylist()
-    later = PlanMemory(published={"g": driver_plan(3)}, unseen_epochs=owner["unseen_epochs"])
-    later.on_connected({}, {})
-
-    assert owner == {"owner": "me", "term": 1, "unseen_epochs": 6}
-    first = later.published_of("h")
-    assert first is not None
-    assert later.published["g"].epoch >= 9
-    assert first.epoch >= 4
-
-
-def test_topic_that_has_nothing_beyond_the_tables_is_not_written_down(
-    cluster: Cluster, driver: Driver
-) -> None:
-    cluster.topic = {"g": 2}
-    recorded = table({}).append_column("created_at", table({})["recorded_at"])
-    stored = Stored(decisions=table(), recorded=recorded)
-
-    why_unpublishable(replace(driver.services, store=stored), driver.memory)
-
-    assert stored.appended == []
 
 
 def test_plan_of_a_driver_whose_tables_are_gone_leaves_its_epoch_and_nothing_else(

@@ -84,6 +84,16 @@ def test_standby_lives_for_as_long_as_it_waits(clock: Clock) -> None:
     assert (own.health().is_live, own.health().is_ready) == (True, False)
 
 
+@pytest.mark.usefixtures("clock")
+def test_clock_that_is_behind_is_critical_until_a_batch_has_another_one() -> None:
+    own = Monitor()
+    own.batch_ended(figures(stamp=stamp_of(at_ms=NOW_MS, held="the clock", is_clock_behind=True)))
+    behind = own.health()
+    own.batch_ended(figures())
+
+    assert (behind.is_live, behind.state, own.health().state) == (True, "critical", "ok")
+
+
 def test_outage_ends_with_the_next_batch(clock: Clock) -> None:
     own = Monitor()
     own.batch_ended(figures())

@@ -64,6 +64,13 @@ def test_nobody_at_the_tables_is_critical() -> None:
     assert "no driver owns the tables" in health.reasons[0]
 
 
+def test_clock_that_somebody_has_to_set_is_critical_and_restarts_nothing() -> None:
+    health = seen(held="epoch 9 of group g is of a year later", is_clock_behind=True)
+
+    assert (health.is_live, health.is_ready, health.state) == (True, True, "critical")
+    assert health.reasons == ("no plan is made: epoch 9 of group g is of a year later",)
+
+
 @pytest.mark.parametrize("changes", [{"at_ms": ago(89)}, {"at_ms": ago(-89)}, {"progress_at_ms": ago(299)}])
 def test_late_sign_of_life_is_one(changes: dict[str, Any]) -> None:
     assert seen(**changes).state == "ok"

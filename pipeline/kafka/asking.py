@@ -1,0 +1,116 @@
+"""Asking brokers what a batch does not depend on: how to wait for an answer, when to ask again, what was said already.
+
+Three things can come of a question. It is answered; this user has no right to the answer, which somebody's hand may
+change some day; or nobody answers, which may be over in a second.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from pipeline.kafka.errors import FORBIDDEN, RIGHTS
+
+Outcome: TypeAlias = Literal["known", "refused", "silent"]
+Entries: TypeAlias = Mapping[str, Any]
+"""The configuration of a topic or broker: entries with a `value`, by name."""
+
+_GRACE_S = 5.0
+_Answer = TypeVar("_Answer")
+
+
+def answer(future: "Future[_Answer]", timeout_s: float) -> _Answer:
+    """The answer to a question that librdkafka ends after `timeout_s`.
+
+    Raises:
+        KafkaException: There is none, also where librdkafka has forgotten to end the question.
+    """
+    try:
+        return future.result(timeout_s + _GRACE_S)
+    except FutureTimeoutError as late:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from late  # noqa: SLF001 - public constant
+
+
+def describe(
+    admin: AdminClient, kind: ResourceType, names: Iterable[str], *, timeout_s: float
+) -> dict[str, "Future[Entries]"]:
+    """Ask for the configuration of these topics or brokers, with one call.
+
+    Raises:
+        KafkaException: The client cannot ask.
+    """
+    asked = admin.describe_configs([ConfigResource(kind, name) for name in names], request_timeout=timeout_s)
+    return {resource.name: future for resource, future in asked.items()}
+
+
+def values_of(entries: Entries, names: Iterable[str]) -> dict[str, str]:
+    """The values of these names that the brokers give; no default is taken for one."""
+    found = {name: entries[name].value for name in names if name in entries}
+    return {name: str(value) for name, value in found.items() if value is not None}
+
+
+def outcome_of(failure: BaseException) -> Outcome:
+    """Whether a question that failed was refused, or only not answered."""
+    is_refusal = isinstance(failure, KafkaException) and failure.args[0].code() in FORBIDDEN
+    return "refused" if is_refusal else "silent"
+
+
+def in_words(failure: KafkaException) -> str:
+    """Why a question failed, and where rights are listed if one is missing."""
+    hint = f" ({RIGHTS})" if outcome_of(failure) == "refused" else ""
+    return f"{failure.args[0].str()}{hint}"
+
+
+def allow(right: str) -> str:
+    """What to do about a right that is missing."""
+    return f"allow {right} ({RIGHTS})"
+
+
+class Asked:
+    """What came of each question, so that it is asked again in time and its outcome said when it is another one."""
+
+    def __init__(
+        self,
+        again_after_s: Mapping[Outcome, float] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Nothing was asked yet.
+
+        Args:
+            again_after_s: How long an outcome stands before its question is due again; it is at once without one.
+            clock: Goes forward only.
+        """
+        self._again_after_s = again_after_s or {}
+        self._clock = clock
+        self._outcomes: dict[str, Outcome] = {}
+        self._due_s: dict[str, float] = {}
+
+    def due(self, names: Iterable[str]) -> list[str]:
+        """Those of the questions whose turn it is, the longest due first."""
+        now_s = self._clock()
+        due = sorted((self._due_s.get(name, -math.inf), name) for name in names)
+        return [name for due_s, name in due if due_s <= now_s]
+
+    def note(self, name: str, outcome: Outcome) -> Outcome | None:
+        """Keep what came of a question; what came of it before is returned, None for nothing."""
+        before = self._outcomes.get(name)
+        self._outcomes[name] = outcome
+        self._due_s[name] = self._clock() + self._again_after_s.get(outcome, 0.0)
+        return before
+
+    def keep_only(self, names: Iterable[str]) -> None:
+        """Forget all other questions."""
+        kept = set(names)
+        self._outcomes = {name: one for name, one in self._outcomes.items() if name in kept}
+        self._due_s = {name: due_s for name, due_s in self._due_s.items() if name in kept}
+
+    @property
+    def has_refusal(self) -> bool:
+        """Whether any question is refused."""
+        return "refused" in self._outcomes.values()

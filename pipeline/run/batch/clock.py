@@ -1,0 +1,50 @@
+"""The clock of a batch: plans and their epochs are only as right as it is, so it is held against the newest known."""
+
+import logging
+import time
+
+from pipeline.arrow_columns import moment
+from pipeline.clock import duration
+from pipeline.planning.memory import PlanMemory
+from pipeline.run.driver import ReadProgress
+
+log = logging.getLogger(__name__)
+
+_TOLERATED_MS = 5_000
+"""Clocks of two hosts of which each has been the driver's may differ by so much."""
+_LOGGED_EVERY_S = 3600
+_LAST_S = 253_402_300_799
+"""Of the year 9999, the last of which times can be written."""
+
+
+def trouble(here_ms: int, newest_ms: int, memory: PlanMemory) -> str | None:
+    """Why no plan can be made at the time of this host's clock; None when one can.
+
+    Args:
+        here_ms: This host's clock.
+        newest_ms: Clock of the newest batch in the tables.
+        memory: Of the plans in the tables and on the control topic.
+    """
+    group, epoch = memory.newest_epoch or ("", 0)
+    plan = f"epoch {epoch} of group {group} in recommendations or on the control topic"
+    for what, at_ms, then in (
+        ("the newest batch in the tables", newest_ms, "ages and rates of lag are not right"),
+        (plan, min(epoch, _LAST_S) * 1000, "an epoch could be used twice"),
+    ):
+        if at_ms - here_ms > _TOLERATED_MS:
+            here, newest = (f"{moment(one).as_py():%Y-%m-%d %H:%M:%S}Z" for one in (here_ms, at_ms))
+            return (
+                f"this host's clock says {here}, and {what} is of {newest}, {duration(at_ms - here_ms)} later: one of "
+                f"the two clocks was wrong, and until this one has passed that time, {then}; set this host's clock, or "
+                "see `A clock that was ahead` in the runbook if it is right"
+            )
+    return None
+
+
+def say_behind(progress: ReadProgress, why: str) -> None:
+    """Log it, once an hour."""
+    now_s = time.monotonic()
+    if now_s - progress.clock_logged_s < _LOGGED_EVERY_S:
+        return
+    progress.clock_logged_s = now_s
+    log.warning("the clock is behind what is stored, and no plan is made", extra={"reason": why})

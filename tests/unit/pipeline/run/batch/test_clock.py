@@ -1,0 +1,76 @@
+"""What a clock that cannot be right keeps from being planned."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipeline.planning.memory import PlanMemory
+from pipeline.planning.values import Published
+from pipeline.run.batch import plans
+from pipeline.run.batch.clock import trouble
+from pipeline.run.batch.plans import why_unpublishable
+from tests.support.batches import batch_of, idle_driver, stamp_of
+from tests.support.frames import NOW_MS
+
+
+def knowing(epoch: int) -> PlanMemory:
+    """Of one plan with that epoch."""
+    return PlanMemory(published={"g": Published(epoch=epoch, target_hash="", base_hash="", valid_until_ms=0)})
+
+
+@pytest.mark.parametrize("epoch", [1, NOW_MS // 1000, NOW_MS // 1000 + 5])
+def test_epoch_of_an_earlier_version_or_of_a_host_whose_clock_is_a_little_ahead_is_no_trouble(
+    epoch: int,
+) -> None:
+    assert trouble(NOW_MS, NOW_MS, knowing(epoch)) is None
+    assert trouble(NOW_MS, NOW_MS, PlanMemory()) is None
+
+
+def test_epoch_behind_which_the_clock_is_stands_in_words_with_its_group_and_its_time() -> None:
+    why = trouble(NOW_MS, NOW_MS, knowing(NOW_MS // 1000 + 7200)) or ""
+
+    assert "clock says 2023-11-14 22:13:20Z" in why
+    assert (
+        "of group g in recommendations or on the control topic is of 2023-11-15 00:13:20Z, 2.0 h later" in why
+    )
+    assert "; set this host's clock" in why
+
+
+def test_epoch_that_is_no_time_is_told_like_any_other() -> None:
+    assert f"epoch {2**53} of group g" in (trouble(NOW_MS, NOW_MS, knowing(2**53)) or "")
+
+
+class Publisher:
+    """Stands for one that connects when it is asked, and finds an epoch of next year on the topic."""
+
+    def __init__(self, memory: PlanMemory, epoch: int) -> None:
+        self._memory = memory
+        self._epoch = epoch
+
+    def unavailable(self, _unsent: Any) -> None:
+        self._memory.on_connected({"g": self._epoch}, {})
+
+
+def test_epoch_that_is_found_on_the_topic_in_the_midst_of_a_batch_holds_its_plans(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(plans, "now_ms", lambda: NOW_MS + 4_000)
+    memory = PlanMemory()
+    driver = idle_driver(memory=memory, publisher=Publisher(memory, NOW_MS // 1000 + 31_536_000))
+
+    settings = plans._settings(batch_of(driver, stamp=stamp_of(at_ms=NOW_MS)))
+
+    assert "of group g" in (settings.held or "")
+    assert settings.least_epoch == NOW_MS // 1000
+
+
+def test_clock_that_stands_still_ahead_of_time_gives_no_epoch() -> None:
+    memory = PlanMemory()
+    driver = idle_driver(memory=memory, publisher=SimpleNamespace(unavailable=lambda _unsent: None))
+    stamp = stamp_of(at_ms=NOW_MS + 31_536_000_000, held="the clock", is_clock_behind=True)
+
+    settings = plans._settings(batch_of(driver, stamp=stamp))
+
+    assert (settings.held, settings.least_epoch) == ("the clock", 0)
+    assert why_unpublishable(driver.services, memory) is None
