@@ -1,5 +1,6 @@
-"""A start on the checkpoint of an earlier version, whose source was one in Python: nothing is lost, nothing read twice."""
+"""A start on a checkpoint that is not the tables' own: an earlier version's, an older one, another cluster's; nothing is lost or read twice."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,4 +68,48 @@ def test_checkpoint_of_the_earliest_version_is_gone_on_from(world: ForgetfulJob)
     world.run()
 
     assert world.rows() == world.commits
+    assert not world.said(READ_AGAIN)
+
+
+def cut_short(checkpoint: Path, **changed: str) -> None:
+    """Make a checkpoint one whose newest finished batch did not finish, and was chosen with these fields."""
+    committed = max(int(file.name) for file in (checkpoint / "commits").glob("[0-9]*"))
+    (checkpoint / "commits" / str(committed)).unlink()
+    for file in (checkpoint / "offsets").glob("[0-9]*"):
+        if int(file.name) > committed:
+            file.unlink()
+    newest = checkpoint / "offsets" / str(committed)
+    *others, offset = newest.read_text(encoding="utf-8").splitlines()
+    newest.write_text("\n".join([*others, json.dumps(json.loads(offset) | changed)]), encoding="utf-8")
+    newest.with_name(f".{newest.name}.crc").unlink()
+
+
+def test_older_checkpoint_under_newer_tables_writes_nothing_and_is_named(world: ForgetfulJob) -> None:
+    checkpoint, older = world.root / "_checkpoint", world.root.parent / "older"
+    world.run()
+    shutil.copytree(checkpoint, older)
+    world.commit("g3", 1, 64)
+    world.run()
+    shutil.rmtree(checkpoint)
+    older.rename(checkpoint)
+    cut_short(checkpoint / "batches")
+    world.commit("g4", 0, 65)
+
+    world.run()
+
+    assert world.rows() == world.commits
+    assert world.said("passed over")
+    assert world.said("it was chosen from tables as of")
+    assert not world.said(READ_AGAIN)
+
+
+def test_checkpoint_of_another_cluster_writes_nothing_and_is_named(world: ForgetfulJob) -> None:
+    world.run()
+    cut_short(world.root / "_checkpoint" / "batches", cluster_id="elsewhere")
+    world.commit("g5", 1, 66)
+
+    world.run()
+
+    assert world.rows() == world.commits
+    assert world.said("it was chosen for Kafka cluster elsewhere, and this is")
     assert not world.said(READ_AGAIN)

@@ -1,5 +1,6 @@
 """A batch that has read less than it was to read, is cut short behind any step, and runs again or never again."""
 
+import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -273,6 +274,29 @@ def test_older_checkpoint_writes_nothing_to_newer_tables_and_the_next_batch_read
 
     assert isinstance(passed, PassedOver)
     assert "chosen from tables as of empty" in passed.reason
+    assert {name: store.stamp(name) for name in world.told()} == before
+    world.go_on()
+    assert world.told() == calm
+
+
+def test_newer_checkpoint_writes_nothing_to_older_tables_and_the_next_batch_reads_on(
+    tmp_path: Path, calm: dict[str, list[tuple[Any, ...]]]
+) -> None:
+    world, older = World(str(tmp_path / "tables")), tmp_path / "older"
+    assert isinstance(world.run(world.choose(), short=True), Done)
+    shutil.copytree(world.root, older)
+    assert isinstance(world.run(world.choose(), short=True), Done)
+    newer = world.choose()
+    shutil.rmtree(world.root)
+    older.rename(world.root)
+    world.start()
+    store = world.driver.services.store
+    before = {name: store.stamp(name) for name in world.told()}
+
+    passed = world.run(newer)
+
+    assert isinstance(passed, PassedOver)
+    assert passed.reason.startswith("it was chosen from tables as of")
     assert {name: store.stamp(name) for name in world.told()} == before
     world.go_on()
     assert world.told() == calm
