@@ -24,7 +24,7 @@ def as_it_was(checkpoint: Path, *, is_cut_short: bool) -> None:
     for file in (checkpoint / "offsets").glob("[0-9]*"):
         *others, _offset = file.read_text(encoding="utf-8").splitlines()
         file.write_text("\n".join([*others, '{"tick": 1795360500001}']), encoding="utf-8")
-        file.with_name(f".{file.name}.crc").unlink()
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
         if file.name not in committed:
             # A stop comes when the next batch has begun.
             file.unlink()
@@ -51,7 +51,7 @@ def test_checkpoint_that_spark_cannot_read_is_set_aside_and_the_tables_go_on(wor
     world.run()
     for file in (world.root / "_checkpoint" / "batches" / "offsets").glob("[0-9]*"):
         file.write_text("damaged", encoding="utf-8")
-        file.with_name(f".{file.name}.crc").unlink()
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
     world.commit("g2", 0, 63)
 
     world.run()
@@ -81,7 +81,7 @@ def cut_short(checkpoint: Path, **changed: str) -> None:
     newest = checkpoint / "offsets" / str(committed)
     *others, offset = newest.read_text(encoding="utf-8").splitlines()
     newest.write_text("\n".join([*others, json.dumps(json.loads(offset) | changed)]), encoding="utf-8")
-    newest.with_name(f".{newest.name}.crc").unlink()
+    newest.with_name(f".{newest.name}.crc").unlink(missing_ok=True)
 
 
 def test_older_checkpoint_under_newer_tables_writes_nothing_and_is_named(world: ForgetfulJob) -> None:
