@@ -148,6 +148,7 @@ def build_source(services: Services, *, query: str, once: bool, attempts: int) -
         tolerated_ms=tolerance_s(config) * 1000,
         tombstones_kept_ms={topic: services.configs.tombstones_kept_ms(topic) for topic in services.topics},
         attempts=attempts,
+        cluster_id=services.cluster_id,
         query=query,
     )
 

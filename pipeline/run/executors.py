@@ -1,4 +1,4 @@
-"""Executors: a job whose tasks nobody runs waits for ever, and Spark says so at a level that is switched off."""
+"""What Spark would wait for without end: executors that do not come, and a process of its source that hangs."""
 
 import json
 import logging
@@ -17,6 +17,7 @@ from pipeline.run.health.monitor import Monitor
 log = logging.getLogger(__name__)
 
 PATIENCE_S = 30.0
+_SOURCE = "python_streaming_source_runner"
 _SAID_EVERY_S = 600.0
 _PAGE_PORT, _DEFAULT_PAGE_PORT = "spark.master.ui.port", "8080"
 _ALIVE = "ALIVE"
@@ -83,6 +84,23 @@ class ExecutorWatch:
                 "--executor-cores, free or add workers, or see whether another application has them",
             },
         )
+
+
+def kill_source(spark: SparkSession, *, silent_s: float) -> None:
+    """Kill Spark's process of the streaming source, which runs beside the driver; the query fails by that.
+
+    Args:
+        spark: Session.
+        silent_s: How long no batch has begun.
+    """
+    jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no other word about that process
+    found = jvm.java.lang.ProcessHandle.current().descendants().toArray()
+    for process in found:
+        if _SOURCE in str(process.info().commandLine().orElse("")) and process.destroyForcibly():
+            log.warning(
+                "the process that chooses batches hangs and is killed; the query is started again",
+                extra={"pid": process.pid(), "silent_s": round(silent_s)},
+            )
 
 
 def asked_of(spark: SparkSession) -> str:

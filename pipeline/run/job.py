@@ -59,6 +59,7 @@ from pipeline.run.session import (
     master_of,
 )
 from pipeline.run.storage_wait import StorageWait
+from pipeline.source.deadline import CLIENT_S
 from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership, standby
 from pipeline.tables.owner.heartbeat import Heartbeat
@@ -256,7 +257,14 @@ class Job:
             storage=self._storage,
         )
         running = query.start(spark, runner, checkpoint=config.tables.query_path, options=source.to_options())
-        query.watch(running, runner, ExecutorWatch(spark, self.monitor), interval_s=config.trigger.interval_s)
+        query.watch(
+            running,
+            runner,
+            ExecutorWatch(spark, self.monitor),
+            interval_s=config.trigger.interval_s,
+            # Twice what ends it from within: a process that was stopped ends by nothing of its own.
+            hung_s=source.interval_s + source.choosing_s + 2 * CLIENT_S,
+        )
 
     def _take_over(self, spark: SparkSession, found: cluster.Cluster, admin: AdminClient) -> Driver:
         if self._owned is not None:

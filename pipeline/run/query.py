@@ -23,7 +23,7 @@ from pipeline.run.batch.intake import Settled
 from pipeline.run.batch.opening import Outage
 from pipeline.run.batch.steps import Done, Outcome
 from pipeline.run.driver import Driver
-from pipeline.run.executors import ExecutorWatch
+from pipeline.run.executors import ExecutorWatch, kill_source
 from pipeline.run.health.monitor import BatchFigures
 from pipeline.run.storage_wait import StorageWait
 from pipeline.source.datasource import FORMAT, LagwiseSource
@@ -246,14 +246,28 @@ def set_checkpoint_aside(spark: SparkSession, checkpoint: str, *, at_ms: int) ->
         )
 
 
-def watch(query: StreamingQuery, runner: Runner, executors: ExecutorWatch, *, interval_s: int) -> None:
+def watch(
+    query: StreamingQuery,
+    runner: Runner,
+    executors: ExecutorWatch,
+    *,
+    interval_s: int,
+    hung_s: float = math.inf,
+) -> None:
     """Return when the query was stopped between two batches because `runner.stop` was set.
+
+    Args:
+        query: Begun.
+        runner: Of its batches.
+        executors: Are looked at now and then.
+        interval_s: From one batch to the next.
+        hung_s: The process that chooses batches has ended itself by then, unless it hangs as a whole: it is killed.
 
     Raises:
         PipelineError: What a batch raised.
         StreamingQueryException: The query ended for another reason.
     """
-    warned_at_s = 0.0
+    warned_at_s = killed_at_s = 0.0
     while not runner.stop.is_set():
         if _has_ended(query, runner):
             return
@@ -268,6 +282,9 @@ def watch(query: StreamingQuery, runner: Runner, executors: ExecutorWatch, *, in
                 "no batch has started, though one is due: is the machine overloaded?",
                 extra={"for_s": round(now_s - runner.last_batch_at_s)},
             )
+        if now_s - max(runner.last_batch_at_s, killed_at_s) > hung_s and not runner.between_batches.locked():
+            killed_at_s = now_s
+            kill_source(runner.driver.spark, silent_s=now_s - runner.last_batch_at_s)
     _let_commit(query, runner)
     # The batch at hand ends first. The lock is free again when Spark stops: a batch that begins now has to come
     # in to give up, or the stop would wait for it in vain.

@@ -73,7 +73,7 @@ def look_back(store: Store) -> Past:
 
 
 def why_passed_over(
-    offset: SourceOffset, newest: Stamp | None, begun: Stamp | None, *, query: str
+    offset: SourceOffset, newest: Stamp | None, begun: Stamp | None, *, query: str, cluster_id: str
 ) -> str | None:
     """Why the batch of an offset must not write; None when it may.
 
@@ -86,7 +86,10 @@ def why_passed_over(
         newest: Newest stamp of `partition_lag`.
         begun: Newest stamp of the table that a batch writes first.
         query: Name of this query.
+        cluster_id: Kafka's id of this cluster.
     """
+    if offset.cluster_id not in {"", cluster_id}:
+        return f"it was chosen for Kafka cluster {offset.cluster_id}, and this is {cluster_id}"
     if newest is not None and newest.tick == offset.tick:
         return None
     if offset.made_from != state_of(newest):

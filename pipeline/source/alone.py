@@ -131,15 +131,12 @@ class _Alone:
         Raises:
             BrokerUnavailableError: Something could not be read to where the batch ends.
         """
-        for batch in rows_of_part(self._settings, cast("Part", partition)):
-            is_told = pc.is_in(batch["row_kind"], value_set=pa.array(["read", "listing"]))
-            for row in batch.filter(pc.and_(is_told, pc.is_valid(batch["error"]))).to_pylist():
-                where = (
-                    f"partition {row['partition']} of {row['topic']}"
-                    if row["topic"]
-                    else "the list of topics"
-                )
-                raise BrokerUnavailableError(f"{where} cannot be read: {row['error']}")
+        part = cast("Part", partition)
+        ends = {span.key: span.end for span in part.spans}
+        for batch in rows_of_part(self._settings, part):
+            told = batch.filter(pc.is_in(batch["row_kind"], value_set=pa.array(["read", "listing"])))
+            for row in told.to_pylist():
+                _require_read(row, ends.get((row["topic"], row["partition"])))
             yield batch.filter(pc.is_in(batch["row_kind"], value_set=pa.array(_FOR_PEOPLE)))
 
 
@@ -201,6 +198,25 @@ class AloneStreamReader(_Alone, DataSourceStreamReader):
                 )
             spans.append(_span(key, begin, until))
         return self._parts(spans)
+
+
+def _require_read(row: Mapping[str, Any], end: int | None) -> None:
+    """Make sure that a span was read to its end, and that the list of topics was got.
+
+    Args:
+        row: Of kind `read` or `listing`.
+        end: Of the span; None for a list.
+
+    Raises:
+        BrokerUnavailableError: It was not.
+    """
+    error = row["error"]
+    if error is None and end is not None and row["position"] < end:
+        # A leader that is new may not know yet how far its log counts.
+        error = f"its leader ends it at offset {row['position']}, before offset {end} where this batch ends"
+    if error is not None:
+        log = "the list of topics" if end is None else f"partition {row['partition']} of {row['topic']}"
+        raise BrokerUnavailableError(f"{log} cannot be read: {error}")
 
 
 def _flat(offset: Mapping[str, Mapping[str, int]]) -> dict[PartitionKey, int]:

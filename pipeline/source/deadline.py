@@ -11,7 +11,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_CLIENT_S = 60.0
+CLIENT_S = 60.0
 """What a client may need beside the brokers' time, on a machine that has other things to do."""
 TABLES_S = 600.0
 """What a task may need for its tables; it usually takes seconds."""
@@ -20,7 +20,7 @@ TABLES_S = 600.0
 @contextmanager
 def within(others_s: float) -> Iterator[None]:
     """End this process if the body takes a minute longer than brokers or tables may."""
-    faulthandler.dump_traceback_later(others_s + _CLIENT_S, exit=True)
+    faulthandler.dump_traceback_later(others_s + CLIENT_S, exit=True)
     try:
         yield
     finally:

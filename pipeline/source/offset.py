@@ -22,6 +22,8 @@ class SourceOffset:
     """Names the batch: when it was chosen, in ms since 1970, and later than that of any batch before it."""
     made_from: str
     """Of which state of the tables (`state_of`)."""
+    cluster_id: str = ""
+    """Kafka's id of the cluster that it reads."""
     chosen_by: str = ""
     """Name of the query that has chosen it; each start of the driver has another one."""
     intake: Intake = field(default_factory=Intake)
@@ -38,6 +40,7 @@ class SourceOffset:
         return {
             "tick": self.tick,
             "made_from": self.made_from,
+            "cluster_id": self.cluster_id,
             "chosen_by": self.chosen_by,
             "logs": _by_topic((key, _log(end, spans.get(key))) for key, end in ends.items()),
             "silent": _by_topic((key, why) for key, why in self.answers.items() if isinstance(why, str)),
@@ -57,6 +60,7 @@ def from_json(given: Json) -> SourceOffset | None:
     return SourceOffset(
         tick=given["tick"],
         made_from=given["made_from"],
+        cluster_id=given.get("cluster_id", ""),
         chosen_by=given["chosen_by"],
         intake=Intake(
             spans=tuple(_span(key, log) for key, log in logs.items() if "from" in log),

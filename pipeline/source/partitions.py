@@ -47,7 +47,7 @@ def _parts(given: Json, planner: Planner, settings: SourceSettings) -> Iterator[
     if offset is None or offset.failure is not None:
         yield Part(offset=given)
         return
-    with within(planner.brokers_s):
+    with within(settings.choosing_s):
         stamp = planner.begun(offset)
         spans = offset.intake.spans if stamp is None else stamp.spans
         tasks = planner.parallelism()

@@ -89,14 +89,9 @@ class Planner:
         self._last: SourceOffset | None = None
         self._is_settled = True
 
-    @property
-    def brokers_s(self) -> float:
-        """The time that `next_offset` gives the brokers."""
-        return 3 * self._settings.timeout_s
-
     def next_offset(self) -> SourceOffset | None:
         """What the next batch reads; None while it is not due."""
-        with within(self.brokers_s):
+        with within(self._settings.choosing_s):
             self._hurry()
             if not self._pace.is_due():
                 return None
@@ -155,7 +150,8 @@ class Planner:
         )
 
     def _offset(self, tick: int, **fields: Any) -> SourceOffset:
-        return SourceOffset(tick=tick, chosen_by=self._settings.query, **fields)
+        of = self._settings
+        return SourceOffset(tick=tick, cluster_id=of.cluster_id, chosen_by=of.query, **fields)
 
     def _intake(self, stamp: Stamp | None, answers: Mapping[PartitionKey, Answer], now_ms: int) -> Intake:
         is_own = stamp is not None and self._last is not None and stamp.tick == self._last.tick

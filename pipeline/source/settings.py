@@ -45,10 +45,17 @@ class SourceSettings:
     """As known when the query starts; see `positions.Limits`."""
     attempts: int
     """How often Spark begins a task before it gives the batch up."""
+    cluster_id: str = ""
+    """Kafka's id of the cluster."""
     query: str = ""
     """Name of the query, by which the driver knows the offsets that were chosen since it began."""
     collapses: bool = True
     """Of several records of a key a task hands on the newest; without it, every one."""
+
+    @property
+    def choosing_s(self) -> float:
+        """The time that choosing a batch gives the brokers."""
+        return 3 * self.timeout_s
 
     @property
     def of_log_ends(self) -> LogOffsetsSettings:

@@ -19,6 +19,7 @@ from pipeline.run.replay import Past, ReplayContext
 from pipeline.source.decoded import Decoded
 from pipeline.source.summary import Summary
 from pipeline.tables.stamp import Stamp
+from tests.support.read_frames import HereSpark
 
 CONTROL = Config().control
 FILTERS = Filters(
@@ -67,17 +68,6 @@ def deaf_session() -> Any:
     return SimpleNamespace(streams=SimpleNamespace(addListener=lambda _listener: None))
 
 
-class _OneCore:
-    """Stands for a session that is asked how many tasks run at once."""
-
-    class sparkContext:  # noqa: N801 - pyspark's name
-        defaultParallelism = 1  # noqa: N815
-
-        @staticmethod
-        def setJobDescription(_text: str) -> None:  # noqa: N802
-            """Nobody looks."""
-
-
 def idle_driver(**fields: Any) -> Driver:
     """A driver that has not run a batch.
 
@@ -105,7 +95,7 @@ def idle_driver(**fields: Any) -> Driver:
         "services": Services(**{**services, **_taken(fields, Services)}),
         "progress": ReadProgress(**{"readiness": readiness, **_taken(fields, ReadProgress)}),
     }
-    return Driver(**{"spark": _OneCore(), "replay": first(), **parts, **fields})
+    return Driver(**{"spark": HereSpark(), "replay": first(), **parts, **fields})
 
 
 def _taken(given: dict[str, Any], part: type[Any]) -> dict[str, Any]:

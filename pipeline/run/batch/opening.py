@@ -159,7 +159,8 @@ def _why_passed_over(driver: Driver, offset: SourceOffset | None, begun: Stamp |
         return "its offset is another source's, which an earlier version had"
     query = driver.replay.query
     if offset.failure is None:
-        return why_passed_over(offset, driver.progress.stamp, begun, query=query)
+        cluster_id = driver.services.cluster_id
+        return why_passed_over(offset, driver.progress.stamp, begun, query=query, cluster_id=cluster_id)
     if offset.chosen_by == query:
         return None
     # Spark runs it again in the query that follows, where the cause may be gone.

@@ -1,13 +1,16 @@
 """Partitions go back to where they were before plans, once nothing has been behind for five minutes."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from assignor.protocol.commands import Approval
 from assignor.protocol.ranges import format_ranges, parse_ranges
-from pipeline.planning import reasons
+from pipeline.planning import decide, reasons
 from pipeline.planning.facts import AckFacts
+from pipeline.planning.problem.group import Problem, to_problem
+from pipeline.planning.state import GroupState
 from pipeline.planning.values import Decision
 from tests.support.facts import NO_GUARDS, RULES
 from tests.support.plan_walk import Walk
@@ -132,6 +135,20 @@ def test_pinned_partition_does_not_return() -> None:
     group.order(pinned={"t": ()})
 
     assert not returns(group)
+
+
+@pytest.mark.parametrize("standing", ["b", "c", "bc"])
+def test_member_that_stands_still_gives_nothing_back(standing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    group = after_the_burst()
+
+    def in_outage(*given: Any, now_ms: int) -> tuple[Problem, GroupState]:
+        problem, state = to_problem(*given, now_ms=now_ms)
+        return replace(problem, standing=frozenset(standing)), state
+
+    monkeypatch.setattr(decide, "to_problem", in_outage)
+    givers = {str(move.from_member) for _ in range(10) for move in group.decide(after_s=60).moves}
+
+    assert givers == {"b", "c"} - set(standing)
 
 
 def test_nothing_is_given_back_where_plans_are_not_published() -> None:

@@ -1,4 +1,4 @@
-"""A job that gets no executors says so within a minute, and hears that it is to stop."""
+"""A job that gets no executors says so within a minute, and hears that it is to stop; a source that hangs is killed."""
 
 import logging
 import threading
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.run import executors as module
-from pipeline.run.executors import ExecutorWatch
+from pipeline.run.executors import ExecutorWatch, kill_source
 from pipeline.run.health.monitor import Monitor
 from pipeline.run.query import watch
 
@@ -102,3 +102,28 @@ def test_stop_ends_a_batch_that_no_executor_runs() -> None:
 
     assert cluster.cancelled.is_set()
     assert stopped == [True]
+
+
+def test_process_of_the_source_alone_is_killed_of_all_below_the_jvm(caplog: pytest.LogCaptureFixture) -> None:
+    killed = []
+
+    def process(command: str) -> Any:
+        return SimpleNamespace(
+            info=lambda: SimpleNamespace(commandLine=lambda: SimpleNamespace(orElse=lambda _: command)),
+            pid=lambda: 7,
+            destroyForcibly=lambda: killed.append(command) is None,
+        )
+
+    commands = [
+        "python -m pyspark.daemon",
+        "python -m pyspark.sql.streaming.python_streaming_source_runner",
+        "",
+    ]
+    handle = SimpleNamespace(descendants=lambda: SimpleNamespace(toArray=lambda: [*map(process, commands)]))
+    lang = SimpleNamespace(ProcessHandle=SimpleNamespace(current=lambda: handle))
+    session: Any = SimpleNamespace(_jvm=SimpleNamespace(java=SimpleNamespace(lang=lang)))
+
+    kill_source(session, silent_s=181.4)
+
+    assert killed == commands[1:2]
+    assert "hangs and is killed" in caplog.text

@@ -116,3 +116,43 @@ def test_stream_without_batches_is_told_but_not_while_it_starts(
     query_module.watch(query, runner, executors, interval_s=1)
 
     assert ("no batch has started" in caplog.text) == is_said
+
+
+@pytest.mark.parametrize(
+    ("silent_s", "is_at_work", "killed"), [(90, False, 0), (110, False, 1), (110, True, 0), (210, False, 2)]
+)
+def test_process_of_the_source_is_killed_when_no_batch_begins_for_longer_than_it_may_live(
+    silent_s: int, is_at_work: bool, killed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, kills = {"s": 1000.0}, list[float]()
+    monkeypatch.setattr(query_module.time, "monotonic", lambda: now["s"])
+    monkeypatch.setattr(query_module, "kill_source", lambda _spark, silent_s: kills.append(silent_s))
+    usable: Any = SimpleNamespace(until_usable=lambda: None)
+    runner = Runner(
+        idle_driver(),
+        stop=threading.Event(),
+        on_batch=lambda _report: None,
+        on_outage=lambda: None,
+        interval_s=1,
+        run_batch=quick,
+        storage=usable,
+    )
+    if is_at_work:
+        runner.between_batches.acquire()
+
+    def wait(seconds: float) -> bool:
+        now["s"] += seconds
+        if now["s"] >= 1000 + silent_s:
+            runner.stop.set()
+        return False
+
+    def is_starved() -> bool:
+        # It is waited for by now.
+        runner.between_batches.release()
+        return False
+
+    query: Any = SimpleNamespace(awaitTermination=wait, isActive=False, stop=lambda: None)
+    executors: Any = SimpleNamespace(look=lambda: None, is_starved=is_starved)
+    query_module.watch(query, runner, executors, interval_s=1, hung_s=100)
+
+    assert [round(one) for one in kills] == [101, 202][:killed]

@@ -1,17 +1,23 @@
-"""The source without a job: its options, and how often it asks the leaders."""
+"""The source without a job: its options, how often it asks the leaders, and what it does where it cannot read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 
-from pipeline.errors import ConfigError
-from pipeline.kafka.positions import Answer, End, PartitionKey
+from pipeline.errors import BrokerUnavailableError, ConfigError
+from pipeline.kafka.positions import Answer, End, PartitionKey, Span
+from pipeline.kafka.sources.records.taking import Progress
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
-from pipeline.source import alone
-from pipeline.source.alone import AloneStreamReader, settings_alone
+from pipeline.source import alone, reading
+from pipeline.source.alone import AloneReader, AloneStreamReader, settings_alone
+from pipeline.source.partitions import Part
 from pipeline.source.planner import Pace
+from tests.support.inject import commit_record
+from tests.support.raw_records import raw
 
 BROKER = {"kafka.bootstrap.servers": "broker:9092"}
+SPAN = Span(topic=OFFSETS_TOPIC, partition=3, start=5, end=9)
+SILENT = "Local: Timed out"
 
 
 def test_leaders_are_asked_once_in_an_interval_however_often_spark_asks(
@@ -38,3 +44,45 @@ def test_leaders_are_asked_once_in_an_interval_however_often_spark_asks(
 def test_interval_that_is_none_is_refused(given: str) -> None:
     with pytest.raises(ConfigError, match="option interval_s"):
         settings_alone(BROKER | {"interval_s": given})
+
+
+def reads_as_far_as(position: int, error: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def consume(spans: list[Span], _settings: object) -> Iterator[object]:
+        commit = commit_record("g", "t", 0, 40)
+        yield raw((commit.key, commit.value))
+        yield [Progress(one, position, 1, error=error).row() for one in spans]
+
+    monkeypatch.setattr(reading, "consume", consume)
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (SILENT, SILENT),
+        (None, "its leader ends it at offset 6, before offset 9 where this batch ends"),
+    ],
+    ids=["a silent leader", "a leader that is new"],
+)
+@pytest.mark.parametrize("reader", [AloneReader, AloneStreamReader])
+def test_task_that_reads_short_fails_and_says_which_log_and_why(
+    reader: type[AloneReader | AloneStreamReader],
+    error: str | None,
+    why: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads_as_far_as(6, error, monkeypatch)
+    task = reader(settings_alone(BROKER)).read(Part(spans=(SPAN,)))
+
+    with pytest.raises(BrokerUnavailableError) as failed:
+        list(task)
+
+    assert str(failed.value) == f"partition 3 of {OFFSETS_TOPIC} cannot be read: {why}"
+
+
+def test_task_that_reads_to_the_end_hands_on_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads_as_far_as(SPAN.end, None, monkeypatch)
+
+    batches = AloneReader(settings_alone(BROKER)).read(Part(spans=(SPAN,)))
+
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    assert [(row["row_kind"], row["committed_offset"]) for row in rows] == [("commit", 40)]

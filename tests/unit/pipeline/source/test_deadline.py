@@ -14,7 +14,7 @@ def run(body: str) -> int:
     script = f"""
 import time
 from pipeline.source import deadline
-deadline._CLIENT_S = 0.1
+deadline.CLIENT_S = 0.1
 {textwrap.dedent(body)}
 """
     command = [sys.executable, "-c", script]

@@ -1,6 +1,7 @@
 """The offset of a batch, as Spark's checkpoint keeps it, and whether its batch may write."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,6 +38,7 @@ def offsets(draw: st.DrawFn) -> SourceOffset:
     return SourceOffset(
         tick=draw(_COUNTS),
         made_from=draw(st.text()),
+        cluster_id=draw(st.text()),
         chosen_by=draw(st.text()),
         intake=Intake(
             spans=tuple(spans),
@@ -70,7 +72,7 @@ CHOSEN = SourceOffset(tick=1_900, made_from=state_of(BEFORE), chosen_by="q")
 def why(
     newest: Stamp | None, begun: Stamp | None = None, *, query: str = "q", of: SourceOffset = CHOSEN
 ) -> str | None:
-    return why_passed_over(of, newest, begun, query=query)
+    return why_passed_over(of, newest, begun, query=query, cluster_id="here")
 
 
 @pytest.mark.parametrize(
@@ -104,3 +106,13 @@ def test_batch_that_another_query_has_chosen_is_gone_on_with_only_if_it_was_begu
 
 def test_batch_chosen_from_empty_tables_writes_to_empty_tables() -> None:
     assert why(None, of=SourceOffset(tick=5, made_from=state_of(None), chosen_by="q")) is None
+
+
+@pytest.mark.parametrize(
+    "newest", [BEFORE, DONE, None], ids=["the same tables", "this very batch", "no tables"]
+)
+def test_checkpoint_of_another_cluster_is_named_as_such(newest: Stamp | None) -> None:
+    of_another = replace(CHOSEN, cluster_id="there", made_from=state_of(newest))
+
+    assert why(newest, of=of_another) == "it was chosen for Kafka cluster there, and this is here"
+    assert why(BEFORE, of=replace(CHOSEN, cluster_id="here")) is None

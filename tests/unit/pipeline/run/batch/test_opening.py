@@ -1,13 +1,10 @@
 """The opening of a batch: its clock, what the source has chosen for it, and whether it may write."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from pipeline.decode.rows import ARROW
 from pipeline.errors import (
     AccessRefusedError,
     BrokerUnavailableError,
@@ -30,11 +27,10 @@ from pipeline.run.batch.opening import (
 from pipeline.run.batch.steps import Outcome, run
 from pipeline.run.driver import Driver
 from pipeline.run.replay import ReplayContext
-from pipeline.source.decoded import PACKED
 from pipeline.source.offset import SourceOffset, state_of
 from pipeline.tables.stamp import Stamp
 from tests.support.batches import first, idle_driver, later, stamp_of
-from tests.support.frames import decoded_arrow
+from tests.support.read_frames import read_frame
 
 NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
@@ -52,22 +48,6 @@ class StampedStore:
         return self._others.get(name, self._stamp)
 
 
-class Frame:
-    """What Spark's source has read."""
-
-    def __init__(self, offset: dict[str, Any], *rows: dict[str, Any]) -> None:
-        self._rows = decoded_arrow({"row_kind": "intake", "reason": json.dumps(offset)}, *rows)
-
-    def mapInArrow(self, function: Any, *, schema: Any) -> "Frame":  # noqa: N802
-        assert schema is PACKED
-        mapped = object.__new__(Frame)
-        mapped._rows = pa.Table.from_batches(function(iter(self._rows.cast(ARROW).to_batches())))
-        return mapped
-
-    def toArrow(self) -> Any:  # noqa: N802
-        return self._rows
-
-
 @pytest.fixture(autouse=True)
 def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "now_ms", lambda: NOW_MS)
@@ -75,7 +55,7 @@ def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def frame_of(offset: SourceOffset | dict[str, Any], *rows: dict[str, Any]) -> Any:
-    return Frame(offset.to_json() if isinstance(offset, SourceOffset) else offset, *rows)
+    return read_frame(offset.to_json() if isinstance(offset, SourceOffset) else offset, *rows)
 
 
 def opened(driver: Driver, offset: SourceOffset | dict[str, Any]) -> Chosen | Skipped:

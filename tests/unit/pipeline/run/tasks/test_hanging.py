@@ -14,7 +14,7 @@ from pipeline.planning.memory import PlanMemory
 from pipeline.row_ranges import Ranges
 from pipeline.run.tasks import deciding, folding
 from pipeline.source import deadline
-deadline._CLIENT_S, folding.TABLES_S, deciding.TABLES_S, deciding._GROUP_S = 0.1, 0.0, 0.0, 0.0
+deadline.CLIENT_S, folding.TABLES_S, deciding.TABLES_S, deciding._GROUP_S = 0.1, 0.0, 0.0, 0.0
 hang = lambda *_: time.sleep(60)
 """
 _FOLD = """
