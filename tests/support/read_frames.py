@@ -37,7 +37,12 @@ def read_frame(offset: dict[str, Any], *rows: dict[str, Any]) -> HereFrame:
         offset: As the source has written it.
         rows: Decoded rows, see `frames.decoded_arrow`.
     """
-    return HereFrame(decoded_arrow({"row_kind": "intake", "reason": json.dumps(offset)}, *rows).cast(ARROW))
+    return rows_frame({"row_kind": "intake", "reason": json.dumps(offset)}, *rows)
+
+
+def rows_frame(*rows: dict[str, Any]) -> HereFrame:
+    """The decoded rows of a batch, its offset among them, see `frames.decoded_arrow`."""
+    return HereFrame(decoded_arrow(*rows).cast(ARROW))
 
 
 class HereSpark:

@@ -1,5 +1,6 @@
 """A batch that has read less than it was to read, is cut short behind any step, and runs again or never again."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from functools import partial
@@ -19,14 +20,14 @@ from pipeline.run.batch.steps import Done, Outcome
 from pipeline.run.replay import ReplayContext
 from pipeline.source import partitions
 from pipeline.source.offset import Json
-from pipeline.source.partitions import parts_of
+from pipeline.source.partitions import Part, parts_of
 from pipeline.source.planner import Pace, Planner
 from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership
 from pipeline.tables.store import Store
 from tests.support.batches import CONTROL, idle_driver
 from tests.support.frames import NOW_MS, at, member
-from tests.support.read_frames import read_frame
+from tests.support.read_frames import rows_frame
 from tests.support.steps import STEP_NAMES, CutShortError, WatchedSteps
 
 Row = dict[str, Any]
@@ -150,13 +151,21 @@ class World:
             CutShortError: It was.
         """
         parts = parts_of(begun.offset, self.planner, self.settings)
-        rows = [row for part in parts for span in part.spans for row in self._records(span, short=short)]
-        if any(part.share is not None for part in parts):
+        rows = [row for part in parts for row in self.rows_of(part, short=short)]
+        cut = partial(CutSteps, behind=behind)
+        frame: Any = rows_frame(*rows)
+        return steps.run(self.driver, begun.batch_id, frame, steps=cut)
+
+    def rows_of(self, part: Part, *, short: bool = False) -> list[Row]:
+        """What the task of a part hands on."""
+        rows: list[Row] = []
+        if part.offset is not None:
+            rows.append({"row_kind": "intake", "reason": json.dumps(part.offset)})
+        rows += [row for span in part.spans for row in self._records(span, short=short)]
+        if part.share is not None:
             self.asked += 1
             rows += [{"row_kind": "listing", "topic": None}, *(self._log_end(n) for n in (0, 1))]
-        cut = partial(CutSteps, behind=behind)
-        frame: Any = read_frame(begun.offset, *rows)
-        return steps.run(self.driver, begun.batch_id, frame, steps=cut)
+        return rows
 
     def _ends(self) -> Any:
         return {(name, 0): End(log_start=0, stable=len(log), high=len(log)) for name, log in LOGS.items()}
