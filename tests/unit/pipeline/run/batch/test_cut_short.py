@@ -112,9 +112,7 @@ class World:
     def start(self) -> None:
         """A driver that has not run a batch, and a source that has chosen none."""
         owner = f"driver-{self.now_ms}"
-        store = ownership.acquire(
-            Store(self.root, term=0), cluster="local", owner=owner, now_ms=self.now_ms, unseen_epochs=0
-        )
+        store = ownership.acquire(Store(self.root, term=0), cluster="local", owner=owner, now_ms=self.now_ms)
         self.driver = idle_driver(
             store=store,
             owner=owner,
