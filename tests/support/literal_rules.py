@@ -46,8 +46,11 @@ def as_triples(claims: ClaimArrays) -> list[tuple[int, int, int]]:
     )
 
 
-def lag_aware(group: Group, scope: str) -> list[int]:
-    """KIP-169, a partition at a time: fewest partitions of the topic, then least lag, then member order."""
+def lag_aware(group: Group, scope: str, ties: str = "lag") -> list[int]:
+    """KIP-169, a partition at a time: fewest partitions of the topic, then least lag, then member order.
+
+    With ties "kip" least lag counts only where all of them have as many.
+    """
     lag = group.lag.tolist()
     topics = list(range(group.topics.n_topics))
     if scope == "group":
@@ -71,7 +74,9 @@ def lag_aware(group: Group, scope: str) -> list[int]:
             possible = possible_members(group, partition)
             if partition in fixed or not possible:
                 continue
-            chosen = min(possible, key=lambda m: (count[m], total[m], m))
+            are_equal = len({count[m] for m in possible}) == 1
+            by_lag = ties == "lag" or are_equal
+            chosen = min(possible, key=lambda m: (count[m], total[m] if by_lag else 0, m))
             member[partition] = chosen
             count[chosen] += 1
             total[chosen] += lag[partition]

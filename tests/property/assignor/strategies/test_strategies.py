@@ -16,6 +16,7 @@ from tests.support.lag_judge import spread_bounds
 from tests.support.strategies import each_strategy
 
 SCOPES = pytest.mark.parametrize("scope", ["topic", "group"])
+TIES = pytest.mark.parametrize("ties", ["lag", "kip"])
 
 
 @given(description=descriptions(equal=True))
@@ -60,16 +61,17 @@ def test_first_step_gives_out_only_what_nobody_else_may_be_reading(description: 
 
 
 @SCOPES
+@TIES
 @given(description=descriptions())
 def test_lag_aware_equals_the_rule_partition_by_partition(
-    scope: lag_aware.Scope, description: Description
+    ties: lag_aware.Ties, scope: lag_aware.Scope, description: Description
 ) -> None:
     group = description.build()
 
-    assignment = lag_aware.assign(group, scope=scope)
+    assignment = lag_aware.assign(group, scope=scope, ties=ties)
 
     validity.check(group, assignment, even="topic")
-    assert assignment.member.tolist() == literal_rules.lag_aware(group, scope)
+    assert assignment.member.tolist() == literal_rules.lag_aware(group, scope, ties)
 
 
 @SCOPES

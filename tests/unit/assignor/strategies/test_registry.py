@@ -28,7 +28,7 @@ def test_protocols_are_ascending_and_start_with_eager() -> None:
 
 
 def test_option_that_is_not_given_has_its_default() -> None:
-    assert strategy("lag-aware").check_options({}) == {"scope": "topic"}
+    assert strategy("lag-aware").check_options({}) == {"scope": "topic", "ties": "lag"}
 
 
 @pytest.mark.parametrize(
