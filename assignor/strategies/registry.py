@@ -77,6 +77,7 @@ _STRATEGIES = (
     Strategy(
         name=constrained_sticky.NAME,
         protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
+        options=(Choice(name="old_claims", words=("drop", "keep")),),
         function=constrained_sticky.assign,
     ),
     Strategy(

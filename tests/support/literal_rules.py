@@ -83,7 +83,13 @@ def lag_aware(group: Group, scope: str, ties: str = "lag") -> list[int]:
     return member
 
 
-def constrained_sticky(group: Group) -> list[int]:
+def owned_by_kip_615(group: Group, partition: int, old_claims: str) -> int:
+    """Owner of the partition, nobody where its claim is of an older generation and those are dropped."""
+    is_old = int(group.ownership.generation[partition]) < group.newest_generation
+    return -1 if is_old and old_claims == "drop" else int(group.owner[partition])
+
+
+def constrained_sticky(group: Group, old_claims: str) -> list[int]:
     """KIP-615 with the quotas fixed first, a member and a partition at a time."""
     order = sorted(
         (
@@ -96,8 +102,9 @@ def constrained_sticky(group: Group) -> list[int]:
     )
     owned: dict[int, list[int]] = {m: [] for m in range(group.n_members)}
     for partition in order:
-        if group.owner[partition] >= 0:
-            owned[int(group.owner[partition])].append(partition)
+        owner = owned_by_kip_615(group, partition, old_claims)
+        if owner >= 0:
+            owned[owner].append(partition)
     floor, extras = divmod(len(order), max(group.n_members, 1))
     above = [m for m in owned if len(owned[m]) > floor]
     others = [m for m in owned if len(owned[m]) <= floor]

@@ -117,21 +117,24 @@ def test_lag_aware_group_totals_stay_within_the_widest_certificate(description: 
     assert not assigned.any() or np.ptp(totals) <= spread_bounds(group).max()
 
 
+@pytest.mark.parametrize("old_claims", ["drop", "keep"])
 @given(description=descriptions(equal=True))
-def test_constrained_sticky_equals_the_rule_partition_by_partition(description: Description) -> None:
+def test_constrained_sticky_equals_the_rule_partition_by_partition(
+    old_claims: constrained_sticky.OldClaims, description: Description
+) -> None:
     group = description.build()
 
-    assignment = constrained_sticky.assign(group)
+    assignment = constrained_sticky.assign(group, old_claims=old_claims)
 
     validity.check(group, assignment, even="group")
-    assert assignment.member.tolist() == literal_rules.constrained_sticky(group)
+    assert assignment.member.tolist() == literal_rules.constrained_sticky(group, old_claims)
 
 
 @given(description=descriptions(equal=True))
 def test_constrained_sticky_keeps_as_many_partitions_as_even_counts_allow(description: Description) -> None:
     group = description.build()
 
-    verdict = validity.check(group, constrained_sticky.assign(group), even="group")
+    verdict = validity.check(group, constrained_sticky.assign(group, old_claims="keep"), even="group")
 
     assert verdict.kept == literal_rules.most_kept_with_even_counts(group)
 
