@@ -11,7 +11,7 @@ import numpy as np
 
 from assignor.errors import InvalidGroupError
 from assignor.model.arrays import Bools, Floats, Int32s, Int64s
-from assignor.model.claims import Ownership
+from assignor.model.claims import NO_GENERATION, Ownership
 from assignor.model.racks import Racks
 from assignor.model.subscriptions import Subscriptions
 from assignor.model.topics import Topics
@@ -67,6 +67,8 @@ class Group:
     """P entries: must the partition stay with its owner; without effect where it has none. None fixes nothing."""
     closed: Bools | None = None
     """N entries: members that do not follow plans. They keep all that they own and are given nothing else."""
+    newest_generation: int = NO_GENERATION
+    """Newest generation that a member comes with, also one that claims nothing; `NO_GENERATION` if none has one."""
     ignored_claims: IgnoredClaims = field(default_factory=IgnoredClaims)
     owner: Int32s = field(init=False)
     """Holder of each partition as long as it still subscribes, otherwise -1."""

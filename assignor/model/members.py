@@ -89,6 +89,7 @@ def build_group(
         closed=np.array([member.closed for member in ranked], np.bool_)
         if any(m.closed for m in ranked)
         else None,
+        newest_generation=max((member.generation for member in ranked), default=NO_GENERATION),
         ignored_claims=ignored,
     )
 

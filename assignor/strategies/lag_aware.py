@@ -21,6 +21,8 @@ Example: one topic with lags 9, 7, 6, 5, 2 and members a and b. Round one: 9 to 
 """
 
 import heapq
+from collections import deque
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -31,6 +33,9 @@ from assignor.model.group import Group
 
 NAME = "lag-aware"
 Scope: TypeAlias = Literal["topic", "group"]
+Ties: TypeAlias = Literal["lag", "kip"]
+
+_PlaceTopic: TypeAlias = Callable[[Int64s, Int64s, Int64s, Int32s], Int32s]
 
 # Up to here sorting a Python list takes less time than the overhead of numpy's calls.
 _FEW_MEMBERS = 12
@@ -38,7 +43,7 @@ _FEW_MEMBERS = 12
 _SHORT_ROUND = 8
 
 
-def assign(group: Group, *, scope: Scope = "topic") -> Assignment:
+def assign(group: Group, *, scope: Scope = "topic", ties: Ties = "lag") -> Assignment:
     """Every partition with a subscriber to a member; counts per topic differ by at most one.
 
     Let a round meet totals l_1 <= ... <= l_n with lags b_1 >= ... >= b_n, a last short round padded with zeros.
@@ -53,15 +58,18 @@ def assign(group: Group, *, scope: Scope = "topic") -> Assignment:
         scope: "topic" is the proposal: totals start at 0 with every topic, so the heaviest partition of each
             topic goes to the same first member. "group" carries totals over the topics, which are taken by
             falling total lag, then name.
+        ties: "lag" breaks every tie of counts by lag, as the proposal's prototype does. "kip" is step iii to the
+            letter: lag is looked at only when *all* takers have equal counts, so it places the first partition of a
+            round and member order the others. Counts are as even, lag is less so, and the bounds above do not hold.
 
     Complexity: O(P log P).
 
-    Source: KIP-169. Its step iii looks at lag only when *all* counts are equal; its prototype, and this,
-    break every tie of counts by lag.
+    Source: KIP-169.
     """
     order = _by_falling_lag(group)
-    if group.is_constrained():
-        return Assignment.complete(group, _place_on_top(group, order, scope))
+    if group.is_constrained() or ties == "kip":
+        place_topic = _place_to_the_letter if ties == "kip" else _place_one_by_one
+        return Assignment.complete(group, _place_on_top(group, order, scope, place_topic))
     place = _place_topics_apart if scope == "topic" else _place_topics_together
     return Assignment.complete(group, place(group, order))
 
@@ -114,7 +122,7 @@ def _topics_by_lag(group: Group) -> list[int]:
     return by_lag
 
 
-def _place_on_top(group: Group, order: Int64s, scope: Scope) -> Int32s:
+def _place_on_top(group: Group, order: Int64s, scope: Scope, place_topic: _PlaceTopic) -> Int32s:
     """The rule one partition at a time, on top of what is fixed; closed members are given nothing.
 
     With scope "group" the totals start with all that is fixed, in whichever topic.
@@ -132,7 +140,7 @@ def _place_on_top(group: Group, order: Int64s, scope: Scope) -> Int32s:
         if scope == "topic":
             total = _fixed_lag(group, member, held)
         count = np.bincount(member[held], minlength=n)
-        member[free] = takers[_place_one_by_one(group.lag[free], total, count, takers)]
+        member[free] = takers[place_topic(group.lag[free], total, count, takers)]
     return member
 
 
@@ -153,6 +161,27 @@ def _place_one_by_one(lag: Int64s, total: Int64s, count: Int64s, takers: Int32s)
         heapq.heapreplace(heap, (held + 1, carried + records, position))
         placed.append(position)
         total[takers[position]] = carried + records
+    return np.array(placed, np.int32)
+
+
+def _place_to_the_letter(lag: Int64s, total: Int64s, count: Int64s, takers: Int32s) -> Int32s:
+    """The same as `_place_one_by_one`, but lag decides only while all counts are equal, else member order."""
+    counts = count[takers].tolist()
+    placed = []
+    waiting: deque[int] = deque()
+    for records in lag.tolist():
+        if not waiting:
+            # One pass over the members for a partition of each, so counts are not compared for every partition.
+            least = min(counts)
+            waiting = deque(position for position, held in enumerate(counts) if held == least)
+            if len(waiting) == len(counts):
+                first = min(waiting, key=lambda position: int(total[takers[position]]))
+                waiting.remove(first)
+                waiting.appendleft(first)
+        position = waiting.popleft()
+        counts[position] += 1
+        total[takers[position]] += records
+        placed.append(position)
     return np.array(placed, np.int32)
 
 

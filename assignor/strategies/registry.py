@@ -37,6 +37,8 @@ class Strategy:
     """Does the assignment depend on lag, so that unknown lag matters to it."""
     joins: bool = False
     """Must the partitions of one number change hands together (see `handover.next_step`)."""
+    moves_whole: bool = False
+    """Is a plan the whole target, however many partitions it moves, because a part of it is not the strategy's."""
     function: Callable[..., Assignment]
 
     @property
@@ -75,6 +77,7 @@ _STRATEGIES = (
     Strategy(
         name=constrained_sticky.NAME,
         protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
+        options=(Choice(name="old_claims", words=("drop", "keep")),),
         function=constrained_sticky.assign,
     ),
     Strategy(
@@ -87,8 +90,9 @@ _STRATEGIES = (
         # Cooperative only as a published target, which stays as it is from one step to the next: asked again, the
         # strategy would see other lags and move again.
         protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
-        options=(Choice(name="scope", words=("topic", "group")),),
+        options=(Choice(name="scope", words=("topic", "group")), Choice(name="ties", words=("lag", "kip"))),
         reads_lag=True,
+        moves_whole=True,
         function=lag_aware.assign,
     ),
     Strategy(

@@ -351,6 +351,7 @@ def _guard(case: Case, state: GroupState, target: Target) -> str | None:
         moves=int(moves_of(group, target.assignment.member).sum()),
         n_partitions=group.n_partitions,
         has_budget=strategy(case.rules.strategy).has_budget,
+        moves_whole=strategy(case.rules.strategy).moves_whole,
         gain=better,
         evens_counts=better > NEVER_DRAINS
         and evens_counts(group, target.assignment.member, case.rules.options),

@@ -40,7 +40,7 @@ class Guards:
     cooldown_max_ms: int
     """Longest probation after plans that hurt."""
     moves_share: float
-    """Most partitions that one plan moves, as a share of all; two may always move."""
+    """Most partitions that one plan moves, as a share of all; two may always move (see `Proposal.moves_whole`)."""
     partition_rest_ms: int
     """How long a moved partition stays where it is."""
     partition_moves_per_day: int
@@ -66,6 +66,8 @@ class Proposal:
     n_partitions: int
     has_budget: bool
     """The strategy was told how many moves it may make."""
+    moves_whole: bool = False
+    """The strategy's plan is the whole target (KIP-169), which `moves_share` does not limit; all other guards do."""
     gain: float
     """See `improvement.gain`."""
     evens_counts: bool = False
@@ -101,7 +103,7 @@ def _reasons(plan: Proposal, guards: Guards, state: GroupState, *, now_ms: int) 
         yield reasons.guard_lag(plan.lag, guards.min_lag)
     if guards.min_lag_ms > 0 and not plan.lag_s * 1000 >= guards.min_lag_ms:
         yield reasons.guard_lag_seconds(None if math.isnan(plan.lag_s) else plan.lag_s, guards.min_lag_ms)
-    if plan.moves > most:
+    if plan.moves > most and not plan.moves_whole:
         yield reasons.guard_moves(plan.moves, plan.n_partitions, most, guards.moves_share)
     if plan.gain < guards.min_improvement and not plan.evens_counts:
         yield reasons.guard_improvement(guards.min_improvement)

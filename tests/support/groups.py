@@ -81,7 +81,8 @@ def owned_by(base: Group, target: Assignment) -> Group:
     holder = target.member.copy()
     uncontested = np.zeros(base.n_partitions, np.bool_)
     generation = np.where(holder >= 0, 1, UNCLAIMED).astype(np.int32)
-    return replace(base, ownership=Ownership(holder=holder, contested=uncontested, generation=generation))
+    ownership = Ownership(holder=holder, contested=uncontested, generation=generation)
+    return replace(base, ownership=ownership, newest_generation=1)
 
 
 def by_name(base: Group, target: Assignment) -> dict[str, list[str]]:

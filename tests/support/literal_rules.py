@@ -46,8 +46,11 @@ def as_triples(claims: ClaimArrays) -> list[tuple[int, int, int]]:
     )
 
 
-def lag_aware(group: Group, scope: str) -> list[int]:
-    """KIP-169, a partition at a time: fewest partitions of the topic, then least lag, then member order."""
+def lag_aware(group: Group, scope: str, ties: str = "lag") -> list[int]:
+    """KIP-169, a partition at a time: fewest partitions of the topic, then least lag, then member order.
+
+    With ties "kip" least lag counts only where all of them have as many.
+    """
     lag = group.lag.tolist()
     topics = list(range(group.topics.n_topics))
     if scope == "group":
@@ -71,14 +74,22 @@ def lag_aware(group: Group, scope: str) -> list[int]:
             possible = possible_members(group, partition)
             if partition in fixed or not possible:
                 continue
-            chosen = min(possible, key=lambda m: (count[m], total[m], m))
+            are_equal = len({count[m] for m in possible}) == 1
+            by_lag = ties == "lag" or are_equal
+            chosen = min(possible, key=lambda m: (count[m], total[m] if by_lag else 0, m))
             member[partition] = chosen
             count[chosen] += 1
             total[chosen] += lag[partition]
     return member
 
 
-def constrained_sticky(group: Group) -> list[int]:
+def owned_by_kip_615(group: Group, partition: int, old_claims: str) -> int:
+    """Owner of the partition, nobody where its claim is of an older generation and those are dropped."""
+    is_old = int(group.ownership.generation[partition]) < group.newest_generation
+    return -1 if is_old and old_claims == "drop" else int(group.owner[partition])
+
+
+def constrained_sticky(group: Group, old_claims: str) -> list[int]:
     """KIP-615 with the quotas fixed first, a member and a partition at a time."""
     order = sorted(
         (
@@ -91,8 +102,9 @@ def constrained_sticky(group: Group) -> list[int]:
     )
     owned: dict[int, list[int]] = {m: [] for m in range(group.n_members)}
     for partition in order:
-        if group.owner[partition] >= 0:
-            owned[int(group.owner[partition])].append(partition)
+        owner = owned_by_kip_615(group, partition, old_claims)
+        if owner >= 0:
+            owned[owner].append(partition)
     floor, extras = divmod(len(order), max(group.n_members, 1))
     above = [m for m in owned if len(owned[m]) > floor]
     others = [m for m in owned if len(owned[m]) <= floor]

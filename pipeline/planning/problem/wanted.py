@@ -40,7 +40,7 @@ def wanted(case: Case, state: GroupState) -> tuple[Case, Assignment]:
     assignment = chosen.assign(group, options)
     check(group, assignment)
     remarks = list(assignment.remarks)
-    if is_limited:
+    if is_limited and not chosen.moves_whole:
         whole, assignment = assignment, step_towards(group, assignment, most, by_number=chosen.joins)
         if assignment is not whole:
             check(group, assignment)

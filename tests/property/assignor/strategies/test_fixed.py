@@ -108,12 +108,15 @@ def test_both_forms_of_sticky_agree_on_counts_and_moves(group: Group) -> None:
 
 
 @pytest.mark.parametrize("scope", ["topic", "group"])
+@pytest.mark.parametrize("ties", ["lag", "kip"])
 @given(group=constrained_descriptions())
-def test_lag_aware_equals_the_rule_partition_by_partition(scope: lag_aware.Scope, group: Group) -> None:
-    assignment = lag_aware.assign(group, scope=scope)
+def test_lag_aware_equals_the_rule_partition_by_partition(
+    ties: lag_aware.Ties, scope: lag_aware.Scope, group: Group
+) -> None:
+    assignment = lag_aware.assign(group, scope=scope, ties=ties)
 
     validity.check(group, assignment, even="topic")
-    assert assignment.member.tolist() == literal_rules.lag_aware(group, scope)
+    assert assignment.member.tolist() == literal_rules.lag_aware(group, scope, ties)
 
 
 @pytest.mark.parametrize("name", [range_assignor.NAME, roundrobin.NAME])

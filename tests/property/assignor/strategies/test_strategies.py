@@ -16,6 +16,7 @@ from tests.support.lag_judge import spread_bounds
 from tests.support.strategies import each_strategy
 
 SCOPES = pytest.mark.parametrize("scope", ["topic", "group"])
+TIES = pytest.mark.parametrize("ties", ["lag", "kip"])
 
 
 @given(description=descriptions(equal=True))
@@ -60,16 +61,17 @@ def test_first_step_gives_out_only_what_nobody_else_may_be_reading(description: 
 
 
 @SCOPES
+@TIES
 @given(description=descriptions())
 def test_lag_aware_equals_the_rule_partition_by_partition(
-    scope: lag_aware.Scope, description: Description
+    ties: lag_aware.Ties, scope: lag_aware.Scope, description: Description
 ) -> None:
     group = description.build()
 
-    assignment = lag_aware.assign(group, scope=scope)
+    assignment = lag_aware.assign(group, scope=scope, ties=ties)
 
     validity.check(group, assignment, even="topic")
-    assert assignment.member.tolist() == literal_rules.lag_aware(group, scope)
+    assert assignment.member.tolist() == literal_rules.lag_aware(group, scope, ties)
 
 
 @SCOPES
@@ -115,21 +117,24 @@ def test_lag_aware_group_totals_stay_within_the_widest_certificate(description: 
     assert not assigned.any() or np.ptp(totals) <= spread_bounds(group).max()
 
 
+@pytest.mark.parametrize("old_claims", ["drop", "keep"])
 @given(description=descriptions(equal=True))
-def test_constrained_sticky_equals_the_rule_partition_by_partition(description: Description) -> None:
+def test_constrained_sticky_equals_the_rule_partition_by_partition(
+    old_claims: constrained_sticky.OldClaims, description: Description
+) -> None:
     group = description.build()
 
-    assignment = constrained_sticky.assign(group)
+    assignment = constrained_sticky.assign(group, old_claims=old_claims)
 
     validity.check(group, assignment, even="group")
-    assert assignment.member.tolist() == literal_rules.constrained_sticky(group)
+    assert assignment.member.tolist() == literal_rules.constrained_sticky(group, old_claims)
 
 
 @given(description=descriptions(equal=True))
 def test_constrained_sticky_keeps_as_many_partitions_as_even_counts_allow(description: Description) -> None:
     group = description.build()
 
-    verdict = validity.check(group, constrained_sticky.assign(group), even="group")
+    verdict = validity.check(group, constrained_sticky.assign(group, old_claims="keep"), even="group")
 
     assert verdict.kept == literal_rules.most_kept_with_even_counts(group)
 

@@ -21,6 +21,23 @@ def test_partition_that_changes_hands_is_withheld_until_it_is_revoked() -> None:
     validity.check(built, second, even="group")
 
 
+def test_partition_that_kip_615_takes_from_an_older_generation_waits_for_its_reader() -> None:
+    """The claim no longer counts, but whoever made it may still be reading."""
+    built = group(
+        {"t": 4},
+        member("a", "t", generation=10),
+        member("b", "t", owned={"t": [0, 1]}, generation=9),
+    )
+    target = assign(built)
+
+    first = next_step(built, target)
+
+    assert by_name(built, target) == {"a": ["t-0", "t-1"], "b": ["t-2", "t-3"]}
+    assert by_name(built, first) == {"a": [], "b": ["t-2", "t-3"]}
+    validity.check(built, first)
+    validity.check(owned_by(built, first), next_step(owned_by(built, first), target), even="group")
+
+
 def test_contested_partition_is_withheld_even_from_a_claimant() -> None:
     built = group({"t": 1}, member("a", "t", owned={"t": [0]}), member("b", "t", owned={"t": [0]}))
 

@@ -8,8 +8,10 @@ from tests.support.groups import by_name, group, member
 from tests.support.lag_judge import spread_bounds
 
 
-def assigned(built: Group, scope: lag_aware.Scope = "topic") -> dict[str, list[str]]:
-    target = lag_aware.assign(built, scope=scope)
+def assigned(
+    built: Group, scope: lag_aware.Scope = "topic", ties: lag_aware.Ties = "lag"
+) -> dict[str, list[str]]:
+    target = lag_aware.assign(built, scope=scope, ties=ties)
     validity.check(built, target, even="topic")
     return by_name(built, target)
 
@@ -68,6 +70,21 @@ def test_count_comes_before_lag() -> None:
     built = group({"t": 4}, member("a", "t"), member("b", "t"), lags={"t": [1_000_000, 1, 1, 1]})
 
     assert assigned(built) == {"a": ["t-0", "t-3"], "b": ["t-1", "t-2"]}
+
+
+@pytest.mark.parametrize("ties", ["lag", "kip"])
+def test_example_of_kip_169_is_the_same_whatever_breaks_ties(ties: lag_aware.Ties) -> None:
+    built = group({"t0": 3}, member("C0", "t0"), member("C1", "t0"), lags={"t0": [100_000, 60_000, 50_000]})
+
+    assert assigned(built, ties=ties) == {"C0": ["t0-0"], "C1": ["t0-1", "t0-2"]}
+
+
+def test_to_the_letter_lag_counts_only_while_all_have_as_many_partitions() -> None:
+    built = group({"t": 6}, *(member(name, "t") for name in "abc"), lags={"t": [9, 8, 1, 5, 4, 3]})
+
+    # Falling: 9, 8, 5 to a, b, c; then 4 to c, which has least; 3 goes to b by its lag, or to a by member order.
+    assert assigned(built) == {"a": ["t-0", "t-2"], "b": ["t-1", "t-5"], "c": ["t-3", "t-4"]}
+    assert assigned(built, ties="kip") == {"a": ["t-0", "t-5"], "b": ["t-1", "t-2"], "c": ["t-3", "t-4"]}
 
 
 @pytest.mark.parametrize("n_members", [2, 3, 5, 10])

@@ -28,7 +28,7 @@ def test_protocols_are_ascending_and_start_with_eager() -> None:
 
 
 def test_option_that_is_not_given_has_its_default() -> None:
-    assert strategy("lag-aware").check_options({}) == {"scope": "topic"}
+    assert strategy("lag-aware").check_options({}) == {"scope": "topic", "ties": "lag"}
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_option_that_is_not_given_has_its_default() -> None:
         ("lag-aware", {"scoop": "topic"}, "lag-aware: option 'scoop' is not known; there are: scope"),
         ("lag-aware", {"scope": "all"}, "option 'scope' must be one of topic, group, got 'all'"),
         ("lag-aware", {"scope": ["topic"]}, "must be one of"),
-        ("constrained-cooperative-sticky", {"scope": "topic"}, "is not known; there are: none"),
+        ("cooperative-sticky", {"scope": "topic"}, "is not known; there are: none"),
     ],
     ids=["unknown", "unknown value", "wrong type", "strategy without options"],
 )

@@ -1,6 +1,7 @@
 """What keeps a plan back, and what lets it through."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -59,6 +60,46 @@ def test_plan_that_cannot_be_made_in_steps_is_held_back_by_its_moves() -> None:
     assert guard_against(proposal, guards, replace(FRESH, confirmations=1), now_ms=NOW_MS) == (
         "moves: the plan moves 40 of 80 partitions; 30 may move (moves_share = 0.1)"
     )
+
+
+def test_share_of_moves_does_not_limit_plans_that_are_whole_targets() -> None:
+    proposal = Proposal(
+        moves=600, n_partitions=800, has_budget=False, moves_whole=True, gain=0.5, lag=9, lag_s=9.0
+    )
+    guards = replace(NO_GUARDS, moves_share=0.1)
+
+    assert guard_against(proposal, guards, replace(FRESH, confirmations=1), now_ms=NOW_MS) is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        ({"settle_ms": NOW_MS + 1}, "settle:"),
+        ({"min_lag": 10}, "lag:"),
+        ({"min_lag_ms": 60_000}, "lag:"),
+        ({"min_improvement": 0.9}, "improvement:"),
+        ({"confirmations": 3}, "confirmations:"),
+    ],
+    ids=str,
+)
+def test_every_other_guard_limits_plans_that_are_whole_targets(limits: dict[str, Any], reason: str) -> None:
+    proposal = Proposal(
+        moves=600, n_partitions=800, has_budget=False, moves_whole=True, gain=0.5, lag=9, lag_s=9.0
+    )
+    guards = replace(NO_GUARDS, **limits)
+
+    against = guard_against(proposal, guards, replace(FRESH, confirmations=1), now_ms=NOW_MS)
+
+    assert (against or "").startswith(reason)
+
+
+def test_plan_of_kip_169_pauses_after_a_plan_as_any_other() -> None:
+    proposal = Proposal(
+        moves=600, n_partitions=800, has_budget=False, moves_whole=True, gain=0.5, lag=9, lag_s=9.0
+    )
+    state = replace(FRESH, confirmations=1, cooldown_until_ms=NOW_MS + 1)
+
+    assert (guard_against(proposal, NO_GUARDS, state, now_ms=NOW_MS) or "").startswith("cooldown:")
 
 
 def test_strategy_without_a_budget_publishes_for_a_small_group() -> None:

@@ -4,7 +4,10 @@ Where Kafka and this project choose differently among equally good assignments, 
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 
+import numpy as np
 import pytest
 
 from assignor.errors import UnequalSubscriptionsError
@@ -22,7 +25,7 @@ Assign = Callable[[Group], Assignment]
 
 EVERY_STICKY = pytest.mark.parametrize(
     "assign",
-    [sticky.assign, cooperative_sticky.assign, constrained_sticky.assign],
+    [sticky.assign, cooperative_sticky.assign, partial(constrained_sticky.assign, old_claims="keep")],
     ids=[sticky.NAME, cooperative_sticky.NAME, constrained_sticky.NAME],
 )
 
@@ -279,6 +282,43 @@ def test_unequal_subscriptions_give_the_most_even_counts_with_the_fewest_moves(
 
     assert sorted(verdict.counts.tolist()) == counts
     assert verdict.moves == moves
+
+
+@pytest.mark.parametrize("generation", [9, -1], ids=["older", "none"])
+def test_constrained_sticky_drops_all_that_a_member_of_an_older_generation_claims(generation: int) -> None:
+    built = group(
+        {"t": 6},
+        member("a", "t", owned={"t": [4, 5]}, generation=generation),
+        member("b", "t", owned={"t": [0, 1]}, generation=10),
+        member("c", "t", generation=10),
+    )
+
+    assert assigned(constrained_sticky.assign, built) == {
+        "a": ["t-2", "t-3"],
+        "b": ["t-0", "t-1"],
+        "c": ["t-4", "t-5"],
+    }
+
+
+def test_generation_of_a_member_that_claims_nothing_makes_others_old() -> None:
+    built = group(
+        {"t": 4},
+        member("a", "t", generation=10),
+        member("b", "t", owned={"t": [0, 1]}, generation=9),
+    )
+
+    assert assigned(constrained_sticky.assign, built) == {"a": ["t-0", "t-1"], "b": ["t-2", "t-3"]}
+    assert assigned(partial(constrained_sticky.assign, old_claims="keep"), built) == {
+        "a": ["t-2", "t-3"],
+        "b": ["t-0", "t-1"],
+    }
+
+
+def test_fixed_partition_stays_with_its_owner_however_old_the_claim() -> None:
+    members = (member("a", "t", generation=10), member("b", "t", owned={"t": [0, 1]}, generation=9))
+    built = replace(group({"t": 4}, *members), fixed=np.array([True, True, False, False]))
+
+    assert assigned(constrained_sticky.assign, built)["b"] == ["t-0", "t-1"]
 
 
 @pytest.mark.parametrize(("partitions", "members", "counts", "moves"), UNEQUAL.values(), ids=list(UNEQUAL))
