@@ -286,7 +286,7 @@ def test_all_is_readable_and_ordered_without_javascript(
 def test_page_refreshes_by_itself_unless_somebody_uses_it(
     chromium: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    world = fleet_world(tmp_path_factory.mktemp("moving") / "tables", groups=1, partitions=1)
+    world = fleet_world(tmp_path_factory.mktemp("moving") / "tables", groups=2, partitions=1)
 
     def lag(records: int) -> None:
         world.write("partition_lag", {"group_id": "group-000", "lag": records, "lag_seconds": 1.0})

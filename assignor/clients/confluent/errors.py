@@ -2,14 +2,19 @@
 
 from collections.abc import Iterable
 
+from confluent_kafka import KafkaError, KafkaException
+
 from assignor.clients.follower.state import PartitionKey
 from assignor.errors import AssignorError
 
+_STATE = KafkaError._STATE  # noqa: SLF001  # librdkafka marks codes of its own with an underscore
 
-class NotOwnedError(AssignorError):
+
+class NotOwnedError(AssignorError, KafkaException):
     """Asked for partitions that this member does not read, or no longer; for those alone nothing was done.
 
-    Kafka would take their commit from any member of the group, over the head of the one who reads them.
+    Kafka would take their commit from any member of the group, over the head of the one who reads them. Handlers of
+    `confluent_kafka.KafkaException` catch it, too, and find a `KafkaError` in `args[0]`, with the code `_STATE`.
 
     Attributes:
         places: Topic and partition of each; empty when the member is out of its group altogether.
@@ -17,9 +22,15 @@ class NotOwnedError(AssignorError):
 
     def __init__(self, places: Iterable[PartitionKey] = ()) -> None:
         self.places = tuple(sorted(places))
-        super().__init__(self.places)
+        super().__init__(KafkaError(_STATE, self._in_words()))
 
     def __str__(self) -> str:
+        return self._in_words()
+
+    def __reduce__(self) -> tuple[type["NotOwnedError"], tuple[tuple[PartitionKey, ...]]]:
+        return NotOwnedError, (self.places,)
+
+    def _in_words(self) -> str:
         if not self.places:
             return (
                 "this member is in no generation of its group; it can commit after poll() has joined (again)"

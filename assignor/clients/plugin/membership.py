@@ -167,7 +167,12 @@ class Membership:
             dialect=self._dialect,
             lags=lags,
         )
-        log.info("assigned a group", extra={"why": decision.why, "plan_epoch": decision.plan_epoch})
+        log.info(
+            "assigned a group by %s: %s",
+            "its strategy" if decision.plan_epoch is None else f"the plan of epoch {decision.plan_epoch}",
+            decision.why,
+            extra={"why": decision.why, "plan_epoch": decision.plan_epoch},
+        )
         # KIP-315: one above all received.
         joined = max(decision.generation, NO_EPOCH) + 1
         epoch = joined if self._strategy.joins else considered

@@ -1,5 +1,6 @@
 """What users do with their consumer besides reading, and what becomes of it when partitions change hands."""
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -9,12 +10,14 @@ from confluent_kafka import (
     OFFSET_END,
     OFFSET_INVALID,
     OFFSET_STORED,
+    KafkaError,
     KafkaException,
 )
 
 from assignor.clients.confluent import NotOwnedError
 from assignor.clients.confluent import commits as confluent_commits
 from assignor.clients.follower.state import Phase
+from assignor.errors import AssignorError
 from assignor.protocol.acks import Follows, Refused, Release, Void
 from tests.support.follow_fakes import FakeMessage
 from tests.support.follow_setup import HEAD, Setup, at, offsets, release_of
@@ -36,6 +39,18 @@ def test_foreign_partitions_of_a_batch_are_refused_alone(setup: Setup) -> None:
 
     assert setup.calls() == [("commit", {0: 42, 1: 43})]
     assert refused.value.places == (("t", 7),)
+
+
+def test_handler_of_the_clients_errors_catches_a_commit_of_what_is_not_read(setup: Setup) -> None:
+    with pytest.raises(KafkaException) as refused:
+        setup.follower.commit(offsets=[at(7, 9)], asynchronous=False)
+
+    error = refused.value.args[0]
+    assert (error.code(), error.str()) == (KafkaError._STATE, str(refused.value))
+    assert isinstance(refused.value, NotOwnedError)
+    assert isinstance(refused.value, AssignorError)
+    copied = copy.copy(refused.value)
+    assert (copied.places, str(copied)) == ((("t", 7),), str(refused.value))
 
 
 @pytest.mark.parametrize("asynchronous", [True, False])

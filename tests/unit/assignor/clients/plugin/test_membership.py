@@ -108,6 +108,19 @@ def test_expired_plan_is_not_handed_out(state: ControlState) -> None:
     assert {i: placed for i, (placed, _) in answers.items()} == BASE
 
 
+def test_leader_logs_what_it_assigned_by_and_why_in_the_message(
+    state: ControlState, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="assignor.clients.plugin.membership")
+    leader_of_generation(state, 5)
+    without = caplog.messages[-1]
+    feed(state, plan(BASE, TARGET, epoch=17))
+    leader_of_generation(state, 5)
+
+    assert without == "assigned a group by its strategy: sticky: no plan"
+    assert caplog.messages[-1] == "assigned a group by the plan of epoch 17: the plan fits"
+
+
 def test_every_member_asks_once_for_a_plan_of_its_own_generation(state: ControlState) -> None:
     member = member_of_generation(state, 7)
     feed(state, plan(BASE, TARGET, generation=7))
