@@ -1,7 +1,7 @@
 """Jobs that Spark has run, as its own pages would show them."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
