@@ -204,7 +204,7 @@ def test_summary_is_what_tables_and_control_topic_hold(ended: Ended) -> None:
     assert summary["batch_seconds_p50"] > 0
     published = _published(ended.place, summary["control_topic"])
     assert published == {(plan["group_id"], plan["epoch"]) for plan in made}
-    assert ("billing", 1) in published
+    assert "billing" in {group for group, _ in published}
     assert not any(group.endswith("-plain") for group, _ in published)
 
 
@@ -212,7 +212,7 @@ def test_followers_take_a_plan_over_and_the_page_shows_it(ended: Ended) -> None:
     results = {one["group_id"]: one for one in ended.summary["by_group"]}
     assert results["billing"]["moves"] >= 1
     assert results["billing-plain"]["moves"] == 0
-    assert "billing: publish epoch 1" in ended.said
+    assert re.search(r"billing: publish epoch \d{10}\b", ended.said)
     assert re.search(r"^billing-plain +no +", ended.said, re.MULTILINE)
     assert all(results[group]["moves"] >= 1 for group in _IN_JAVA)
     page = ended.place / ".lagwise" / "lagwise-demo.html"
