@@ -17,6 +17,7 @@ from pipeline.publish.outbox import Publisher
 from pipeline.run.health.monitor import Monitor
 from pipeline.run.readiness import Readiness
 from pipeline.run.replay import ReplayContext
+from pipeline.tables.maintenance import Round
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 
@@ -62,6 +63,8 @@ class ReadProgress:
     """Clock of the batch that logged last that tombstones are kept for too short a time."""
     outage_logged_ms: int = 0
     """Clock of the batch that logged last that no broker answers."""
+    due_ms: int = 0
+    """When the batch after the newest one is due."""
     clock_logged_s: float = -math.inf
     """When it was logged last that the clock is behind the tables, by a clock that only goes forward."""
 
@@ -82,6 +85,7 @@ class Driver:
     memory: PlanMemory = field(default_factory=PlanMemory)
     versions: dict[str, int] = field(default_factory=dict)
     """Of tables that were not written since they were asked."""
+    maintenance: Round = field(default_factory=Round)
     monitor: Monitor = field(default_factory=Monitor)
 
     @property

@@ -1,5 +1,9 @@
 """Store: what keeps the tables small while the stream runs, in the stream's own thread (one writer per table).
 
+A round of it is many slices, each of one table. A batch works off as many as its time allows, and the next batches go
+on with the rest. What is left of a round is known to the process alone: a round that was killed begins anew, and a
+slice that ran already finds nothing to do.
+
 It works through delta-rs, not through Spark: `VACUUM` alone starts hundreds of Spark tasks per table, which
 takes longer than a batch may, and Spark's Delta expires its log by whole days only, when a day is thousands of
 commits here.
@@ -7,8 +11,9 @@ commits here.
 
 import logging
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -22,6 +27,7 @@ from pipeline.row_keys import codes, last_of_each
 from pipeline.tables.encoding import by_delta_rs
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME, TABLES, Table
+from pipeline.tables.storage import trouble_of
 from pipeline.tables.store import path_of
 
 log = logging.getLogger(__name__)
@@ -58,30 +64,137 @@ _DAY = timedelta(days=1)
 _TIME_COLUMN = {"lag_history": "date", "recommendations": "created_at", "quarantine": "updated_at"}
 
 
-def run(root: str, *, at_ms: int, keep_days: int, storage_options: Mapping[str, str]) -> None:
-    """Compact the append tables, delete rows older than `keep_days`, and remove files no version needs.
+_FILE_BYTES = 32 * 2**20
+"""What a compacted file grows to: delta-rs writes 33 MB a second on one core, and a slice that has to rewrite a file
+that is nearly full and what came since takes a second or two (`deploy/docs/performance.md`, Upkeep)."""
+_MOST_S = 2.0
+_MAY_TAKE = 2.0
+"""So many times as long as it took last, on a machine that has other things to do."""
 
-    What the history of groups says last of a group stays for as long as the group does, and its last plan for ever.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Which tables are kept small, and what of them stays."""
+
+    root: str
+    keep_days: int
+    storage_options: Mapping[str, str] = field(repr=False)
+    """For delta-rs, secrets resolved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The part of a round that runs in one piece; its text is for operators."""
+
+    doing: str
+    """A key of `_WORK`."""
+    table: Table
+
+    def __str__(self) -> str:
+        return f"{self.doing} {self.table.name}"
+
+
+_ROUND = (
+    *(Slice(doing, table) for table in TABLES if not table.is_latest for doing in ("expire", "compact")),
+    *(Slice("clean", table) for table in TABLES),
+)
+_FILL = Slice("fill", BY_NAME["lag_history"])
+"""It grows fastest."""
+
+
+@dataclass(slots=True)
+class Round:
+    """What is left to do, and how long each slice took last."""
+
+    _left: deque[Slice] = field(default_factory=deque)
+    _took_s: dict[Slice, float] = field(default_factory=dict)
+    _is_overdue: bool = False
+    """The next round was due before this one had ended."""
+    _worked_s: float = 0.0
+    _removed: int = 0
+
+    def begin(self) -> None:
+        """A round is due; what is left of the one before is part of it."""
+        self._is_overdue = self._is_going_on
+        self._left.extend(one for one in _ROUND if one not in self._left)
+
+    @property
+    def _is_going_on(self) -> bool:
+        return any(one != _FILL for one in self._left)
+
+    def begin_filling(self) -> None:
+        """Between rounds: small files of the history are merged as soon as they fill one."""
+        if _FILL not in self._left:
+            self._left.append(_FILL)
+
+    def work(self, kept: Kept, *, at_ms: int, spare_s: float, begins: Callable[[str], None]) -> None:
+        """Work off slices while there is time for them: two seconds, and no longer than until the next batch.
+
+        Of an overdue round one slice runs in any case: tables that nobody cleans would fill the disk. A slice that
+        raises is left to the next round, unless it could not reach the tables.
+
+        Args:
+            kept: Tables.
+            at_ms: Clock of the batch.
+            spare_s: Until the next batch is due; 0 or less when it is already.
+            begins: Told of each slice before it runs.
+
+        Raises:
+            Exception: The tables cannot be reached (`storage.trouble_of`).
+        """
+        begun_s, is_first = time.monotonic(), True
+        while self._left:
+            one, spent_s = self._left[0], time.monotonic() - begun_s
+            ends_s = spent_s + self._may_take_s(one)
+            is_in_time = ends_s < spare_s and (is_first or ends_s <= _MOST_S)
+            if not is_in_time and not (is_first and self._is_overdue):
+                return
+            begins(str(one))
+            self._do(one, kept, at_ms)
+            is_first = False
+
+    def _may_take_s(self, one: Slice) -> float:
+        """One that has never run has a batch for itself."""
+        return _MAY_TAKE * self._took_s[one] if one in self._took_s else _MOST_S
+
+    def _do(self, one: Slice, kept: Kept, at_ms: int) -> None:
+        begun_s = time.monotonic()
+        try:
+            self._removed += _WORK[one.doing](kept, one.table, clock.at(at_ms))
+        except Exception as error:
+            if trouble_of(error) is not None:
+                raise
+            # What was not done now is done next time.
+            log.exception("maintenance failed", extra={"tables_root": kept.root, "doing": str(one)})
+        self._left.popleft()
+        self._took_s[one] = time.monotonic() - begun_s
+        self._worked_s += self._took_s[one]
+        if one != _FILL and not self._is_going_on:
+            log.info(
+                "maintenance done",
+                extra={"seconds": round(self._worked_s, 1), "files_removed": self._removed},
+            )
+            self._is_overdue, self._worked_s, self._removed = False, 0.0, 0
+
+
+def _handle(kept: Kept, table: Table) -> DeltaTable:
+    return DeltaTable(path_of(kept.root, table.name), storage_options=dict(kept.storage_options) or None)
+
+
+def _clean(kept: Kept, table: Table, _now: datetime) -> int:
+    """Remove files that no version needs, and cut the log; how many files were removed.
 
     Replaced files and the table log stay as long as each table's own retention properties say.
     """
-    begun = time.monotonic()
-    now = clock.at(at_ms)
-    removed = 0
-    for table in TABLES:
-        handle = DeltaTable(path_of(root, table.name), storage_options=dict(storage_options) or None)
-        if not table.is_latest:
-            _compact(handle, Tables(root, storage_options), table, now, keep_days)
-        # Full, by what lies in the folder: a checkpoint forgets which files were replaced when their retention
-        # is over, whether or not they were removed by then, and a killed writer's files were never in the log.
-        removed += len(handle.vacuum(dry_run=False, full=True))
-        handle.create_checkpoint()
-        handle.cleanup_metadata()
-        if "://" not in root:
-            removed += _sweep(Path(path_of(root, table.name)))
-    log.info(
-        "maintenance done", extra={"seconds": round(time.monotonic() - begun, 1), "files_removed": removed}
-    )
+    handle = _handle(kept, table)
+    # Full, by what lies in the folder: a checkpoint forgets which files were replaced when their retention
+    # is over, whether or not they were removed by then, and a killed writer's files were never in the log.
+    removed = len(handle.vacuum(dry_run=False, full=True))
+    handle.create_checkpoint()
+    handle.cleanup_metadata()
+    if "://" not in kept.root:
+        removed += _sweep(Path(path_of(kept.root, table.name)))
+    return removed
 
 
 def _sweep(table: Path) -> int:
@@ -123,18 +236,56 @@ def _expire_but_last(handle: DeltaTable, tables: Tables, name: str, oldest: date
     )
 
 
-def _compact(handle: DeltaTable, tables: Tables, table: Table, now: datetime, keep_days: int) -> None:
-    # As the table is: one that an earlier version made has other partitions, or none.
-    is_by_day = "date" in handle.metadata().partition_columns
-    column = "date" if is_by_day else _TIME_COLUMN[table.name]
-    oldest = (now - timedelta(days=keep_days)).date()
+def _expire(kept: Kept, table: Table, now: datetime) -> int:
+    """Delete rows older than `keep_days`, but for what stays of each group (`_LAST`).
+
+    What the history of groups says last of a group stays for as long as the group does, and its last plan for ever.
+    """
+    handle = _handle(kept, table)
+    oldest = (now - timedelta(days=kept.keep_days)).date()
     if table.name in _LAST:
-        _expire_but_last(handle, tables, table.name, oldest)
+        _expire_but_last(handle, Tables(kept.root, kept.storage_options), table.name, oldest)
     else:
+        # As the table is: one that an earlier version made has other partitions, or none.
+        column = "date" if _is_by_day(handle) else _TIME_COLUMN[table.name]
         handle.delete(f"{column} < {'DATE' if column == 'date' else 'TIMESTAMP'} '{oldest}'")
+    return 0
+
+
+def _compact(kept: Kept, table: Table, now: datetime) -> int:
+    """Merge small files."""
+    handle = _handle(kept, table)
     # Yesterday's rows may still be in files that were written after midnight.
     days = [(now - _DAY).date().isoformat(), now.date().isoformat()]
     handle.optimize.compact(
-        partition_filters=[("date", "in", days)] if is_by_day else None,
+        partition_filters=[("date", "in", days)] if _is_by_day(handle) else None,
+        target_size=_FILE_BYTES,
         writer_properties=by_delta_rs(table.schema),
     )
+    return 0
+
+
+def _fill(kept: Kept, table: Table, now: datetime) -> int:
+    """Merge today's small files if they fill a file; otherwise the same rows would be rewritten again and again."""
+    handle = _handle(kept, table)
+    files = pa.table(handle.get_add_actions(flatten=True))
+    if _is_by_day(handle):
+        files = files.filter(pc.field("partition.date") == pa.scalar(now.date()))
+    sizes = files["size_bytes"].to_numpy()
+    # What delta-rs calls full is a commit or two short of it.
+    if sizes[sizes < _FILE_BYTES / 2].sum() < _FILE_BYTES:
+        return 0
+    return _compact(kept, table, now)
+
+
+def _is_by_day(handle: DeltaTable) -> bool:
+    return "date" in handle.metadata().partition_columns
+
+
+_WORK: dict[str, Callable[[Kept, Table, datetime], int]] = {
+    "expire": _expire,
+    "compact": _compact,
+    "fill": _fill,
+    "clean": _clean,
+}
+"""What a slice does; the files that it has removed come out."""

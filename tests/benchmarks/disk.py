@@ -26,11 +26,11 @@ from pipeline.run.batch.topics import store_topic_offsets
 from pipeline.run.driver import Driver
 from pipeline.run.session import PACKAGES, build_session
 from pipeline.source.summary import Summary
-from pipeline.tables import maintenance
 from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES, Table
 from pipeline.tables.store import Store
 from tests.benchmarks.disk_world import TICK_MS, DiskWorld
+from tests.support import maintenance
 from tests.support.batches import KnownConfigs, batch_of, idle_driver, later, stamp_of
 from tests.support.steps import run_steps
 

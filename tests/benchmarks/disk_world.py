@@ -128,6 +128,14 @@ class DiskWorld:
         parts = [*self._commits().to_batches(), *self._logs().to_batches()]
         return decoded_of([*parts, *self._groups()] if first else parts)
 
+    def offsets(self) -> tuple[Int64s, Int64s, Int64s]:
+        """By row: what was committed, log start and log end."""
+        return self._committed, self._log_start[self._read], self._log_end[self._read]
+
+    def names(self) -> dict[str, pa.Array]:
+        """By row: group, topic and partition."""
+        return {"group_id": _named(self._group_ids(), self._member // _MEMBERS), **self._names(self._read)}
+
     def positions(self) -> dict[PartitionKey, Position]:
         """Where reading the offsets topic goes on, as every batch writes it down."""
         return {(OFFSETS_TOPIC, place): Position(int(at), 7) for place, at in enumerate(self._position)}

@@ -18,6 +18,7 @@ from tests.benchmarks import (
     serve,
     start,
     steady,
+    upkeep,
 )
 from tests.benchmarks.worlds import bench as worlds
 
@@ -35,6 +36,7 @@ PARTS = {
     "start": start.measure,
     "log-offsets": log_offsets.measure,
     "serve": serve.measure,
+    "upkeep": upkeep.measure,
     "worlds": worlds.measure,
     **{name: size.measure for name, size in (plans.SIZES | steady.SIZES).items()},
 }

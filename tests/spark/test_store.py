@@ -8,12 +8,12 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.tables import maintenance
 from pipeline.tables.creation import create_tables
 from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from tests.support import maintenance
 from tests.support.frames import NOW_MS, arrow, at, member, picked
 
 STAMP = Stamp(batch_id=3, at_ms=NOW_MS)

@@ -6,7 +6,6 @@ read, and at what time. It writes nothing that was chosen from other tables than
 table that already holds the batch is read, not folded again, and later steps derive from stored tables only.
 """
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,13 +23,10 @@ from pipeline.run.batch.opening import Chosen, Outage, PassedOver, begin, read_s
 from pipeline.run.batch.plans import make_plans, publish_plans, record_decisions
 from pipeline.run.batch.quarantine import store_quarantine
 from pipeline.run.batch.topics import store_topic_offsets
+from pipeline.run.batch.upkeep import maintain_tables
 from pipeline.run.driver import Driver
 from pipeline.run.health.monitor import Monitor
-from pipeline.tables import maintenance
 from pipeline.tables.stamp import Stamp
-from pipeline.tables.storage import trouble_of
-
-log = logging.getLogger(__name__)
 
 _Given = ParamSpec("_Given")
 _Value = TypeVar("_Value")
@@ -115,22 +111,3 @@ def run(
     return Done(
         batch=batch, stamp=stamp, decisions=decisions, published=published, seconds_by_step=do.seconds
     )
-
-
-def maintain_tables(batch: Settled) -> None:
-    """Compact, expire and clean, now and then."""
-    config, store = batch.services.config, batch.services.store
-    every = config.tables.upkeep_every_batches
-    if batch.stamp.batch_id % every == every - 1:
-        try:
-            maintenance.run(
-                store.root,
-                at_ms=batch.stamp.at_ms,
-                keep_days=config.history.keep_days,
-                storage_options=store.storage_options,
-            )
-        except Exception as error:
-            if trouble_of(error) is not None:
-                raise
-            # The batch is stored and published; what was not cleaned up now is next time.
-            log.exception("maintenance failed", extra={"tables_root": store.root})

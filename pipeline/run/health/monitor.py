@@ -98,7 +98,7 @@ class Monitor:
 
     def at(self, stage: Stage) -> None:
         """The driver starts, or waits for its turn."""
-        self._update(stage=stage, step=None)
+        self._update(stage=stage, step=None, doing=None)
 
     def owns(self, cluster: str, owner: str, term: int) -> None:
         """The driver has taken the tables over."""
@@ -108,7 +108,11 @@ class Monitor:
 
     def step_ended(self, step: str) -> None:
         """A step of a batch has ended."""
-        self._update(step=step)
+        self._update(step=step, doing=None)
+
+    def does(self, doing: str) -> None:
+        """A step begins with this part of it."""
+        self._update(doing=doing)
 
     def kafka_failed(self, error: str) -> None:
         """The brokers cannot be asked now, for this reason; the driver tries again."""

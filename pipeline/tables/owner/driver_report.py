@@ -20,6 +20,8 @@ class DriverReport:
     """When a step of a batch ended last, or brokers were last waited for."""
     step: str | None = None
     """The step that ended last; None before the first."""
+    doing: str | None = None
+    """What it does now, where that is told; maintenance names the table."""
     batch_s: float | None = None
     """How long the newest batch took."""
     kafka_error: str | None = None

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from pipeline.tables.owner.driver_report import DriverReport
 from pipeline.tables.owner.heartbeat import Beat
 
 State: TypeAlias = Literal["ok", "warning", "critical"]
@@ -123,12 +124,17 @@ def _why_dead(sight: Sight, now_ms: int) -> str | None:
         return None
     still_s = _age_s(report.progress_at_ms, now_ms)
     if still_s > report.stuck_after_s:
-        last = f"after {report.step}" if report.step else f"while it is {report.stage}"
         return (
-            f"driver {beat.owner} is stuck {last}: no step has ended for {still_s:.0f} s "
+            f"driver {beat.owner} is stuck {_where(report)}: no step has ended for {still_s:.0f} s "
             f"(limit {report.stuck_after_s:.0f} s); look at its log, and start it again"
         )
     return None
+
+
+def _where(report: DriverReport) -> str:
+    if report.doing:
+        return f"in {report.doing}"
+    return f"after {report.step}" if report.step else f"while it is {report.stage}"
 
 
 def _why_dead_without_beats(sight: Sight, now_ms: int) -> str | None:

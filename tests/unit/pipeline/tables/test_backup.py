@@ -10,7 +10,6 @@ from deltalake import DeltaTable
 
 from pipeline.errors import MissingTableError, StoreError
 from pipeline.tables import backup as module
-from pipeline.tables import maintenance
 from pipeline.tables.backup import ORDER, back_up
 from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import ownership
@@ -18,6 +17,7 @@ from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from tests.support import maintenance
 from tests.support.frames import NOW_MS, arrow, at
 from tests.support.waiting import wait_until
 

@@ -6,12 +6,12 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from pipeline.tables import maintenance
 from pipeline.tables.creation import create_tables
 from pipeline.tables.files import write_file
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from tests.support import maintenance
 from tests.support.frames import NOW_MS, arrow, at
 
 LAG = {"committed_offset": 5, "recent_commits": [{"committed_offset": 5, "commit_timestamp_ms": 1, "lag": 1}]}

@@ -13,13 +13,13 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.schema import Schema
 
 from pipeline.publish.read_back import newest_plans
-from pipeline.tables import maintenance
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.creation import create_tables
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import GROUP_HISTORY, TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from tests.support import maintenance
 from tests.support.frames import NOW_MS, arrow, at
 
 HOUR_S = 3600

@@ -12,13 +12,13 @@ from deltalake import DeltaTable
 
 from pipeline.errors import StoreError
 from pipeline.run.batch.plans import record_left_decisions
-from pipeline.tables import maintenance
 from pipeline.tables import store as store_module
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import PARTITION_LAG, PLAN_STATE, RECOMMENDATIONS, TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
+from tests.support import maintenance
 from tests.support.frames import NOW_MS, at
 
 _ROW = {"cluster": "local", "decision": "unchanged", "recorded_at": at(0), "updated_at": at(0), "batch_id": 5}

@@ -47,6 +47,10 @@ def test_stream_that_works_is_ok() -> None:
         ({"at_ms": ago(-91)}, "no sign of life for 91 s"),
         ({"is_stopped": True, "at_ms": ago(4)}, "host/7/1 was stopped 4 s ago"),
         ({"progress_at_ms": ago(301)}, "stuck after store_lag: no step has ended for 301 s (limit 300 s)"),
+        (
+            {"progress_at_ms": ago(301), "doing": "maintain_tables (compact lag_history)"},
+            "stuck in maintain_tables (compact lag_history): no step has ended for 301 s",
+        ),
         ({"progress_at_ms": ago(301), "step": None, "stage": "starting"}, "stuck while it is starting"),
     ],
 )

@@ -1,0 +1,17 @@
+"""Maintenance with nothing else to do."""
+
+import math
+from collections.abc import Mapping
+
+from pipeline.tables.maintenance import Kept, Round
+
+
+def run(root: str, *, at_ms: int, keep_days: int, storage_options: Mapping[str, str] = {}) -> None:
+    """A whole round, however many times two seconds that takes."""
+    kept = Kept(root=root, keep_days=keep_days, storage_options=storage_options)
+    begun: list[str] = []
+    one = Round()
+    one.begin()
+    while begun[-1:] != [""]:
+        begun.append("")
+        one.work(kept, at_ms=at_ms, spare_s=math.inf, begins=begun.append)

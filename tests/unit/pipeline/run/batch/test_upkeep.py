@@ -1,0 +1,75 @@
+"""Maintenance has the time between a batch and the next one, and no more."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.clock import now_ms
+from pipeline.config.model import Config, TablesConfig
+from pipeline.kafka.positions import Intake
+from pipeline.run.batch.intake import Settled
+from pipeline.run.batch.upkeep import maintain_tables
+from pipeline.run.driver import Driver
+from pipeline.tables.creation import create_tables
+from pipeline.tables.store import Store
+from tests.support.batches import batch_of, idle_driver, stamp_of
+
+LAST_OF_ROUND = 59
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Driver:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    return idle_driver(
+        config=Config(tables=TablesConfig(root=str(tmp_path))), store=Store(str(tmp_path), term=1)
+    )
+
+
+def spare_s(batch: Settled, monkeypatch: pytest.MonkeyPatch) -> float:
+    """How much time maintenance is given beside the batch."""
+    given: list[float] = []
+    kind = type(batch.driver.maintenance)
+    monkeypatch.setattr(kind, "work", lambda _self, _kept, *, spare_s, **_: given.append(spare_s))
+    maintain_tables(batch)
+    return given[0]
+
+
+def test_maintenance_has_the_rest_of_the_interval(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = batch_of(driver, stamp=stamp_of(at_ms=now_ms() - 10_000))
+
+    assert spare_s(batch, monkeypatch) == pytest.approx(20, abs=2)
+
+
+def test_batch_that_came_late_leaves_less(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun_ms = now_ms() - 40_000
+    spare_s(batch_of(driver, stamp=stamp_of(at_ms=begun_ms)), monkeypatch)
+    late = batch_of(driver, stamp=stamp_of(at_ms=begun_ms + 38_000))
+
+    # The one after it is due 60 s after the first.
+    assert spare_s(late, monkeypatch) == pytest.approx(20, abs=2)
+
+
+def test_while_records_are_left_the_next_batch_is_due_at_once(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Settled, "has_read", True)
+    batch = batch_of(driver, stamp=stamp_of(at_ms=now_ms()), intake=Intake(left=7))
+
+    assert spare_s(batch, monkeypatch) == 0.0
+
+
+def test_driver_that_hangs_in_maintenance_says_so(driver: Driver) -> None:
+    said: list[Any] = []
+    tell = driver.monitor.does
+
+    def told(doing: str) -> None:
+        tell(doing)
+        said.append(driver.monitor.report().doing)
+
+    driver.monitor.does = told  # type: ignore[method-assign]
+    maintain_tables(batch_of(driver, stamp=stamp_of(batch_id=LAST_OF_ROUND, at_ms=now_ms())))
+
+    assert said[0] == "maintain_tables (expire lag_history)"
+    driver.monitor.step_ended("maintain_tables")
+    assert driver.monitor.report().doing is None
