@@ -63,7 +63,7 @@ class ReadProgress:
     """Clock of the batch that logged last that tombstones are kept for too short a time."""
     outage_logged_ms: int = 0
     """Clock of the batch that logged last that no broker answers."""
-    due_ms: int = 0
+    due_ms: float = 0
     """When the batch after the newest one is due."""
     clock_logged_s: float = -math.inf
     """When it was logged last that the clock is behind the tables, by a clock that only goes forward."""

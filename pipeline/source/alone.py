@@ -28,8 +28,8 @@ from pipeline.kafka.sources.log_offsets import ask
 from pipeline.kafka.sources.records.ends import EndsAsker
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.source.deadline import within
+from pipeline.source.pace import Pace
 from pipeline.source.partitions import RECORDS_A_TASK, Part
-from pipeline.source.planner import Pace
 from pipeline.source.reading import rows_of_part
 from pipeline.source.settings import KAFKA, SourceSettings, named
 

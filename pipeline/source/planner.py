@@ -5,7 +5,6 @@ asked is told to the driver as the failure of the batch.
 """
 
 import os
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -19,6 +18,7 @@ from pipeline.kafka.positions import Answer, Intake, Limits, PartitionKey, choos
 from pipeline.kafka.sources.records.ends import EndsAsker
 from pipeline.source.deadline import within
 from pipeline.source.offset import SourceOffset, state_of
+from pipeline.source.pace import Pace
 from pipeline.source.settings import SourceSettings
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
@@ -30,30 +30,6 @@ STORAGE_ERRORS = (StoreError, DeltaError, OSError)
 """What is raised where the tables cannot be read."""
 _READ_UP_TO = "partition_lag"
 _BEGUN = "topic_offsets"
-
-
-class Pace:
-    """When the batches of one query begin: an interval after the last one, and at once while records are left."""
-
-    def __init__(self, interval_s: float, *, clock_s: Callable[[], float] = time.monotonic) -> None:
-        """The first batch is due now."""
-        self._interval_s = interval_s
-        self._clock_s = clock_s
-        self._due_s = clock_s()
-
-    def is_due(self) -> bool:
-        """Whether the next batch begins now."""
-        return self._clock_s() >= self._due_s
-
-    def begun(self) -> None:
-        """Count the interval from when this batch was due, so that delays do not add up, unless it is late by more."""
-        now_s = self._clock_s()
-        is_late = now_s - self._due_s >= self._interval_s
-        self._due_s = (now_s if is_late else self._due_s) + self._interval_s
-
-    def hurry(self) -> None:
-        """The next batch is due now."""
-        self._due_s = min(self._due_s, self._clock_s())
 
 
 class Planner:

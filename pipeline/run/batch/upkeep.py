@@ -2,6 +2,7 @@
 
 from pipeline import clock
 from pipeline.run.batch.intake import Settled
+from pipeline.source.pace import due_after
 from pipeline.tables.maintenance import Kept
 
 _FILLS = 6
@@ -28,14 +29,11 @@ def maintain_tables(batch: Settled) -> None:
 
 
 def _spare_s(batch: Settled) -> float:
-    """Until the next batch is due: at once while there is more to read, otherwise an interval after this one was.
-
-    One that came late is due an interval after its own time, as the source counts it (`source.planner.Pace`).
-    """
+    """Seconds until the next batch is due, as the source counts them: none while there is more to read."""
     progress, at_ms = batch.driver.progress, batch.stamp.at_ms
     interval_ms = batch.services.config.trigger.interval_s * 1000
-    due_ms = min(progress.due_ms, at_ms) if at_ms - progress.due_ms < interval_ms else at_ms
-    progress.due_ms = due_ms + interval_ms
+    # A batch that was hurried was due when it began.
+    progress.due_ms = due_after(min(progress.due_ms, at_ms), at_ms, interval_ms)
     if batch.intake.left and batch.has_read:
         return 0.0
     return (progress.due_ms - clock.now_ms()) / 1000

@@ -10,8 +10,8 @@ from pipeline.kafka.sources.records.taking import Progress
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.source import alone, reading
 from pipeline.source.alone import AloneReader, AloneStreamReader, settings_alone
+from pipeline.source.pace import Pace
 from pipeline.source.partitions import Part
-from pipeline.source.planner import Pace
 from tests.support.inject import commit_record
 from tests.support.raw_records import raw
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.source.planner import Pace
+from pipeline.source.pace import Pace
 
 
 class Clock:

@@ -17,7 +17,8 @@ from pipeline.kafka.positions import Answer, End, PartitionKey, Position
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.assembly import build_source
 from pipeline.source.offset import SourceOffset, from_json, state_of
-from pipeline.source.planner import Pace, Planner
+from pipeline.source.pace import Pace
+from pipeline.source.planner import Planner
 from pipeline.tables.stamp import Stamp
 from tests.support.batches import idle_driver, stamp_of
 
