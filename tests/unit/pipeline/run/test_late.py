@@ -34,16 +34,9 @@ def full(driver: Driver, _batch_id: int, _frame: Any) -> Done:
     return done(batch_of(driver, intake=Intake(spans=(span,), left=7), summary=read))
 
 
-def warned(
-    caplog: pytest.LogCaptureFixture,
-    run_batch: RunBatch,
-    *,
-    interval_s: float,
-    batches: int = 1,
-    is_once: bool = False,
-) -> list[Any]:
+def runner_of(run_batch: RunBatch, *, interval_s: float, is_once: bool = False) -> Runner:
     usable: Any = SimpleNamespace(until_usable=lambda: None)
-    runner = Runner(
+    return Runner(
         idle_driver(is_once=is_once),
         stop=threading.Event(),
         on_batch=lambda _report: None,
@@ -52,6 +45,17 @@ def warned(
         run_batch=run_batch,
         storage=usable,
     )
+
+
+def warned(
+    caplog: pytest.LogCaptureFixture,
+    run_batch: RunBatch,
+    *,
+    interval_s: float,
+    batches: int = 1,
+    is_once: bool = False,
+) -> list[Any]:
+    runner = runner_of(run_batch, interval_s=interval_s, is_once=is_once)
     nothing: Any = None
     with caplog.at_level(logging.WARNING):
         for batch_id in range(batches):
@@ -91,16 +95,7 @@ def test_stream_without_batches_is_told_but_not_while_it_starts(
 ) -> None:
     now = {"s": 1000.0}
     monkeypatch.setattr(query_module.time, "monotonic", lambda: now["s"])
-    usable: Any = SimpleNamespace(until_usable=lambda: None)
-    runner = Runner(
-        idle_driver(),
-        stop=threading.Event(),
-        on_batch=lambda _report: None,
-        on_outage=lambda: None,
-        interval_s=1,
-        run_batch=quick,
-        storage=usable,
-    )
+    runner = runner_of(quick, interval_s=1)
     nothing: Any = None
     for batch_id in range(batches):
         runner(nothing, batch_id)
@@ -127,16 +122,7 @@ def test_process_of_the_source_is_killed_when_no_batch_begins_for_longer_than_it
     now, kills = {"s": 1000.0}, list[float]()
     monkeypatch.setattr(query_module.time, "monotonic", lambda: now["s"])
     monkeypatch.setattr(query_module, "kill_source", lambda _spark, silent_s: kills.append(silent_s))
-    usable: Any = SimpleNamespace(until_usable=lambda: None)
-    runner = Runner(
-        idle_driver(),
-        stop=threading.Event(),
-        on_batch=lambda _report: None,
-        on_outage=lambda: None,
-        interval_s=1,
-        run_batch=quick,
-        storage=usable,
-    )
+    runner = runner_of(quick, interval_s=1)
     if is_at_work:
         runner.between_batches.acquire()
 
