@@ -1,17 +1,16 @@
 """Hooks of mkdocs: pages made from the code and from files at the top, and links that lead out of the docs."""
 
-import importlib.util
+import posixpath
 import re
-import sys
 from pathlib import Path, PurePosixPath
-from types import ModuleType
 from typing import Any
 
+# mkdocs loads hooks with their folder on the path.
+import reference
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-_HERE = Path(__file__).parent
-_ROOT = _HERE.parents[1]
+_ROOT = Path(__file__).parents[2]
 _DOCS = PurePosixPath("deploy/docs")
 # Files at the top that are pages of the site.
 _PAGES = {
@@ -26,7 +25,6 @@ _LINK = re.compile(r"(!?)\[([^\]]+)\]\((?!\w+://|mailto:|#)([^)#\s]+)(#[^)\s]*)?
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """The files of the docs, with pages that are made."""
-    reference = _reference()
     made = {
         "reference/configuration.md": reference.configuration(),
         "reference/commands.md": reference.commands(),
@@ -52,7 +50,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
 
 def _link(found: re.Match[str], folder: PurePosixPath, uri: str) -> str:
     image, text, path, anchor = found.groups(default="")
-    target = _normal(folder / path)
+    target = PurePosixPath(posixpath.normpath(folder / path))
     if str(target) in _PAGES:
         inside = PurePosixPath(_PAGES[str(target)])
     elif target.is_relative_to(_DOCS):
@@ -61,24 +59,3 @@ def _link(found: re.Match[str], folder: PurePosixPath, uri: str) -> str:
         return f"{text} (`{target}`)" if text.strip("`") != str(target) else text
     up = "../" * (len(PurePosixPath(uri).parts) - 1)
     return f"{image}[{text}]({up}{inside}{anchor})"
-
-
-def _normal(path: PurePosixPath) -> PurePosixPath:
-    parts: list[str] = []
-    for part in path.parts:
-        if part == ".." and parts:
-            parts.pop()
-        else:
-            parts.append(part)
-    return PurePosixPath(*parts)
-
-
-def _reference() -> ModuleType:
-    """The module beside this one; mkdocs loads hooks by their paths, outside of any package."""
-    specification = importlib.util.spec_from_file_location("lagwise_reference", _HERE / "reference.py")
-    if specification is None or specification.loader is None:
-        raise ImportError(f"{_HERE / 'reference.py'} cannot be loaded")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[specification.name] = module
-    specification.loader.exec_module(module)
-    return module

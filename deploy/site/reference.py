@@ -42,13 +42,13 @@ def columns() -> str:
     parts = ["# Columns of the tables\n\nA column that may be null is null where its value is unknown.\n"]
     for table in TABLES:
         rows = "\n".join(map(_row, table.schema.fields))
-        kept = "the newest state" if table.is_latest else "rows are only appended"
+        kept = "Holds the newest state" if table.is_latest else "Rows are only appended"
         by = f", partitioned by `{'`, `'.join(table.partition_by)}`" if table.partition_by else ""
         parts.append(
-            f"## {table.name}\n\nKeeps {kept}{by}.\n\n"
+            f"## {table.name}\n\n{kept}{by}.\n\n"
             f"| Column | Type | Null | Meaning |\n|---|---|---|---|\n{rows}\n"
         )
-    return "\n".join(parts).replace("Keeps rows are only appended", "Rows are only appended")
+    return "\n".join(parts)
 
 
 def decisions() -> str:

@@ -347,11 +347,12 @@ def _guard(case: Case, state: GroupState, target: Target) -> str | None:
         if case.now_ms < plan.valid_until_ms:
             return None
     better = gain(group, group.owner, target.assignment.member)
+    chosen = strategy(case.rules.strategy)
     proposal = Proposal(
         moves=int(moves_of(group, target.assignment.member).sum()),
         n_partitions=group.n_partitions,
-        has_budget=strategy(case.rules.strategy).has_budget,
-        moves_whole=strategy(case.rules.strategy).moves_whole,
+        has_budget=chosen.has_budget,
+        moves_whole=chosen.moves_whole,
         gain=better,
         evens_counts=better > NEVER_DRAINS
         and evens_counts(group, target.assignment.member, case.rules.options),

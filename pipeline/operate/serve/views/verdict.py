@@ -36,7 +36,7 @@ def verdict(row: Row) -> Verdict:
 
 
 def _trouble(row: Row) -> Verdict | None:
-    """What needs somebody whatever the lag does next."""
+    """Trouble that needs somebody, wherever the lag goes."""
     statuses, partitions = row["statuses"], row["partitions"]
     still = statuses.get("STOP", 0) + statuses.get("STALL", 0)
     ratio = row["capacity_ratio"]
@@ -65,10 +65,10 @@ def _lag(row: Row) -> Verdict:
     if row["lag"] is None or seconds is None:
         return Verdict("none", "not known", "its lag is unknown")
     waits = f"the oldest record waits {seconds:,.0f} s"
-    if growing and seconds > BACKLOG_S:
-        return Verdict("fair", "falling behind", f"{growing} of {row['partitions']} partitions grow; {waits}")
     if seconds <= BACKLOG_S:
         return Verdict("good", "keeps up", waits)
+    if growing:
+        return Verdict("fair", "falling behind", f"{growing} of {row['partitions']} partitions grow; {waits}")
     arrives, drains = row["arrival_rate"], row["drain_rate"]
     if arrives is not None and drains is not None and drains > arrives:
         more = f"{drains - arrives:,.0f} records/s more are read than arrive"

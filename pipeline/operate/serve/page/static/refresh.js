@@ -2,6 +2,7 @@
 "use strict";
 (() => {
   const EVERY_MS = 10000;
+  const EVERY = `refresh every ${EVERY_MS / 1000} s`;
   const KEY = "lagwise-refresh";
   const header = document.querySelector("header");
   const label = document.createElement("label");
@@ -11,10 +12,10 @@
   box.type = "checkbox";
   try { box.checked = sessionStorage.getItem(KEY) !== "off"; } catch { box.checked = true; }
   box.addEventListener("change", () => {
-    says(`refresh every ${EVERY_MS / 1000} s`);
+    says(EVERY);
     try { sessionStorage.setItem(KEY, box.checked ? "on" : "off"); } catch { /* holds for this page alone */ }
   });
-  says(`refresh every ${EVERY_MS / 1000} s`);
+  says(EVERY);
   label.className = "refresh";
   label.append(box, words);
   header.append(label);
@@ -44,7 +45,7 @@
       replace(main, next);
       const age = header.querySelector(".age"), fresh = next.querySelector("header .age");
       if (age && fresh) age.replaceWith(fresh);
-      says(`refresh every ${EVERY_MS / 1000} s`);
+      says(EVERY);
     } catch (error) {
       // The age that stands there would pass for a new one.
       header.querySelector(".age")?.replaceChildren("not refreshed: these figures get older");
