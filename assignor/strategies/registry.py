@@ -38,7 +38,7 @@ class Strategy:
     joins: bool = False
     """Must the partitions of one number change hands together (see `handover.next_step`)."""
     moves_whole: bool = False
-    """Is a plan the whole target, however many partitions it moves, because a part of it is not the strategy's."""
+    """Is a plan always the whole target? A part of it would not be an assignment of this strategy."""
     function: Callable[..., Assignment]
 
     @property

@@ -55,7 +55,7 @@ def values_of(entries: Entries, names: Iterable[str]) -> dict[str, str]:
 
 
 def outcome_of(failure: BaseException) -> Outcome:
-    """Whether a question that failed was refused, or only not answered."""
+    """Outcome of a question that failed: refused, or silent."""
     is_refusal = isinstance(failure, KafkaException) and failure.args[0].code() in FORBIDDEN
     return "refused" if is_refusal else "silent"
 
@@ -67,12 +67,12 @@ def in_words(failure: KafkaException) -> str:
 
 
 def allow(right: str) -> str:
-    """What to do about a right that is missing."""
+    """Remedy for a missing right."""
     return f"allow {right} ({RIGHTS})"
 
 
 class Asked:
-    """What came of each question, so that it is asked again in time and its outcome said when it is another one."""
+    """Outcomes of questions: when to ask each again, and whether an outcome is news."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Asked:
         return [name for due_s, name in due if due_s <= now_s]
 
     def note(self, name: str, outcome: Outcome) -> Outcome | None:
-        """Keep what came of a question; what came of it before is returned, None for nothing."""
+        """Keep the outcome of a question, and return the one before; None for the first."""
         before = self._outcomes.get(name)
         self._outcomes[name] = outcome
         self._due_s[name] = self._clock() + self._again_after_s.get(outcome, 0.0)
@@ -112,5 +112,5 @@ class Asked:
 
     @property
     def has_refusal(self) -> bool:
-        """Whether any question is refused."""
+        """Is any question refused?"""
         return "refused" in self._outcomes.values()

@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 _FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001 - public constant
 _ATTEMPTS = 3
 _TRY_EVERY_S = 30.0
-# Of the epochs that fit a column there is always a next one. A larger number is not from any lagwise.
+# Every epoch up to this one has a successor that fits a column. No lagwise writes a larger one.
 _LARGEST_EPOCH = 2**53
 # It joins no group, and still asks for the coordinator of this one.
 _READER = "lagwise-control-reader"
