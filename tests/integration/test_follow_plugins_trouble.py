@@ -88,7 +88,11 @@ def test_group_consumes_through_trouble_and_follows_again(
         if kind != "damaged":
             wait_until(lambda: told(caplog, "no longer: the control") == 3, what="all well")
         apply(setup, members, all_to_one(members.owned()), epoch=2)
-        wait_until(lambda: len([a for a in setup.said(Applied) if a.epoch == 2]) == 3, what="three applied")
+        # A rebalance that comes just after it applies the plan again: a member may acknowledge it in two generations.
+        wait_until(
+            lambda: {ack.member for ack in setup.said(Applied) if ack.epoch == 2} == set(members.owned()),
+            what="the plan applied by each member",
+        )
         flow.end()
         wait_until(
             lambda: records_read(members) == PARTITIONS * (RECORDS + flow.produced), what="every record"
