@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
+from pyspark.sql.types import StructType
 
 from pipeline.tables.arrow import columns_of
 from pipeline.tables.encoding import by_pyarrow
@@ -20,17 +21,22 @@ def write_file(tables: Tables, name: str, rows: pa.Table, *, key: str) -> AddAct
 
     Args:
         tables: Where.
-        name: Table, which is not partitioned.
-        rows: One or more, with all its columns, in any order.
+        name: Table.
+        rows: One or more, with all its columns, in any order; of a partitioned table, rows of one partition.
         key: A text column by whose least and greatest value readers pass over the file.
 
     Returns:
         What a commit says of it.
     """
-    path = f"part-{uuid4()}.parquet"
-    folder, schema = tables.folder(name), BY_NAME[name].schema
+    table, folder = BY_NAME[name], tables.folder(name)
+    partition = {column: str(rows[column][0]) for column in table.partition_by}
+    in_file = StructType([field for field in table.schema if field.name not in partition])
+    parent = "/".join(f"{column}={value}" for column, value in partition.items())
+    path = f"{parent}/part-{uuid4()}.parquet".lstrip("/")
+    if parent:
+        folder.create_dir(parent)
     with folder.open_output_stream(path) as file:
-        pq.write_table(columns_of(rows, schema), file, **by_pyarrow(schema))
+        pq.write_table(columns_of(rows, in_file), file, **by_pyarrow(in_file))
     span = pc.min_max(rows[key]).as_py()
     stats = {
         "numRecords": rows.num_rows,
@@ -41,7 +47,7 @@ def write_file(tables: Tables, name: str, rows: pa.Table, *, key: str) -> AddAct
     return AddAction(
         path=path,
         size=folder.get_file_info(path).size,
-        partition_values={},
+        partition_values=partition,
         modification_time=time.time_ns() // 1_000_000,
         data_change=True,
         # arrow-rs, under delta-rs, reads another character for an escaped one beyond U+1FFFF, and rows would be missed.

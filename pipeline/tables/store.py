@@ -8,8 +8,8 @@ Every write is one Delta commit that carries two things in the commit itself:
 - a stamp in the commit's user metadata (`Stamp`): which batch of which checkpoint it was, and that batch's
   clock. A restarted driver reads it to see how far the batch that is being replayed had come.
 
-delta-rs commits in hundredths of a second, Spark's Delta in half of one. Of a large table, tasks write the files, and
-the driver commits them.
+delta-rs commits in hundredths of a second, Spark's Delta in half of one, and on a local disk Spark's may overwrite a
+commit of delta-rs (ADR 0030). Where rows are many, tasks write the files and the driver commits them.
 """
 
 import logging
@@ -84,12 +84,10 @@ class Store:
             rows: All its columns, in any order.
             stamp: Of the batch.
         """
-        self._write_arrow(
-            name, lambda: shaped(rows, BY_NAME[name].schema), stamp, number=stamp.batch_id + _FIRST_BATCH
-        )
+        self._write_arrow(name, rows, stamp, number=stamp.batch_id + _FIRST_BATCH)
 
     def write_files(self, name: str, make: Callable[[], Sequence[AddAction]], stamp: Stamp) -> None:
-        """Overwrite a latest table with files, as `write` does with rows.
+        """Overwrite a latest table with files, or append them to an append table, as `write` does with rows.
 
         Args:
             name: Table.
@@ -97,12 +95,14 @@ class Store:
             stamp: Of the batch.
         """
         made = cache(make)
+        table = BY_NAME[name]
 
         def write(handle: DeltaTable, commit: CommitProperties) -> None:
             handle.create_write_transaction(
                 list(made()),
-                "overwrite",
+                "overwrite" if table.is_latest else "append",
                 handle.schema(),
+                partition_by=list(table.partition_by) or None,
                 commit_properties=commit,
                 post_commithook_properties=_CHECKPOINT_WHEN_DUE,
             )
@@ -111,45 +111,13 @@ class Store:
 
     def append_left(self, name: str, rows: pa.Table, stamp: Stamp) -> None:
         """Append what an earlier driver has left to be written; no batch, whatever its id, is skipped for it."""
-        self._write_arrow(name, lambda: shaped(rows, BY_NAME[name].schema), stamp, number=_LEFT)
+        self._write_arrow(name, rows, stamp, number=_LEFT)
 
-    def copy(
-        self,
-        source: str,
-        name: str,
-        stamp: Stamp,
-        *,
-        where: pc.Expression,
-        computed: Mapping[str, pc.Expression],
-    ) -> None:
-        """Append to table `name` the rows of `source` for which `where` holds, a part of them in memory at a time.
-
-        Nothing happens when there are none, nor when `write` would write nothing.
-
-        Args:
-            source: Table whose newest version is read.
-            name: Table whose columns are those of `source`, but for `computed`.
-            stamp: Of the batch.
-            where: Which rows.
-            computed: Columns that `source` has not got.
-        """
-        rows = Tables(self.root, self.storage_options).dataset(source)
-        if rows.count_rows(filter=where):
-            columns = {one: computed.get(one, pc.field(one)) for one in BY_NAME[name].schema.fieldNames()}
-            self._write_arrow(
-                name,
-                lambda: rows.scanner(columns=columns, filter=where).to_reader(),
-                stamp,
-                number=stamp.batch_id + _FIRST_BATCH,
-            )
-
-    def _write_arrow(
-        self, name: str, rows: Callable[[], pa.Table | pa.RecordBatchReader], stamp: Stamp, *, number: int
-    ) -> None:
+    def _write_arrow(self, name: str, rows: pa.Table, stamp: Stamp, *, number: int) -> None:
         def write(handle: DeltaTable, commit: CommitProperties) -> None:
             write_deltalake(
                 handle,
-                rows(),
+                shaped(rows, BY_NAME[name].schema),
                 mode="overwrite" if BY_NAME[name].is_latest else "append",
                 # Columns that only another version of lagwise knows are null.
                 schema_mode="merge",

@@ -12,11 +12,12 @@ from pyspark.sql import SparkSession
 
 from pipeline.run.batch import in_tasks
 from pipeline.run.batch.in_tasks import Folding, write_folded
+from pipeline.run.batch.lag import store_history
 from pipeline.tables.creation import create_tables
 from pipeline.tables.reading import Tables
 from pipeline.tables.store import Store
 from tests.support.batches import batch_of, idle_driver, stamp_of
-from tests.support.frames import arrow
+from tests.support.frames import arrow, at
 from tests.support.spark_jobs import SparkJob, jobs_of
 
 GROUPS = ("a", "b", "c", "d")
@@ -71,6 +72,28 @@ def test_task_whose_process_dies_is_tried_again(spark: SparkSession, tmp_path: P
     )
 
     assert sorted(store.arrow("partition_lag", ["group_id"])["group_id"].to_pylist()) == list(GROUPS)
+
+
+@pytest.mark.parametrize("due", [("b", "c"), ()])
+def test_history_gets_the_rows_that_are_due_once(
+    spark: SparkSession, tmp_path: Path, due: tuple[str, ...]
+) -> None:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    store = Store(str(tmp_path), term=1)
+    batch = batch_of(idle_driver(store=store, spark=spark), stamp=stamp_of())
+    lags = (
+        {"group_id": group, "updated_at": at(0), "history_at": at(0 if group in due else -60)}
+        for group in GROUPS
+    )
+    store.write("partition_lag", arrow("partition_lag", *lags), batch.stamp)
+
+    for _ in range(2):
+        store_history(batch)
+
+    rows = store.rows("lag_history", ["group_id", "date"])
+    assert sorted(row["group_id"] for row in rows) == sorted(due)
+    assert {row["date"] for row in rows} <= {at(0).date()}
+    assert store.stamp("lag_history") == (batch.stamp if due else None)
 
 
 def nothing(_tables: Tables, new: pa.Table, _where: pc.Expression | None) -> pa.Table:

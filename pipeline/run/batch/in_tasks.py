@@ -21,7 +21,7 @@ _LEAST_ROWS_A_TASK = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folding:
-    """How a latest table comes to its rows."""
+    """How a table comes to its rows."""
 
     name: str
     key: str
@@ -31,7 +31,7 @@ class Folding:
 
 
 def write_folded(batch: Settled, folding: Folding, new: pa.Table, rows: Mapping[str, int]) -> None:
-    """Overwrite a latest table with what tasks fold.
+    """Overwrite a latest table with what tasks fold, or append it to an append table.
 
     Args:
         batch: Under whose stamp.

@@ -12,7 +12,7 @@ from pipeline.lag.settings import HistoryPace, LagSettings
 from pipeline.run.batch.confirmation import Confirmed
 from pipeline.run.batch.in_tasks import Folding, rows_by, write_folded
 from pipeline.run.batch.intake import Settled
-from pipeline.run.tasks.tables import LagFold
+from pipeline.run.tasks.tables import IS_DUE, LagFold, history_rows
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
 
@@ -86,12 +86,15 @@ def _settings(batch: Settled, topics: tuple[str, ...]) -> LagSettings:
 
 
 def store_history(batch: Settled) -> None:
-    """The rows of `partition_lag` whose turn it is."""
-    if "lag_history" not in batch.held:
-        batch.services.store.copy(
-            "partition_lag",
-            "lag_history",
-            batch.stamp,
-            where=pc.field("history_at") == pc.field("updated_at"),
-            computed={"date": pc.field("updated_at").cast(pa.date32())},
+    """The rows of `partition_lag` whose turn it is; no job where there are none."""
+    if "lag_history" in batch.held:
+        return
+    due = batch.services.store.arrow("partition_lag", ["group_id"], where=IS_DUE)
+    if due.num_rows:
+        # The batch brings nothing to it: all comes from what is stored.
+        write_folded(
+            batch,
+            Folding(name="lag_history", key="group_id", fold=history_rows),
+            due.slice(0, 0),
+            rows_by("group_id", due),
         )

@@ -12,8 +12,11 @@ from pipeline.fold.topic_offsets import fold_topic_offsets
 from pipeline.lag.settings import LagSettings, TopicSettings
 from pipeline.lag.step import LOG_COLUMNS, lag_of, topic_offsets_of
 from pipeline.run.rows import less_ghosts, of_cluster, remembered_topics, wanted_topics
-from pipeline.tables.reading import Tables
-from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, PARTITION_LAG, TOPIC_OFFSETS
+from pipeline.tables.reading import Tables, all_of
+from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, LAG_HISTORY, PARTITION_LAG, TOPIC_OFFSETS
+
+IS_DUE = pc.field("history_at") == pc.field("updated_at")
+"""Rows of `partition_lag` that go into the history (`lag.history_turn`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,14 @@ class LagFold:
             beheaded=self.beheaded,
         )
         return of_cluster(self.cluster, lag_of(folded, logs, self.settings))
+
+
+def history_rows(tables: Tables, _new: pa.Table, where: pc.Expression | None) -> pa.Table:
+    """`schemas.LAG_HISTORY` of the stored lags that are due, of the groups for which `where` holds."""
+    columns = [name for name in LAG_HISTORY.fieldNames() if name != "date"]
+    rows = tables.read("partition_lag", columns=columns, where=all_of(IS_DUE, where))
+    # All rows are of this batch, and so of the day of its clock.
+    return rows.append_column("date", rows["updated_at"].cast(pa.date32()))
 
 
 def _topics(*tables: pa.Table) -> pa.Array:

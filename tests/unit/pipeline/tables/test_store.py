@@ -6,15 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
+from deltalake.transaction import AddAction
 
 from pipeline.errors import StoreError
 from pipeline.run.batch.plans import record_left_decisions
+from pipeline.run.tasks.tables import history_rows
 from pipeline.tables import store as store_module
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.creation import create_tables
+from pipeline.tables.files import write_file
+from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import PARTITION_LAG, PLAN_STATE, RECOMMENDATIONS, TABLES
 from pipeline.tables.stamp import Stamp
 from pipeline.tables.store import Store
@@ -141,8 +144,6 @@ _LAG = {
     "provisional": False,
 }
 _LAG |= {"confirmed": True, "updated_at": at(0), "batch_id": 5}
-_DUE = pc.field("history_at") == pc.field("updated_at")
-_DAY = {"date": pc.field("updated_at").cast(pa.date32())}
 
 
 def lags(*history_at: Any) -> pa.Table:
@@ -150,26 +151,24 @@ def lags(*history_at: Any) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=arrow_schema(PARTITION_LAG))
 
 
-def test_rows_of_another_table_are_appended_once_with_what_is_computed(root: Path) -> None:
+def history_file(root: Path) -> AddAction:
+    tables = Tables(str(root))
+    return write_file(tables, "lag_history", history_rows(tables, lags(), None), key="group_id")
+
+
+def test_files_of_an_append_table_are_added_once_in_the_folder_of_their_day(root: Path) -> None:
     store = store_of(root, 1)
     store.write("partition_lag", lags(at(0), at(-60), None, at(0)), stamp(0))
 
-    for _ in range(2):
-        store.copy("partition_lag", "lag_history", stamp(0), where=_DUE, computed=_DAY)
+    for batch_id in (0, 0, 1):
+        store.write_files("lag_history", lambda: [history_file(root)], stamp(batch_id))
 
+    day = at(0).date()
     rows = store.rows("lag_history", ["partition", "date"])
-    assert sorted(row["partition"] for row in rows) == [0, 3]
-    assert {row["date"] for row in rows} == {at(0).date()}
-    assert store.stamp("lag_history") == stamp(0)
-
-
-def test_nothing_is_committed_where_no_row_is_to_be_appended(root: Path) -> None:
-    store = store_of(root, 1)
-    store.write("partition_lag", lags(None), stamp(0))
-
-    store.copy("partition_lag", "lag_history", stamp(0), where=_DUE, computed=_DAY)
-
-    assert store.stamp("lag_history") is None
+    assert sorted(row["partition"] for row in rows) == [0, 0, 3, 3]
+    assert {row["date"] for row in rows} == {day}
+    assert store.stamp("lag_history") == stamp(1)
+    assert {Path(uri).parent.name for uri in store._handle("lag_history").file_uris()} == {f"date={day}"}
 
 
 def test_what_a_dead_driver_left_is_appended_and_hides_no_batch_of_a_new_checkpoint(root: Path) -> None:
