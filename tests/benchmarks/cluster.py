@@ -1,6 +1,6 @@
 """A batch on a standalone Spark cluster of this machine, beside the same batch on `local[2]`.
 
-The driver is submitted as an operator does it, and has the same two cores wherever they are. Every batch has a new
+The driver is submitted as an operator does it; the machine has two cores wherever they are. Every batch has a new
 commit of every row, plans, publishes and writes history. A round of commits is made as soon as a batch has ended, and
 counts if the next one has taken all of it.
 """
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.benchmarks import cluster_tasks
 from tests.benchmarks.load import Load
 from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.job import EAGER_PLAN
@@ -36,7 +37,7 @@ max_gap_s = 1
 [plan]
 dry_run = false
 {eager_plan}"""
-_BATCH = re.compile(r"batch_id=\d+ seconds=(\S+) .*counts=(\{.*?\}) steps=(\{.*?\})")
+_BATCH = re.compile(r"batch_id=(\d+) seconds=(\S+) .*counts=(\{.*?\}) steps=(\{.*?\})")
 _WARM_UP, _BATCHES = 2, 5
 _STEPS = ("read_source", "store_lag", "store_history", "make_plans", "record_decisions", "publish_plans")
 _SECONDS = ("first batch s", "batch p50 s", "fastest", "slowest")
@@ -58,13 +59,19 @@ class _Cores(NamedTuple):
 
 
 _SIZES = (_Size(10, 5), _Size(200, 10), _Size(1000, 30))
-_CORES = (_Cores("local[2]"), _Cores("1 executor of 2", 1, 2), _Cores("2 executors of 1", 2, 1))
+_CORES = (
+    _Cores("local[2]"),
+    _Cores("1 executor of 1", 1, 1),
+    _Cores("1 executor of 2", 1, 2),
+    _Cores("2 executors of 1", 2, 1),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Batch:
     """What the log says of one."""
 
+    batch_id: int
     seconds: float
     commits: int
     steps: dict[str, float]
@@ -75,6 +82,8 @@ class _Run(NamedTuple):
     """Executors that have a Python."""
     first_s: float
     counted: list[_Batch]
+    work: list[list[Any]]
+    """See `cluster_tasks.HEADER`."""
 
     def figures(self) -> list[float]:
         """Of `_SECONDS` and `_STEPS`."""
@@ -86,17 +95,22 @@ class _Run(NamedTuple):
 
 def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     """Seconds of a batch by rows, and by where its two cores are."""
-    rows, batches = list[list[Any]](), {}
+    rows, work, batches = list[list[Any]](), list[list[Any]](), {}
     for size in _SIZES[:1] if quick else _SIZES:
         for cores in _CORES:
             run = _run(size, cores, 1 if quick else _BATCHES)
             row = [size.groups * _PARTITIONS, cores.name, run.at_work, *run.figures()]
             say(", ".join(f"{what}: {value}" for what, value in zip(_HEADER, row, strict=True)))
             rows.append(row)
+            work += [[*row[:2], *job] for job in run.work]
             batches[f"{row[0]} rows, {cores.name}"] = [
                 one.steps | {"whole": one.seconds} for one in run.counted
             ]
-    return {"tables": [{"header": _HEADER, "rows": rows}], "batches": batches}
+    tables = [
+        {"header": _HEADER, "rows": rows},
+        {"header": ["rows", "cores as", *cluster_tasks.HEADER], "rows": work},
+    ]
+    return {"tables": tables, "batches": batches}
 
 
 def _run(size: _Size, cores: _Cores, batches: int) -> _Run:
@@ -120,14 +134,18 @@ def _run(size: _Size, cores: _Cores, batches: int) -> _Run:
         with _driver(Path(folder), load.bootstrap, size, cores) as (driver, spark):
             counted = _watched(driver, load, _WARM_UP + batches)[_WARM_UP:]
             at_work = len(spark.busy_executors()) if spark else 0
-            return _Run(at_work, _batches(driver)[0].seconds, counted)
+            work = cluster_tasks.rows_of(Path(folder, "events"), {one.batch_id for one in counted})
+            return _Run(at_work, _batches(driver)[0].seconds, counted, work)
 
 
 @contextmanager
 def _driver(
     folder: Path, bootstrap: str, size: _Size, cores: _Cores
 ) -> Iterator[tuple[SubmittedDriver, SparkCluster | None]]:
+    events = folder / "events"
+    events.mkdir()
     settings = _SETTINGS.format(interval_s=size.interval_s, eager_plan=EAGER_PLAN)
+    settings += cluster_tasks.SETTINGS.format(folder=events)
     master, spark = "local[2]", None
     with ExitStack() as stack:
         if cores.executors:
@@ -165,6 +183,11 @@ def _wait_for(driver: SubmittedDriver, commits: int) -> None:
 
 def _batches(driver: SubmittedDriver) -> list[_Batch]:
     return [
-        _Batch(seconds=float(seconds), commits=json.loads(counts).get("commit", 0), steps=json.loads(steps))
-        for seconds, counts, steps in _BATCH.findall(driver.log)
+        _Batch(
+            batch_id=int(number),
+            seconds=float(seconds),
+            commits=json.loads(counts).get("commit", 0),
+            steps=json.loads(steps),
+        )
+        for number, seconds, counts, steps in _BATCH.findall(driver.log)
     ]
