@@ -16,9 +16,9 @@ A strategy without a control topic is one entry of the list, `StrategyAssignor("
 one needs `attach` and, like `keep_up`, `watch` before each poll. A list that is nobody's choice is
 `default_assignors()`, that of KIP-726; attach its first entry.
 
-The protocol is that of the assignor which the group selects (KIP-726), wherever the list has a cooperative entry: so one
-rolling bounce takes a group from [range] to [cooperative one, range]. A list of eager entries stays eager. The name on
-the wire is the same for both kinds of an entry, because what a member still holds can be told.
+Where the list has a cooperative entry, the protocol is that of the assignor which the group selects (KIP-726): one
+rolling bounce takes a group from [range] to [cooperative one, range]. A list of eager entries stays eager. The name
+on the wire is the same for both kinds of an entry, because what a member still holds can be told.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -58,8 +58,8 @@ class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # typ
 
     Args:
         membership: What the member remembers.
-        protocol: `EAGER`: the member gives up everything before it joins. `COOPERATIVE`: the entry has both protocols, and
-            the member keeps its partitions while it joins, once the group has selected such an entry.
+        protocol: `EAGER`: the member gives up everything before it joins. `COOPERATIVE`: the entry has both protocols,
+            and the member keeps its partitions while it joins, once the group has selected such an entry.
         before_leading: Called by a leader before it assigns; may wait a little.
         ask_lag: Asks for the lag of so many partitions of each topic; None where nobody knows.
     """
@@ -194,7 +194,8 @@ def default_assignors(
     past = past or Past()
     listed = [strategy(name) for name in DEFAULT_ASSIGNORS["kip"]]
     first, *others = [
-        StrategyAssignor(one.name, protocol if protocol in one.protocols else EAGER, past=past) for one in listed
+        StrategyAssignor(one.name, protocol if protocol in one.protocols else EAGER, past=past)
+        for one in listed
     ]
     first.beside.extend(others)
     return [first, *others]

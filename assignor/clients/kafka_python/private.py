@@ -1,5 +1,7 @@
-"""What kafka-python does not offer: to join the group again, to see a join that nobody finishes, or a loss within one,
-and to take the rebalance protocol from the assignor that the group selects (KIP-726).
+"""What kafka-python does not offer.
+
+To join the group again, to see a join that nobody finishes, or a loss within one, and to take the rebalance protocol
+from the assignor that the group selects (KIP-726).
 
 Everything here leans on private parts of kafka-python 3.0.12, so the version is pinned, and a test of this module
 fails when a release changes them.
@@ -92,7 +94,9 @@ class _JoinAnswered:
         if kept and coordinator._subscription.assigned_partitions():  # noqa: SLF001
             coordinator.reset_generation(answer.member_id)
             coordinator.rejoining = False
-            raise RebalanceInProgressError(f"{selected.name} is eager and gives out what this member has kept")
+            raise RebalanceInProgressError(
+                f"{selected.name} is eager and gives out what this member has kept"
+            )
         return answer
 
 
