@@ -8,10 +8,10 @@ from kafka import KafkaConsumer
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.structs import OffsetAndMetadata
 
-from assignor.clients.kafka_python import default_assignors
+from assignor.clients.kafka_python import COOPERATIVE, default_assignors
 from tests.support.flow import Flow
 from tests.support.plugin_members import KafkaPythonMember, Members, PartitionKey
-from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup
+from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
 from tests.support.stays import overlapping
 from tests.support.waiting import wait_until
 
@@ -23,14 +23,17 @@ def member(setup: PluginSetup, assignors: list[Any], **more: Any) -> KafkaPython
 
 
 def bounced(
-    setup: PluginSetup, members: Members, group: list[KafkaPythonMember], listed: Callable[[], list[Any]]
+    setup: PluginSetup,
+    members: Members,
+    group: list[KafkaPythonMember],
+    make: Callable[[], KafkaPythonMember],
 ) -> list[set[str | None]]:
     """Each member replaced, one at a time; what was selected after each."""
     selected = []
     for place, old in enumerate(group):
         generation = members.generation
         members.stop(old)
-        group[place] = member(setup, listed())
+        group[place] = make()
         members.add(group[place])
         members.settled(setup.places, after=generation)
         selected.append({one.assignor for one in group})
@@ -38,9 +41,9 @@ def bounced(
 
 
 def started(
-    setup: PluginSetup, members: Members, listed: Callable[[], list[Any]], **more: Any
+    setup: PluginSetup, members: Members, make: Callable[[], KafkaPythonMember]
 ) -> list[KafkaPythonMember]:
-    group = [member(setup, listed(), **more) for _ in "ab"]
+    group = [make() for _ in "ab"]
     for one in group:
         members.add(one)
     members.settled(setup.places)
@@ -60,8 +63,8 @@ def test_one_rolling_bounce_takes_a_group_to_cooperative_and_one_takes_it_back(s
     flow = Flow(setup.bootstrap, setup.name, partitions=PARTITIONS, records_per_s=20)
     flow.start()
     with Members() as members:
-        group = started(setup, members, old_list)
-        up = bounced(setup, members, group, default_assignors)
+        group = started(setup, members, lambda: member(setup, old_list()))
+        up = bounced(setup, members, group, lambda: member(setup, default_assignors()))
         are_cooperative = [one.is_cooperative for one in group]
         before, ended = [one.now.owned for one in group], [len(one.stays) for one in group]
         generation = members.generation
@@ -75,7 +78,7 @@ def test_one_rolling_bounce_takes_a_group_to_cooperative_and_one_takes_it_back(s
         generation = members.generation
         members.stop(joined)
         members.settled(setup.places, after=generation)
-        down = bounced(setup, members, group, old_list)
+        down = bounced(setup, members, group, lambda: member(setup, old_list()))
         flow.end()
         wait_until(lambda: everything_read(flow, members), what="every record")
 
@@ -84,6 +87,33 @@ def test_one_rolling_bounce_takes_a_group_to_cooperative_and_one_takes_it_back(s
     assert moved
     assert moved < frozenset().union(*before)
     assert interrupted == [set(), set()]
+    assert overlapping(stay for one in members.gone for stay in one.stays) == []
+
+
+def test_one_rolling_bounce_takes_a_group_to_plans_applied_cooperatively_and_one_takes_it_back(
+    setup: PluginSetup,
+) -> None:
+    flow = Flow(setup.bootstrap, setup.name, partitions=PARTITIONS, records_per_s=20)
+    flow.start()
+    with Members() as members:
+        group = started(setup, members, lambda: member(setup, old_list()))
+        up = bounced(
+            setup,
+            members,
+            group,
+            lambda: setup.follower(protocol=COOPERATIVE, by_default=True, poll_ms=50),
+        )
+        base = members.owned()
+        target = all_to_one(base)
+        setup.publish(setup.plan(base, target, generation=members.generation, epoch=1))
+        wait_until(lambda: members.owned() == target, what="the target of the plan")
+        are_cooperative = [one.is_cooperative for one in group]
+        down = bounced(setup, members, group, lambda: member(setup, old_list()))
+        flow.end()
+        wait_until(lambda: everything_read(flow, members), what="every record")
+
+    assert (up, down) == ([{"range"}, {"lagwise"}], [{"range"}, {"range"}])
+    assert are_cooperative == [True, True]
     assert overlapping(stay for one in members.gone for stay in one.stays) == []
 
 
@@ -99,7 +129,9 @@ def test_member_that_kept_its_partitions_under_an_eager_assignor_loses_them_and_
     flow = Flow(setup.bootstrap, setup.name, partitions=PARTITIONS, records_per_s=20)
     flow.start()
     with Members() as members:
-        cooperative = started(setup, members, default_assignors, on_lost=commit_all_the_same)
+        cooperative = started(
+            setup, members, lambda: member(setup, default_assignors(), on_lost=commit_all_the_same)
+        )
         kept = [one.now.owned for one in cooperative]
         generation = members.generation
         eager = member(setup, old_list())

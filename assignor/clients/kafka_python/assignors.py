@@ -48,9 +48,14 @@ from assignor.model.claims import NO_GENERATION
 from assignor.protocol.kafka.consumer import TopicPartitions
 from assignor.strategies.registry import RebalanceProtocol, strategy
 from assignor.strategies.selection import DEFAULT_ASSIGNORS
+from assignor.strategies.sticky import constrained as constrained_sticky
+from assignor.strategies.sticky import cooperative as cooperative_sticky
 
 EAGER = RebalanceProtocol.EAGER
 COOPERATIVE = RebalanceProtocol.COOPERATIVE
+
+_COOPERATIVE_BY_KIP = {cooperative_sticky.NAME, constrained_sticky.NAME}
+"""Strategies whose assignors have both protocols (KIP-429, KIP-615)."""
 
 
 class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # type: ignore[misc]  # the client has no types
@@ -154,7 +159,8 @@ class StrategyAssignor(MemberAssignor):
 
     Args:
         name: Name of the strategy. Those that weigh lag are refused; `lag-aware` is `LagAwareAssignor`.
-        protocol: `EAGER`, or `COOPERATIVE` where the strategy allows it.
+        protocol: `EAGER`, or `COOPERATIVE` where the strategy allows it. None for what its proposal says:
+            `COOPERATIVE` for the cooperative sticky ones, `EAGER` for all others.
         past: Of another entry of the same consumer's list, to keep partitions when the group goes over to this one.
 
     Raises:
@@ -162,7 +168,11 @@ class StrategyAssignor(MemberAssignor):
         InvalidOptionError: The strategy cannot be handed over in two steps.
     """
 
-    def __init__(self, name: str, protocol: RebalanceProtocol = EAGER, *, past: Past | None = None) -> None:
+    def __init__(
+        self, name: str, protocol: RebalanceProtocol | None = None, *, past: Past | None = None
+    ) -> None:
+        if protocol is None:
+            protocol = COOPERATIVE if name in _COOPERATIVE_BY_KIP else EAGER
         super().__init__(under_strategy(name, past=past), protocol)
         if protocol not in strategy(name).protocols:
             raise InvalidOptionError(name, "protocol", "must be EAGER for this strategy")

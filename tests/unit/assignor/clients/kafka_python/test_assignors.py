@@ -15,6 +15,7 @@ from kafka.structs import TopicPartition
 
 from assignor.clients.kafka_python import (
     COOPERATIVE,
+    EAGER,
     LagAwareAssignor,
     MemberAssignor,
     StrategyAssignor,
@@ -112,7 +113,7 @@ def test_cooperative_member_keeps_reading_until_it_has_revoked() -> None:
 def test_group_half_eager_half_cooperative_hands_over_only_what_is_free() -> None:
     """As between the two bounces that take a group to the cooperative protocol."""
     eager, cooperative = (
-        StrategyAssignor("cooperative-sticky"),
+        StrategyAssignor("cooperative-sticky", EAGER),
         StrategyAssignor("cooperative-sticky", COOPERATIVE),
     )
     cooperative.attach(holding())
@@ -201,7 +202,7 @@ def test_old_name_has_the_same_consumer() -> None:
 
 
 def test_leader_waits_for_a_cooperative_member_of_java() -> None:
-    eager = StrategyAssignor("cooperative-sticky")
+    eager = StrategyAssignor("cooperative-sticky", EAGER)
     java = Subscription(
         topics=("t",), user_data=b"\0\0\0\7", owned={"t": (0, 1, 2, 3)}, generation=7, rack="r"
     )

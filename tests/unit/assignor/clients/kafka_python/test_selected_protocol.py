@@ -129,10 +129,19 @@ def test_following_cooperatively_lists_all_of_the_kip_behind_the_plans() -> None
     assert [entry.name for entry in following.assignors] == ["lagwise", "cooperative-sticky", "range"]
 
 
-def test_entry_of_kip_615_announces_both_protocols() -> None:
-    entry = StrategyAssignor("constrained-cooperative-sticky", COOPERATIVE)
-
-    assert entry.supported_protocols() == [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
+@pytest.mark.parametrize(
+    ("name", "protocols"),
+    [
+        ("constrained-cooperative-sticky", [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]),
+        ("cooperative-sticky", [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]),
+        ("sticky-stream-join", [RebalanceProtocol.EAGER]),
+        ("sticky", [RebalanceProtocol.EAGER]),
+    ],
+)
+def test_entry_announces_the_protocols_that_its_kip_says(
+    name: str, protocols: list[RebalanceProtocol]
+) -> None:
+    assert StrategyAssignor(name).supported_protocols() == protocols
 
 
 def test_cooperative_entry_stands_beside_an_assignor_of_the_client(member: Make) -> None:
