@@ -6,7 +6,7 @@ import threading
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -22,7 +22,7 @@ from kafka.structs import MemberState
 
 from assignor.clients import aiokafka as of_aiokafka
 from assignor.clients import kafka_python as of_kafka_python
-from assignor.clients.kafka_python.private import is_stuck, request_rejoin
+from assignor.clients.kafka_python.private import is_cooperative, is_stuck, request_rejoin
 from assignor.protocol import control
 from assignor.protocol.control import ControlRecord
 from tests.support.stays import Stay
@@ -128,13 +128,19 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # the client 
 
     def on_partitions_lost(self, lost: Iterable[PartitionKey]) -> None:
         self._member._end(lost)
+        self._member._lose(frozenset(lost))
 
 
 class KafkaPythonMember(PluginMember):
     """A member of kafka-python.
 
     It follows a control topic where it is given one, else it goes by a strategy; with neither it is a plain consumer
-    of the client, on the assignors `beside`; `by_default` it has the whole list that following offers. More keywords are settings of its consumer.
+    of the client, on the assignors `beside`; `by_default` it has the whole list that following offers. Told of a loss it
+    calls `on_lost` with its consumer. More keywords are settings of its consumer.
+
+    Attributes:
+        lost: What it was told that it had lost.
+        is_cooperative: Whether it keeps its partitions in its next join.
     """
 
     def __init__(
@@ -151,8 +157,12 @@ class KafkaPythonMember(PluginMember):
         poll_ms: int = POLL_MS,
         connection: Mapping[str, Any] | None = None,
         by_default: bool = False,
+        on_lost: Callable[[KafkaConsumer, frozenset[PartitionKey]], None] | None = None,
         **settings: Any,
     ) -> None:
+        self._on_lost, self._consumer = on_lost, None
+        self.lost: list[frozenset[PartitionKey]] = []
+        self.is_cooperative = False
         self._bootstrap, self._group, self._topics = bootstrap, group, topics
         self._settings, self._by_default = settings, by_default
         self._connection = connection or {"bootstrap_servers": bootstrap}
@@ -174,6 +184,7 @@ class KafkaPythonMember(PluginMember):
             stack.callback(consumer.close)
             for entry in (following, assignor, *self._beside):
                 _attach(entry, consumer)
+            self._consumer = consumer
             consumer.subscribe(self._topics, listener=_Listener(self))
             while not self._stopping.is_set():
                 if following:
@@ -186,6 +197,11 @@ class KafkaPythonMember(PluginMember):
                     )  # as a plain consumer of this client ends up without a poll of seconds
                 self._take(consumer.poll(timeout_ms=self._poll_ms))
                 self._look(consumer)
+
+    def _lose(self, lost: frozenset[PartitionKey]) -> None:
+        self.lost.append(lost)
+        if self._on_lost is not None:
+            self._on_lost(self._consumer, lost)
 
     def _listed(self, following: of_kafka_python.Following | None, assignor: Any) -> list[Any]:
         if following and self._by_default:
@@ -210,6 +226,7 @@ class KafkaPythonMember(PluginMember):
         before, owned, after = consumer.group_metadata(), consumer.assignment(), consumer.group_metadata()
         if before == after and before.state == MemberState.STABLE:
             self.assignor = consumer._coordinator._generation.protocol
+            self.is_cooperative = is_cooperative(consumer)
             self._see(generation=before.generation_id, member_id=before.member_id, owned=owned)
 
 

@@ -30,5 +30,33 @@ def test_every_sentence_names_a_module_and_a_test_that_are_there(row: list[str])
     assert [name for path, name in named if name not in functions(ROOT / path)] == []
 
 
-def test_page_has_a_row_for_every_step_of_the_algorithm() -> None:
-    assert [step for step in ("(1a)", "(1b)", "(2a, i, ii)", "(iii)") if step not in PAGE] == []
+@pytest.mark.parametrize(
+    ("kip", "steps"),
+    [
+        ("169", ["(1a)", "(1b)", "(2a, i, ii)", "(iii)"]),
+        (
+            "315",
+            [
+                "(1, 1.1)",
+                "(2.1)",
+                "(2.2.1)",
+                "(2.2.2)",
+                "(3)",
+                "(4.1, 4.1.1, 4.1.2)",
+                "(4.1.3)",
+                "(5)",
+                "(6)",
+                "(7)",
+            ],
+        ),
+        ("341", ["version 0:", "version 1:", "falls back to version 0", "a leader of version 0"]),
+        ("615", ["(first pass)", "(second pass)", "(third pass)", "(fourth pass)"]),
+        ("726", ["default list", "selected", "onPartitionsLost", "disable committing", "back and forth"]),
+    ],
+)
+def test_page_has_a_row_for_every_step_and_says_what_differs(kip: str, steps: list[str]) -> None:
+    (section,) = [text for text in PAGE.split("\n## ") if text.startswith(f"KIP-{kip}:")]
+    table, _, differences = section.partition("\nDifferences:\n")
+
+    assert [step for step in steps if step not in table] == []
+    assert differences.strip()

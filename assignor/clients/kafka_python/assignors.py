@@ -14,11 +14,11 @@ Following a control topic takes ten lines::
 
 A strategy without a control topic is one entry of the list, `StrategyAssignor("sticky-stream-join")`; a cooperative
 one needs `attach` and, like `keep_up`, `watch` before each poll. A list that is nobody's choice is
-`default_assignors()`, that of KIP-726.
+`default_assignors()`, that of KIP-726; attach its first entry.
 
-An assignor is eager or cooperative, and the client refuses a list that mixes the two. The name on the wire is the
-same for both, because what a member still holds can be told: so a group goes from `range` to a cooperative assignor
-in two rolling bounces, [eager one, range], then [cooperative one].
+Where the list has a cooperative entry, the protocol is that of the assignor which the group selects (KIP-726): one
+rolling bounce takes a group from [range] to [cooperative one, range]. A list of eager entries stays eager. The name
+on the wire is the same for both kinds of an entry, because what a member still holds can be told.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,14 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol as ClientProt
 from kafka.errors import RebalanceInProgressError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from assignor.clients.kafka_python.private import is_stuck, lost_within_join, request_rejoin
+from assignor.clients.kafka_python.private import (
+    follow_selection,
+    is_cooperative,
+    is_stuck,
+    keep_in_next_join,
+    lost_within_join,
+    request_rejoin,
+)
 from assignor.clients.plugin.attached import Attached
 from assignor.clients.plugin.dialect import Joined
 from assignor.clients.plugin.leader import Lags
@@ -41,9 +48,14 @@ from assignor.model.claims import NO_GENERATION
 from assignor.protocol.kafka.consumer import TopicPartitions
 from assignor.strategies.registry import RebalanceProtocol, strategy
 from assignor.strategies.selection import DEFAULT_ASSIGNORS
+from assignor.strategies.sticky import constrained as constrained_sticky
+from assignor.strategies.sticky import cooperative as cooperative_sticky
 
 EAGER = RebalanceProtocol.EAGER
 COOPERATIVE = RebalanceProtocol.COOPERATIVE
+
+_COOPERATIVE_BY_KIP = {cooperative_sticky.NAME, constrained_sticky.NAME}
+"""Strategies whose assignors have both protocols (KIP-429, KIP-615)."""
 
 
 class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # type: ignore[misc]  # the client has no types
@@ -51,7 +63,8 @@ class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # typ
 
     Args:
         membership: What the member remembers.
-        protocol: Whether the member gives up everything before it joins.
+        protocol: `EAGER`: the member gives up everything before it joins. `COOPERATIVE`: the entry has both protocols,
+            and the member keeps its partitions while it joins, once the group has selected such an entry.
         before_leading: Called by a leader before it assigns; may wait a little.
         ask_lag: Asks for the lag of so many partitions of each topic; None where nobody knows.
     """
@@ -68,6 +81,12 @@ class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # typ
         self._protocol = protocol
         self._before_leading, self._ask_lag = before_leading, ask_lag
 
+    def attach(self, consumer: KafkaConsumer) -> None:
+        """Tell the assignor its consumer, before that joins its group."""
+        super().attach(consumer)
+        if self._protocol is COOPERATIVE:
+            follow_selection(consumer)
+
     def watch(self) -> None:
         """Free the consumer from a join that no poll would finish; call it before each poll.
 
@@ -78,8 +97,9 @@ class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # typ
             self.rejoin()
 
     def supported_protocols(self) -> list[ClientProtocol]:
-        """The one rebalance protocol of this entry; part of the client's interface."""
-        return [ClientProtocol(self._protocol)]
+        """The rebalance protocols of this entry, the preferred one first; part of the client's interface."""
+        both = [ClientProtocol.COOPERATIVE, ClientProtocol.EAGER]
+        return both if self._protocol is COOPERATIVE else [ClientProtocol.EAGER]
 
     def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
         """The subscription to join with; part of the client's interface.
@@ -92,9 +112,11 @@ class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # typ
             return ConsumerProtocolSubscription(
                 version=0, topics=sorted(topics), user_data=self._membership.user_data({})
             )
-        if lost_within_join(self._attached()):
+        consumer = self._attached()
+        keeps = is_cooperative(consumer)
+        if keeps and lost_within_join(consumer):
             raise RebalanceInProgressError("the membership was lost within a join")
-        held = self._held()
+        held = self._held() if keeps else {}
         entry = ConsumerProtocolSubscription.TopicPartition
         return ConsumerProtocolSubscription(
             version=2,
@@ -122,6 +144,8 @@ class MemberAssignor(Attached[KafkaConsumer], AbstractPartitionAssignor):  # typ
         """Take in the leader's answer; part of the client's interface."""
         placed = {topic: tuple(numbers) for topic, numbers in assignment.assigned_partitions}
         self._take_in(placed, assignment.user_data, generation)
+        if self._protocol is COOPERATIVE:
+            keep_in_next_join(self._attached())
 
     def _held(self) -> TopicPartitions:
         by_topic: dict[str, list[int]] = {}
@@ -135,7 +159,8 @@ class StrategyAssignor(MemberAssignor):
 
     Args:
         name: Name of the strategy. Those that weigh lag are refused; `lag-aware` is `LagAwareAssignor`.
-        protocol: `EAGER`, or `COOPERATIVE` where the strategy allows it.
+        protocol: `EAGER`, or `COOPERATIVE` where the strategy allows it. None for what its proposal says:
+            `COOPERATIVE` for the cooperative sticky ones, `EAGER` for all others.
         past: Of another entry of the same consumer's list, to keep partitions when the group goes over to this one.
 
     Raises:
@@ -143,7 +168,11 @@ class StrategyAssignor(MemberAssignor):
         InvalidOptionError: The strategy cannot be handed over in two steps.
     """
 
-    def __init__(self, name: str, protocol: RebalanceProtocol = EAGER, *, past: Past | None = None) -> None:
+    def __init__(
+        self, name: str, protocol: RebalanceProtocol | None = None, *, past: Past | None = None
+    ) -> None:
+        if protocol is None:
+            protocol = COOPERATIVE if name in _COOPERATIVE_BY_KIP else EAGER
         super().__init__(under_strategy(name, past=past), protocol)
         if protocol not in strategy(name).protocols:
             raise InvalidOptionError(name, "protocol", "must be EAGER for this strategy")
@@ -161,15 +190,25 @@ class StrategyAssignor(MemberAssignor):
 
 
 def default_assignors(
-    protocol: RebalanceProtocol = EAGER, *, past: Past | None = None
+    protocol: RebalanceProtocol = COOPERATIVE, *, past: Past | None = None
 ) -> list[StrategyAssignor]:
-    """The list of KIP-726 for one consumer: `cooperative-sticky`, then `range`, as far as they have that protocol.
+    """The list of KIP-726 for one consumer, `cooperative-sticky`, then `range`; all are attached with the first.
 
-    The client's protocol is fixed when its consumer is made, as in Kafka's own, and `range` is eager only.
+    The member is eager under `range`, and cooperative once the group selects `cooperative-sticky`, which it does when
+    every member lists it.
+
+    Args:
+        protocol: `EAGER` for a consumer that is to be eager under both.
+        past: Of another entry of the same consumer's list.
     """
     past = past or Past()
-    names = [name for name in DEFAULT_ASSIGNORS["kip"] if protocol in strategy(name).protocols]
-    return [StrategyAssignor(name, protocol, past=past) for name in names]
+    listed = [strategy(name) for name in DEFAULT_ASSIGNORS["kip"]]
+    first, *others = [
+        StrategyAssignor(one.name, protocol if protocol in one.protocols else EAGER, past=past)
+        for one in listed
+    ]
+    first.beside.extend(others)
+    return [first, *others]
 
 
 def _joined(member: Any) -> Joined:

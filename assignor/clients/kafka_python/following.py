@@ -27,7 +27,7 @@ class Following:
     Args:
         cluster: Name of the cluster in the control records.
         group_id: The consumer's group.
-        protocol: `EAGER` or `COOPERATIVE`.
+        protocol: `EAGER` or `COOPERATIVE`, see `MemberAssignor`.
         control_topic: Where the plans are.
         acks_topic: Where the member says what became of them; None to say nothing.
         connection: Settings of `KafkaConsumer` for the reader of the control topic: servers, security, client id.

@@ -1,10 +1,17 @@
-"""What kafka-python does not offer: to join the group again, to see a join that nobody finishes, or a loss within one.
+"""What kafka-python does not offer.
+
+To join the group again, to see a join that nobody finishes, or a loss within one, and to take the rebalance protocol
+from the assignor that the group selects (KIP-726).
 
 Everything here leans on private parts of kafka-python 3.0.12, so the version is pinned, and a test of this module
 fails when a release changes them.
 """
 
+from typing import Any
+
 from kafka import KafkaConsumer
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+from kafka.errors import RebalanceInProgressError
 
 
 def request_rejoin(consumer: KafkaConsumer) -> None:
@@ -37,6 +44,60 @@ def lost_within_join(consumer: KafkaConsumer) -> bool:
     if lost:
         coordinator.rejoining = False
     return lost
+
+
+def is_cooperative(consumer: KafkaConsumer) -> bool:
+    """Whether the consumer keeps its partitions while it joins."""
+    coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
+    return bool(coordinator._rebalance_protocol == RebalanceProtocol.COOPERATIVE)  # noqa: SLF001
+
+
+def keep_in_next_join(consumer: KafkaConsumer) -> None:
+    """Have the consumer keep its partitions from its next join on: a cooperative assignor has assigned them.
+
+    Within a join it is too late: there an eager member has been told of the revocation already, and the client has to
+    tell it of everything that it is assigned.
+    """
+    consumer._coordinator._rebalance_protocol = RebalanceProtocol.COOPERATIVE  # noqa: SLF001
+
+
+def follow_selection(consumer: KafkaConsumer) -> None:
+    """Have the consumer go eager where its group selects an eager assignor; called again, it does nothing.
+
+    The client fixes its protocol when the consumer is made, and asks nobody afterwards.
+    """
+    coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
+    if not isinstance(coordinator._process_join_group_response, _JoinAnswered):  # noqa: SLF001
+        coordinator._process_join_group_response = _JoinAnswered(coordinator)  # noqa: SLF001
+
+
+class _JoinAnswered:
+    """Stands in for what the client does with the answer to JoinGroup.
+
+    Where the answer names an eager assignor, its leader gives out also what this member has kept. So the member has
+    lost it. It forgets its generation, by which the client refuses commits, tells its user of the loss where the join
+    begins again, and does so at once: it never becomes a member of the generation in which others have its partitions.
+    """
+
+    def __init__(self, coordinator: Any) -> None:
+        self._coordinator = coordinator
+        self._process = coordinator._process_join_group_response  # noqa: SLF001
+
+    def __call__(self, response: Any, send_time: float) -> Any:
+        answer = self._process(response, send_time)
+        coordinator = self._coordinator
+        selected = coordinator._lookup_assignor(answer.protocol_name)  # noqa: SLF001
+        if selected is None or RebalanceProtocol.COOPERATIVE in selected.supported_protocols():
+            return answer
+        kept = coordinator._rebalance_protocol == RebalanceProtocol.COOPERATIVE  # noqa: SLF001
+        coordinator._rebalance_protocol = RebalanceProtocol.EAGER  # noqa: SLF001
+        if kept and coordinator._subscription.assigned_partitions():  # noqa: SLF001
+            coordinator.reset_generation(answer.member_id)
+            coordinator.rejoining = False
+            raise RebalanceInProgressError(
+                f"{selected.name} is eager and gives out what this member has kept"
+            )
+        return answer
 
 
 def topic_id_of(consumer: KafkaConsumer, topic: str) -> object:

@@ -84,7 +84,24 @@ def assign(group: Group, **given: Any) -> Assignment:
         group: Without capacities every member is taken to be equally fast.
         given: The fields of `options.Options`, all of them.
     """
-    options, capacity = Options(**given), _capacity(group)
+    options = Options(**given)
+    target, is_around_lost = _answer(group, options)
+    if not is_around_lost or options.budget(group.n_partitions) < group.n_partitions:
+        return target
+    # What is given to others beside a hopeless partition is load that the plan before it did not see. As in `_solved`,
+    # the answer is asked again until it is stable, where so many moves are allowed.
+    member = target.member
+    for _ in range(_MOST_SOLVES):
+        again = _answer(_applied(group, member), options)[0].member
+        if np.array_equal(again, member):
+            break
+        member = again
+    return target if np.array_equal(member, target.member) else replace(target, member=member)
+
+
+def _answer(group: Group, options: Options) -> tuple[Assignment, bool]:
+    """The answer when asked once, and whether it is planned around lost members."""
+    capacity = _capacity(group)
     is_at_rest = nobody_is_late(group, options, capacity)
     owner = group.owner
     # Most groups are at rest most of the time: they are left alone before anything costly is computed.
@@ -92,19 +109,19 @@ def assign(group: Group, **given: Any) -> Assignment:
         is_at_rest
         and not idle_members(group, np.bincount(owner[owner >= 0], minlength=group.n_members)).any()
     ):
-        return Assignment.complete(group, owner.copy(), remarks=remarks_at_rest(group, options, capacity))
+        at_rest = Assignment.complete(group, owner.copy(), remarks=remarks_at_rest(group, options, capacity))
+        return at_rest, False
     work = Work.of(group, capacity)
     if len(work.partitions) == 0:
-        return Assignment.complete(group, np.full(group.n_partitions, -1, np.int32))
+        return Assignment.complete(group, np.full(group.n_partitions, -1, np.int32)), False
     if is_at_rest:
         shared = share_with_idle(group, options, work)
-        return Assignment.complete(
-            group, shared.member, remarks=remarks(group, work, None, shared, shared.member)
-        )
+        words = remarks(group, work, None, shared, shared.member)
+        return Assignment.complete(group, shared.member, remarks=words), False
     curable, lost = curable_part(group, options, capacity)
     if lost.any():
-        return _around_lost(group, curable, lost, options, work)
-    return _solved(group, options, work, lower_bound(work))
+        return _around_lost(group, curable, lost, options, work), True
+    return _solved(group, options, work, lower_bound(work)), False
 
 
 def _solved(group: Group, options: Options, work: Work, bound: LowerBound) -> Assignment:

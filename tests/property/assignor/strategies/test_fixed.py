@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from assignor.evaluation import validity
@@ -22,7 +22,7 @@ from assignor.strategies.sticky import strategy as sticky
 from assignor.strategies.sticky.equal import assign_equal
 from assignor.strategies.sticky.unequal.solver import assign_unequal
 from tests.support import literal_rules
-from tests.support.drain_groups import FREE, OPTIONS, lag_sticky, moved, time_s
+from tests.support.drain_groups import FREE, OPTIONS, lag_sticky, moved, owned, time_s
 from tests.support.drain_judge import soonest_s
 from tests.support.even_groups import unequal_groups
 from tests.support.even_judge import best, n_count_vectors
@@ -150,7 +150,18 @@ def test_lag_sticky_keeps_to_the_budget_is_never_later_and_above_the_bound(
     assert bound_s * (1 - 1e-9) <= time_s(group, target) <= before_s * (1 + 1e-9)
 
 
+def beside_a_hopeless_member() -> Group:
+    """m2 never drains what is fixed on it; what it gives away leaves m1 with what m0 could take."""
+    built = owned((), (0, 20), (0, 250, 250), rates=((), (0.0, 0.0), (1.0, 1.0, 9.0)))
+    return replace(
+        built,
+        capacity=np.array([10.0, 25.0, 10.0]),
+        fixed=np.array([False, True, True, False, True]),
+    )
+
+
 @FEW
+@example(group=beside_a_hopeless_member(), options=FREE)
 @given(group=constrained_lagging_groups(), options=OPTIONS)
 def test_lag_sticky_does_not_move_its_own_result(group: Group, options: dict[str, Any]) -> None:
     target = lag_sticky(group, max_moves=group.n_partitions, **options)

@@ -99,6 +99,27 @@ def test_number_that_two_members_hold_in_different_topics_belongs_to_nobody() ->
     assert next_step(built, target, by_number=True).why[[2, 5]].tolist() == [0, Unassigned.WITHHELD]
 
 
+def test_number_that_cannot_be_assigned_counts_for_no_owner() -> None:
+    built = group(
+        {"clicks": 6, "impressions": 3},
+        member("A", *JOIN, owned={"clicks": [2, 3, 4, 5]}),
+        member("B", *JOIN, owned=dict.fromkeys(JOIN, (0, 1))),
+    )
+
+    assert numbers(built, assigned(built), "clicks") == {"A": [2], "B": [0, 1]}
+
+
+def test_stealing_begins_with_the_longest_list() -> None:
+    built = group(
+        dict.fromkeys(JOIN, 8),
+        member("A", *JOIN, owned=dict.fromkeys(JOIN, (0, 1, 2))),
+        member("B", *JOIN, owned=dict.fromkeys(JOIN, (3, 4, 5, 6, 7))),
+        member("C", *JOIN),
+    )
+
+    assert numbers(built, assigned(built), "clicks") == {"A": [0, 1, 2], "B": [3, 4, 5], "C": [6, 7]}
+
+
 def test_empty_topic_and_topic_nobody_reads_do_not_stop_the_join() -> None:
     built = group({"clicks": 1, "empty": 0, "other": 1}, member("A", "clicks", "empty"))
 

@@ -19,7 +19,6 @@ from assignor.clients.kafka_python import (
     LagAwareAssignor,
     MemberAssignor,
     StrategyAssignor,
-    default_assignors,
 )
 from assignor.clients.kafka_python import lag_aware as of_kafka_python_lag
 from assignor.clients.plugin.membership import NotAttachedError
@@ -44,7 +43,12 @@ def consumer(*assignors: Any) -> KafkaConsumer:
 
 def holding(*numbers: int) -> Any:
     return SimpleNamespace(
-        _coordinator=SimpleNamespace(rejoining=True, _generation=Generation(1, "m", "lagwise")),
+        _coordinator=SimpleNamespace(
+            rejoining=True,
+            _generation=Generation(1, "m", "lagwise"),
+            _rebalance_protocol=COOPERATIVE,
+            _process_join_group_response=None,
+        ),
         assignment=lambda: {TopicPartition("t", number) for number in numbers},
         group_metadata=lambda: SimpleNamespace(member_id="m"),
     )
@@ -109,7 +113,7 @@ def test_cooperative_member_keeps_reading_until_it_has_revoked() -> None:
 def test_group_half_eager_half_cooperative_hands_over_only_what_is_free() -> None:
     """As between the two bounces that take a group to the cooperative protocol."""
     eager, cooperative = (
-        StrategyAssignor("cooperative-sticky"),
+        StrategyAssignor("cooperative-sticky", EAGER),
         StrategyAssignor("cooperative-sticky", COOPERATIVE),
     )
     cooperative.attach(holding())
@@ -162,17 +166,6 @@ def test_client_takes_the_assignor_beside_its_own(beside_range: KafkaConsumer) -
     assert [name for name, _ in protocols] == ["sticky", "range"]
 
 
-def test_client_refuses_eager_beside_cooperative() -> None:
-    made = KafkaConsumer.__new__(KafkaConsumer)
-    both = [StrategyAssignor("cooperative-sticky", COOPERATIVE), RangePartitionAssignor]
-
-    with pytest.raises(KafkaConfigurationError, match="common RebalanceProtocol"):
-        made.__init__("t", group_id="g", partition_assignment_strategy=both, **NOWHERE)  # type: ignore[misc]
-
-    # A consumer that was refused leaves its thread running, and no way to close it.
-    made._client.close()
-
-
 def test_watch_frees_a_consumer_whose_join_nobody_finishes() -> None:
     assignor = StrategyAssignor("sticky")
     asked: list[str] = []
@@ -208,16 +201,8 @@ def test_old_name_has_the_same_consumer() -> None:
     assert decode_subscription(old.metadata({"t"}).encode()).owned == {"t": (0, 2)}
 
 
-@pytest.mark.parametrize(
-    ("protocol", "names"),
-    [(EAGER, ["cooperative-sticky", "range"]), (COOPERATIVE, ["cooperative-sticky"])],
-)
-def test_default_list_is_that_of_the_kip(protocol: Any, names: list[str]) -> None:
-    assert [entry.name for entry in default_assignors(protocol)] == names
-
-
 def test_leader_waits_for_a_cooperative_member_of_java() -> None:
-    eager = StrategyAssignor("cooperative-sticky")
+    eager = StrategyAssignor("cooperative-sticky", EAGER)
     java = Subscription(
         topics=("t",), user_data=b"\0\0\0\7", owned={"t": (0, 1, 2, 3)}, generation=7, rack="r"
     )

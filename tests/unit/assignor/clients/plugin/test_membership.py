@@ -220,6 +220,21 @@ def test_stream_join_counts_its_epoch_up_from_the_greatest_received() -> None:
     )
 
 
+def test_stream_join_prefers_the_claim_of_the_higher_epoch() -> None:
+    member = under_strategy("sticky-stream-join")
+    zombie = joined("a", ["t"], {"t": (0, 1)}, generation=4)
+    live = joined("b", ["t"], {"t": (1,)}, generation=9)
+    rejoined = joined("c", ["t"])
+
+    answers = member.lead(counts={"t": 3}, members=[zombie, live, rejoined], now_ms=NOW_MS)
+
+    assert {name: placed for name, (placed, _) in answers.items()} == {
+        "a": {"t": (0,)},
+        "b": {"t": (1,)},
+        "c": {"t": (2,)},
+    }
+
+
 def test_epoch_of_a_hostile_member_leaves_the_answer_encodable() -> None:
     member = under_strategy("sticky-stream-join")
     hostile = joined("a", ["t"], generation=GREATEST_EPOCH)

@@ -27,6 +27,15 @@ def test_golden_user_data_is_decoded(data: bytes, generation: int) -> None:
     assert decode_sticky_user_data(data) == Claims(owned=IN_USER_DATA, generation=generation)
 
 
+@pytest.mark.parametrize("generation", [-1, 0, 7, 2**31 - 1])
+def test_leader_of_version_0_reads_the_claims_of_version_1_and_may_ignore_what_follows(
+    generation: int,
+) -> None:
+    written = encode_sticky_user_data(Claims(owned=IN_USER_DATA, generation=generation))
+
+    assert written == golden.STICKY_V0 + generation.to_bytes(4, "big", signed=True)
+
+
 def test_user_data_is_encoded_to_the_golden_bytes() -> None:
     assert encode_sticky_user_data(Claims(owned=IN_USER_DATA, generation=7)) == golden.STICKY_V1
 
