@@ -195,14 +195,14 @@ class Trial:
             self.refused(record.epoch)
         self.apply()
 
-    def refused(self, epoch: int, *, within_s: float = APPLIED_WITHIN_S) -> list[Refused]:
+    def refused(self, epoch: int) -> list[Refused]:
         """The refusals of all members.
 
         Raises:
             BrokenRuleError: There are fewer.
         """
         try:
-            self.group.wait_for_acks(Refused, epoch, len(self.group.alive()), within_s=within_s)
+            self.group.wait_for_acks(Refused, epoch, len(self.group.alive()), within_s=APPLIED_WITHIN_S)
         except AssertionError as error:
             raise BrokenRuleError(f"{error}; acknowledged: {self.kinds(epoch)}") from None
         return [ack for ack in self.acks(epoch) if isinstance(ack, Refused)]

@@ -24,6 +24,9 @@ class Mutant(NamedTuple):
     """Parts of the sentences of rules that may fail with it, or that have to be judged before."""
     follower: tuple[str, ...] = ("confluent",)
 
+    needs_broker: bool = False
+    """A group in memory cannot show it."""
+
     @property
     def title(self) -> str:
         return f"{self.follower[0]} {self.names[0]}"
@@ -52,7 +55,7 @@ MUTANTS = (
         "A plan that is withdrawn before it has begun moves nothing, and who had accepted it writes void.",
     ),
     Mutant(("ignores-withdrawals-without-epoch",), "A withdrawal without an epoch counts."),
-    Mutant(("ends-on-damage",), "Ignore a damaged record; it is never a reason to stop."),
+    Mutant(("ends-on-damage",), "Ignore a damaged record; it is never a reason to stop.", needs_broker=True),
     Mutant(
         ("known-fields-only",),
         "Ignore fields that you do not know, as deep as they are; unassigned may be absent.",
@@ -62,6 +65,7 @@ MUTANTS = (
     Mutant(
         ("starts-at-the-end",),
         "Who starts reads the topic from its beginning, and so knows the largest epoch.",
+        needs_broker=True,
     ),
     Mutant(("epochs-of-32-bits",), EPOCHS),
     # Which plans it follows.
@@ -81,6 +85,7 @@ MUTANTS = (
     Mutant(
         ("other-member",),
         "Acknowledgements have the fields of their kind, by their member id, under the exact key.",
+        needs_broker=True,
     ),
     Mutant(
         ("refuses-twice",), "A plan without your member id is refused, once for each epoch and generation."
@@ -91,29 +96,40 @@ MUTANTS = (
         "Applied is written when the whole target is held and all that was given is taken.",
     ),
     # How it hands over, and what it reads.
-    Mutant(("keeps-reading",), "No partition has two owners.", (APPLIES,)),
+    Mutant(("keeps-reading",), "No partition has two owners.", (APPLIES,), needs_broker=True),
     Mutant(
-        ("impatient",), "Give nothing away until everybody whom the moves name has accepted; then all of it."
+        ("impatient",),
+        "Give nothing away until everybody whom the moves name has accepted; then all of it.",
+        needs_broker=True,
     ),
-    Mutant(("believes-records",), "A release that no commit of the old owner bears out moves nothing."),
-    Mutant(("gives-uncommitted",), COMMITS),
-    Mutant(("takes-unproven",), COMMITS),
+    Mutant(
+        ("believes-records",),
+        "A release that no commit of the old owner bears out moves nothing.",
+        needs_broker=True,
+    ),
+    Mutant(("gives-uncommitted",), COMMITS, needs_broker=True),
+    Mutant(("takes-unproven",), COMMITS, needs_broker=True),
     Mutant(
         ("ignores-losses",),
         "Who joins another generation has given up, or lost, all that it read in the one before.",
         ("slept beyond its session",),
+        needs_broker=True,
     ),
     # In a group whose leader assigns plans.
-    Mutant(("reads-aborted",), ABORTED, follower=_PLUG_IN),
+    Mutant(("reads-aborted",), ABORTED, follower=_PLUG_IN, needs_broker=True),
     Mutant(
         ("rejoins-without-moves",),
         "Nobody rejoins for a plan that leaves every member what it has.",
         follower=_PLUG_IN,
+        needs_broker=True,
     ),
     Mutant(
         ("rejoins-again",),
         "A plan that was applied, and is read again, brings no rebalance.",
         follower=_PLUG_IN,
+        needs_broker=True,
     ),
-    Mutant(("silent",), "No partition has two owners.", ("What a member",), follower=_PLUG_IN),
+    Mutant(
+        ("silent",), "No partition has two owners.", ("What a member",), follower=_PLUG_IN, needs_broker=True
+    ),
 )

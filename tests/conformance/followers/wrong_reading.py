@@ -14,10 +14,22 @@ from assignor.protocol import control
 from assignor.protocol.control import ControlRecord
 
 Document: TypeAlias = dict[str, Any]
-_FIELDS = frozenset(
-    ["schema", "cluster", "group", "epoch", "strategy", "dry_run", "created_at", "valid_until", "base"]
-    + ["migration", "members", "moves", "unassigned", "why"]
-)
+_FIELDS = {
+    "schema",
+    "cluster",
+    "group",
+    "epoch",
+    "strategy",
+    "dry_run",
+    "created_at",
+    "valid_until",
+    "base",
+    "migration",
+    "members",
+    "moves",
+    "unassigned",
+    "why",
+}
 
 
 def _reads_as(change: Callable[[ControlState, Document], Document | None]) -> None:
