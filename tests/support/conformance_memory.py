@@ -125,6 +125,7 @@ class MemoryGroup(Group):
         self.migration = "disabled"
         self._epoch = int(time.time())
         self._said: list[ControlRecord] = []
+        self._crashed, self._buried = list[str](), set[str]()
 
     def start(self, who: str, **_: Any) -> None:
         self._world.start_as(who)
@@ -136,13 +137,17 @@ class MemoryGroup(Group):
         return who not in self.alive()
 
     def crashed(self) -> list[str]:
-        return []
+        return self._crashed
 
-    def bury(self) -> None:
-        """Nobody dies."""
+    def last_words(self, who: str) -> str:
+        return f"no more of {who}"
 
-    def dead(self) -> list[str]:
-        return []
+    def die(self, who: str) -> None:
+        """It ends by itself, and its session with it."""
+        (node,) = (one for one in self._world.nodes if one.name == who)
+        self._crashed.append(who)
+        self._world.kill(node)
+        self._world.evict(node.member)
 
     def interrupt(self, who: str, number: signal.Signals) -> None:
         for node in self._world.nodes:
@@ -154,6 +159,7 @@ class MemoryGroup(Group):
         return self._world.lines
 
     def all_acks(self) -> list[AnyAck]:
+        self.fail_if_dead()
         self._world.step()
         return list(self._world.acks)
 
