@@ -130,6 +130,10 @@ MUTANTS = (
         needs_broker=True,
     ),
     Mutant(
-        ("silent",), "No partition has two owners.", ("What a member",), follower=_PLUG_IN, needs_broker=True
+        ("silent",),
+        "No partition has two owners.",
+        ("A plan that fits", "migration in the plan"),
+        follower=_PLUG_IN,
+        needs_broker=True,
     ),
 )
