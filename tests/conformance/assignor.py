@@ -1,12 +1,14 @@
 """Rules for members of a group whose leader applies plans in a rebalance."""
 
+import time
 from dataclasses import replace
 
 from assignor.protocol.acks import Void
 from assignor.protocol.control import ControlRecord
-from tests.conformance.common import HARM, JOINS, READING, stays
+from tests.conformance.common import HARM, JOINS
 from tests.conformance.ending import ENDING
-from tests.conformance.trial import APPLIED_WITHIN_S, MEMBERS, BrokenRuleError, Rule, Trial
+from tests.conformance.reading import READING, stays
+from tests.conformance.trial import APPLIED_WITHIN_S, MEMBERS, QUIET_S, BrokenRuleError, Rule, Trial
 
 PAGE = "following-assignors.md"
 LEADER = f"{PAGE}, what the leader does"
@@ -23,6 +25,29 @@ def _applies(trial: Trial) -> None:
 
 def _despite_migration(trial: Trial) -> None:
     trial.apply(replace(trial.draft(), migration="possible"))
+
+
+def _stays_for_what_it_has(trial: Trial) -> None:
+    generation, _, _ = trial.group.base(MEMBERS)
+    held = trial.held()
+    _joins_no_more(trial, trial.group.draft(generation, held, held), generation)
+
+
+def _joins_once(trial: Trial) -> None:
+    record = trial.apply()
+    generation, _, _ = trial.group.base(MEMBERS)
+    _joins_no_more(trial, record, generation)
+
+
+def _joins_no_more(trial: Trial, record: ControlRecord, generation: int) -> None:
+    trial.group.put(record)
+    deadline = time.monotonic() + QUIET_S
+    while time.monotonic() < deadline:
+        time.sleep(0.1)
+        joined = [line for line in trial.group.lines() if line["what"] == "joined"]
+        if any(line["generation"] > generation for line in joined):
+            raise BrokenRuleError(f"the group has rebalanced for plan {record.epoch}")
+    trial.apply()
 
 
 def _of_strangers(record: ControlRecord) -> ControlRecord:
@@ -77,6 +102,16 @@ RULES = (
         is_basis=True,
     ),
     Rule(number=PAGE, sentence="migration in the plan is ignored.", check=_despite_migration),
+    Rule(
+        number=f"{PAGE}, who rejoins",
+        sentence="Nobody rejoins for a plan that leaves every member what it has.",
+        check=_stays_for_what_it_has,
+    ),
+    Rule(
+        number=f"{PAGE}, who rejoins",
+        sentence="A plan that was applied, and is read again, brings no rebalance.",
+        check=_joins_once,
+    ),
     *READING,
     Rule(
         number=f"{LEADER}, 1",

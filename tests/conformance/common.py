@@ -1,56 +1,17 @@
-"""Rules that hold for whoever follows plans, within a generation or by an assignor."""
+"""Harm that whoever follows plans survives, within a generation or by an assignor."""
 
 import contextlib
 import signal
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from itertools import pairwise
 
-from assignor.protocol.control import ControlRecord
 from tests.conformance.group import SESSION_S
 from tests.conformance.trial import MEMBERS, BrokenRuleError, Rule, Trial
 from tests.support.broker import admin_client, create_topics
-from tests.support.follow_plans import key_of
 from tests.support.follow_trouble import goes_on
 from tests.support.waiting import wait_until
 
-CONTROL = "records.md, the control topic"
 _TRIES = 3
-
-
-def stays(
-    change: Callable[[ControlRecord], ControlRecord], *, refused: bool = False
-) -> Callable[[Trial], None]:
-    """A check that a plan which fits, but for this change, moves nothing."""
-
-    def check(trial: Trial) -> None:
-        trial.ignored(change(trial.draft()), refused=refused)
-
-    return check
-
-
-def _expired(record: ControlRecord) -> ControlRecord:
-    now_ms = round(time.time() * 1000)
-    return replace(record, created_at_ms=now_ms - 120_000, valid_until_ms=now_ms - 60_000)
-
-
-def _damaged(trial: Trial) -> None:
-    record = trial.draft()
-    for topic in (trial.group.control, trial.group.acks):
-        trial.group.put_raw(
-            topic, key_of(record), b'{"schema":1,"v":1,"kind":"accepted","cluster":', record.epoch
-        )
-        trial.group.put_raw(topic, b"\xff\xfe", b"\x00", record.epoch)
-    trial.apply()
-
-
-def _withdrawn(trial: Trial) -> None:
-    record, before, so_far = trial.draft(), trial.held(), len(trial.group.all_acks())
-    trial.group.withdraw(record)
-    trial.group.put(record)
-    trial.not_followed(record.epoch, before, so_far)
-    trial.apply()
 
 
 def _killed(trial: Trial) -> None:
@@ -69,8 +30,11 @@ def _slept(trial: Trial) -> None:
     sleeper = min(ids)
     trial.group.put(trial.draft())
     trial.group.send(sleeper, signal.SIGSTOP)
-    trial.group.base(MEMBERS - 1, after=generation)
-    trial.group.send(sleeper, signal.SIGCONT)
+    try:
+        trial.group.base(MEMBERS - 1, after=generation)
+    finally:
+        # A rule that fails leaves no sleeper to the next one.
+        trial.group.send(sleeper, signal.SIGCONT)
     generation, _, _ = trial.group.base(MEMBERS, after=generation + 1)
     trial.apply()
 
@@ -98,8 +62,10 @@ def _without_topics(trial: Trial) -> Iterator[None]:
     admin = admin_client(group.bootstrap)
     for future in admin.delete_topics([group.control, group.acks]).values():
         future.result()
-    yield
-    create_topics(group.bootstrap, {group.control: 1, group.acks: 1})
+    try:
+        yield
+    finally:
+        create_topics(group.bootstrap, {group.control: 1, group.acks: 1})
 
 
 def _apply_in_the_end(trial: Trial) -> None:
@@ -128,39 +94,6 @@ JOINS = Rule(
     number="conformance.md, lines",
     sentence="Every process joins the group and prints what becomes of it.",
     check=_speaks,
-)
-READING = (
-    Rule(number=f"{CONTROL}, 3", sentence="Follow nothing past valid_until.", check=stays(_expired)),
-    Rule(
-        number=f"{CONTROL}, 3",
-        sentence="Follow no dry_run.",
-        check=stays(lambda record: replace(record, dry_run=True)),
-    ),
-    Rule(
-        number=f"{CONTROL}, 2",
-        sentence="A record whose epoch is not larger changes nothing.",
-        check=stays(lambda record: replace(record, epoch=1)),
-    ),
-    Rule(
-        number=f"{CONTROL}, 2",
-        sentence="A plan that comes after its withdrawal, with an epoch that is not larger, changes nothing.",
-        check=_withdrawn,
-    ),
-    Rule(
-        number=f"{CONTROL}, 2",
-        sentence="Records of another group are not yours.",
-        check=stays(lambda record: replace(record, group=f"{record.group}-2")),
-    ),
-    Rule(
-        number=f"{CONTROL}, 2",
-        sentence="Records of another cluster are not yours.",
-        check=stays(lambda record: replace(record, cluster="elsewhere")),
-    ),
-    Rule(
-        number="records.md",
-        sentence="Ignore a damaged record; it is never a reason to stop.",
-        check=_damaged,
-    ),
 )
 HARM = (
     Rule(

@@ -4,12 +4,11 @@ from confluent_kafka import Consumer, TopicPartition
 
 from assignor.errors import DecodeError
 from assignor.protocol import acks as ack_records
+from tests.conformance.group import STOP_WITHIN_S
 from tests.conformance.topics import messages
 from tests.conformance.trial import BrokenRuleError, Rule, Trial
 from tests.support.commits import set_back
 from tests.support.waiting import wait_until
-
-STOP_WITHIN_S = 20.0
 
 
 def _none_lost(trial: Trial) -> None:
@@ -78,8 +77,7 @@ def _stops(trial: Trial) -> None:
     running = group.alive()
     group.tell_to_stop()
     wait_until(lambda: not group.alive(), what=f"{running} stopped", within_s=STOP_WITHIN_S)
-    if group.crashed():
-        raise BrokenRuleError(f"ended with an error: {group.crashed()}")
+    group.fail_if_dead()
     last = {line["who"]: line["what"] for line in group.lines()}
     silent = [who for who in running if last.get(who) != "stopped"]
     if silent:

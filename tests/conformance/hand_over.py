@@ -3,12 +3,14 @@
 import signal
 import time
 from dataclasses import replace
+from functools import partial
 
 from assignor.protocol.acks import Follows, Refused, Release, Taken, Void
 from assignor.protocol.control import ControlRecord
 from tests.conformance import releases
-from tests.conformance.common import HARM, JOINS, READING, stays
+from tests.conformance.common import HARM, JOINS
 from tests.conformance.ending import ENDING
+from tests.conformance.reading import CONTROL, READING, stays
 from tests.conformance.trial import QUIET_S, BrokenRuleError, Rule, Trial
 from tests.support.waiting import wait_until
 
@@ -48,14 +50,14 @@ def _awaits_acceptance(trial: Trial) -> None:
     trial.applied(record)
 
 
-def _voids(trial: Trial) -> None:
+def _voids(trial: Trial, *, names_epoch: bool = True) -> None:
     record, before = trial.draft(), trial.held()
     sleeper = trial.group.alive()[0]
     trial.group.interrupt(sleeper, signal.SIGSTOP)
     try:
         trial.group.put(record)
         trial.group.wait_for_acks(Follows, record.epoch, len(before) - 1)
-        trial.group.withdraw(record)
+        trial.group.withdraw(record, names_epoch=names_epoch)
         trial.group.wait_for_acks(Void, record.epoch, len(before) - 1, within_s=5.0)
     finally:
         trial.group.interrupt(sleeper, signal.SIGCONT)
@@ -232,6 +234,11 @@ RULES = (
         check=_voids,
     ),
     Rule(
+        number=f"{CONTROL}, 2",
+        sentence="A withdrawal without an epoch counts.",
+        check=partial(_voids, names_epoch=False),
+    ),
+    Rule(
         number=f"{PAGE}, rule 1",
         sentence="Where migration is possible and something was handed over, leave the group and join again.",
         check=_leaves_for_migration,
@@ -263,5 +270,11 @@ RULES = (
         check=releases.applied_in_the_end,
     ),
     *HARM,
+    Rule(
+        number=f"{PAGE}, rule 8",
+        sentence="Who joins another generation has given up, or lost, all that it read in the one before.",
+        check=releases.gives_everything_up,
+        is_last=True,
+    ),
     *ENDING,
 )

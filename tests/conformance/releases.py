@@ -111,3 +111,22 @@ def applied_in_the_end(trial: Trial) -> None:
         elif isinstance(ack, Release | Taken) and place in done:
             # A release that was taken already is answered again; a later plan's is another epoch's.
             raise BrokenRuleError(f"{ack.member} had applied plan {ack.epoch} before: {ack}")
+
+
+def gives_everything_up(trial: Trial) -> None:
+    """By the lines of each process: an eager rebalance leaves nobody anything."""
+    held: dict[tuple[str, int], int] = {}
+    for line in trial.group.lines():
+        who, places = line["who"], line.get("places", [])
+        if line["what"] in ("revoked", "lost"):
+            for place in places:
+                held.pop((who, place), None)
+        elif line["what"] == "gained":
+            kept = [
+                place for (name, place), since in held.items() if name == who and since != line["generation"]
+            ]
+            if kept:
+                raise BrokenRuleError(
+                    f"{who} is in generation {line['generation']}, and has never given up {kept} of an earlier one"
+                )
+            held |= {(who, place): line["generation"] for place in places}

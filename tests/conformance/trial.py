@@ -22,6 +22,8 @@ HELD_WITHIN_S = 10.0
 """Members that are done with a plan, applied or refused, have then what they are to have."""
 QUIET_S = 1.0
 """What has not begun to be followed by then is not followed."""
+MOST_REPLACED = 2 * MEMBERS
+"""Members that may end by themselves; of a group that has lost more, only what can be seen in the end is judged."""
 
 Held: TypeAlias = dict[str, list[int]]
 """Partitions by member id."""
@@ -68,7 +70,8 @@ class Trial:
     def __init__(self, group: Group) -> None:
         self.group = group
         self.forged: list[AnyAck] = []
-        self._started = 0
+        self._started, self._replaced = 0, 0
+        self._is_formed, self._is_sound = False, True
 
     def start(self, members: int = 1) -> None:
         """So many more processes."""
@@ -78,26 +81,42 @@ class Trial:
 
     def judge(self, rules: Sequence[Rule]) -> Iterator[Verdict]:
         """A verdict for each rule, in their order; none of a group that never forms."""
-        is_formed, is_sound = False, True
         for rule in rules:
-            if not (is_sound or (is_formed and rule.is_last)):
-                yield Verdict(rule=rule, outcome="not judged")
-                continue
-            try:
-                if not is_formed:
-                    self._form()
-                    is_formed = True
-                rule.check(self)
-            except (AssertionError, OSError) as error:
-                outcome: Outcome = "fail" if is_formed else "not judged"
-                is_sound = is_sound and is_formed and not rule.is_basis
-                yield Verdict(rule=rule, outcome=outcome, why=self._why(error))
-            except KafkaException as error:
-                yield Verdict(
-                    rule=rule, outcome="not judged", why=f"the judge had no answer of the broker: {error}"
-                )
+            if self._is_sound or (self._is_formed and rule.is_last):
+                yield self._verdict(rule)
             else:
-                yield Verdict(rule=rule, outcome="pass")
+                yield Verdict(rule=rule, outcome="not judged")
+
+    def _verdict(self, rule: Rule) -> Verdict:
+        is_ready = False
+        try:
+            self._make_ready(rule)
+            is_ready = True
+            rule.check(self)
+            self.group.fail_if_dead()
+        except (AssertionError, OSError) as error:
+            self._is_sound = self._is_sound and is_ready and not rule.is_basis
+            return Verdict(rule=rule, outcome="fail" if is_ready else "not judged", why=self._why(error))
+        except KafkaException as error:
+            why = f"the judge had no answer of the broker: {error}"
+            return Verdict(rule=rule, outcome="not judged", why=why)
+        return Verdict(rule=rule, outcome="pass")
+
+    def _make_ready(self, rule: Rule) -> None:
+        """A whole group: what one rule has done to it, or has found out, does not hold up the next one."""
+        if not self._is_formed:
+            self._form()
+            self._is_formed = True
+            return
+        self.group.bury()
+        lost = MEMBERS - len(self.group.alive())
+        if rule.is_last or lost <= 0:
+            return
+        self._replaced += lost
+        if self._replaced > MOST_REPLACED:
+            raise BrokenRuleError(f"{self._replaced} members have ended, more than are replaced")
+        self.start(lost)
+        self.group.base(MEMBERS)
 
     def _form(self) -> None:
         self.start(MEMBERS)
@@ -113,7 +132,7 @@ class Trial:
             raise BrokenRuleError("the group does not form")
 
     def _why(self, error: Exception) -> str:
-        words = "".join(f"; {who} has ended: {self.group.last_words(who)}" for who in self.group.crashed())
+        words = "".join(f"; {who} has ended: {self.group.last_words(who)}" for who in self.group.dead())
         malformed = f"; no such line: {self.group.malformed[0]!r}" if self.group.malformed else ""
         return f"{error}{words}{malformed}"
 
@@ -176,14 +195,14 @@ class Trial:
             self.refused(record.epoch)
         self.apply()
 
-    def refused(self, epoch: int, *, within_s: float = APPLIED_WITHIN_S) -> list[Refused]:
+    def refused(self, epoch: int) -> list[Refused]:
         """The refusals of all members.
 
         Raises:
             BrokenRuleError: There are fewer.
         """
         try:
-            self.group.wait_for_acks(Refused, epoch, len(self.group.alive()), within_s=within_s)
+            self.group.wait_for_acks(Refused, epoch, len(self.group.alive()), within_s=APPLIED_WITHIN_S)
         except AssertionError as error:
             raise BrokenRuleError(f"{error}; acknowledged: {self.kinds(epoch)}") from None
         return [ack for ack in self.acks(epoch) if isinstance(ack, Refused)]

@@ -1,7 +1,6 @@
-"""The follower of confluent-kafka as a process under trial: python -m tests.conformance.followers.confluent [WRONG].
+"""The follower of confluent-kafka as a process under trial: python -m tests.conformance.followers.confluent [WRONG …].
 
-WRONG makes it one that the kit has to find out: `keeps-reading`, `takes-unproven`, `believes-records`,
-`gives-uncommitted`, `never-expires` or `impatient`.
+Each WRONG makes it one that the kit has to find out, by a name of `wrong.FOLLOWERS` or `wrong.CHANGES`.
 """
 
 import sys
@@ -91,5 +90,6 @@ def _numbers(partitions: list[TopicPartition]) -> list[int]:
 if __name__ == "__main__":
     names = sys.argv[1:]
     for change in names:
-        wrong.CHANGES.get(change, lambda: None)()
+        if change not in wrong.FOLLOWERS:
+            wrong.CHANGES[change]()
     Process(next((wrong.FOLLOWERS[name] for name in names if name in wrong.FOLLOWERS), Follower)).run()

@@ -1,6 +1,6 @@
 """The plug-in of kafka-python as a process under trial: python -m tests.conformance.followers.kafka_python eager|cooperative.
 
-A second argument makes it one that the kit has to find out: `silent` or `never-expires`.
+Further arguments make it one that the kit has to find out, by names of `wrong.CHANGES`.
 """
 
 import contextlib

@@ -7,7 +7,6 @@ from confluent_kafka import TopicPartition
 
 from assignor.clients.confluent import Follower
 from assignor.clients.confluent.steering import Steering
-from assignor.clients.control import ControlState
 from assignor.clients.follower import plan as follower_plan
 from assignor.clients.follower import rules
 from assignor.clients.follower.state import (
@@ -30,6 +29,7 @@ from assignor.clients.follower.state import (
 from assignor.clients.kafka_python import assignors as of_kafka_python
 from assignor.protocol.acks import Release
 from assignor.protocol.marks import HandOverMark
+from tests.conformance.followers import wrong_plans, wrong_reading
 
 
 class _Keeping(Steering):
@@ -134,11 +134,6 @@ class _TakesUnproven(Follower):
         self._steering.__class__ = _Unproven
 
 
-def _never_expires() -> None:
-    newest = ControlState.newest
-    ControlState.newest = lambda self, _now_ms: newest(self, 0)  # type: ignore[method-assign]  # in the whole process
-
-
 def _is_impatient() -> None:
     """Gives as soon as the new owner has accepted."""
 
@@ -165,7 +160,8 @@ FOLLOWERS: Mapping[str, type[Follower]] = {
 """Of confluent-kafka."""
 
 CHANGES: Mapping[str, Callable[[], None]] = {
-    "never-expires": _never_expires,
+    **wrong_reading.CHANGES,
+    **wrong_plans.CHANGES,
     "impatient": _is_impatient,
     "silent": _is_silent,
 }
