@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
-
 _WARM_UP = "start the Python of tasks"
 """See `pipeline.run.warm_up`; it may still run when the first test does."""
 
