@@ -33,6 +33,10 @@ class NotWaitingError(PipelineError):
     """The plan does not wait for approval; the message says what is the case instead."""
 
 
+class QueryFailedError(PipelineError):
+    """The query has failed several times in a row; the message names the cause. Starting the driver again is safe."""
+
+
 class SparkEndedError(PipelineError):
     """Spark has stopped, and this process cannot start it again. Starting the driver again is right."""
 

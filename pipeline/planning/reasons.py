@@ -139,6 +139,14 @@ def planning_failed(error: Exception) -> str:
     return f"planning failed because of a fault in lagwise: {type(error).__name__}: {error}; please report it"
 
 
+def task_failed(times: int) -> str:
+    """The task that plans the group, and others with it, has come to its last attempt."""
+    return (
+        f"the task that plans the group has failed {times} times: the planner ended its process, or the tables could "
+        "not be read; planning is tried again in its next turn"
+    )
+
+
 def awaiting_approval(since: str, group_id: str) -> str:
     """The plan is made, and an operator has to publish it."""
     return f"the plan waits for approval since {since}; `lagwise approve {group_id}` shows and publishes it"

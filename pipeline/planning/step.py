@@ -23,7 +23,7 @@ from pipeline.planning.rows.control_messages import acks_by_group, moved_by_grou
 from pipeline.planning.rows.facts_of_rows import group_facts
 from pipeline.planning.rows.partitions import GroupPartitions
 from pipeline.planning.rows.row_of_decision import to_row
-from pipeline.planning.state import from_json
+from pipeline.planning.state import GroupState, from_json
 from pipeline.planning.values import Decision, Verdict
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.schemas import PLAN_STATE
@@ -151,6 +151,27 @@ def make_plans(
     return pa.Table.from_pylist(rows, schema=DECIDED_ARROW)
 
 
+def abstain(wanted: Collection[str], settings: PlanSettings, memory: PlanMemory, *, reason: str) -> pa.Table:
+    """One row of `DECIDED` for each of these groups, sorted: it has no plan, for this reason, and its memory stays.
+
+    Args:
+        wanted: Groups that have members or commits.
+        settings: See `PlanSettings`.
+        memory: Of the decisions before.
+        reason: Why nobody decides about them.
+    """
+    rows = [
+        to_row(
+            group_id,
+            _abstained(_rules(group_id, settings), from_json(memory.states.get(group_id)), reason),
+            at_ms=settings.at_ms,
+            batch_id=settings.batch_id,
+        )
+        for group_id in sorted(wanted)
+    ]
+    return pa.Table.from_pylist(rows, schema=DECIDED_ARROW)
+
+
 def _group_rows(stored: Stored, wanted: frozenset[str]) -> Iterator[dict[str, Any]]:
     """Each group with everything but its partitions and what was decided before."""
     only = pa.array(sorted(wanted), pa.string())
@@ -196,11 +217,11 @@ def _decide(
             now_ms=settings.now_ms,
         )
     except Exception as error:  # noqa: BLE001 - a fault that one group brings to light must not stop all others
-        return Decision(
-            strategy=rules.strategy,
-            verdict=Verdict(decided="abstain", reason=reasons.planning_failed(error)),
-            state=before,
-        )
+        return _abstained(rules, before, reasons.planning_failed(error))
+
+
+def _abstained(rules: Rules, before: GroupState, reason: str) -> Decision:
+    return Decision(strategy=rules.strategy, verdict=Verdict(decided="abstain", reason=reason), state=before)
 
 
 def _subscribed(group: GroupFacts, partitions: GroupPartitions) -> PartitionFacts:

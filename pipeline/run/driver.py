@@ -94,5 +94,6 @@ class Driver:
         return int(self.spark.sparkContext.defaultParallelism)
 
     def describe(self, batch_id: int, doing: str) -> None:
-        """Name the jobs that follow, for whoever looks at Spark."""
+        """Name the jobs that follow, for whoever looks at Spark, at the driver's health, or at why they failed."""
+        self.monitor.does(doing)
         self.spark.sparkContext.setJobDescription(f"batch {batch_id} · {doing}")

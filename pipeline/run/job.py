@@ -21,6 +21,7 @@ from pipeline.errors import (
     AccessRefusedError,
     BrokerUnavailableError,
     PipelineError,
+    QueryFailedError,
     SparkEndedError,
     StorageUnavailableError,
     StoreError,
@@ -124,8 +125,7 @@ class Job:
 
         Raises:
             PipelineError: What waiting does not cure, such as another driver that took over, or a cluster that has
-                refused this user several times in a row.
-            StreamingQueryException: The query failed several times in a row without a batch in between.
+                refused this user several times in a row, or a query that failed so often without a batch in between.
         """
         check_places(
             self.config.tables, master=master_of(resolve(self.config.spark)), ships_code=is_submitted()
@@ -212,12 +212,22 @@ class Job:
 
     def _begin_again(self, spark: SparkSession, error: StreamingQueryException) -> None:
         self._failures += 1
+        cause = self._cause_of(error)
         if self._failures >= _FAILURES_IN_A_ROW:
-            raise error
+            raise QueryFailedError(
+                f"the query failed {self._failures} times in a row, the last time with: {cause}; nothing was skipped: "
+                "remove the cause (a crash or a lack of memory stands in the stderr of driver or executor), and start "
+                "the driver again"
+            ) from error
         if self._failures > 1 and self._runner is not None and self._runner.failure is None:
             # No batch failed: it is Spark that cannot go on. Its checkpoint holds batch numbers only.
             query.set_checkpoint_aside(spark, self.config.tables.query_path, at_ms=now_ms())
-        log.error("the query failed and is started again", extra={"cause": query.cause_of(error)})
+        log.error("the query failed and is started again", extra={"cause": cause})
+
+    def _cause_of(self, error: StreamingQueryException) -> str:
+        failed_at = None if self._runner is None else self._runner.failed_at
+        cause = query.cause_of(error)
+        return cause if failed_at is None else f"{failed_at}: {cause}"
 
     def _wait_for_cluster(self, what: str, error: PipelineError) -> None:
         self.monitor.kafka_failed(f"{what}: {error}")

@@ -41,6 +41,11 @@ _COMMIT_S = 10
 _COMMIT_POLL_S = 0.05
 _SHOWN_S = 0.01
 _LATE_SAID_EVERY_S = 600
+_CALLED = "Py4JJavaError: An error occurred while calling"
+"""How py4j names whatever the JVM has thrown."""
+_LOST = re.compile(r"most recent failure: (?:Lost task .*?\): )?(.+)")
+"""What Spark says of the last attempt of a task for which it gives a job up."""
+_TRACE = "Traceback (most recent call last):"
 _FRAME = re.compile(r"^.* terminated with exception: |^Caused by: | SQLSTATE: \w+$")
 
 
@@ -94,6 +99,8 @@ class Runner:
         self.stop = stop
         """A batch that begins when it is set gives up before it has done anything."""
         self.failure: BaseException | None = None
+        self.failed_at: str | None = None
+        """What the batch that failed was at, where it has said so."""
         self.last_batch_at_s = time.monotonic()
         self.last_batch_id: int | None = None
         self._late_said_at_s = -math.inf
@@ -107,6 +114,7 @@ class Runner:
                 if not self.stop.is_set():
                     self._run(frame, batch_id)
             except BaseException as error:  # a panic of Rust is no Exception
+                self.failed_at = self.driver.monitor.step_failed()
                 self.failure = self._failure_of(error)
                 raise self.failure from error
             finally:
@@ -320,9 +328,13 @@ def cause_of(error: StreamingQueryException) -> str:
     """The line of a failed query's message that says what happened: it holds plans and traces besides."""
     lines = [line.strip() for line in str(error).splitlines()]
     causes = [
-        line for line in lines if "org.apache.kafka" in line or line.endswith("Error") or "Error: " in line
+        line
+        for line in lines
+        if _CALLED not in line and ("org.apache.kafka" in line or line.endswith("Error") or "Error: " in line)
     ]
-    return _FRAME.sub("", (causes or lines)[-1 if causes else 0])
+    # Of a task that has raised an error of Python this line holds no more than the beginning of the trace.
+    lost = [found[1] for line in lines if (found := _LOST.search(line)) and not found[1].endswith(_TRACE)]
+    return _FRAME.sub("", (lost[-1:] or causes[-1:] or lines)[0])
 
 
 def _left(report: Report) -> dict[str, int]:

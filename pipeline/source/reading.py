@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import TaskContext
 
 from pipeline.decode.rows import log_offset_rows, rows_of
 from pipeline.decode.step import Decoder, counted
@@ -22,6 +21,7 @@ from pipeline.kafka.sources.records.consumer import consume
 from pipeline.kafka.sources.records.taking import Progress
 from pipeline.source.deadline import each_within, within
 from pipeline.source.decoded import newest_of
+from pipeline.source.last_attempt import failures_before_last
 from pipeline.source.partitions import Part
 from pipeline.source.settings import SourceSettings
 
@@ -49,11 +49,8 @@ def rows_of_part(settings: SourceSettings, part: Part) -> Iterator[pa.RecordBatc
 
 def _crash(attempts: int) -> str | None:
     """Why nobody is asked: the attempts before this one, the last, have died."""
-    context = TaskContext.get()
-    number = 0 if context is None else context.attemptNumber()
-    if number == 0 or number + 1 < attempts:
-        return None
-    return f"the task that asks the brokers has died {number} times"
+    died = failures_before_last(attempts)
+    return None if died is None else f"the task that asks the brokers has died {died} times"
 
 
 def _records(

@@ -37,6 +37,7 @@ SETTINGS = PlanSettings(
     behind=(),
     provisional_reason=None,
 )
+DIED = "the task that plans the group has failed 3 times: the planner ended its process"
 GROUPS = [f"g{number}" for number in range(7)]
 MEMORY = PlanMemory(
     published={
@@ -143,8 +144,53 @@ def test_task_whose_process_dies_while_it_decides_is_tried_again(
     assert decided(spark, store).equals(plan_here(store))
 
 
+class DeadlyPlanner(DecidingTask):
+    """The planner ends its process whenever it plans group g3."""
+
+    def _decide(self, group_ids: list[str], memory: PlanMemory) -> pa.Table:
+        if "g3" in group_ids:
+            os._exit(7)
+        return super()._decide(group_ids, memory)
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_planner_that_always_ends_its_process_costs_the_groups_of_its_task_their_plan_and_nothing_else(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, tasks: int
+) -> None:
+    monkeypatch.setattr(decisions, "DecidingTask", DeadlyPlanner)
+    monkeypatch.setattr(decisions, "_PARTITIONS_A_TASK", 1)
+    monkeypatch.setattr(Driver, "parallelism", tasks)
+    calm = {row["group_id"]: row for row in plan_here(store).to_pylist()}
+
+    there = {row["group_id"]: row for row in decided(spark, store).to_pylist()}
+
+    assert there.keys() == calm.keys()
+    left = {name for name, row in there.items() if str(row["reason"]).startswith(DIED)}
+    assert {there[name]["decision"] for name in left} == {"abstain"}
+    assert {there[name]["epoch"] for name in left} == {None}
+    assert "g3" in left
+    # Of two tasks the other one has the rest.
+    assert (len(left) == len(calm)) is (tasks == 1)
+    assert [row for name, row in there.items() if name not in left] == [
+        row for name, row in calm.items() if name not in left
+    ]
+
+
+def test_group_without_a_plan_for_that_reason_keeps_what_is_remembered_of_it(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = decided(spark, store, only=("g3",)).to_pylist()[0]["state"]
+    monkeypatch.setitem(MEMORY.states, "g3", before)
+    monkeypatch.setattr(decisions, "DecidingTask", DeadlyPlanner)
+
+    (row,) = decided(spark, store, only=("g3",)).to_pylist()
+
+    assert row["reason"].startswith(DIED)
+    assert row["state"] == before
+
+
 def task_of(store: Store) -> DecidingTask:
-    return DecidingTask(root=store.root, storage_options={}, settings=SETTINGS)
+    return DecidingTask(root=store.root, storage_options={}, settings=SETTINGS, attempts=4)
 
 
 def plan_here(store: Store) -> pa.Table:

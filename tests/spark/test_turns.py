@@ -42,7 +42,7 @@ def driver(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def decided_here(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...]) -> pa.Table:
     """What a task of Spark would decide."""
     store = driver.services.store
-    task = DecidingTask(root=store.root, storage_options={}, settings=settings)
+    task = DecidingTask(root=store.root, storage_options={}, settings=settings, attempts=4)
     (row,) = task([share(list(only), driver.memory)])
     return unpacked(row["decided"][0])
 

@@ -51,6 +51,7 @@ class HereSpark:
     class sparkContext:  # noqa: N801 - pyspark's name
         """Stands for its context."""
 
+        master = "local[1,4]"
         defaultParallelism = 1  # noqa: N815
 
         @staticmethod

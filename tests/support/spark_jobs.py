@@ -5,6 +5,9 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
+_WARM_UP = "start the Python of tasks"
+"""See `pipeline.run.warm_up`; it may still run when the first test does."""
+
 
 class SparkJob(NamedTuple):
     """A job that has ended."""
@@ -14,11 +17,12 @@ class SparkJob(NamedTuple):
 
 
 def jobs_of(spark: SparkSession, run: Callable[[], object]) -> list[SparkJob]:
-    """The jobs that Spark runs for this, in their order."""
+    """The jobs that Spark runs for this, in their order; not the one that a session begins by itself."""
     before = set(_jobs(spark))
     run()
     after = _jobs(spark)
-    return [after[number] for number in sorted(after.keys() - before)]
+    found = [after[number] for number in sorted(after.keys() - before)]
+    return [job for job in found if job.description != _WARM_UP]
 
 
 def _jobs(spark: SparkSession) -> dict[int, SparkJob]:

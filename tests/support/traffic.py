@@ -50,7 +50,8 @@ class Traffic:
         self.passing = count()
 
     def __enter__(self) -> "Traffic":
-        create_topics(self.bootstrap, _TOPICS)
+        there = admin_client(self.bootstrap).list_topics(timeout=30).topics
+        create_topics(self.bootstrap, {name: n for name, n in _TOPICS.items() if name not in there})
         self._start(self._produce)
         for reader in _READERS:
             self._start(lambda r=reader: self._consume(r, self.stop))

@@ -6,15 +6,13 @@ from contextlib import suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from pipeline.config.model import Config
 from pipeline.config.secret_values import resolve
-from pipeline.errors import PipelineError
 from pipeline.operate.demo.background import in_background
 from pipeline.run.job import Job
-from pipeline.run.query import Report, cause_of
+from pipeline.run.query import Report
 from pipeline.run.session import build_session
 
 _STOPPED_WITHIN_S = 30.0
@@ -44,10 +42,7 @@ class Engine:
             PipelineError: It failed; the message is the line that says why.
         """
         if self._running and self._running.done():
-            try:
-                self._running.result()
-            except StreamingQueryException as error:
-                raise PipelineError(f"the stream failed: {cause_of(error)}") from error
+            self._running.result()
 
     def stop(self) -> None:
         """Let the batch at hand finish and stop the stream."""

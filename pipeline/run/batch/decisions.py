@@ -10,6 +10,7 @@ from pipeline.placement import placed
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import DECIDED_ARROW, PlanSettings
 from pipeline.run.driver import Driver
+from pipeline.run.session import attempts_of_tasks
 from pipeline.run.tasks.deciding import DECIDED, DecidingTask, share
 from pipeline.tables.store import Store, absolute
 
@@ -37,6 +38,7 @@ def decide_all(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...] 
         root=absolute(store.root),
         storage_options=driver.services.config.tables.storage_options,
         settings=settings,
+        attempts=attempts_of_tasks(driver.spark),
     )
     driver.describe(settings.batch_id, f"decide {len(weights)} groups")
     given = pa.Table.from_batches([share(groups, _part(driver.memory, groups)) for groups in shares])

@@ -114,6 +114,13 @@ class Monitor:
         """A step begins with this part of it."""
         self._update(doing=doing)
 
+    def step_failed(self) -> str | None:
+        """What the step that has failed was at, where it has said so; nothing is done until a batch begins again."""
+        with self._lock:
+            doing = self._report.doing
+            self._update(doing=None)
+        return doing
+
     def kafka_failed(self, error: str) -> None:
         """The brokers cannot be asked now, for this reason; the driver tries again."""
         self._update(kafka_error=error)

@@ -17,7 +17,9 @@ from pipeline.config.secret_values import resolve
 from pipeline.fold.control_messages import about_plans, handed_over
 from pipeline.planning import step as plan
 from pipeline.planning.memory import PlanMemory
+from pipeline.planning.reasons import task_failed
 from pipeline.source.deadline import TABLES_S, within
+from pipeline.source.last_attempt import failures_before_last
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, ORDERS
 
@@ -48,14 +50,21 @@ class DecidingTask:
     storage_options: Mapping[str, str]
     """As configured; references to secrets are resolved where the tables are read."""
     settings: plan.PlanSettings
+    attempts: int
+    """How often Spark begins a task before it gives its job up."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A row of `DECIDED` for each `share`."""
+        """A row of `DECIDED` for each `share`; the last attempt plans nothing, so that crashes end no query."""
+        failures = failures_before_last(self.attempts)
         for batch in batches:
             for packed_share in batch["share"].to_pylist():
                 group_ids, memory = pickle.loads(packed_share)  # noqa: S301 - the driver's own, as this task is
-                with within(TABLES_S + _GROUP_S * len(group_ids)):
-                    decided = packed(self._decide(group_ids, memory))
+                if failures is None:
+                    with within(TABLES_S + _GROUP_S * len(group_ids)):
+                        decided = packed(self._decide(group_ids, memory))
+                else:
+                    reason = task_failed(failures)
+                    decided = packed(plan.abstain(group_ids, self.settings, memory, reason=reason))
                 yield pa.RecordBatch.from_pydict({"decided": pa.array([decided], pa.binary())})
 
     def _decide(self, group_ids: list[str], memory: PlanMemory) -> pa.Table:

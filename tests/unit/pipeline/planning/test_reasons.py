@@ -21,6 +21,7 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     reasons.lag_unknown: [("invoices-3",)],
     reasons.partitions_not_contiguous: [("invoices",)],
     reasons.planning_failed: [(KeyError("epoch"),)],
+    reasons.task_failed: [(3,)],
     reasons.awaiting_approval: [("2026-01-31T12:00:00.000Z", "billing")],
     reasons.approved: [("ann@desk", "INC-4711"), ("ann@desk", "")],
     reasons.approval_refused: [("ann@desk", reasons.EXPIRED_WAITING)],

@@ -17,6 +17,7 @@ from pipeline.errors import (
     BrokerUnavailableError,
     FencedError,
     MissingDependencyError,
+    QueryFailedError,
     SparkEndedError,
     StorageUnavailableError,
     StoreError,
@@ -29,6 +30,7 @@ from pipeline.run.job import Job
 from pipeline.run.query import Runner, _StopRequestedError, watch
 from pipeline.tables import storage
 from tests.support.batches import batch_of, deaf_session, done, idle_driver
+from tests.support.read_frames import HereSpark
 
 
 class ScriptedJob(Job):
@@ -110,7 +112,16 @@ def test_batch_in_between_makes_the_wait_short_again() -> None:
 def test_query_that_fails_three_times_in_a_row_ends_the_job() -> None:
     job = ScriptedJob(broken(), broken(), broken())
 
-    with pytest.raises(StreamingQueryException, match="it broke"):
+    with pytest.raises(QueryFailedError, match=r"3 times in a row.*: it broke; .*start the driver again"):
+        job.run()
+
+
+def test_query_that_fails_three_times_in_a_row_says_what_its_batch_was_at() -> None:
+    job = ScriptedJob(broken(), broken(), broken())
+    job._runner = runner_with(ValueError("a mistake"))
+    job._runner.failed_at = "fold partition_lag"
+
+    with pytest.raises(QueryFailedError, match="fold partition_lag: it broke"):
         job.run()
 
 
@@ -131,7 +142,7 @@ def query_that_ends(error: Exception) -> Any:
 
 
 def runner_with(failure: Exception | None) -> Any:
-    return SimpleNamespace(stop=threading.Event(), failure=failure, last_batch_at_s=0)
+    return SimpleNamespace(stop=threading.Event(), failure=failure, failed_at=None, last_batch_at_s=0)
 
 
 def test_query_ends_with_what_its_batch_has_raised() -> None:
@@ -282,6 +293,34 @@ def test_batch_that_met_a_full_disk_tells_so_when_the_tables_can_be_written_agai
 
     assert waited[0] is None
     assert "No space left" in (waited[1] or "")
+
+
+def test_batch_that_fails_in_a_job_of_spark_says_in_which_one_and_the_next_failure_does_not() -> None:
+    driver = idle_driver(spark=HereSpark())
+    nothing: Any = None
+
+    def fails(_driver: Driver, batch_id: int, _frame: Any) -> Done:
+        if batch_id == 1:
+            driver.describe(batch_id, "fold partition_lag")
+            assert driver.monitor.report().doing == "fold partition_lag"
+        raise ValueError("a mistake")
+
+    runner = Runner(
+        driver,
+        stop=threading.Event(),
+        on_batch=lambda _report: None,
+        on_outage=lambda: None,
+        interval_s=0,
+        run_batch=fails,
+        storage=USABLE,
+    )
+    failed_at = []
+    for batch_id in (1, 2):
+        with pytest.raises(ValueError, match="a mistake"):
+            runner(nothing, batch_id)
+        failed_at.append(runner.failed_at)
+
+    assert failed_at == ["fold partition_lag", None]
 
 
 def test_missing_java_is_named_also_when_the_jars_are_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from pipeline.kafka.sources.log_offsets.ask import LOG_OFFSETS
 from pipeline.kafka.sources.log_offsets.settings import Share
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.assembly import build_source
-from pipeline.source import reading
+from pipeline.source import last_attempt, reading
 from pipeline.source.partitions import Part
 from pipeline.source.reading import rows_of_part
 from tests.support.batches import idle_driver
@@ -58,7 +58,7 @@ def brokers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def rows(part: Part, *, attempt: int = 0, attempts: int = 4) -> list[dict[str, Any]]:
     context = SimpleNamespace(attemptNumber=lambda: attempt)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(reading.TaskContext, "get", lambda: context)
+        patched.setattr(last_attempt.TaskContext, "get", lambda: context)
         batches = list(rows_of_part(replace(SETTINGS, attempts=attempts), part))
     assert all(batch.schema == ARROW for batch in batches)
     return [row for batch in batches for row in batch.to_pylist()]

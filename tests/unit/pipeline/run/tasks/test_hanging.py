@@ -22,7 +22,7 @@ task = folding.FoldingTask(root="", storage_options={}, name="", fold=hang, rang
 list(task([pa.record_batch({"number": pa.array([0], pa.int32()), "new": [packed(pa.table({}))]})]))
 """
 _DECIDE = """
-task = deciding.DecidingTask(root="", storage_options={}, settings=None)
+task = deciding.DecidingTask(root="", storage_options={}, settings=None, attempts=4)
 deciding.DecidingTask._decide = hang
 list(task([deciding.share(["a"], PlanMemory())]))
 """

@@ -1,0 +1,17 @@
+"""Source: whether a task is at its last attempt, which answers without what has ended those before it.
+
+Spark gives up a job whose task has failed `spark.task.maxFailures` times, and with the job the query.
+"""
+
+from pyspark import TaskContext
+
+
+def failures_before_last(attempts: int) -> int | None:
+    """How often this task has failed, if this is its last attempt; None for the attempts before, and an only one.
+
+    Args:
+        attempts: How often Spark begins a task before it gives its job up.
+    """
+    context = TaskContext.get()
+    number = 0 if context is None else context.attemptNumber()
+    return None if number == 0 or number + 1 < attempts else number
