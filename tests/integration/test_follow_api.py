@@ -150,21 +150,23 @@ def test_end_of_a_partition_is_no_record_to_commit(bootstrap: str) -> None:
     reader = Reader(bootstrap, "api-eof", **{"enable.partition.eof": True})
     with reader.follower as follower:
         reader.read_to(0, RECORDS - 1)
-        reader.read_to(1, RECORDS - 1)
-        ends = 0
+        follower.pause([TopicPartition(*P1)])
+        follower.seek(TopicPartition(*P0, RECORDS - 1))
+        wait_until(lambda: _is_of(P0, follower.consume(1, 0.2), error=False), what="the last record again")
+        # librdkafka counts from here on, and in a batch it counts the end, too.
+        follower._delivered.stay_calm(float("inf"))
+        wait_until(lambda: _is_of(P0, follower.consume(1, 0.2), error=True), what="the end")
 
-        def both_ended() -> bool:
-            nonlocal ends
-            follower.seek(TopicPartition(*P0, RECORDS))
-            follower.seek(TopicPartition(*P1, RECORDS))
-            ends += sum(message.error() is not None for message in follower.consume(10, 0.2))
-            return ends >= 4 and follower._delivered.calm_until_s > 0
-
-        wait_until(both_ended, what="the ends of both")
         follower.commit(asynchronous=False)
-        committed = follower.committed([TopicPartition(*P0), TopicPartition(*P1)])
+        committed = follower.committed([TopicPartition(*P0)], timeout=10)
 
-    assert [place.offset for place in committed] == [RECORDS, RECORDS]
+    assert [place.offset for place in committed] == [RECORDS]
+
+
+def _is_of(place: tuple[str, int], messages: list[Message], *, error: bool) -> bool:
+    return any(
+        (one.topic(), one.partition()) == place and (one.error() is not None) is error for one in messages
+    )
 
 
 def test_nothing_comes_of_what_was_given_up_though_it_was_fetched(reader: Reader) -> None:
