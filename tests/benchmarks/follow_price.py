@@ -1,11 +1,15 @@
-"""What following costs a consumer of confluent-kafka: each record that `poll` and `consume` give it.
+"""What following costs a consumer: each record that `poll` and `consume` of confluent-kafka give it; threads and memory.
 
 Pairs of a plain consumer and a follower, alone in their groups, read the same records, one after the other, now the one
 first, now the other. Processor time is that of the thread that polls. No plan is in force, which is so nearly always; in
-the second state the follower has given one of its partitions away.
+the second state the follower has given one of its partitions away. Threads and memory (PSS) are those of a process that
+does nothing else, with a topic of few records.
 """
 
+import json
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -20,7 +24,7 @@ from tests.support.waiting import wait_until
 
 Say = Callable[[str], None]
 
-_TOPIC, _CONTROL, _ACKS = "price", "price-control", "price-acks"
+_TOPIC, _SMALL, _CONTROL, _ACKS = "price", "price-small", "price-control", "price-acks"
 _PARTITIONS, _RECORDS = 4, 400_000
 _PAIRS = 11
 _AT_ONCE = 500
@@ -35,6 +39,9 @@ _HEADER = [
         "ratio",
     ),
 ]
+_PROCESS = ["client", "threads: plain", "following", "memory MiB: plain", "following"]
+_CLIENTS = ("confluent-kafka", "kafka-python", "aiokafka")
+_PROCESSES = 3
 
 
 class _Cost(NamedTuple):
@@ -50,15 +57,18 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     with small_broker() as broker:
         servers = broker.bootstrap_servers
         create_offsets_topic(servers)
-        create_topics(servers, {_TOPIC: _PARTITIONS, _CONTROL: 1, _ACKS: 1})
+        create_topics(servers, {_TOPIC: _PARTITIONS, _SMALL: 1, _CONTROL: 1, _ACKS: 1})
         for _ in range(0, records // _PARTITIONS, 10_000):
             produce(servers, _TOPIC, dict.fromkeys(range(_PARTITIONS), 10_000))
+        produce(servers, _SMALL, {0: 10})
+        processes = [_processes(servers, client) for client in _CLIENTS]
+        say(str(processes))
         rows = []
         for call, read in _CALLS.items():
             for state, gives in (("no plan", False), ("one of 4 partitions given away", True)):
                 rows.append([call, state, *_row(servers, read, gives=gives, records=records, pairs=pairs)])
                 say(str(rows[-1]))
-    return {"tables": [{"header": _HEADER, "rows": rows}]}
+    return {"tables": [{"header": _HEADER, "rows": rows}, {"header": _PROCESS, "rows": processes}]}
 
 
 _numbers = count()
@@ -86,6 +96,26 @@ def _row(
         *_medians(plain, following, "cpu_us"),
         f"{statistics.median(of_cpu):.2f} ({min(of_cpu):.2f}, {max(of_cpu):.2f})",
     ]
+
+
+def _processes(servers: str, client: str) -> list[Any]:
+    plain, following = (
+        [_process(servers, client, follows=f) for _ in range(_PROCESSES)] for f in (False, True)
+    )
+    return [
+        client,
+        *(statistics.median(one["threads"] for one in some) for some in (plain, following)),
+        *(round(statistics.median(one["mib"] for one in some), 1) for some in (plain, following)),
+    ]
+
+
+def _process(servers: str, client: str, *, follows: bool) -> dict[str, float]:
+    options = {"servers": servers, "client": client, "follows": follows, "group": f"price-{next(_numbers)}"}
+    topics = {"topic": _SMALL, "control": _CONTROL, "acks": _ACKS, "cluster": "price"}
+    words = [sys.executable, "-m", "tests.benchmarks.follow_price_process", json.dumps(options | topics)]
+    said = subprocess.run(words, check=True, capture_output=True, text=True, timeout=120).stdout
+    found: dict[str, float] = json.loads(said)
+    return found
 
 
 def _medians(plain: list[_Cost], following: list[_Cost], name: str) -> list[float]:

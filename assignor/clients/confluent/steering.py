@@ -167,8 +167,6 @@ class Steering:
 
     def _in_callback(self, event: Event) -> None:
         """Carry out what comes of it up to the next request, which waits until the callback has returned."""
-        # The rest of what the client has in hand is looked at one by one.
-        self._reading.delivered.take_back()
         self._refuse_waiting_commit()
         self._is_looking = False
         # Nor may one that an earlier callback has left stand before what comes of this one.

@@ -7,6 +7,7 @@ from assignor.clients.follower.state import Phase
 from tests.support.follow_fakes import FakeMessage
 from tests.support.follow_plans import plan
 from tests.support.follow_setup import BASE, GIVES_1, Setup, at, offsets
+from tests.support.waiting import wait_until
 
 EOF = KafkaError(KafkaError._PARTITION_EOF)
 
@@ -41,15 +42,21 @@ def test_nothing_but_the_client_is_asked_for_a_record_while_nothing_else_is_to_b
 
 
 def test_plan_is_looked_for_in_time_while_records_keep_coming(setup: Setup) -> None:
+    setup.poll()
+    assert setup.follower._delivered.calm_until_s > 0
     setup.topics.offered = GIVES_1
-    offset = 40
+    read: list[int] = []
 
-    while setup.follower.state.phase is not Phase.FOLLOW:
-        setup.consumer.fetched = [FakeMessage(0, offset)]
-        assert setup.follower.poll(1.0) is not None
-        offset += 1
+    def follows_as_one_more_is_read() -> bool:
+        setup.consumer.fetched = [FakeMessage(0, 40 + len(read))]
+        message = setup.follower.poll(1.0)
+        assert message is not None
+        read.append(int(message.offset() or 0))
+        return setup.follower.state.phase is Phase.FOLLOW
 
-    assert committed(setup)[0] == offset
+    wait_until(follows_as_one_more_is_read, what="the plan", within_s=5, every_s=0)
+
+    assert committed(setup)[0] == read[-1] + 1
 
 
 def test_error_in_a_batch_counts_as_no_record(setup: Setup) -> None:

@@ -60,11 +60,13 @@ def test_what_is_stored_goes_with_the_partition_and_is_refused_for_others() -> N
     assert refused.value.places == (("t", 7),)
 
     setup.follower._reading.assign(frozenset({("t", 0)}), {})
-    setup.follower._reading.assign(frozenset({("t", 0), ("t", 1)}), {("t", 1): 45})
     setup.calls()
     setup.follower.commit(asynchronous=False)
-
     assert setup.calls() == [("commit", {0: 50})]
+
+    setup.follower._reading.assign(frozenset({("t", 0), ("t", 1)}), {("t", 1): 45})
+    with pytest.raises(KafkaException, match="nothing was stored"):
+        setup.follower.commit(asynchronous=False)
 
 
 def test_offsets_are_not_stored_by_two(setup: Setup) -> None:
