@@ -229,6 +229,8 @@ class Steering:
             listener([TopicPartition(*key) for key in sorted(action.places)])
 
     def _rejoin(self) -> None:
+        # A record that comes below is thrown away, so it must not count as delivered.
+        self._reading.delivered.take_back()
         self._reading.consumer.unsubscribe()
         deadline = clock_s() + _REVOKED_WITHIN_S
         try:

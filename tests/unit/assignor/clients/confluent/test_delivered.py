@@ -1,5 +1,7 @@
 """Records go straight from the client to the user while nothing else is to be done, and are counted all the same."""
 
+from dataclasses import replace
+
 import pytest
 from confluent_kafka import KafkaError
 
@@ -103,6 +105,28 @@ def test_rebalance_within_a_poll_starts_the_count_anew(setup: Setup) -> None:
 
     assert ("commit", {0: 50, 1: 40}) in setup.calls()
     assert committed(setup) == {1: 61}
+
+
+def test_record_that_a_rejoin_throws_away_is_not_committed(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calm(setup)
+    steering, poll = setup.follower._steering, setup.consumer.poll
+    steering.state = replace(steering.state, phase=Phase.REJOIN)
+
+    def revokes_next_time(timeout_s: float) -> FakeMessage | None:
+        message: FakeMessage | None = poll(timeout_s)
+        setup.consumer.will("on_revoke")
+        return message
+
+    monkeypatch.setattr(setup.consumer, "unsubscribe", lambda: None)
+    monkeypatch.setattr(setup.consumer, "poll", revokes_next_time)
+    setup.on_revoked = lambda: setup.follower.commit(asynchronous=False)
+    setup.consumer.fetched = [FakeMessage(0, 49)]
+
+    steering._rejoin()
+
+    assert ("commit", {0: 40, 1: 40}) in setup.calls()
 
 
 def test_hand_over_ends_the_calm_at_once(setup: Setup) -> None:
