@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 
 _TOPIC, _SMALL, _CONTROL, _ACKS = "price", "price-small", "price-control", "price-acks"
 _PARTITIONS, _RECORDS = 4, 400_000
-_PAIRS = 11
+_PAIRS = 9
 _AT_ONCE = 500
 _HEADER = [
     *("call", "follower", "pairs"),
@@ -61,13 +61,12 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
         for _ in range(0, records // _PARTITIONS, 10_000):
             produce(servers, _TOPIC, dict.fromkeys(range(_PARTITIONS), 10_000))
         produce(servers, _SMALL, {0: 10})
-        processes = [_processes(servers, client) for client in _CLIENTS]
-        say(str(processes))
         rows = []
         for call, read in _CALLS.items():
             for state, gives in (("no plan", False), ("one of 4 partitions given away", True)):
                 rows.append([call, state, *_row(servers, read, gives=gives, records=records, pairs=pairs)])
                 say(str(rows[-1]))
+        processes = [_processes(servers, client) for client in _CLIENTS]
     return {"tables": [{"header": _HEADER, "rows": rows}, {"header": _PROCESS, "rows": processes}]}
 
 
@@ -113,7 +112,7 @@ def _process(servers: str, client: str, *, follows: bool) -> dict[str, float]:
     options = {"servers": servers, "client": client, "follows": follows, "group": f"price-{next(_numbers)}"}
     topics = {"topic": _SMALL, "control": _CONTROL, "acks": _ACKS, "cluster": "price"}
     words = [sys.executable, "-m", "tests.benchmarks.follow_price_process", json.dumps(options | topics)]
-    said = subprocess.run(words, check=True, capture_output=True, text=True, timeout=120).stdout
+    said = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
     found: dict[str, float] = json.loads(said)
     return found
 

@@ -62,8 +62,12 @@ def _confluent(options: dict[str, Any]) -> None:
 def _kafka_python(options: dict[str, Any]) -> None:
     from kafka import KafkaConsumer  # noqa: PLC0415 - as above
 
-    config: dict[str, Any] = {"bootstrap_servers": options["servers"], "group_id": options["group"]}
-    how = {"enable_auto_commit": False, "auto_offset_reset": "earliest"}
+    config: dict[str, Any] = {"bootstrap_servers": options["servers"]}
+    how: dict[str, Any] = {
+        "group_id": options["group"],
+        "enable_auto_commit": False,
+        "auto_offset_reset": "earliest",
+    }
     if not options["follows"]:
         consumer = KafkaConsumer(options["topic"], **config, **how)
         wait_until(lambda: consumer.poll(timeout_ms=500), what="a record")
