@@ -2,7 +2,7 @@
 
 Pairs of a plain consumer and a follower, alone in their groups, read the same records, one after the other, now the one
 first, now the other. Processor time is that of the thread that polls. No plan is in force, which is so nearly always; in
-the second state the follower has given one of its partitions away. Threads and memory (PSS) are those of a process that
+the second state the follower has given one of its partitions away. Threads and memory (RSS) are those of a process that
 does nothing else, with a topic of few records.
 """
 

@@ -24,7 +24,7 @@ def main() -> None:
 
 def _report() -> None:
     status, memory = Path("/proc/self/status").read_text(), Path("/proc/self/smaps_rollup").read_text()
-    print(json.dumps({"threads": _number("Threads", status), "mib": _number("Pss", memory) / 1024}))  # noqa: T201 - its answer
+    print(json.dumps({"threads": _number("Threads", status), "mib": _number("Rss", memory) / 1024}))  # noqa: T201 - its answer
 
 
 def _number(name: str, text: str) -> int:
