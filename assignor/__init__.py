@@ -1,16 +1,26 @@
 """The pure core of lagwise: consumer groups as arrays, strategies that assign them, and the judge of both.
 
 Public are the names listed here, the packages `clients.confluent`, `clients.kafka_python` and `clients.aiokafka`, and
-`protocol.control`; everything else may move. Imports numpy; start with `model`, then `strategies`.
+`protocol.control`; everything else may move. Start with `model`, then `strategies`. Both import numpy, so the names are
+looked up when they are asked for: a follower of confluent-kafka computes nothing, and goes without.
 """
 
-from assignor.model.assignment import Assignment, Unassigned
-from assignor.model.by_member import by_member
-from assignor.model.group import Group
-from assignor.model.members import Member, build_group
-from assignor.model.topics import Topics
-from assignor.strategies.registry import STRATEGIES, RebalanceProtocol, Strategy, strategy
-from assignor.strategies.selection import DEFAULT_ASSIGNORS, Selection, rebalance_protocol, select_assignor
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assignor.model.assignment import Assignment, Unassigned
+    from assignor.model.by_member import by_member
+    from assignor.model.group import Group
+    from assignor.model.members import Member, build_group
+    from assignor.model.topics import Topics
+    from assignor.strategies.registry import STRATEGIES, RebalanceProtocol, Strategy, strategy
+    from assignor.strategies.selection import (
+        DEFAULT_ASSIGNORS,
+        Selection,
+        rebalance_protocol,
+        select_assignor,
+    )
 
 __all__ = [
     "DEFAULT_ASSIGNORS",
@@ -29,3 +39,20 @@ __all__ = [
     "select_assignor",
     "strategy",
 ]
+
+_MODULES = (
+    "model.assignment",
+    "model.by_member",
+    "model.group",
+    "model.members",
+    "model.topics",
+    "strategies.registry",
+    "strategies.selection",
+)
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        found = (import_module(f"{__name__}.{module}") for module in _MODULES)
+        return next(getattr(module, name) for module in found if hasattr(module, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

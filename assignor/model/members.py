@@ -10,9 +10,10 @@ from assignor.errors import InvalidGroupError
 from assignor.model.arrays import Bools, Floats, Int64s
 from assignor.model.claims import NO_GENERATION, ClaimArrays, resolve
 from assignor.model.group import Group, IgnoredClaims
+from assignor.model.java_order import java_order
 from assignor.model.racks import Racks
 from assignor.model.subscriptions import Subscriptions
-from assignor.model.topics import Topics, java_order
+from assignor.model.topics import Topics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

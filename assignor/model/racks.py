@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 
 from assignor.model.arrays import Bools, Int32s
-from assignor.model.topics import java_order
+from assignor.model.java_order import java_order
 
 NO_RACK = -1
 

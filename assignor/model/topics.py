@@ -18,21 +18,13 @@ import numpy.typing as npt
 
 from assignor.errors import InvalidGroupError
 from assignor.model.arrays import Bools, Int32s, Int64s, stable_order
+from assignor.model.java_order import java_order
 
 _PER_COLUMN = 64
 _FEW_COLUMNS = 64
 """A column is written as fast as so many partitions are sorted; so few columns are fast in any case."""
 
 _Value = TypeVar("_Value", bound=np.generic)
-
-
-def java_order(name: str) -> bytes:
-    """Sort key that orders names as Java's `String.compareTo` does: by UTF-16 code unit.
-
-    It differs from Python's order only where supplementary characters meet U+E000 to U+FFFF. A lone
-    surrogate, which JSON can carry, keeps its place instead of raising.
-    """
-    return name.encode("utf-16-be", "surrogatepass")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,7 +8,7 @@ from typing import cast
 from assignor.errors import InvalidOptionError, UnknownStrategyError
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
-from assignor.model.topics import java_order
+from assignor.model.java_order import java_order
 from assignor.strategies import lag_aware, roundrobin, stream_join
 from assignor.strategies.lag_sticky import strategy as lag_sticky
 from assignor.strategies.options import Choice, Option, OptionValue

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Literal, TypeAlias
 
 from assignor.errors import NoCommonAssignorError
-from assignor.model.topics import java_order
+from assignor.model.java_order import java_order
 from assignor.strategies.registry import STRATEGIES, RebalanceProtocol
 
 Mode: TypeAlias = Literal["kip", "shipped"]

@@ -2,11 +2,11 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from confluent_kafka import ConsumerGroupType
+from confluent_kafka import Consumer, ConsumerGroupType
 
 from assignor.protocol.acks import Applied, Follows, Refused
 from assignor.protocol.migration import why_not
@@ -15,6 +15,8 @@ from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import admin_client, create_offsets_topic, small_broker
 from tests.support.commits import set_back
 from tests.support.follow_processes import Base, Processes
+from tests.support.plugin_members import Members
+from tests.support.plugin_setup import PluginSetup, all_to_one
 from tests.support.waiting import wait_until
 
 log = logging.getLogger(__name__)
@@ -126,6 +128,39 @@ def test_judge_sees_two_owners_and_a_commit_set_back_when_members_follow_despite
             len(processes.overlaps()),
             set_back(processes.bootstrap, processes.group),
         )
+
+
+@pytest.mark.parametrize("kind", ["kafka-python", "aiokafka"])
+def test_group_under_lagwise_turns_a_member_of_kip848_away_though_groups_are_migrated(
+    migrating: EmbeddedBroker, kind: str
+) -> None:
+    setup = PluginSetup.made(migrating.bootstrap_servers, f"turned-away-by-{kind}")
+    with Members() as members, closing(_newcomer(setup)) as newcomer:
+        for _ in range(2):
+            members.add(setup.follower() if kind == "kafka-python" else setup.aiokafka_follower())
+        base = members.settled(setup.places)
+        problems: list[str] = []
+
+        def is_turned_away() -> bool:
+            message = newcomer.poll(0.5)
+            if message is not None and message.error() is not None:
+                problems.append(message.error().str())
+            return bool(problems)
+
+        newcomer.subscribe([setup.name])
+        wait_until(is_turned_away, what="the broker's no to the newcomer")
+        log.info("turned away: %s", problems)
+
+        setup.publish(setup.plan(base, all_to_one(base), generation=members.generation, epoch=1))
+        wait_until(lambda: len(setup.said(Applied)) == 2, what="the plan applied")
+        admin = admin_client(migrating.bootstrap_servers)
+        kind_of_group = admin.describe_consumer_groups([setup.name])[setup.name].result(10).type
+        assert (kind_of_group, newcomer.assignment()) == (ConsumerGroupType.CLASSIC, [])
+
+
+def _newcomer(setup: PluginSetup) -> Consumer:
+    group = {"group.id": setup.name, "group.protocol": "consumer", "auto.offset.reset": "earliest"}
+    return Consumer({"bootstrap.servers": setup.bootstrap, "log_level": 0, **group})
 
 
 def assert_nothing_went_wrong(processes: Processes) -> None:

@@ -19,7 +19,7 @@ P0, P1 = (TOPIC, 0), (TOPIC, 1)
 class Reader:
     """A lone follower, and what it has read."""
 
-    def __init__(self, bootstrap: str, group: str) -> None:
+    def __init__(self, bootstrap: str, group: str, **more: Any) -> None:
         self.offsets: dict[int, list[int]] = {0: [], 1: []}
         config: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
@@ -27,12 +27,15 @@ class Reader:
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "log_level": 0,
+            **more,
         }
         self.follower = Follower(config, [TOPIC], control_topic="api-none", acks_topic="api-none")
 
     def read(self) -> list[Message]:
         messages = self.follower.consume(10, 0.2)
         for message in messages:
+            if message.error() is not None:
+                continue
             self.offsets[int(message.partition() or 0)].append(int(message.offset() or 0))
         return messages
 
@@ -118,3 +121,64 @@ def test_what_the_consumer_can_be_asked_the_follower_can(reader: Reader) -> None
     assert [found.offset for found in follower.offsets_for_times([TopicPartition(*P0, 1)], timeout=10)] == [0]
     assert set(follower.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions) == {0, 1}
     assert follower.memberid() == follower.state.member
+
+
+def test_what_poll_has_handed_out_is_what_a_bare_commit_commits(reader: Reader) -> None:
+    follower = reader.follower
+    given = dict.fromkeys((0, 1), -1)
+
+    def all_given() -> bool:
+        message = follower.poll(0.2)
+        if message is not None:
+            given[int(message.partition() or 0)] = int(message.offset() or 0)
+        if follower._delivered.calm_until_s and min(given.values()) >= 0:
+            follower.commit(asynchronous=False)
+            counted = [
+                place.offset for place in follower.committed([TopicPartition(*P0), TopicPartition(*P1)])
+            ]
+            assert counted == [given[0] + 1, given[1] + 1]
+        return list(given.values()) == [RECORDS - 1, RECORDS - 1]
+
+    follower.seek(TopicPartition(*P0, 5))
+    follower.seek(TopicPartition(*P1, 0))
+    wait_until(all_given, what=f"all records, at {given}")
+
+    assert follower._delivered.calm_until_s > 0
+
+
+def test_end_of_a_partition_is_no_record_to_commit(bootstrap: str) -> None:
+    reader = Reader(bootstrap, "api-eof", **{"enable.partition.eof": True})
+    with reader.follower as follower:
+        reader.read_to(0, RECORDS - 1)
+        follower.pause([TopicPartition(*P1)])
+        follower.seek(TopicPartition(*P0, RECORDS - 1))
+        wait_until(lambda: _is_of(P0, follower.consume(1, 0.2), error=False), what="the last record again")
+        # librdkafka counts from here on, and in a batch it counts the end, too.
+        follower._delivered.stay_calm(float("inf"))
+        wait_until(lambda: _is_of(P0, follower.consume(1, 0.2), error=True), what="the end")
+
+        follower.commit(asynchronous=False)
+        committed = follower.committed([TopicPartition(*P0)], timeout=10)
+
+    assert [place.offset for place in committed] == [RECORDS]
+
+
+def _is_of(place: tuple[str, int], messages: list[Message], *, error: bool) -> bool:
+    return any(
+        (one.topic(), one.partition()) == place and (one.error() is not None) is error for one in messages
+    )
+
+
+def test_nothing_comes_of_what_was_given_up_though_it_was_fetched(reader: Reader) -> None:
+    follower = reader.follower
+    follower.seek(TopicPartition(*P0, 0))
+    follower.seek(TopicPartition(*P1, 0))
+    wait_until(lambda: reader.read() and follower._delivered.calm_until_s > 0, what="calm")
+    given_up_at = len(reader.offsets[0])
+
+    follower._reading.assign({P1}, {})
+    # At once, as if the look after a hand-over had come already: librdkafka alone keeps it back.
+    follower._delivered.calm_until_s = float("inf")
+    reader.read_to(1, RECORDS - 1)
+
+    assert len(reader.offsets[0]) == given_up_at

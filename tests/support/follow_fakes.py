@@ -5,27 +5,15 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from assignor.protocol.acks import AnyAck
 from assignor.protocol.control import ControlRecord
 
 
-class FakeMessage:
-    def __init__(self, partition: int, offset: int) -> None:
-        self._partition, self._offset = partition, offset
-
-    def topic(self) -> str:
-        return "t"
-
-    def partition(self) -> int:
-        return self._partition
-
-    def offset(self) -> int:
-        return self._offset
-
-    def error(self) -> None:
-        return None
+class FakeMessage(Message):
+    def __init__(self, partition: int, offset: int, error: KafkaError | None = None) -> None:
+        super().__init__(topic="t", partition=partition, offset=offset, error=error)
 
 
 class FakeConsumer:
@@ -50,28 +38,36 @@ class FakeConsumer:
         self.metadata_at_most = 1_000_000
         self.refuse_seeks = False
         self.generation = 1
+        self.forgets_positions = True
+        """By an assign() or a seek(); librdkafka does, some time later."""
+        self._position: dict[int, int] = {}
         self._listeners: dict[str, Callable[..., None]] = {}
         self._next: list[tuple[str, Sequence[int]]] = []
 
-    def subscribe(self, _topics: list[str], **listeners: Callable[..., None]) -> None:
-        self.calls.append(("subscribe", None))
+    def subscribe(self, topics: list[str], **listeners: Callable[..., None]) -> None:
+        self.calls.append(("subscribe", topics))
         self._listeners = listeners
 
     def will(self, what: str, partitions: Sequence[int] = ()) -> None:
         """Call back "on_assign", "on_revoke" or "on_lost" at the next poll."""
         self._next.append((what, partitions))
 
-    def consume(self, _number: int, _timeout_s: float) -> list[FakeMessage]:
+    def consume(self, number: int, _timeout_s: float) -> list[FakeMessage]:
         while self._next:
             what, partitions = self._next.pop(0)
             self._listeners[what](self, [TopicPartition("t", p) for p in partitions])
         while self._unanswered and self.answers_commits:
             self._on_commit(*self._unanswered.pop(0))
-        fetched, self.fetched = self.fetched, []
+        fetched, self.fetched = self.fetched[:number], self.fetched[number:]
+        self._position |= {m.partition(): m.offset() + 1 for m in fetched}
         return fetched
 
-    def poll(self, _timeout_s: float) -> None:
-        self.consume(1, 0)
+    def poll(self, timeout_s: float) -> FakeMessage | None:
+        messages = self.consume(1, timeout_s)
+        return messages[0] if messages else None
+
+    def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        return [TopicPartition("t", p.partition, self._position.get(p.partition, -1001)) for p in partitions]
 
     def memberid(self) -> str:
         return "a"
@@ -81,6 +77,8 @@ class FakeConsumer:
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         self.calls.append(("assign", {p.partition: p.offset for p in partitions}))
+        if self.forgets_positions:
+            self._position.clear()
 
     def unassign(self) -> None:
         self.calls.append(("unassign", None))
@@ -130,6 +128,11 @@ class FakeConsumer:
         if self.refuse_seeks:
             raise KafkaException(KafkaError(KafkaError._STATE))
         self.calls.append(("seek", {partition.partition: partition.offset}))
+        if self.forgets_positions:
+            self._position.pop(partition.partition, None)
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        self.calls.append(("credentials", (username, password)))
 
     def close(self) -> None:
         self.calls.append(("close", None))
@@ -160,6 +163,9 @@ class FakeTopics:
     def write(self, ack: AnyAck) -> None:
         self.written.append(ack)
         self.incoming.append(ack)
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        self.credentials = (username, password)
 
     def close(self) -> None:
         self.closed += 1

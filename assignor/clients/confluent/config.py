@@ -93,6 +93,16 @@ def starts_earliest(config: Config) -> bool:
     return _text(config, "auto.offset.reset", "largest") in _EARLIEST
 
 
+def stores_by_hand(config: Config) -> bool:
+    """Whether the user says by `store_offsets` what a bare commit commits."""
+    return _text(config, "enable.auto.offset.store", "true") == "false"
+
+
+def with_credentials(config: Config, username: str, password: str) -> dict[str, Any]:
+    """The same with another user of SASL."""
+    return {**config, "sasl.username": username, "sasl.password": password}
+
+
 def take_timeout_s(config: Config) -> float:
     """How long to wait for a new owner that may be busy: as long as Kafka lets it be, and for what it does then."""
     return float(config.get("max.poll.interval.ms", _MAX_POLL_INTERVAL_MS)) / 1000 + _TAKE_S

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import ClusterMetadata
 
 from assignor.clients.bounded import within
@@ -30,9 +30,10 @@ from assignor.clients.clock import clock_s
 from assignor.clients.confluent import config as confluent_config
 from assignor.clients.confluent.commits import as_partitions, without_mark
 from assignor.clients.confluent.config import Config
+from assignor.clients.confluent.delivered import key_of
 from assignor.clients.confluent.errors import NotOwnedError, TransactionsUnsupportedError
 from assignor.clients.confluent.group import generation_of
-from assignor.clients.confluent.reading import Reading, key_of
+from assignor.clients.confluent.reading import Reading
 from assignor.clients.confluent.steering import Listener, Steering
 from assignor.clients.confluent.topics import FollowTopics
 from assignor.clients.follower.state import Change, FollowerState, Settings
@@ -43,6 +44,8 @@ _LOOK_EVERY_S = 0.05
 # The client hands out the answer to a commit only when it is asked for messages.
 _ANSWER_SOON_S = 0.005
 _FOREVER_S = -1.0
+# librdkafka marks codes of its own with an underscore.
+_NO_OFFSET, _INVALID_ARG = KafkaError._NO_OFFSET, KafkaError._INVALID_ARG  # noqa: SLF001
 
 
 class Follower:
@@ -86,11 +89,13 @@ class Follower:
         """
         confluent_config.check(config)
         self._closed = False
+        self._stores_by_hand = confluent_config.stores_by_hand(config)
         self._close_within_s = confluent_config.close_within_s(config)
         self._on_commit: Callable[..., object] | None = config.get("on_commit")
         self._consumer = Consumer(confluent_config.consumer_config({**config, "on_commit": self._committed}))
         generation_of(self._consumer.consumer_group_metadata())
         self._reading = Reading(self._consumer, starts_earliest=confluent_config.starts_earliest(config))
+        self._delivered = self._reading.delivered
         self._side = FollowTopics(config, control_topic=control_topic, acks_topic=acks_topic, cluster=cluster)
         static = confluent_config.is_static(config)
         if static:
@@ -132,6 +137,12 @@ class Follower:
 
         All that was returned before counts as finished by `commit()` without arguments.
         """
+        # Users call it for each record, so as long as nothing else is to be done this is all that it costs them.
+        if clock_s() < self._delivered.calm_until_s:
+            message = self._consumer.poll(0)
+            # Unless a callback of the client ran meanwhile.
+            if message is not None and (self._delivered.calm_until_s or self._delivered.taken([message])):
+                return message
         messages = self.consume(1, timeout)
         return messages[0] if messages else None
 
@@ -151,6 +162,8 @@ class Follower:
     ) -> list[TopicPartition] | None:
         """Commit one message, given offsets, or by default all that `poll` and `consume` have returned.
 
+        With `enable.auto.offset.store=False` the default is what `store_offsets` was told since the last commit.
+
         What Kafka has taken is where a partition goes on when it is handed over; a commit that failed changes nothing.
 
         Returns:
@@ -163,13 +176,62 @@ class Follower:
         """
         if self.state.generation < 0:
             raise NotOwnedError
-        if message is not None:
-            wanted = as_partitions({key_of(message): int(message.offset() or 0) + 1})
-        elif offsets is not None:
-            wanted = list(offsets)
-        else:
+        wanted = _given(message, offsets)
+        if wanted is None and self._stores_by_hand:
+            wanted = self._reading.uncommitted()
+            if not wanted:
+                raise KafkaException(
+                    KafkaError(_NO_OFFSET, "Commit failed: nothing was stored since the last commit")
+                )
+        elif wanted is None:
             wanted = as_partitions(self._reading.positions)
         return self._reading.commit(wanted, asynchronous=asynchronous)
+
+    def store_offsets(
+        self, message: Message | None = None, offsets: Sequence[TopicPartition] | None = None
+    ) -> None:
+        """Say what the next `commit()` without arguments commits: one message, or given offsets.
+
+        What was stored of a partition and not committed is forgotten when the partition is given up.
+
+        Raises:
+            NotOwnedError: For partitions that this member does not read, after the others were stored.
+            KafkaException: `enable.auto.offset.store` is not False, or nothing is given.
+        """
+        if not self._stores_by_hand:
+            raise KafkaException(
+                KafkaError(
+                    _INVALID_ARG,
+                    "store_offsets: poll() stores offsets; set enable.auto.offset.store to False",
+                )
+            )
+        wanted = _given(message, offsets)
+        if wanted is None:
+            raise KafkaException(KafkaError(_INVALID_ARG, "store_offsets: pass a message or offsets"))
+        self._reading.store(wanted)
+
+    def subscribe(
+        self,
+        topics: Sequence[str],
+        *,
+        on_gained: Listener | None = None,
+        on_revoked: Listener | None = None,
+        on_lost: Listener | None = None,
+    ) -> None:
+        """Read these topics instead; the group rebalances, and `on_revoked` is told of what is read until then.
+
+        A listener that is given takes the place of the former one at once; the others stay.
+
+        Raises:
+            KafkaException: The client refuses the topics.
+        """
+        given = {Change.GAINED: on_gained, Change.REVOKED: on_revoked, Change.LOST: on_lost}
+        self._steering.subscribe_to(topics, {change: one for change, one in given.items() if one is not None})
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """As of the consumer; also for lagwise's topics. Connections that are open stay as they are."""
+        self._consumer.set_sasl_credentials(username, password)
+        self._side.set_sasl_credentials(username, password)
 
     def seek(self, partition: TopicPartition) -> None:
         """Go on at the offset of that partition; `OFFSET_BEGINNING`, `OFFSET_END` and `OFFSET_STORED` may stand for it.
@@ -268,9 +330,7 @@ class Follower:
         self._steering.step()
         at_most_s = _ANSWER_SOON_S if self._steering.is_waiting else _LOOK_EVERY_S
         messages = self._consumer.consume(num_messages, max(0.0, min(deadline - clock_s(), at_most_s)))
-        delivered = [message for message in messages if self._reading.is_read(message)]
-        for message in delivered:
-            self._reading.advance(message)
+        delivered = self._delivered.taken(messages)
         if not delivered:
             # What a callback of the client has asked for must not wait for the user's next call. With messages in hand
             # it does: an assign() would read them again, and a listener that raises would lose them.
@@ -289,3 +349,10 @@ class Follower:
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         if self._reading.commits.answered(error, partitions) and self._on_commit is not None:
             self._on_commit(error, partitions)
+
+
+def _given(message: Message | None, offsets: Sequence[TopicPartition] | None) -> list[TopicPartition] | None:
+    """Offsets behind what the user is done with, where he says so."""
+    if message is not None:
+        return as_partitions({key_of(message): int(message.offset() or 0) + 1})
+    return None if offsets is None else list(offsets)

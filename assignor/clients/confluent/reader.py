@@ -19,7 +19,7 @@ from typing import cast
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from assignor.clients.clock import clock_s, now_ms
-from assignor.clients.confluent.config import Config, reader_config
+from assignor.clients.confluent.config import Config, reader_config, with_credentials
 from assignor.clients.confluent.heard import Heard
 from assignor.errors import AssignorError
 
@@ -67,6 +67,12 @@ class TopicsReader:
         self._since_ms = now_ms() - _SLACK_MS
         self._positions: dict[tuple[str, int], int] = {}
         self._last_said = ""
+        self._credentials: tuple[str, str] | None = None
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """Log in with these from now on; a consumer that reads is told by the thread that has it, soon."""
+        self._config = with_credentials(self._config, username, password)
+        self._credentials = (username, password)
 
     def start(self) -> threading.Thread:
         """In a thread that ends with the process."""
@@ -158,6 +164,9 @@ class TopicsReader:
 
     def _take(self, reader: Consumer) -> set[tuple[str, int]]:
         """Hear what has arrived; where the end of a partition was seen."""
+        credentials, self._credentials = self._credentials, None
+        if credentials is not None:
+            reader.set_sasl_credentials(*credentials)
         first = reader.poll(_WAIT_S)
         if first is None:
             return set()

@@ -1,6 +1,7 @@
 """What a member reads: from where, how far its user is done with it, and what is paused.
 
 librdkafka's own record of that ends with each assign(), and what a plan brings makes one each time, so it is kept here.
+How far the user has been given records is in `delivered`.
 """
 
 import logging
@@ -15,12 +16,12 @@ from confluent_kafka import (
     Consumer,
     KafkaError,
     KafkaException,
-    Message,
     TopicPartition,
 )
 
 from assignor.clients.clock import clock_s
 from assignor.clients.confluent.commits import Commits, as_partitions, offsets_of
+from assignor.clients.confluent.delivered import Delivered
 from assignor.clients.confluent.errors import NotOwnedError
 from assignor.clients.confluent.looks import Looks
 from assignor.clients.confluent.offsets import Stored, bound_offsets, start_offsets
@@ -43,14 +44,16 @@ class Reading:
         consumer: The user's.
         commits: Of what is read.
         looks: At what changes hands.
-        positions: Next offset to be delivered, by partition.
+        stored: What its user has stored of what is read, to be committed by the next bare commit.
+        delivered: How far its user has been given each partition that is read.
     """
 
     def __init__(self, consumer: Consumer, *, starts_earliest: bool) -> None:
         self.consumer = consumer
         self.commits = Commits(consumer)
         self.looks = Looks(consumer)
-        self.positions: dict[PartitionKey, int] = {}
+        self.delivered = Delivered(consumer)
+        self.stored: dict[PartitionKey, Stored] = {}
         self._starts_earliest = starts_earliest
         self._starting: frozenset[PartitionKey] = frozenset()
         self._paused: set[PartitionKey] = set()
@@ -61,7 +64,13 @@ class Reading:
     @property
     def places(self) -> frozenset[PartitionKey]:
         """What the member reads, and what it is to read."""
-        return self._starting | self.positions.keys()
+        return self._starting | self.delivered.positions.keys()
+
+    @property
+    def positions(self) -> dict[PartitionKey, int]:
+        """Next offset to be delivered, by partition."""
+        self.delivered.refresh()
+        return dict(self.delivered.positions)
 
     def assign(self, places: AbstractSet[PartitionKey], offsets: Mapping[PartitionKey, int]) -> None:
         """Read exactly these: those read already from where they are, others from that offset or from their commit.
@@ -71,13 +80,16 @@ class Reading:
         if places < self.places:
             self._give_up(self.places - places)
             return
-        new = places - self.positions.keys()
+        self.delivered.take_back()
+        positions = self.delivered.positions
+        new = places - positions.keys()
         known = {key: offset for key, offset in offsets.items() if key in new}
         metadata = self.looks.metadata
         self.commits.start({key: Stored(offset, metadata.get(key, "")) for key, offset in known.items()})
-        self.positions = {key: offset for key, offset in self.positions.items() if key in places} | known
+        self.delivered.positions = {key: at for key, at in positions.items() if key in places} | known
         self._starting = frozenset(new - known.keys())
         self._paused &= places - new
+        self._forget_stored(new | (positions.keys() - places))
         self._ask_again_after_s = _ASK_AGAIN_AFTER_S
         # Nothing is assigned twice: what has been fetched is lost each time.
         if not self._ask_where_to_start():
@@ -92,17 +104,9 @@ class Reading:
         """Read nothing."""
         if not self.commits.is_stuck:
             self.consumer.unassign()
-        self.positions, self._starting, self._paused = {}, frozenset(), set()
+        self.delivered.clear()
+        self._starting, self._paused, self.stored = frozenset(), set(), {}
         self.commits.forget()
-
-    def is_read(self, message: Message) -> bool:
-        """Whether it is for the user: an error, or a record of a partition that is read."""
-        return message.error() is not None or key_of(message) in self.positions
-
-    def advance(self, message: Message) -> None:
-        """The user is given this message."""
-        if message.error() is None:
-            self.positions[key_of(message)] = int(message.offset() or 0) + 1
 
     def commit(
         self, wanted: Collection[TopicPartition], *, asynchronous: bool
@@ -121,6 +125,28 @@ class Reading:
             raise NotOwnedError(foreign)
         return answer
 
+    def store(self, offsets: Iterable[TopicPartition]) -> None:
+        """Keep those of what is read for the next bare commit.
+
+        Raises:
+            NotOwnedError: The rest, after the others were kept.
+        """
+        mine, foreign = self._split(offsets)
+        self.stored.update(
+            {(one.topic, one.partition): Stored(one.offset, one.metadata or "") for one in mine}
+        )
+        if foreign:
+            raise NotOwnedError(foreign)
+
+    def uncommitted(self) -> list[TopicPartition]:
+        """What is stored and lies behind the last commit, as librdkafka would choose it."""
+        finished = self.commits.finished
+        return [
+            TopicPartition(*key, *one)
+            for key, one in sorted(self.stored.items())
+            if key not in finished or one.offset > finished[key].offset
+        ]
+
     # What users of a consumer do with its partitions.
 
     def seek(self, partition: TopicPartition) -> None:
@@ -135,7 +161,8 @@ class Reading:
             raise NotOwnedError([key])
         offset = partition.offset if partition.offset >= 0 else self._resolved(key, partition.offset)
         is_waiting = key in self._starting
-        self.positions[key] = offset
+        self.delivered.take_back()
+        self.delivered.positions[key] = offset
         self._starting -= {key}
         try:
             if not is_waiting:
@@ -172,8 +199,8 @@ class Reading:
 
     def position(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Next offset of each; `OFFSET_INVALID` for one that is not read."""
-        keys = [(partition.topic, partition.partition) for partition in partitions]
-        return [TopicPartition(*key, self.positions.get(key, OFFSET_INVALID)) for key in keys]
+        keys, positions = [(partition.topic, partition.partition) for partition in partitions], self.positions
+        return [TopicPartition(*key, positions.get(key, OFFSET_INVALID)) for key in keys]
 
     def _give_up(self, places: AbstractSet[PartitionKey]) -> None:
         """Read on without these.
@@ -182,9 +209,15 @@ class Reading:
         what stays, before each commit is answered that is under way, and a coordinator may be silent for long.
         """
         self._pause(places)
-        self.positions = {key: offset for key, offset in self.positions.items() if key not in places}
+        self.delivered.take_back()
+        positions = self.delivered.positions
+        self.delivered.positions = {key: at for key, at in positions.items() if key not in places}
         self._starting -= places
         self._paused -= places
+        self._forget_stored(places)
+
+    def _forget_stored(self, places: AbstractSet[PartitionKey]) -> None:
+        self.stored = {key: one for key, one in self.stored.items() if key not in places}
 
     def _ask_where_to_start(self) -> bool:
         """Whether something more can be read now."""
@@ -205,25 +238,26 @@ class Reading:
         self._starting -= found.keys()
         # The mark of a hand-over is of that one alone.
         self.commits.start({key: Stored(one.offset, split(one.metadata)[0]) for key, one in found.items()})
-        self.positions.update({key: one.offset for key, one in found.items()})
+        self.delivered.take_back()
+        self.delivered.positions.update({key: one.offset for key, one in found.items()})
         if found:
             self._reassign()
         return bool(found)
 
     def _reassign(self) -> None:
         # An assign() without offsets would rewind what stays to its last commit.
-        self.consumer.assign(as_partitions(self.positions))
+        self.consumer.assign(as_partitions(self.delivered.positions))
         self._resume(self._paused_in_client - self._paused)
         self._pause(self._paused)
 
     def _resume(self, places: AbstractSet[PartitionKey]) -> None:
-        fetched = places & self.positions.keys()
+        fetched = places & self.delivered.positions.keys()
         self._paused_in_client -= fetched
         if fetched:
             self.consumer.resume(as_partitions(dict.fromkeys(fetched, 0)))
 
     def _pause(self, places: AbstractSet[PartitionKey]) -> None:
-        fetched = places & self.positions.keys()
+        fetched = places & self.delivered.positions.keys()
         self._paused_in_client |= fetched
         if fetched:
             self.consumer.pause(as_partitions(dict.fromkeys(fetched, 0)))
@@ -250,8 +284,3 @@ class Reading:
         asked = {(partition.topic, partition.partition): partition for partition in partitions}
         places = self.places
         return [asked[key] for key in sorted(asked) if key in places], frozenset(asked.keys() - places)
-
-
-def key_of(message: Message) -> PartitionKey:
-    """Topic and partition."""
-    return str(message.topic()), int(message.partition() or 0)

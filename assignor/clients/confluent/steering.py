@@ -64,7 +64,7 @@ class Steering:
         listeners: Listeners,
     ) -> None:
         self.state = FollowerState(settings=settings)
-        self.listeners = listeners
+        self.listeners: Listeners = listeners
         self._topics, self._reading, self._side = list(topics), reading, side
         self._todo: deque[Action] = deque()
         self._looked_s = 0.0
@@ -76,6 +76,11 @@ class Steering:
         self._reading.consumer.subscribe(
             self._topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
+
+    def subscribe_to(self, topics: Sequence[str], listeners: Listeners) -> None:
+        """Read other topics from now on, and tell these listeners instead of the former ones."""
+        self._topics, self.listeners = list(topics), {**self.listeners, **listeners}
+        self.subscribe()
 
     def step(self) -> None:
         """Carry out what is left, look at the topics now and then, and do what comes of it."""
@@ -92,6 +97,8 @@ class Steering:
             if event is not None:
                 self._advance(event)
                 self.drain()
+        if not self.is_waiting:
+            self._reading.delivered.stay_calm(now_s + _LOOK_AT_MOST_EVERY_S)
 
     def drain(self) -> None:
         """Carry out what is to be done, up to an answer that has to be waited for."""
@@ -222,6 +229,8 @@ class Steering:
             listener([TopicPartition(*key) for key in sorted(action.places)])
 
     def _rejoin(self) -> None:
+        # A record that comes below is thrown away, so it must not count as delivered.
+        self._reading.delivered.take_back()
         self._reading.consumer.unsubscribe()
         deadline = clock_s() + _REVOKED_WITHIN_S
         try:

@@ -26,10 +26,10 @@ class FollowTopics:
         self._writer = AckWriter(config, acks_topic)
         self._heard = Heard()
         names = Names(control=control_topic, acks=acks_topic, cluster=cluster, group=str(config["group.id"]))
-        reader = TopicsReader(config, names, self._heard)
-        self._thread: threading.Thread = reader.start()
+        self._reader = TopicsReader(config, names, self._heard)
+        self._thread: threading.Thread = self._reader.start()
         # A follower that is dropped without a word must not leave a thread behind.
-        self._end = weakref.finalize(self, reader.end.set)
+        self._end = weakref.finalize(self, self._reader.end.set)
 
     @property
     def outages(self) -> int:
@@ -66,6 +66,11 @@ class FollowTopics:
             self._writer.write(ack)
         else:
             self._writer.undelivered.append(ack)
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """Log in with these from now on."""
+        self._writer.set_sasl_credentials(username, password)
+        self._reader.set_sasl_credentials(username, password)
 
     def close(self) -> None:
         """Send what is left, and disconnect."""

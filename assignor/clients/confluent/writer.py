@@ -7,7 +7,7 @@ from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from assignor.clients.confluent.config import Config, writer_config
+from assignor.clients.confluent.config import Config, with_credentials, writer_config
 from assignor.protocol import acks
 from assignor.protocol.acks import AnyAck
 
@@ -46,6 +46,12 @@ class AckWriter:
             )
         except (BufferError, KafkaException) as error:
             self._fail(ack, str(error))
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """Log in with these from now on."""
+        self._config = with_credentials(self._config, username, password)
+        if self._producer is not None:
+            self._producer.set_sasl_credentials(username, password)
 
     def look(self) -> None:
         """Find out what has become of what was written."""

@@ -4,6 +4,25 @@ Imports `clients.plugin` and kafka-python. Start with `following`, then `assigno
 topics, `private` what the client does not offer.
 """
 
+# ruff: noqa: E402 - another version of the client is refused before an import of it fails without saying why
+from assignor.clients.client_version import require
+
+require(
+    "kafka-python",
+    least=(3, 0, 12),
+    below=(3, 1),
+    parts=(
+        "kafka.cluster:ClusterMetadata.topic_id",
+        "kafka.coordinator.assignors.abstract:RebalanceProtocol",
+        "kafka.coordinator.base:BaseCoordinator.need_rejoin",
+        "kafka.coordinator.base:BaseCoordinator.rebalance_in_progress",
+        "kafka.coordinator.base:BaseCoordinator.request_rejoin",
+        "kafka.coordinator.base:Generation.is_lost",
+        "kafka.protocol.consumer.metadata:ConsumerProtocolSubscription",
+    ),
+    extra="kafka-python",
+)
+
 from assignor.clients.kafka_python.assignors import (
     COOPERATIVE,
     EAGER,

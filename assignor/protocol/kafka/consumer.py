@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from assignor.model.topics import java_order
+from assignor.model.java_order import java_order
 from assignor.protocol.kafka.reader import Reader
 from assignor.protocol.kafka.writer import Writer
 

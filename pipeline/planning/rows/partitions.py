@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assignor.model.arrays import Int64s
-from assignor.model.topics import java_order
+from assignor.model.java_order import java_order
 from pipeline.lag.columns import floats, int64s, millis
 from pipeline.lag.lag import UNKNOWN, lag
 from pipeline.lag.readable import readable_end

@@ -42,3 +42,34 @@ def test_consumer_without_a_client_needs_numpy_alone(module: str) -> None:
     code = f"import sys; sys.modules.update(dict.fromkeys({_HEAVY})); import {module}"
 
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+_WITHOUT_NUMPY = {
+    "assignor": "assignor.errors",
+    "assignor.protocol.control": "assignor.protocol.control.decode",
+    "assignor.clients.confluent": """assignor.clients.confluent.Follower(
+        {"group.id": "g", "enable.auto.commit": False, "bootstrap.servers": "127.0.0.1:1", "log_level": 0}, ["t"]
+    ).poll(0.1)""",
+}
+
+
+@pytest.mark.parametrize("module", _WITHOUT_NUMPY)
+def test_consumer_that_computes_nothing_needs_no_numpy(module: str) -> None:
+    code = (
+        f"import sys; sys.modules['numpy'] = None; import {module}, assignor.errors; {_WITHOUT_NUMPY[module]}"
+    )
+
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_public_names_of_the_package_are_all_found_and_no_others() -> None:
+    assignor = import_module("assignor")
+
+    assert {name: getattr(assignor, name).__name__ for name in ("Group", "by_member", "strategy")} == {
+        "Group": "Group",
+        "by_member": "by_member",
+        "strategy": "strategy",
+    }
+    assert [name for name in assignor.__all__ if not hasattr(assignor, name)] == []
+    with pytest.raises(AttributeError, match="no attribute 'groups'"):
+        _ = assignor.groups

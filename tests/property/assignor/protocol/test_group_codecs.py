@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor.model.topics import java_order
+from assignor.model.java_order import java_order
 from assignor.protocol.kafka.consumer import (
     Assignment,
     Subscription,

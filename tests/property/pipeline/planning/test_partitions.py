@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor.model.topics import java_order
+from assignor.model.java_order import java_order
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning.rows.partitions import GroupPartitions
 from tests.support.frames import arrow, at

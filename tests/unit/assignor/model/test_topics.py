@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from assignor.errors import InvalidGroupError
-from assignor.model.topics import Topics, java_order
+from assignor.model.java_order import java_order
+from assignor.model.topics import Topics
 
 
 def test_partitions_are_numbered_through_topics_in_name_order() -> None:

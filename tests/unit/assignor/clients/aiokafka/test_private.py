@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from importlib import metadata
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
+import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.cluster import ClusterMetadata
 from aiokafka.consumer.group_coordinator import CoordinatorGroupRebalance, GroupCoordinator
 from aiokafka.consumer.subscription_state import SubscriptionState
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+from aiokafka.errors import IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError
 from aiokafka.protocol.group import JoinGroupRequest
+from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from assignor.clients.aiokafka.private import (
     before_assigning,
@@ -178,3 +182,26 @@ def test_leader_waits_before_it_assigns_and_sees_whole_subscriptions() -> None:
     assert "self._coordinator._perform_assignment(response)" in inspect.getsource(
         CoordinatorGroupRebalance._on_join_leader
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "member_id"),
+    [(IllegalGenerationError, ""), (UnknownMemberIdError, ""), (RebalanceInProgressError, "a")],
+)
+def test_commit_that_meets_a_rebalance_makes_the_client_join_once_more(error: Any, member_id: str) -> None:
+    """As a new member where its generation was over by then: what following-assignors.md says of commits in a join."""
+
+    async def commits() -> tuple[bool, str]:
+        consumer = await _coordinated()
+        coordinator = consumer._coordinator
+        coordinator.generation, coordinator.member_id = 5, "a"
+        # The join is through: what is asked from here on is one more.
+        coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
+        coordinator._send_req = AsyncMock(return_value=SimpleNamespace(topics=[("t", [(0, error.errno)])]))
+        with pytest.raises(error):
+            await coordinator._do_commit_offsets(None, {TopicPartition("t", 0): OffsetAndMetadata(7, "")})
+        found = coordinator._rejoin_needed_fut.done(), str(coordinator.member_id)
+        await _stop(consumer)
+        return found
+
+    assert asyncio.run(commits()) == (True, member_id)

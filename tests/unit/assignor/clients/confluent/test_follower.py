@@ -20,7 +20,7 @@ def test_partition_without_a_commit_starts_at_a_number(reset: str, start: int) -
 
     setup.poll()
 
-    assert setup.calls() == [("subscribe", None), ("assign", {0: 40, 1: start})]
+    assert setup.calls() == [("subscribe", ["t"]), ("assign", {0: 40, 1: start})]
     assert setup.told == [("gained", [0, 1])]
 
 
@@ -271,4 +271,4 @@ def test_member_in_doubt_of_its_commit_leaves_the_generation_that_it_is_assigned
 
     made = following.calls()
     assert ("assign", {0: 40}) in made
-    assert made[-3:] == [("unsubscribe", None), ("unassign", None), ("subscribe", None)]
+    assert made[-3:] == [("unsubscribe", None), ("unassign", None), ("subscribe", ["t"])]

@@ -31,7 +31,7 @@ def test_partitions_wait_for_a_coordinator_that_does_not_say_where_they_start(
 
     for _ in range(3):
         setup.poll()
-    assert setup.calls() == [("subscribe", None), ("assign", {})]
+    assert setup.calls() == [("subscribe", ["t"]), ("assign", {})]
     assert offsets(setup.follower.assignment()) == {0: OFFSET_INVALID, 1: OFFSET_INVALID}
     setup.consumer.silent = False
     setup.follower._reading._ask_again_s = 0.0

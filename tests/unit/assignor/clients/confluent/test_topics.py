@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from assignor.clients.confluent import writer as confluent_writer
 from assignor.clients.confluent.config import take_timeout_s
 from assignor.clients.confluent.heard import Heard
+from assignor.clients.confluent.reader import Names, TopicsReader
 from assignor.clients.confluent.writer import AckWriter
 from assignor.protocol import acks, control
 from assignor.protocol.acks import AnyAck, Follows, Release
@@ -182,3 +183,15 @@ def test_what_is_under_way_when_the_writer_is_stopped_counts_as_undelivered(writ
     writer.stop()
 
     assert list(writer.undelivered) == [ACCEPTED]
+
+
+def test_new_credentials_are_those_of_every_later_client() -> None:
+    config = {"group.id": "g", "bootstrap.servers": "127.0.0.1:1", "sasl.password": "old", "log_level": 0}
+    names = Names(control="c", acks="a", cluster=None, group="g")
+    reader, writer = TopicsReader(config, names, Heard()), AckWriter(config, "a")
+
+    reader.set_sasl_credentials("me", "new")
+    writer.set_sasl_credentials("me", "new")
+
+    for made in (reader._config, writer._config):
+        assert (made["sasl.username"], made["sasl.password"]) == ("me", "new")

@@ -1,0 +1,79 @@
+"""Which offset of each partition the user is given next.
+
+librdkafka counts that itself, for nothing, but loses count with each assign() and seek(), and some time after the call.
+So it is counted here from such a call on, and in librdkafka again as soon as both say the same: what a user pays for
+each record is one look at the clock.
+"""
+
+from collections.abc import Iterable
+
+from confluent_kafka import Consumer, Message, TopicPartition
+
+from assignor.clients.follower.state import PartitionKey
+
+
+class Delivered:
+    """Next offset by partition.
+
+    Attributes:
+        positions: Next offset; of what librdkafka counts, as it was when it was last asked (`refresh`).
+        calm_until_s: Before this time nothing has to be done but to hand out records; 0 while they are counted here.
+    """
+
+    def __init__(self, consumer: Consumer) -> None:
+        self.positions: dict[PartitionKey, int] = {}
+        self.calm_until_s = 0.0
+        self._consumer = consumer
+
+    def refresh(self) -> None:
+        """Take over what librdkafka has counted."""
+        if self.calm_until_s:
+            self.positions.update(self._counted())
+
+    def take_back(self) -> None:
+        """Count here, from what librdkafka has counted; to be called before anything by which it loses count."""
+        self.refresh()
+        self.calm_until_s = 0.0
+
+    def clear(self) -> None:
+        """Nothing is read."""
+        self.positions, self.calm_until_s = {}, 0.0
+
+    def stay_calm(self, until_s: float) -> None:
+        """Let librdkafka count, unless it has another count: it still has that of before an assign() or a seek()."""
+        if self.calm_until_s or all(self.positions[key] == at for key, at in self._counted().items()):
+            self.calm_until_s = until_s
+
+    def taken(self, messages: list[Message]) -> list[Message]:
+        """Those that are for the user: errors, and records of what is read. They count as delivered."""
+        if not self.calm_until_s:
+            mine = [m for m in messages if m.error() is not None or key_of(m) in self.positions]
+            self._count(mine)
+            return mine
+        # Of what was given up nothing comes any more: pause() drops what librdkafka has fetched of it.
+        if any(map(Message.error, messages)):
+            # In a batch librdkafka counts an error as if it were the record of that offset.
+            self.take_back()
+            self._count(messages)
+        return messages
+
+    def _count(self, messages: Iterable[Message]) -> None:
+        for one in messages:
+            key, offset = key_of(one), int(one.offset() or 0)
+            if one.error() is None:
+                self.positions[key] = offset + 1
+            elif key in self.positions and offset >= 0:
+                self.positions[key] = min(self.positions[key], offset)
+
+    def _counted(self) -> dict[PartitionKey, int]:
+        if not self.positions:
+            return {}
+        found = self._consumer.position([TopicPartition(*key) for key in self.positions])
+        return {
+            (one.topic, one.partition): one.offset for one in found if one.error is None and one.offset >= 0
+        }
+
+
+def key_of(message: Message) -> PartitionKey:
+    """Topic and partition."""
+    return str(message.topic()), int(message.partition() or 0)
