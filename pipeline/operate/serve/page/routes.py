@@ -146,6 +146,7 @@ def _group(source: Source, now: Now, request: Request) -> _Shown | None:
         "names": names,
         "heat": heat(view.members, view.partitions, moves, names),
         "levels": LEVELS,
+        "statuses": WORST_FIRST,
         "decisions": decided,
         **_history(source, now, view, decided),
         "partitions": _worst_first(view.partitions),

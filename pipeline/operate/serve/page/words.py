@@ -9,6 +9,8 @@ from markupsafe import Markup, escape
 
 from pipeline.operate.output import NONE, plain
 from pipeline.operate.serve.orders import PATH
+from pipeline.operate.serve.page.meanings import meaning_of
+from pipeline.operate.serve.page.names import abbreviated, member_name
 
 _MINUTE, _HOUR, _DAY = 60.0, 3_600.0, 86_400.0
 _STATUS_CLASSES = {
@@ -99,6 +101,9 @@ FILTERS: Mapping[str, Any] = {
     "moment": moment,
     "plain": plain,
     "status_class": status_class,
+    "meaning": meaning_of,
+    "abbreviated": abbreviated,
+    "member_name": member_name,
     "group_url": group_url,
     "api_url": api_url,
     "approve_url": approve_url,
