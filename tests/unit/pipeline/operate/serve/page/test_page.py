@@ -40,9 +40,10 @@ def test_fleet_has_the_figures_of_the_api(page: Asking) -> None:
     shown = Read(html)
     assert [row[0] for row in shown.texts[1:]] == ["billing", "other"]
     billing = shown.row("billing")
-    assert billing[1:7] == [
+    assert billing[1:8] == [
         "stuck",
         "at least 70,128 1 of 3 unknown",
+        "-",
         "at least 1 2 of 3 unknown",
         "at least 15.2 min",
         "STALL 1 UNKNOWN 1 OK 1",
@@ -191,6 +192,22 @@ def test_history_is_drawn_for_as_long_as_there_is_any(
     assert ("<polyline" in html) == (minutes is not None)
 
 
+def test_age_of_the_oldest_record_is_drawn_beside_the_lag(billing: World, page: Asking) -> None:
+    rows = [
+        {"lag": 5, "lag_seconds": seconds, "partition": at, "updated_at": NOON - timedelta(minutes=minutes)}
+        for minutes in range(59, 0, -5)
+        for at, seconds in enumerate((60.0 * minutes, 3.0, None))
+    ]
+    billing.write("lag_history", *rows)
+
+    html = page("/group?id=billing").text
+    age = html[html.index('<h2 id="age">') :]
+
+    assert html.count('<svg class="plot"') == 2
+    assert age.startswith('<h2 id="age">Oldest unread record waited, last hour</h2>')
+    assert ">75 min</text>" in age, "the oldest of the partitions, in the unit that fits"
+
+
 @pytest.mark.usefixtures("billing")
 def test_old_figures_are_said_to_be_old(page: Asking) -> None:
     for path in PATHS[:3]:
@@ -268,8 +285,8 @@ def test_group_of_no_commits_and_group_of_no_record_are_shown(world: World, page
     world.write("consumer_groups", {"group_id": "empty", "state": "Empty", "members": []})
     world.write("partition_lag", {"group_id": "assigned", "lag": 2})
 
-    assert Read(page("/").text).row("empty")[1:7] == ["no commits", "-", "-", "-", "-", "0"]
-    assert Read(page("/").text).row("assigned")[1:7] == ["not known", "2", "-", "-", "OK 1", "-"]
+    assert Read(page("/").text).row("empty")[1:8] == ["no commits", "-", "-", "-", "-", "-", "0"]
+    assert Read(page("/").text).row("assigned")[1:8] == ["not known", "2", "-", "-", "-", "OK 1", "-"]
     for name in ("empty", "assigned"):
         assert page(f"/group?id={name}").status == 200
 
