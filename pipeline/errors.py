@@ -33,6 +33,10 @@ class NotWaitingError(PipelineError):
     """The plan does not wait for approval; the message says what is the case instead."""
 
 
+class OrderError(PipelineError):
+    """What was ordered is no order; the message says why."""
+
+
 class SparkEndedError(PipelineError):
     """Spark has stopped, and this process cannot start it again. Starting the driver again is right."""
 

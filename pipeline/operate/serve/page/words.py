@@ -8,7 +8,7 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from pipeline.operate.output import NONE, plain
-from pipeline.operate.serve.orders import PATH
+from pipeline.operate.serve.orders import PATH, STANDING_PATH
 from pipeline.operate.serve.page.meanings import meaning_of
 from pipeline.operate.serve.page.names import abbreviated, member_name
 
@@ -88,6 +88,11 @@ def approve_url(group_id: str) -> str:
     return f"{PATH}?id={quote(group_id, safe='')}"
 
 
+def order_url(group_id: str) -> str:
+    """Where pauses and pins of the group are ordered."""
+    return f"{STANDING_PATH}?id={quote(group_id, safe='')}"
+
+
 def api_url(group_id: str, rest: str = "") -> str:
     """Of the same as JSON."""
     return f"/api/v1/groups/{quote(group_id, safe='')}{rest}"
@@ -107,6 +112,7 @@ FILTERS: Mapping[str, Any] = {
     "group_url": group_url,
     "api_url": api_url,
     "approve_url": approve_url,
+    "order_url": order_url,
 }
 """By the names that templates use."""
 
