@@ -226,9 +226,7 @@ def orders(small: World) -> Iterator[tuple[str, list[dict[str, str]]]]:
         written.append({"group": group, "plan": plan, "reason": reason, "by": by})
 
     def stand(group: str, *, order: str, partitions: str, reason: str, by: str) -> str:
-        written.append(
-            {"group": group, "order": order, "partitions": partitions, "reason": reason, "by": by}
-        )
+        written.append({"group": group, "order": order, "partitions": partitions, "reason": reason, "by": by})
         return f"{order} holds."
 
     app = build_app(Tables(str(small.root)), Config(), Desk(token=_TOKEN, approve=approve, stand=stand))

@@ -27,10 +27,10 @@ def spark(values: Series | None, now: int | None) -> Markup:
         for at, value in enumerate((*values, now))
     ]
     words = f"lag of the last hour: {min(known):,} to {max(known):,}, now {'unknown' if now is None else f'{now:,}'}"
-    lines = Markup().join(Markup('<polyline points="{}"/>').format(_points(one)) for one in _runs(dots))
+    line = "".join(map(_drawn, _runs(dots)))
     return Markup(
-        '<svg class="spark" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>'
-    ).format(POINTS, _HEIGHT, words, words, lines)
+        '<svg class="spark" viewBox="0 0 {} {}" role="img"><title>{}</title><path d="{}"/></svg>'
+    ).format(POINTS, _HEIGHT, words, line)
 
 
 def _runs(dots: Sequence[_Dot | None]) -> Iterator[list[_Dot]]:
@@ -44,14 +44,12 @@ def _runs(dots: Sequence[_Dot | None]) -> Iterator[list[_Dot]]:
             run = []
 
 
-def _points(run: Sequence[_Dot]) -> str:
-    """Without those in the middle of a level line; one alone is drawn as a dot."""
-    ends = (run[0], *run, run[-1])
-    kept = [
+def _drawn(run: Sequence[_Dot]) -> str:
+    """As commands of a path, without what is in the middle of a level line; one alone is drawn as a dot."""
+    middle = [
         here
-        for before, here, after in zip(ends, run, ends[2:], strict=False)
+        for before, here, after in zip(run, run[1:], run[2:], strict=False)
         if not before[1] == here[1] == after[1]
     ]
-    return " ".join(f"{x},{y}" for x, y in dict.fromkeys((run[0], *kept, run[-1]))) + (
-        f" {run[0][0]},{run[0][1]}" if len(run) == 1 else ""
-    )
+    kept = [run[0], *middle, run[-1]] if len(run) > 1 else run
+    return "M" + " ".join(f"{x},{y}" for x, y in kept) + ("h0" if len(run) == 1 else "")
