@@ -244,6 +244,19 @@ def test_nobody_is_shut_out(chromium: Browser, orders: tuple[str, Any], width: i
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), path
 
 
+def test_nothing_of_a_card_stands_beyond_the_edge_of_a_telephone(
+    chromium: Browser, orders: tuple[str, Any]
+) -> None:
+    page = chromium.new_page(viewport={"width": 420, "height": 900})
+    page.goto(orders[0])
+
+    beyond = page.evaluate(
+        """[...document.querySelectorAll('.fleet td, .fleet th[scope=row], .fleet td *')]
+           .filter(one => one.getBoundingClientRect().right > innerWidth).map(one => one.outerHTML)"""
+    )
+    assert beyond == []
+
+
 def test_all_that_can_be_used_is_reached_by_the_keyboard(chromium: Browser, orders: tuple[str, Any]) -> None:
     page = chromium.new_page()
     for path in ("/", "/group?id=group-000", "/health"):
