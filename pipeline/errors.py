@@ -37,6 +37,10 @@ class QueryFailedError(PipelineError):
     """The query has failed several times in a row; the message names the cause. Starting the driver again is safe."""
 
 
+class OrderError(PipelineError):
+    """What was ordered is no order; the message says why."""
+
+
 class SparkEndedError(PipelineError):
     """Spark has stopped, and this process cannot start it again. Starting the driver again is right."""
 

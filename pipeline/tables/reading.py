@@ -95,6 +95,24 @@ class OpenTable:
                 rows = rows.append_column(column, pa.nulls(rows.num_rows))
         return rows.select(list(columns))
 
+    def most_rows_since(self, start: datetime) -> int:
+        """How many rows there can be that were updated then or later, as far as its log tells; no file is read.
+
+        Raises:
+            StoreError: The log cannot be read.
+        """
+        try:
+            files = pa.table(self.handle.get_add_actions(flatten=True))
+        except (DeltaError, OSError) as error:
+            raise StoreError(
+                f"the log of table {self.name} at {self.handle.table_uri} cannot be read: {_line(error)}"
+            ) from error
+        if "max.updated_at" in files.column_names:
+            # A file without statistics may have any rows.
+            is_before = pc.less(files["max.updated_at"], pa.scalar(start, files["max.updated_at"].type))
+            files = files.filter(pc.invert(pc.fill_null(is_before, fill_value=False)))
+        return pc.sum(files["num_records"]).as_py() or 0
+
     def dataset(self) -> ds.Dataset:
         """The table to be read piece by piece."""
         return self.handle.to_pyarrow_dataset(filesystem=_filesystem(self.handle.table_uri))

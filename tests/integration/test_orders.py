@@ -19,6 +19,7 @@ from pipeline.errors import BrokerUnavailableError
 from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.operate.cli.app import app
 from pipeline.operate.cli.orders.change import pin
+from pipeline.operate.cli.orders.standing import stand
 from pipeline.operate.cli.orders.topic import orders_topic
 from tests.support.broker import admin_client, create_topics
 from tests.support.waiting import wait_until
@@ -236,3 +237,24 @@ def test_unpinning_part_of_a_whole_topic_changes_nothing(give: Command) -> None:
 
     assert result.exit_code == 2
     assert _standing(give)["g"]["pinned"] == {"t": "*"}
+
+
+def test_orders_of_the_page_and_of_the_commands_are_one_record(give: Command, config: Path) -> None:
+    settings = load(config)
+
+    def on_page(order: Any, partitions: str = "", reason: str = "") -> str:
+        return stand(settings, "g", order=order, partitions=partitions, reason=reason, by="ann@page")
+
+    assert give("pin", "g", "t:3").exit_code == 0
+    told = on_page("pause", reason="INC-1")
+    on_page("pin", partitions="t:0-1 u")
+
+    row = _standing(give)["g"]
+    assert "For g holds now: paused (INC-1), pinned t:3." in told
+    assert "the cluster has no group g now" in told
+    assert (row["paused"], row["reason"], row["by"]) == (True, "INC-1", "ann@page")
+    assert row["pinned"] == {"t": "0-1,3", "u": "*"}
+    assert give("resume", "g").exit_code == 0
+    assert give("unpin", "g").exit_code == 0
+    after = _standing(give)["g"]
+    assert (after["paused"], after["pinned"]) == (False, {})

@@ -6,8 +6,11 @@ from playwright.sync_api import Locator, Page
 
 _READ = """
 root => {
+  // A member's name stands for its id.
+  const full = one => [...one.querySelectorAll('abbr')].reduce(
+    (text, short) => text.replace(short.innerText, () => short.title), one.innerText);
   const cell = one => ({
-    text: one.innerText.replace(/\\s+/g, ' ').trim(),
+    text: full(one).replace(/\\s+/g, ' ').trim(),
     values: [...one.querySelectorAll('data')].map(data => data.value),
   });
   return {

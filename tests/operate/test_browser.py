@@ -225,7 +225,11 @@ def orders(small: World) -> Iterator[tuple[str, list[dict[str, str]]]]:
     def approve(group: str, *, plan: str, reason: str, by: str) -> None:
         written.append({"group": group, "plan": plan, "reason": reason, "by": by})
 
-    app = build_app(Tables(str(small.root)), Config(), Desk(token=_TOKEN, approve=approve))
+    def stand(group: str, *, order: str, partitions: str, reason: str, by: str) -> str:
+        written.append({"group": group, "order": order, "partitions": partitions, "reason": reason, "by": by})
+        return f"{order} holds."
+
+    app = build_app(Tables(str(small.root)), Config(), Desk(token=_TOKEN, approve=approve, stand=stand))
     with serving_app(app) as url:
         yield url, written
 
@@ -238,6 +242,19 @@ def test_nobody_is_shut_out(chromium: Browser, orders: tuple[str, Any], width: i
         page.goto(f"{orders[0]}{path}")
         assert barriers(page) == [], path
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), path
+
+
+def test_nothing_of_a_card_stands_beyond_the_edge_of_a_telephone(
+    chromium: Browser, orders: tuple[str, Any]
+) -> None:
+    page = chromium.new_page(viewport={"width": 420, "height": 900})
+    page.goto(orders[0])
+
+    beyond = page.evaluate(
+        """[...document.querySelectorAll('.fleet td, .fleet th[scope=row], .fleet td *')]
+           .filter(one => one.getBoundingClientRect().right > innerWidth).map(one => one.outerHTML)"""
+    )
+    assert beyond == []
 
 
 def test_all_that_can_be_used_is_reached_by_the_keyboard(chromium: Browser, orders: tuple[str, Any]) -> None:
@@ -276,10 +293,11 @@ def test_all_is_readable_and_ordered_without_javascript(
     page.get_by_role("link", name="group-000").click()
     assert page.get_by_role("heading", name="group-000").is_visible()
 
-    page.get_by_label("Your name").fill("ann")
-    page.get_by_label("Reason").fill("INC-1")
-    page.get_by_label("Token").fill(_TOKEN)
-    page.get_by_role("button", name="Approve this plan").click()
+    form = page.locator("form[action^='/approve']")
+    form.get_by_label("Your name").fill("ann")
+    form.get_by_label("Reason").fill("INC-1")
+    form.get_by_label("Token").fill(_TOKEN)
+    form.get_by_role("button", name="Approve this plan").click()
 
     assert page.get_by_role("heading", name="Approved").is_visible()
     assert written == [{"group": "group-000", "plan": "3f2a-91bc", "reason": "INC-1", "by": "ann@page"}]
@@ -324,8 +342,9 @@ def test_wrong_token_is_told_and_the_group_is_a_link_away(
     url, written = orders
     page = chromium.new_page()
     page.goto(f"{url}/group?id=group-000")
-    page.get_by_label("Your name").fill("ann")
-    page.get_by_label("Token").fill("another")
+    form = page.locator("form[action^='/approve']")
+    form.get_by_label("Your name").fill("ann")
+    form.get_by_label("Token").fill("another")
     page.get_by_role("button", name="Approve this plan").click()
 
     assert page.get_by_text("The token is not that of serve.token.").is_visible()
@@ -333,6 +352,25 @@ def test_wrong_token_is_told_and_the_group_is_a_link_away(
     page.get_by_role("link", name="group-000").click()
     assert page.get_by_role("heading", name="group-000").is_visible()
     assert written == []
+
+
+def test_partitions_are_pinned_without_a_mouse_or_javascript(
+    chromium: Browser, orders: tuple[str, list[dict[str, str]]]
+) -> None:
+    url, written = orders
+    page = chromium.new_context(java_script_enabled=False).new_page()
+    page.goto(f"{url}/group?id=group-001")
+    form = page.locator("form[action^='/order']")
+    form.get_by_label("Order").focus()
+    page.keyboard.type("pin")
+    for text in ("invoices:0-3", "ann", "", _TOKEN):
+        page.keyboard.press("Tab")
+        page.keyboard.type(text)
+    page.keyboard.press("Enter")
+
+    page.get_by_role("heading", name="Ordered").wait_for()
+    order = {"order": "pin", "partitions": "invoices:0-3", "reason": "", "by": "ann@page"}
+    assert written == [{"group": "group-001", **order}]
 
 
 def test_form_of_another_site_is_refused_though_it_has_the_token(

@@ -1,6 +1,7 @@
 """A cluster in tables: many groups, some in trouble, some of which little is known."""
 
-from datetime import timedelta
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -29,7 +30,7 @@ def fleet_world(root: Path, *, groups: int, partitions: int) -> World:
     world.write("plan_state", *(_decision(random, name, partitions) for name in names))
     world.write("recommendations", *(_recorded(random, name) for name in names for _ in range(3)))
     world.write("member_rates", *_rates(names))
-    world.write("lag_history", *(_past(random, names[0], minutes) for minutes in range(170, 0, -10)))
+    world.write("lag_history", *_past(random, names, partitions, clock.at(stamp.at_ms)))
     world.write("orders", {"group_id": names[1], "paused": True, "ordered_by": "eva@desk", "position": 1})
     world.complete()
     return world
@@ -165,10 +166,17 @@ def _rates(names: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _past(random: Random, name: str, minutes: int) -> dict[str, Any]:
-    return {
-        "group_id": name,
-        "topic": "invoices",
-        "lag": random.randrange(5_000),
-        "updated_at": NOON - timedelta(minutes=minutes),
-    }
+def _past(random: Random, names: list[str], partitions: int, end: datetime) -> Iterator[dict[str, Any]]:
+    """A row of every partition for every ten minutes, and a gap in which nothing is known."""
+    for minutes in (10, 20, 40, 50, 60):
+        for name in names:
+            for partition in range(partitions):
+                lag = random.randrange(5_000)
+                yield {
+                    "group_id": name,
+                    "topic": "invoices",
+                    "partition": partition,
+                    "lag": lag,
+                    "lag_seconds": lag / 97,
+                    "updated_at": end - timedelta(minutes=minutes),
+                }

@@ -1,5 +1,6 @@
 """`lagwise serve`: a page, JSON and metrics from the tables, over HTTP."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -42,7 +43,7 @@ def serve(
     It needs no Java and no broker, and goes on when the stream has stopped: lagwise_tables_age_seconds then grows.
     / lists the groups; each has a page with its members and partitions, plan, decisions and history, and the same as
     JSON below /api/v1/groups (deploy/docs/page.md). Nothing can be changed there unless serve.token is set: then
-    plans that wait for approval can be approved there.
+    plans that wait for approval can be approved there, and groups paused, resumed, pinned and unpinned.
     /metrics has the names of kafka-lag-exporter and kafka_exporter, so that their dashboards and rules go on, and
     lagwise's own: plans, members, capacity (deploy/docs/metrics.md). Table serve.metrics of the configuration says
     which groups, topics and names, and how many series at most.
@@ -111,7 +112,9 @@ def desk_of(tables: Tables, config: Config) -> Desk | None:
         return None
     token = _resolved("serve.token", config.serve.token)
     try:
-        from pipeline.operate.cli.orders.approval import approve_plan  # noqa: PLC0415 - a page that is only read needs none
+        # A page that is only read needs no client.
+        from pipeline.operate.cli.orders.approval import approve_plan  # noqa: PLC0415
+        from pipeline.operate.cli.orders.standing import stand  # noqa: PLC0415
     except ModuleNotFoundError as error:
         if error.name != "confluent_kafka":
             raise
@@ -122,4 +125,4 @@ def desk_of(tables: Tables, config: Config) -> Desk | None:
     def approve(group: str, *, plan: str, reason: str, by: str) -> None:
         approve_plan(tables, config, group, plan=plan, reason=reason, by=by)
 
-    return Desk(token=token, approve=approve)
+    return Desk(token=token, approve=approve, stand=partial(stand, config))

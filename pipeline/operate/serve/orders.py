@@ -1,15 +1,13 @@
-"""`/approve`: the one thing that can be ordered on the page, by who knows the token. There is no such path without one.
+"""`/approve` and `/order`: what can be ordered on the page, by who knows the token; no token, no such paths.
 
 What has been ordered is written by whatever is given to `Desk`: this package asks no broker.
 """
 
-import hmac
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
-from urllib.parse import parse_qsl
+from typing import Literal, Protocol, TypeAlias, get_args
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
@@ -18,29 +16,19 @@ from starlette.routing import Route
 
 from assignor.errors import EncodeError
 from pipeline.config.model import ServeConfig
-from pipeline.errors import NotWaitingError, PipelineError
+from pipeline.errors import NotWaitingError, OrderError, PipelineError
+from pipeline.operate.serve.order_form import BAD_REQUEST, Form, RefusedError, body_of, form_of
 from pipeline.operate.serve.rate import Rate
-from pipeline.operate.serve.sites import refusal
 
 log = logging.getLogger(__name__)
 
-PATH = "/approve"
-FROM_PAGE = "@page"
-"""Stands behind the name of who has ordered on the page, where the commands have a host."""
+PATH, STANDING_PATH = "/approve", "/order"
+Standing: TypeAlias = Literal["pause", "resume", "pin", "unpin"]
+_STANDING: tuple[Standing, ...] = get_args(Standing)
 _LEAST_TOKEN = 16
-_MOST_BYTES, _MOST_NAME, _MOST_REASON = 16_384, 64, 500
 MOST_ORDERS, _RATE_S = 10, 60.0
 """From one address, right or wrong: who guesses tokens does not get far, and no operator is as fast."""
-_FORM = "application/x-www-form-urlencoded"
-_OK, _BAD_REQUEST, _FORBIDDEN, _CONFLICT, _TOO_LARGE, _TOO_MANY, _UNAVAILABLE = (
-    200,
-    400,
-    403,
-    409,
-    413,
-    429,
-    503,
-)
+_OK, _CONFLICT, _TOO_MANY, _UNAVAILABLE = 200, 409, 429, 503
 
 
 class Approve(Protocol):
@@ -65,12 +53,35 @@ class Approve(Protocol):
         """
 
 
+class Stand(Protocol):
+    """Writes an order that holds until another one.
+
+    Raises:
+        OrderError: There is no such order.
+        BrokerUnavailableError: The order could not be written.
+        AccessRefusedError: The cluster does not let this process do it.
+        EncodeError: A text is none that can be written.
+    """
+
+    def __call__(self, group: str, *, order: Standing, partitions: str, reason: str, by: str) -> str:
+        """Write it, and return what holds for the group then, in sentences.
+
+        Args:
+            group: The group.
+            order: Which one.
+            partitions: Of `pin` and `unpin`, as the commands take them, with blanks between.
+            reason: Of `pause`, for the next operator.
+            by: Who orders it.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Desk:
     """Where orders of the page are taken."""
 
     token: str
     approve: Approve
+    stand: Stand
 
 
 class Answer(Protocol):
@@ -82,18 +93,8 @@ class Answer(Protocol):
         """The page."""
 
 
-class _RefusedError(Exception):
-    def __init__(self, title: str, text: str, status: int) -> None:
-        self.title, self.text, self.status = title, text, status
-        super().__init__(text)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Order:
-    group: str
-    plan: str
-    by: str
-    reason: str
+_Clerk: TypeAlias = Callable[[Form], tuple[str, str]]
+"""Gives an order; title and text of what is answered."""
 
 
 def why_too_short(token: str) -> str | None:
@@ -107,96 +108,69 @@ def order_routes(desk: Desk, config: ServeConfig, answer: Answer) -> Sequence[Ro
     """Routes on which orders are taken."""
     # The second of two operators is then told who was first, instead of that somebody was.
     lock = threading.Lock()
-
-    def give(request: Request, body: bytes) -> Response:
-        group = request.query_params.get("id")
-        try:
-            order = _order(request, body, desk, config)
-            with lock:
-                _give(order, desk)
-        except _RefusedError as error:
-            client = request.client.host if request.client else None
-            log.warning(
-                "an order was refused", extra={"group_id": group, "client": client, "cause": error.text}
-            )
-            return answer(request, error.title, error.text, group=group, status=error.status)
-        log.info("an order was written", extra={"group_id": group, "plan": order.plan, "by": order.by})
-        told = (
-            f"{order.by} has approved plan {order.plan}. The stream publishes it with its next batch, or tells under "
-            "Decisions why it is refused."
-        )
-        return answer(request, "Approved", told, group=group, status=_OK)
-
     rate = Rate(MOST_ORDERS, per_s=_RATE_S)
 
-    async def approve(request: Request) -> Response:
-        if not rate.admits(request.client.host if request.client else ""):
-            log.warning("orders were refused: too many", extra={"limit": MOST_ORDERS, "per_s": _RATE_S})
-            told = f"At most {MOST_ORDERS} orders a minute are taken from one address. Wait a minute."
+    def taking(what: str, clerk: _Clerk) -> Callable[[Request], Awaitable[Response]]:
+        def give(request: Request, body: bytes) -> Response:
             group = request.query_params.get("id")
-            return answer(request, "Too many orders", told, group=group, status=_TOO_MANY)
-        try:
-            body = await _body(request)
-        except ClientDisconnect:
-            return Response(status_code=_BAD_REQUEST)
-        return await run_in_threadpool(give, request, body)
+            try:
+                form = form_of(request, body, what=what, token=desk.token, config=config)
+                with lock:
+                    title, told = _given(form, clerk)
+            except RefusedError as error:
+                client = request.client.host if request.client else None
+                log.warning(
+                    "an order was refused", extra={"group_id": group, "client": client, "cause": error.text}
+                )
+                return answer(request, error.title, error.text, group=group, status=error.status)
+            log.info("an order was written", extra={"group_id": group, what: form.what, "by": form.by})
+            return answer(request, title, told, group=group, status=_OK)
 
-    return [Route(PATH, approve, methods=["POST"])]
+        async def take(request: Request) -> Response:
+            if not rate.admits(request.client.host if request.client else ""):
+                return _too_many(request, answer)
+            try:
+                body = await body_of(request)
+            except ClientDisconnect:
+                return Response(status_code=BAD_REQUEST)
+            return await run_in_threadpool(give, request, body)
 
+        return take
 
-async def _body(request: Request) -> bytes:
-    """The body, or as much of it as shows that it is too long."""
-    found = b""
-    async for part in request.stream():
-        found += part
-        if len(found) > _MOST_BYTES:
-            break
-    return found
-
-
-def _order(request: Request, body: bytes, desk: Desk, config: ServeConfig) -> _Order:
-    why = refusal(request.headers, config)
-    if why is not None:
-        raise _RefusedError("Not allowed", f"The order was not taken: {why}.", _FORBIDDEN)
-    fields = _fields(request, body)
-    if not hmac.compare_digest(fields.get("token", "").encode(), desk.token.encode()):
-        raise _RefusedError("Not allowed", "The token is not that of serve.token.", _FORBIDDEN)
-    group, plan = request.query_params.get("id"), fields.get("plan")
-    if group is None or plan is None:
-        raise _RefusedError("Not taken", "The order names no group or no plan.", _BAD_REQUEST)
-    name = _text(fields, "name", _MOST_NAME)
-    if not name:
-        raise _RefusedError("Not taken", "Say who you are.", _BAD_REQUEST)
-    reason = _text(fields, "reason", _MOST_REASON)
-    return _Order(group=group, plan=plan, by=f"{name}{FROM_PAGE}", reason=reason)
+    return [
+        Route(PATH, taking("plan", lambda form: _approve(form, desk)), methods=["POST"]),
+        Route(STANDING_PATH, taking("order", lambda form: _stand(form, desk)), methods=["POST"]),
+    ]
 
 
-def _text(fields: Mapping[str, str], name: str, most: int) -> str:
-    text = fields.get(name, "").strip()
-    if len(text) > most or not text.isprintable():
-        raise _RefusedError(
-            "Not taken", f"The {name} has more than {most} characters, or strange ones.", _BAD_REQUEST
-        )
-    return text
+def _too_many(request: Request, answer: Answer) -> Response:
+    log.warning("orders were refused: too many", extra={"limit": MOST_ORDERS, "per_s": _RATE_S})
+    told = f"At most {MOST_ORDERS} orders a minute are taken from one address. Wait a minute."
+    return answer(request, "Too many orders", told, group=request.query_params.get("id"), status=_TOO_MANY)
 
 
-def _fields(request: Request, body: bytes) -> dict[str, str]:
-    if len(body) > _MOST_BYTES:
-        raise _RefusedError("Not taken", "The order is too long.", _TOO_LARGE)
-    if request.headers.get("Content-Type", "").partition(";")[0].strip().lower() != _FORM:
-        raise _RefusedError("Not taken", f"The order is no {_FORM}.", _BAD_REQUEST)
+def _approve(form: Form, desk: Desk) -> tuple[str, str]:
+    desk.approve(form.group, plan=form.what, reason=form.reason, by=form.by)
+    return "Approved", (
+        f"{form.by} has approved plan {form.what}. The stream publishes it with its next batch, or tells under "
+        "Decisions why it is refused."
+    )
+
+
+def _stand(form: Form, desk: Desk) -> tuple[str, str]:
+    order = next((one for one in _STANDING if one == form.what), None)
+    if order is None:
+        raise OrderError(f"there is no such order; there are {', '.join(_STANDING)}")
+    told = desk.stand(form.group, order=order, partitions=form.partitions, reason=form.reason, by=form.by)
+    return "Ordered", told
+
+
+def _given(form: Form, clerk: _Clerk) -> tuple[str, str]:
     try:
-        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict"))
-    except ValueError:
-        raise _RefusedError("Not taken", "The order is no form.", _BAD_REQUEST) from None
-
-
-def _give(order: _Order, desk: Desk) -> None:
-    try:
-        desk.approve(order.group, plan=order.plan, reason=order.reason, by=order.by)
+        return clerk(form)
     except NotWaitingError as error:
-        raise _RefusedError("Not approved", f"{error}.", _CONFLICT) from error
+        raise RefusedError("Not approved", f"{error}.", _CONFLICT) from error
+    except (OrderError, EncodeError) as error:
+        raise RefusedError("Not taken", f"{error}.", BAD_REQUEST) from error
     except PipelineError as error:
-        raise _RefusedError("Not approved", f"{error}.", _UNAVAILABLE) from error
-    except EncodeError as error:
-        raise _RefusedError("Not taken", f"{error}.", _BAD_REQUEST) from error
+        raise RefusedError("Not written", f"{error}.", _UNAVAILABLE) from error

@@ -22,6 +22,7 @@ from pipeline.config.load import load
 from pipeline.operate.cli.locations import StreamConfigOption, find_config
 from pipeline.operate.cli.orders import change as orders_change
 from pipeline.operate.cli.orders.change import Pins, as_text, parse_pins, pins_text, row
+from pipeline.operate.cli.orders.doubts import doubts
 from pipeline.operate.cli.orders.topic import Found, OrdersTopic, orders_topic
 from pipeline.operate.output import Column, FormatOption, Row, json_value, note, plain, progress, show
 
@@ -239,9 +240,9 @@ def give(
             written, found = topic.order(group, change, by=who())
         except EncodeError as error:
             raise typer.BadParameter(str(error)) from None
-        doubts = _doubts(topic, group, pins or {})
+        doubtful = doubts(topic, group, pins or {})
     _tell_skipped(found, topic)
-    for doubt in doubts:
+    for doubt in doubtful:
         note(doubt)
     if output == "json":
         typer.echo(json.dumps(row(written), default=json_value))
@@ -251,27 +252,6 @@ def give(
             f"The stream reads this within {settings.trigger.interval_s} s; {then}."
         )
     return written
-
-
-def _doubts(topic: OrdersTopic, group: str, pins: Pins) -> list[str]:
-    """Names that may be typing errors; the order holds all the same, for groups and topics may be created later."""
-    doubts = []
-    if not topic.knows_group(group):
-        doubts.append(
-            f"the cluster has no group {plain(group)} now; check the name, or the order waits for the group"
-        )
-    for name in sorted(pins):
-        count = topic.partitions_of(name)
-        if count is None:
-            doubts.append(
-                f"the cluster shows no topic {plain(name)} now; check the name, or the pin waits for the topic"
-            )
-        elif pins[name] and pins[name][-1] >= count:
-            doubts.append(
-                f"topic {plain(name)} has only {count} partition(s) now; check the numbers, or the pin waits for "
-                "the others"
-            )
-    return doubts
 
 
 def _tell_skipped(found: Found, topic: OrdersTopic) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.operate.output import Row, iterate, plain
+from pipeline.operate.output import Row, iterate
+from pipeline.operate.serve.page.names import member_name
 from pipeline.operate.serve.views.group import worst
 from pipeline.operate.serve.views.plans import Key
 
@@ -90,10 +91,14 @@ def _cell(row: Row, to: Mapping[Key, str | None], names: Mapping[str, str]) -> C
         if seconds is None
         else f", {'at least ' if row['lag_seconds_is_lower_bound'] else ''}{seconds:.1f} s"
     )
-    moves = f", moves to {names.get(to[key] or '', plain(to[key]))}" if key in to else ""
+    moves = _moves_to(to[key], names) if key in to else ""
     return Cell(
         partition=row["partition"],
         level=level_of(row["lag"]),
         words=f"{lag}{at_commit}{age}, {row['status']}{' provisional' if row['provisional'] else ''}{moves}",
         is_moved=key in to,
     )
+
+
+def _moves_to(member_id: str | None, names: Mapping[str, str]) -> str:
+    return f", moves to {'nobody' if member_id is None else member_name(member_id, names)}"

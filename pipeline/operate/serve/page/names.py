@@ -1,11 +1,18 @@
-"""What people call the members of a group."""
+"""What people call the members of a group, and texts in which members stand under those names."""
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from markupsafe import Markup, escape
 
 from pipeline.operate.output import Row, plain
 
 _LEAST_TAIL = 4
+_LEAST_ID = 16
+"""Kafka's member ids are longer; what is shorter may be a word."""
+_UUID = re.compile(r"-?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_WORD = re.compile(r"[^\s,;()]*[^\s,;:().]")
 
 
 def member_names(members: Iterable[Row]) -> dict[str, str]:
@@ -17,13 +24,47 @@ def member_names(members: Iterable[Row]) -> dict[str, str]:
     sharing: dict[str, list[str]] = defaultdict(list)
     for one in members:
         if one["member_id"] is not None:
-            name = one["group_instance_id"] or one["client_id"] or one["member_id"]
+            name = one["group_instance_id"] or one["client_id"] or _UUID.sub("", one["member_id"])
             sharing[plain(name)].append(one["member_id"])
     names: dict[str, str] = {}
     for name, ids in sharing.items():
         length = _telling(ids)
-        names |= {one: f"{name} \u2026{plain(one[-length:])}" if len(ids) > 1 else name for one in ids}
+        names |= {one: _with_end(name, one[-length:]) if len(ids) > 1 or not name else name for one in ids}
     return names
+
+
+def member_name(member_id: str, names: Mapping[str, str]) -> str:
+    """The name of a member, which may have left.
+
+    Args:
+        member_id: Its id.
+        names: The `member_names` of its group as it is now.
+    """
+    known = names.get(member_id)
+    if known is not None or not _UUID.search(member_id):
+        return known or plain(member_id)
+    return _with_end(plain(_UUID.sub("", member_id)), member_id[-_LEAST_TAIL:])
+
+
+def abbreviated(text: str, names: Mapping[str, str]) -> Markup:
+    """A text with members by their names; the id that stood there is the title of each.
+
+    Args:
+        text: Such as the reason for a decision.
+        names: The `member_names` of the group.
+    """
+    parts, end = [], 0
+    for found in _WORD.finditer(text):
+        name = member_name(found[0], names)
+        if len(found[0]) >= _LEAST_ID and len(name) < len(found[0]):
+            short = Markup('<abbr title="{}">{}</abbr>').format(found[0], name)
+            parts += [escape(text[end : found.start()]), short]
+            end = found.end()
+    return Markup().join((*parts, escape(text[end:])))
+
+
+def _with_end(name: str, end: str) -> str:
+    return f"{name} \u2026{plain(end)}".strip()
 
 
 def _telling(ids: Sequence[str]) -> int:

@@ -1,9 +1,10 @@
-"""Lag of a group over time, as an SVG element that takes its colours from the page."""
+"""A figure of a group over time, as an SVG element that takes its colours from the page."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -17,30 +18,45 @@ _SHORT = timedelta(minutes=10)
 _NICE = (1, 2, 2.5, 5, 10)
 
 
+class Unit(NamedTuple):
+    """What is written at the lines of the grid."""
+
+    words: str
+    size: float
+
+
+RECORDS = Unit("", 1.0)
+_TIMES_OF_S = (Unit(" h", 3_600.0), Unit(" min", 60.0), Unit(" s", 1.0))
+
+
 @dataclass(frozen=True, slots=True)
 class _Scale:
     start: datetime
     end: datetime
     top: float
+    unit: Unit
 
     def x(self, at: datetime) -> float:
         share = (at - self.start) / (self.end - self.start)
         return round(_LEFT + share * (_WIDTH - _LEFT - _RIGHT), 1)
 
-    def y(self, lag: float) -> float:
-        return round(_HEIGHT - _BOTTOM - lag / self.top * (_HEIGHT - _TOP - _BOTTOM), 1)
+    def y(self, value: float) -> float:
+        return round(_HEIGHT - _BOTTOM - value / self.top * (_HEIGHT - _TOP - _BOTTOM), 1)
 
 
-def plot(points: Sequence[Point], marks: Mapping[str, Sequence[Mark]], *, label: str) -> Markup:
-    """The picture; a gap is where no lag was known.
+def plot(
+    points: Sequence[Point], marks: Mapping[str, Sequence[Mark]], *, label: str, unit: Unit = RECORDS
+) -> Markup:
+    """The picture; a gap is where nothing was known.
 
     Args:
         points: At least two, in the order of time.
         marks: What happened between the first and the last, by the class that it is drawn in.
         label: What is to be seen, in words.
+        unit: Of the grid.
     """
-    known = [lag for _, lag in points if lag is not None]
-    scale = _Scale(points[0][0], points[-1][0], _nice(max(known, default=0)))
+    top = _nice(_largest(points) / unit.size) * unit.size
+    scale = _Scale(points[0][0], points[-1][0], top, unit)
     parts = [
         *_grid(scale),
         *(_mark(scale, mark, kind) for kind, found in marks.items() for mark in found),
@@ -51,16 +67,27 @@ def plot(points: Sequence[Point], marks: Mapping[str, Sequence[Mark]], *, label:
     ).format(_WIDTH, _HEIGHT, label, label, Markup().join(parts))
 
 
+def unit_of_time(points: Sequence[Point]) -> Unit:
+    """The one in which the largest of these seconds is two or more."""
+    return next((one for one in _TIMES_OF_S if _largest(points) >= 2 * one.size), _TIMES_OF_S[-1])
+
+
+def _largest(points: Sequence[Point]) -> float:
+    return max((value for _, value in points if value is not None), default=0)
+
+
 def _grid(scale: _Scale) -> list[Markup]:
     parts = []
     for step in range(_LINES + 1):
-        lag = scale.top * step / _LINES
-        y = scale.y(lag)
+        value = scale.top * step / _LINES
+        y = scale.y(value)
         parts += [
             Markup('<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(
                 _LEFT, _WIDTH - _RIGHT, y, y
             ),
-            Markup('<text x="{}" y="{}" text-anchor="end">{}</text>').format(_LEFT - 8, y + 4, f"{lag:,.0f}"),
+            Markup('<text x="{}" y="{}" text-anchor="end">{}</text>').format(
+                _LEFT - 8, y + 4, _words(value, scale.unit)
+            ),
         ]
     clock = "%H:%M" if scale.end - scale.start > _SHORT else "%H:%M:%S"
     for step in range(_TIMES + 1):
@@ -74,13 +101,17 @@ def _grid(scale: _Scale) -> list[Markup]:
     return parts
 
 
+def _words(value: float, unit: Unit) -> str:
+    return f"{value / unit.size:,.2f}".rstrip("0").rstrip(".") + unit.words
+
+
 def _curves(scale: _Scale, points: Sequence[Point]) -> list[Markup]:
     curves: list[list[str]] = [[]]
-    for at, lag in points:
-        if lag is None:
+    for at, value in points:
+        if value is None:
             curves.append([])
         else:
-            curves[-1].append(f"{scale.x(at)},{scale.y(lag)}")
+            curves[-1].append(f"{scale.x(at)},{scale.y(value)}")
     return [Markup('<polyline class="curve" points="{}"/>').format(" ".join(one)) for one in curves if one]
 
 

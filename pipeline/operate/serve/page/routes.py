@@ -1,7 +1,6 @@
 """`/`, `/group`, `/health`: the page; and the form on it, if orders are taken."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from importlib.resources import files
 from typing import Any
 
@@ -12,33 +11,25 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from assignor.errors import DecodeError
-from pipeline import clock
 from pipeline.errors import StoreError
 from pipeline.operate.listings.decisions import plan_story
 from pipeline.operate.listings.partitions import COLUMNS, SortKey
 from pipeline.operate.listings.waiting import plan_id
 from pipeline.operate.output import Row, iterate
 from pipeline.operate.serve.orders import Answer, Desk, order_routes
+from pipeline.operate.serve.page.charts import drawn
 from pipeline.operate.serve.page.heat import LEVELS, heat
 from pipeline.operate.serve.page.names import member_names
-from pipeline.operate.serve.page.plot import plot, within
+from pipeline.operate.serve.page.spark import spark
 from pipeline.operate.serve.page.words import FILTERS
 from pipeline.operate.serve.responses import respond
 from pipeline.operate.serve.views.fleet import WORST_FIRST, ordered
-from pipeline.operate.serve.views.group import GroupView, decision_rows, group_view, worst
+from pipeline.operate.serve.views.group import decision_rows, group_view, worst
 from pipeline.operate.serve.views.health import health_row
-from pipeline.operate.serve.views.history import changes, lag_over_time
 from pipeline.operate.serve.views.source import Now, Source
 
 _OK, _NOT_FOUND, _UNAVAILABLE = 200, 404, 503
 _ROWS, _DECISIONS, _PARTITIONS = 500, 20, 100
-_SPANS = {
-    timedelta(minutes=5): "5 minutes",
-    timedelta(minutes=15): "15 minutes",
-    timedelta(hours=1): "hour",
-    timedelta(hours=3): "3 hours",
-}
-"""How long lag is drawn for, and in words."""
 _HERE = "pipeline.operate.serve.page"
 
 _SORTS: Mapping[str, SortKey] = {"group": "group", "lag": "lag", "lag_seconds": "lag_seconds"}
@@ -57,7 +48,9 @@ def page_routes(source: Source, desk: Desk | None) -> Sequence[Route]:
         lstrip_blocks=True,
     )
     environment.filters.update(FILTERS)
-    environment.globals.update(plan_story=plan_story, plan_id=plan_id, takes_orders=desk is not None)
+    environment.globals.update(
+        plan_story=plan_story, plan_id=plan_id, takes_orders=desk is not None, spark=spark
+    )
 
     def shows(view: Callable[[Source, Now, Request], _Shown | None]) -> Callable[[Request], Response]:
         return lambda request: _answer(environment, source, view, request)
@@ -129,6 +122,7 @@ def _fleet(source: Source, now: Now, request: Request) -> _Shown:
         "q": text,
         "status": status,
         "statuses": WORST_FIRST,
+        "sparks": source.sparks(now),
     }
 
 
@@ -146,34 +140,12 @@ def _group(source: Source, now: Now, request: Request) -> _Shown | None:
         "names": names,
         "heat": heat(view.members, view.partitions, moves, names),
         "levels": LEVELS,
+        "statuses": WORST_FIRST,
         "decisions": decided,
-        **_history(source, now, view, decided),
+        **drawn(source, now, view, decided),
         "partitions": _worst_first(view.partitions),
         "columns": [column for column in COLUMNS if not column.is_wide and column.name != "group_id"],
     }
-
-
-def _history(source: Source, now: Now, view: GroupView, decided: Sequence[Row]) -> Row:
-    """The lag of the last hours up to the newest batch, as long as there is any; no plot where nothing is known."""
-    end = now.observed_at or clock.at(now.at_ms)
-    max_gap = timedelta(seconds=2 * source.config.history.max_gap_s)
-    group_id = view.row["group_id"]
-    points = lag_over_time(now.found, group_id, end=end, spans=tuple(_SPANS), max_gap=max_gap)
-    points[-1] = (points[-1][0], view.row["lag"])
-    span = _SPANS[points[-1][0] - points[0][0]]
-    if sum(lag is not None for _, lag in points) <= 1:
-        return {"plot": None, "span": span}
-    plans = [
-        (row["created_at"], f"plan epoch {row['epoch']} published")
-        for row in decided
-        if row["decision"] == "publish"
-    ]
-    marks = {
-        "plan": within(plans, points),
-        "change": within(changes(now.found, group_id, start=points[0][0], end=end), points),
-    }
-    label = f"Lag in records over the last {span}, times in UTC"
-    return {"plot": plot(points, marks, label=label), "span": span}
 
 
 def _worst_first(partitions: pa.Table) -> list[Row]:

@@ -8,7 +8,9 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from pipeline.operate.output import NONE, plain
-from pipeline.operate.serve.orders import PATH
+from pipeline.operate.serve.orders import PATH, STANDING_PATH
+from pipeline.operate.serve.page.meanings import meaning_of
+from pipeline.operate.serve.page.names import abbreviated, member_name
 
 _MINUTE, _HOUR, _DAY = 60.0, 3_600.0, 86_400.0
 _STATUS_CLASSES = {
@@ -86,6 +88,11 @@ def approve_url(group_id: str) -> str:
     return f"{PATH}?id={quote(group_id, safe='')}"
 
 
+def order_url(group_id: str) -> str:
+    """Where pauses and pins of the group are ordered."""
+    return f"{STANDING_PATH}?id={quote(group_id, safe='')}"
+
+
 def api_url(group_id: str, rest: str = "") -> str:
     """Of the same as JSON."""
     return f"/api/v1/groups/{quote(group_id, safe='')}{rest}"
@@ -99,9 +106,13 @@ FILTERS: Mapping[str, Any] = {
     "moment": moment,
     "plain": plain,
     "status_class": status_class,
+    "meaning": meaning_of,
+    "abbreviated": abbreviated,
+    "member_name": member_name,
     "group_url": group_url,
     "api_url": api_url,
     "approve_url": approve_url,
+    "order_url": order_url,
 }
 """By the names that templates use."""
 

@@ -12,6 +12,7 @@ from pipeline.operate.output import Row, iterate, names
 from pipeline.operate.serve.snapshot import Snapshot
 from pipeline.operate.serve.views.advice import advice
 from pipeline.operate.serve.views.fleet import Fleet
+from pipeline.operate.serve.views.following import Following, following
 from pipeline.operate.serve.views.members import member_rows
 
 _WORST_LAG = 2**63 - 1
@@ -47,6 +48,8 @@ class GroupView:
     orders: Row | None
     """What operators have ordered; None when they never did."""
     advice: list[str]
+    following: Following | None
+    """Who follows plans; None where no plan waits for approval, or the members are not known."""
     partitions: pa.Table
     """As `lagwise lag` lists them, and `is_old`."""
 
@@ -73,12 +76,15 @@ def group_view(found: Snapshot, fleet: Fleet, group_id: str, config: Config) -> 
         plan=fleet.plans.get(group_id),
         shown=dict(zip(rates["identity"].to_pylist(), rates["shown_rate"].to_pylist(), strict=True)),
     )
+    waits = row["plan"] is not None and row["plan"]["decision"] == "awaiting_approval"
+    moves = (decision["moves"] or ()) if decision else ()
     return GroupView(
         row=row,
         members=members,
         decision=decision,
         orders=_one(found.read("orders", columns=_ORDERS, where=own)),
         advice=list(advice(row, members)),
+        following=following(found, row, members, moves) if waits else None,
         partitions=lag.select([*names(partitions.COLUMNS), IS_OLD]),
     )
 

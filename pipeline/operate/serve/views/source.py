@@ -1,8 +1,9 @@
 """The tables as they are now, for one answer: opened together, with all groups, and how old they are."""
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pipeline import clock
 from pipeline.config.model import Config
@@ -11,6 +12,7 @@ from pipeline.operate.health import sight
 from pipeline.operate.serve.metrics.facts import COLUMNS
 from pipeline.operate.serve.snapshot import Snapshot, snapshot
 from pipeline.operate.serve.views.fleet import Fleet, Fleets
+from pipeline.operate.serve.views.sparks import Series, Sparks
 from pipeline.tables.owner.health import Health, Sight, judge
 from pipeline.tables.reading import Tables
 
@@ -31,6 +33,11 @@ class Now:
     def observed_at(self) -> datetime | None:
         """Clock of the newest batch; None before the first."""
         return self.found.observed_at
+
+    @property
+    def end(self) -> datetime:
+        """Of what is drawn over time: the newest batch, or now before the first."""
+        return self.observed_at or clock.at(self.at_ms)
 
     @property
     def age_s(self) -> float | None:
@@ -57,6 +64,9 @@ class Source:
         self.tables = tables
         self.config = config
         self._fleets = Fleets(config)
+        self.max_gap = timedelta(seconds=2 * config.history.max_gap_s)
+        """How far apart two rows of a partition's history may be before its lag counts as unknown."""
+        self._sparks = Sparks(max_gap=self.max_gap)
         # Another process may show the same versions by other rules.
         self._token = secrets.token_hex(4)
 
@@ -81,6 +91,14 @@ class Source:
             StoreError: The tables cannot be read.
         """
         return self._fleets.of(now.found)
+
+    def sparks(self, now: Now) -> Mapping[str, Series]:
+        """By group, its lag over the last hour; groups without history are not there.
+
+        Raises:
+            StoreError: The tables cannot be read.
+        """
+        return self._sparks.of(now.found, end=now.end)
 
     def etag(self, now: Now) -> str:
         """The same for the same answer to the same question."""

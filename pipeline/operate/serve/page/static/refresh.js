@@ -21,17 +21,20 @@
   header.append(label);
 
   // Whoever types, selects or tabs there keeps what is there.
+  const isChosen = select =>
+    select.value !== ([...select.options].find(one => one.defaultSelected) ?? select.options[0]).value;
   const isInUse = main =>
     main.querySelector(":focus-visible") !== null || String(getSelection()) !== "" ||
-    [...main.querySelectorAll("form input:not([type=hidden])")].some(one => one.value !== one.defaultValue);
+    [...main.querySelectorAll("form input:not([type=hidden])")].some(one => one.value !== one.defaultValue) ||
+    [...main.querySelectorAll("form select")].some(isChosen);
 
   const replace = (main, next) => {
-    const open = [...main.querySelectorAll("details")].map(one => one.open);
+    const open = new Map([...main.querySelectorAll("details")].map(one => [one.id, one.open]));
     const left = [...main.querySelectorAll(".scroll")].map(one => one.scrollLeft);
     const fresh = next.querySelector("main");
     main.replaceWith(fresh);
     fresh.querySelectorAll(".scroll").forEach((one, at) => { one.scrollLeft = left[at] ?? 0; });
-    fresh.querySelectorAll("details").forEach((one, at) => { one.open = open[at] ?? one.open; });
+    fresh.querySelectorAll("details").forEach(one => { one.open = open.get(one.id) ?? one.open; });
   };
 
   const refresh = async () => {

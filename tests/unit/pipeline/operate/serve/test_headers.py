@@ -132,7 +132,7 @@ def guarded(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(connections, "REQUEST_WITHIN_S", 0.5)
     world.write("partition_lag", {"lag": 5})
     world.complete()
-    desk = Desk(token=_TOKEN, approve=Clerk())
+    desk = Desk(token=_TOKEN, approve=Clerk(), stand=lambda *_, **__: "")
     app = build_app(Tables(str(world.root)), Config(), desk, read_token=_READ_TOKEN)
     with serving_app(app) as url:
         yield url

@@ -5,23 +5,20 @@ import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
-from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.operate.serve.app import build_app
 from pipeline.tables.reading import Tables
-from pipeline.tables.stamp import Stamp
 from tests.support.asgi import ask
+from tests.support.read_html import Read
 from tests.support.serving import Answer
 from tests.support.table_world import NOON, World
 
 Asking = Callable[..., Answer]
-AT_MS = int(NOON.timestamp() * 1000)
 HOSTILE = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
@@ -35,113 +32,6 @@ HOSTILE = [
 PATHS = ["/", "/group?id=billing", "/health", "/static/page.css", "/static/refresh.js"]
 
 
-class Read(HTMLParser):
-    """Rows of tables as texts of cells, all text, exact values of `<data>`, and what is loaded."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = []
-        self.values: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self._in_cell = False
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag == "tr":
-            self.rows.append([])
-        if tag in {"td", "th"}:
-            self._in_cell = True
-            self.rows[-1].append("")
-        if tag == "data":
-            self.values.append(str(dict(attrs)["value"]))
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in {"td", "th"}:
-            self._in_cell = False
-
-    def handle_data(self, data: str) -> None:
-        if self._in_cell:
-            self.rows[-1][-1] += data
-
-    def row(self, first: str) -> list[str]:
-        return next(row for row in self.texts if row and row[0] == first)
-
-    @property
-    def texts(self) -> list[list[str]]:
-        return [[" ".join(cell.split()) for cell in row] for row in self.rows]
-
-
-@pytest.fixture
-def page(world: World) -> Asking:
-    world.complete()
-    app = build_app(Tables(str(world.root)), Config())
-    return lambda path, **headers: ask(app, path, **headers)
-
-
-@pytest.fixture
-def billing(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
-    """A group with a plan that moves a partition from one member to an idle one, a minute after its newest batch."""
-    monkeypatch.setattr(clock, "now_ms", lambda: AT_MS + 60_000)
-    owner = {"member_id": "m-1", "client_id": "one", "client_host": "/10.0.0.1", "assigned": True}
-    rates = {"arrival_rate": 3.25, "drain_rate": 2.0}
-    world.write(
-        "partition_lag",
-        {
-            "lag": 70_123,
-            "lag_at_commit": 69_000,
-            "trend": "growing",
-            "retention_seconds": 7_200.0,
-            "lag_seconds": 912.5,
-            "status": "STALL",
-            **rates,
-            **owner,
-        },
-        {"lag": 5, "partition": 1, "lag_seconds": 1.0, **rates, **owner},
-        {"partition": 2, "status": "UNKNOWN"},
-        {"group_id": "other", "lag": 12},
-        stamp=Stamp(batch_id=7, at_ms=AT_MS),
-    )
-    members: list[dict[str, Any]] = [
-        {
-            "member_id": "m-1",
-            "client_id": "one",
-            "client_host": "/10.0.0.1",
-            "assigned": [("invoices", [0, 1])],
-        },
-        {"member_id": "m-2", "client_id": "two", "client_host": "/10.0.0.2", "assigned": []},
-    ]
-    world.write("consumer_groups", {"generation": 4, "state": "Stable", "members": members})
-    move = {"topic": "invoices", "partition": 1, "from": "m-1", "to": "m-2", "lag": 5}
-    plan = {"epoch": 6, "moves": 3, "moves_made": 2, "published_at": NOON, "status": "partly"}
-    decided = {
-        "decision": "unchanged",
-        "reason": "held back by cooldown: 3 s",
-        "assignment": [("m-1", [("invoices", "0")]), ("m-2", [("invoices", "1")])],
-        "moves": [move],
-        "drain_s_before": 240.0,
-        "drain_s_after": 44.0,
-        "plan": {**plan, "predicted_drain_s": 40.5, "realised_drain_s": 61.25},
-    }
-    world.write("plan_state", {**decided, "recorded_at": NOON})
-    world.write("recommendations", decided)
-    world.write(
-        "orders",
-        {
-            "paused": True,
-            "pause_reason": "<i>night</i>",
-            "ordered_by": "eva",
-            "position": 1,
-            "approved_target_hash": "3f2a",
-            "approved_base_hash": "91bc",
-            "approved_by": "ann@page",
-            "approval_reason": "INC-1",
-            "approved_at": NOON,
-        },
-    )
-    return world
-
-
 @pytest.mark.usefixtures("billing")
 def test_fleet_has_the_figures_of_the_api(page: Asking) -> None:
     html = page("/").text
@@ -150,9 +40,10 @@ def test_fleet_has_the_figures_of_the_api(page: Asking) -> None:
     shown = Read(html)
     assert [row[0] for row in shown.texts[1:]] == ["billing", "other"]
     billing = shown.row("billing")
-    assert billing[1:7] == [
+    assert billing[1:8] == [
         "stuck",
         "at least 70,128 1 of 3 unknown",
+        "-",
         "at least 1 2 of 3 unknown",
         "at least 15.2 min",
         "STALL 1 UNKNOWN 1 OK 1",
@@ -301,6 +192,22 @@ def test_history_is_drawn_for_as_long_as_there_is_any(
     assert ("<polyline" in html) == (minutes is not None)
 
 
+def test_age_of_the_oldest_record_is_drawn_beside_the_lag(billing: World, page: Asking) -> None:
+    rows = [
+        {"lag": 5, "lag_seconds": seconds, "partition": at, "updated_at": NOON - timedelta(minutes=minutes)}
+        for minutes in range(59, 0, -5)
+        for at, seconds in enumerate((60.0 * minutes, 3.0, None))
+    ]
+    billing.write("lag_history", *rows)
+
+    html = page("/group?id=billing").text
+    age = html[html.index('<h2 id="age">') :]
+
+    assert html.count('<svg class="plot"') == 2
+    assert age.startswith('<h2 id="age">Oldest unread record waited, last hour</h2>')
+    assert ">75 min</text>" in age, "the oldest of the partitions, in the unit that fits"
+
+
 @pytest.mark.usefixtures("billing")
 def test_old_figures_are_said_to_be_old(page: Asking) -> None:
     for path in PATHS[:3]:
@@ -378,8 +285,8 @@ def test_group_of_no_commits_and_group_of_no_record_are_shown(world: World, page
     world.write("consumer_groups", {"group_id": "empty", "state": "Empty", "members": []})
     world.write("partition_lag", {"group_id": "assigned", "lag": 2})
 
-    assert Read(page("/").text).row("empty")[1:7] == ["no commits", "-", "-", "-", "-", "0"]
-    assert Read(page("/").text).row("assigned")[1:7] == ["not known", "2", "-", "-", "OK 1", "-"]
+    assert Read(page("/").text).row("empty")[1:8] == ["no commits", "-", "-", "-", "-", "-", "0"]
+    assert Read(page("/").text).row("assigned")[1:8] == ["not known", "2", "-", "-", "-", "OK 1", "-"]
     for name in ("empty", "assigned"):
         assert page(f"/group?id={name}").status == 200
 

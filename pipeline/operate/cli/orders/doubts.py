@@ -1,0 +1,26 @@
+"""What may be wrong with an order that is written all the same."""
+
+from pipeline.operate.cli.orders.change import Pins
+from pipeline.operate.cli.orders.topic import OrdersTopic
+from pipeline.operate.output import plain
+
+
+def doubts(topic: OrdersTopic, group: str, pins: Pins) -> list[str]:
+    """Names that may be typing errors; the order holds all the same, for groups and topics may be created later."""
+    found = []
+    if not topic.knows_group(group):
+        found.append(
+            f"the cluster has no group {plain(group)} now; check the name, or the order waits for the group"
+        )
+    for name in sorted(pins):
+        count = topic.partitions_of(name)
+        if count is None:
+            found.append(
+                f"the cluster shows no topic {plain(name)} now; check the name, or the pin waits for the topic"
+            )
+        elif pins[name] and pins[name][-1] >= count:
+            found.append(
+                f"topic {plain(name)} has only {count} partition(s) now; check the numbers, or the pin waits for "
+                "the others"
+            )
+    return found

@@ -1,0 +1,57 @@
+"""Orders that are given on the page: those of the commands `pause`, `resume`, `pin` and `unpin`."""
+
+import typer
+
+from pipeline import clock
+from pipeline.config.model import Config
+from pipeline.errors import OrderError
+from pipeline.operate.cli.orders import change as orders_change
+from pipeline.operate.cli.orders.change import Pins, as_text, parse_pins
+from pipeline.operate.cli.orders.doubts import doubts
+from pipeline.operate.cli.orders.topic import Change, orders_topic
+from pipeline.operate.output import plain
+from pipeline.operate.serve.orders import Standing
+
+
+def stand(config: Config, group: str, *, order: Standing, partitions: str, reason: str, by: str) -> str:
+    """Write the order, and return what holds for the group then and from when on, in sentences.
+
+    Args:
+        config: Of the stream.
+        group: The group.
+        order: Which one.
+        partitions: Of `pin` and `unpin`, as the commands take them, with blanks between; `unpin` without any is all.
+        reason: Of `pause`.
+        by: Who gives the order.
+
+    Raises:
+        OrderError: The partitions are none, or cannot be unpinned.
+        BrokerUnavailableError: The order could not be written.
+        AccessRefusedError: The cluster does not let this user do it.
+        EncodeError: A text is none that can be written.
+    """
+    try:
+        pins = parse_pins(partitions.split()) if order in {"pin", "unpin"} else {}
+        if order == "pin" and not pins:
+            raise OrderError("pin names no partitions: write TOPIC or TOPIC:0-3,7")
+        change = _change(order, pins, reason)
+        with orders_topic(config) as topic:
+            written, _ = topic.order(group, change, by=by)
+            doubtful = doubts(topic, group, pins if order == "pin" else {})
+    except typer.BadParameter as error:
+        raise OrderError(error.message) from None
+    what_holds = (
+        f"{by} has ordered {order}. For {plain(group)} holds now: {as_text(written)}. "
+        f"The stream reads this within {config.trigger.interval_s} s."
+    )
+    return " ".join((what_holds, *(f"Note: {one}." for one in doubtful)))
+
+
+def _change(order: Standing, pins: Pins, reason: str) -> Change:
+    if order == "pause":
+        return lambda held: orders_change.pause(held, reason=reason)
+    if order == "resume":
+        return lambda held: orders_change.resume(held, now_ms=clock.now_ms())
+    if order == "pin":
+        return lambda held: orders_change.pin(held, pins)
+    return lambda held: orders_change.unpin(held, pins)

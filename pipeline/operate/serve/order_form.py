@@ -1,0 +1,107 @@
+"""The form of an order: what is checked before anything is ordered, whatever it orders."""
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from pipeline.config.model import ServeConfig
+from pipeline.operate.serve.sites import refusal
+
+FROM_PAGE = "@page"
+"""Stands behind the name of who has ordered on the page, where the commands have a host."""
+_MOST_BYTES, _MOST_NAME, _MOST_REASON = 16_384, 64, 500
+_FORM = "application/x-www-form-urlencoded"
+BAD_REQUEST = 400
+_FORBIDDEN, _TOO_LARGE = 403, 413
+
+
+class RefusedError(Exception):
+    """The order is not taken.
+
+    Attributes:
+        title: Of the page that says so.
+        text: Why, a sentence.
+        status: Of the answer.
+    """
+
+    def __init__(self, title: str, text: str, status: int) -> None:
+        self.title, self.text, self.status = title, text, status
+        super().__init__(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """An order that may be given."""
+
+    group: str
+    what: str
+    """The field that says what is ordered."""
+    by: str
+    reason: str
+    partitions: str
+
+
+async def body_of(request: Request) -> bytes:
+    """The body, or as much of it as shows that it is too long.
+
+    Raises:
+        ClientDisconnect: Who sends it has gone.
+    """
+    found = b""
+    async for part in request.stream():
+        found += part
+        if len(found) > _MOST_BYTES:
+            break
+    return found
+
+
+def form_of(request: Request, body: bytes, *, what: str, token: str, config: ServeConfig) -> Form:
+    """What is ordered, once it is sure that a page from here sends it for somebody who knows the token.
+
+    Args:
+        request: With the group in its query.
+        body: Of the request.
+        what: Name of the field that says what is ordered.
+        token: `serve.token`, resolved.
+        config: By which names the page is known.
+
+    Raises:
+        RefusedError: It is not sure, or the form is none.
+    """
+    why = refusal(request.headers, config)
+    if why is not None:
+        raise RefusedError("Not allowed", f"The order was not taken: {why}.", _FORBIDDEN)
+    fields = _fields(request, body)
+    if not hmac.compare_digest(fields.get("token", "").encode(), token.encode()):
+        raise RefusedError("Not allowed", "The token is not that of serve.token.", _FORBIDDEN)
+    group, ordered = request.query_params.get("id"), fields.get(what)
+    if group is None or not ordered:
+        raise RefusedError("Not taken", f"The order names no group or no {what}.", BAD_REQUEST)
+    name = _text(fields, "name", _MOST_NAME)
+    if not name:
+        raise RefusedError("Not taken", "Say who you are.", BAD_REQUEST)
+    reason, partitions = _text(fields, "reason", _MOST_REASON), _text(fields, "partitions", _MOST_BYTES)
+    return Form(group=group, what=ordered, by=f"{name}{FROM_PAGE}", reason=reason, partitions=partitions)
+
+
+def _text(fields: Mapping[str, str], name: str, most: int) -> str:
+    text = fields.get(name, "").strip()
+    if len(text) > most or not text.isprintable():
+        raise RefusedError(
+            "Not taken", f"The {name} has more than {most} characters, or strange ones.", BAD_REQUEST
+        )
+    return text
+
+
+def _fields(request: Request, body: bytes) -> dict[str, str]:
+    if len(body) > _MOST_BYTES:
+        raise RefusedError("Not taken", "The order is too long.", _TOO_LARGE)
+    if request.headers.get("Content-Type", "").partition(";")[0].strip().lower() != _FORM:
+        raise RefusedError("Not taken", f"The order is no {_FORM}.", BAD_REQUEST)
+    try:
+        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict"))
+    except ValueError:
+        raise RefusedError("Not taken", "The order is no form.", BAD_REQUEST) from None

@@ -1,0 +1,61 @@
+"""Which members of a group are known to follow plans, asked before a plan is approved."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assignor.clients.plugin.membership import PLAN_ASSIGNOR
+from pipeline.operate.output import Row, iterate
+from pipeline.operate.serve.snapshot import Snapshot
+
+_FOLLOWING, _REFUSED = ("accepted", "applied"), "refused"
+_COLUMNS = ("kind", "epoch", "member_id", "acked_at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Following:
+    """How many of a group's members follow plans, as far as is known."""
+
+    lists_assignor: bool
+    """The group selected the assignor that applies plans, which every member lists then."""
+    count: int
+    of: int
+    missing: list[str]
+    """Ids of members that the plan takes from or gives to, and that are not known to follow."""
+
+
+def following(
+    found: Snapshot, row: Row, members: Iterable[Row], moves: Iterable[Mapping[str, Any]]
+) -> Following | None:
+    """Who follows; None when the members of the group are not known.
+
+    Args:
+        found: The tables.
+        row: The group's in the fleet.
+        members: Its `member_rows`.
+        moves: Of the plan that waits.
+
+    Raises:
+        StoreError: The tables cannot be read.
+    """
+    ids = {one["member_id"] for one in members if one["member_id"] is not None}
+    if not ids or row["member_count"] != len(ids):
+        return None
+    lists_assignor = row["assignor"] == PLAN_ASSIGNOR
+    known = ids if lists_assignor else ids & _acknowledging(found, row["group_id"])
+    needed = {move[side] for move in moves for side in ("from", "to")} & ids
+    return Following(
+        lists_assignor=lists_assignor, count=len(known), of=len(ids), missing=sorted(needed - known)
+    )
+
+
+def _acknowledging(found: Snapshot, group_id: str) -> set[str]:
+    """Members whose newest answer to a plan was no refusal; that a plan is void says nothing of the next one."""
+    answers = pc.is_in(pc.field("kind"), value_set=pa.array([*_FOLLOWING, _REFUSED]))
+    rows = found.read("acks", columns=_COLUMNS, where=(pc.field("group_id") == group_id) & answers)
+    in_order = rows.sort_by([("epoch", "ascending"), ("acked_at", "ascending")])
+    newest = {row["member_id"]: row["kind"] for row in iterate(in_order)}
+    return {member_id for member_id, kind in newest.items() if kind in _FOLLOWING}
