@@ -2,12 +2,9 @@ package lagwise.follow;
 
 import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
-import java.util.stream.Collectors;
 
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
@@ -76,16 +73,7 @@ public class LagwiseAssignor implements ConsumerPartitionAssignor, Configurable 
 
     @Override
     public GroupAssignment assign(Cluster metadata, GroupSubscription subscriptions) {
-        List<Joined> joined = subscriptions.groupSubscription().entrySet().stream()
-            .map(member -> Joined.of(member.getKey(), member.getValue())).toList();
-        Set<String> topics = joined.stream().flatMap(member -> member.topics().stream())
-            .collect(Collectors.toCollection(TreeSet::new));
-        Map<String, Integer> counts = new HashMap<>();
-        topics.forEach(topic -> {
-            Integer count = metadata.partitionCountForTopic(topic);
-            counts.put(topic, count == null ? 0 : count);
-        });
-        GroupView group = GroupView.of(joined, counts);
+        GroupView group = GroupView.of(metadata, subscriptions);
         membership.epochToAwait(group).ifPresent(epoch -> link.awaitEpoch(epoch, EPOCH_WAIT_MS));
         return new GroupAssignment(
             membership.lead(group, new KafkaSticky(metadata), System.currentTimeMillis(), LagwiseAssignor::say));

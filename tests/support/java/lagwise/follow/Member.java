@@ -35,6 +35,7 @@ final class Member extends Thread implements ConsumerRebalanceListener {
     private final String who;
     private final List<String> topics;
     private final boolean isFollowing;
+    private final boolean isCommitting;
     private final Map<String, Object> config = new HashMap<>();
     private final Map<TopicPartition, Long> next = new HashMap<>();
     private long committedNs = System.nanoTime();
@@ -48,6 +49,7 @@ final class Member extends Thread implements ConsumerRebalanceListener {
         this.who = start.text("who");
         this.topics = new ArrayList<>(start.fields("topics").names());
         this.isFollowing = start.bool("following");
+        this.isCommitting = !start.has("commits") || start.bool("commits");
         Fields given = start.fields("config");
         for (String name : given.names()) {
             config.put(name, given.text(name));
@@ -99,7 +101,7 @@ final class Member extends Thread implements ConsumerRebalanceListener {
     }
 
     private void commitIfDue() throws IOException, InterruptedException {
-        if (next.isEmpty() || System.nanoTime() - committedNs < COMMIT_EVERY_NS) {
+        if (!isCommitting || next.isEmpty() || System.nanoTime() - committedNs < COMMIT_EVERY_NS) {
             return;
         }
         committedNs = System.nanoTime();
@@ -115,7 +117,7 @@ final class Member extends Thread implements ConsumerRebalanceListener {
         Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
         partitions.stream().filter(next::containsKey)
             .forEach(partition -> offsets.put(partition, new OffsetAndMetadata(next.get(partition))));
-        if (offsets.isEmpty()) {
+        if (!isCommitting || offsets.isEmpty()) {
             return;
         }
         double begun = now();
