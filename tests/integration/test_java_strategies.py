@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from assignor.clients.kafka_python import LagAwareAssignor
+from assignor.strategies.registry import RebalanceProtocol
 from tests.support.broker import produce
 from tests.support.java_jar import java_jar
 from tests.support.java_members import JavaHost, java_member, none_failed
@@ -12,6 +13,10 @@ from tests.support.plugin_members import KafkaPythonMember, Members
 from tests.support.plugin_setup import PluginSetup
 
 LAG_AWARE = "lagwise.follow.LagAwareAssignor"
+OF_STRATEGY = {
+    "constrained-cooperative-sticky": "lagwise.follow.ConstrainedCooperativeStickyAssignor",
+    "sticky-stream-join": "lagwise.follow.StickyStreamJoinAssignor",
+}
 
 
 @pytest.fixture(scope="module")
@@ -53,4 +58,26 @@ def test_lag_aware_leader_asks_its_brokers_for_lag(
     assert sorted(map(len, owned.values())) == [3, 3]
     # In each round the other, who has less, comes first.
     assert {number for _, number in heavy} == {0, 3, 5}
+    assert none_failed(members)
+
+
+@pytest.mark.parametrize("protocol", RebalanceProtocol, ids=lambda protocol: protocol.name.lower())
+@pytest.mark.parametrize("name", OF_STRATEGY)
+def test_java_and_kafka_python_keep_what_they_have_as_the_group_grows(
+    host: JavaHost, setup: PluginSetup, name: str, protocol: RebalanceProtocol
+) -> None:
+    java_class = OF_STRATEGY[name]
+    more = {"lagwise_rebalance_protocol": protocol.name.lower()}
+    with Members() as members:
+        members.add(java_member(host, setup, java_class, following=False, **more))
+        alone = members.settled(setup.places)
+        members.add(
+            KafkaPythonMember(setup.bootstrap, setup.name, [setup.name], strategy=name, protocol=protocol)
+        )
+        two = members.settled(setup.places, after=members.generation)
+        members.add(java_member(host, setup, java_class, following=False, **more))
+        three = members.settled(setup.places, after=members.generation)
+
+    assert [sorted(map(len, owned.values())) for owned in (alone, two, three)] == [[6], [3, 3], [2, 2, 2]]
+    assert all(three[member] <= two[member] for member in two)
     assert none_failed(members)

@@ -15,6 +15,10 @@ from tests.support.strategy_worlds import answered, decided, world
 CASES = 400
 STRATEGIES = [
     ("lag-aware", False),
+    ("constrained-cooperative-sticky", False),
+    ("constrained-cooperative-sticky", True),
+    ("sticky-stream-join", False),
+    ("sticky-stream-join", True),
 ]
 
 

@@ -79,6 +79,12 @@ record GroupView(Map<String, Joined> members, Map<String, Integer> counts) {
         return members.values().stream().filter(member -> member.topics().contains(topic)).map(Joined::memberId).toList();
     }
 
+    /** Whether every member subscribes to every topic that has partitions and a subscriber. */
+    boolean hasEqualSubscriptions() {
+        return counts.keySet().stream().filter(topic -> counts.get(topic) > 0).map(topic -> readers(topic).size())
+            .allMatch(number -> number == 0 || number == members.size());
+    }
+
     /** The topics that anybody reads. */
     Set<String> readTopics() {
         return members.values().stream().flatMap(member -> member.topics().stream()).collect(Collectors.toSet());

@@ -72,8 +72,17 @@ public final class Strategies {
         switch (one.text("strategy")) {
             case "lag-aware":
                 return new LagAwareAssignor(partitions -> lags);
+            case "constrained-cooperative-sticky":
+                return with(new ConstrainedCooperativeStickyAssignor(), one);
+            case "sticky-stream-join":
+                return with(new StickyStreamJoinAssignor(), one);
             default:
                 throw new DamagedException("no such strategy");
         }
+    }
+
+    private static StrategyAssignor with(TwoProtocolAssignor assignor, Fields one) throws DamagedException {
+        assignor.configure(Map.of(TwoProtocolAssignor.PROTOCOL, one.bool("cooperative") ? "cooperative" : "eager"));
+        return assignor;
     }
 }
