@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo;
@@ -40,6 +41,8 @@ final class BrokerLags implements LagSource {
         thread.start();
         try {
             return asked.get(WITHIN_MS, TimeUnit.MILLISECONDS);
+        } catch (TimeoutException error) {
+            throw new TimeoutException("no answer within " + WITHIN_MS + " ms");
         } finally {
             asked.cancel(true);
         }

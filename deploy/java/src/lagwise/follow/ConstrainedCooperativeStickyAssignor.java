@@ -3,6 +3,7 @@ package lagwise.follow;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 import org.apache.kafka.common.TopicPartition;
 
@@ -27,8 +28,9 @@ public class ConstrainedCooperativeStickyAssignor extends TwoProtocolAssignor {
         if (!group.hasEqualSubscriptions()) {
             return new Target(sticky.assign(group), "sticky: subscriptions differ");
         }
-        List<TopicPartition> read = group.partitions().stream()
-            .filter(partition -> !group.readers(partition.topic()).isEmpty()).toList();
+        Set<String> topics = group.readTopics();
+        List<TopicPartition> read =
+            group.partitions().stream().filter(partition -> topics.contains(partition.topic())).toList();
         if (read.isEmpty()) {
             return new Target(Map.of(), NAME);
         }

@@ -47,7 +47,8 @@ public class StickyStreamJoinAssignor extends TwoProtocolAssignor {
         List<String> taking = group.members().values().stream()
             .filter(member -> member.topics().stream().anyMatch(joined::contains)).map(Joined::memberId).toList();
         int smallest = joined.stream().mapToInt(group.counts()::get).min().orElseThrow();
-        Map<TopicPartition, String> numbers = EvenSticky.assign(numbers(smallest), owners(group, smallest, taking), taking);
+        Map<TopicPartition, String> numbers =
+            EvenSticky.assign(numbers(smallest), owners(group, smallest, Set.copyOf(taking)), taking);
         for (TopicPartition partition : group.partitions()) {
             String member = numbers.get(number(partition.partition()));
             if (member != null && group.reads(member, partition)) {
@@ -71,7 +72,7 @@ public class StickyStreamJoinAssignor extends TwoProtocolAssignor {
     }
 
     /** Owner of each number: who claims it in the newest generation, in whichever topic; nobody where claims differ. */
-    private static Map<TopicPartition, String> owners(GroupView group, int count, List<String> taking) {
+    private static Map<TopicPartition, String> owners(GroupView group, int count, Set<String> taking) {
         Ownership claims = group.claims();
         Map<Integer, Integer> newest = new HashMap<>();
         group.partitions().stream().filter(claims.generation()::containsKey)
