@@ -59,7 +59,17 @@ def build(target: Path, *more: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as classes:
         sources = sorted(str(source) for folder in (SOURCES, *more) for source in folder.rglob("*.java"))
-        options = ("--release", "17", "-Xlint:all", "-Werror", "-cp", _class_path(), "-d", classes)
+        options = (
+            "--release",
+            "17",
+            "-proc:none",
+            "-Xlint:all",
+            "-Werror",
+            "-cp",
+            _class_path(),
+            "-d",
+            classes,
+        )
         subprocess.run([javac, *options, *sources], check=True)
         with zipfile.ZipFile(target, "w") as jar:
             for name, content in (*_meta(), *_files(Path(classes))):
