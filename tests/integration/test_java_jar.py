@@ -1,6 +1,7 @@
 """The jar for consumers in Java: made without the job's set-up, the same from each build, with its coordinates inside."""
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -85,3 +86,10 @@ def test_without_kafka_clients_the_build_says_what_to_do(tmp_path: Path) -> None
     assert done.returncode == 1
     assert "set KAFKA_CLIENTS to a class path" in done.stderr
     assert list(tmp_path.glob("*.jar")) == []
+
+
+@pytest.mark.parametrize("page", ["following-java.md", "conformance.md"])
+def test_docs_name_the_jar_of_this_version(page: str) -> None:
+    text = (ROOT / "deploy/docs" / page).read_text(encoding="utf-8")
+
+    assert set(re.findall(r"lagwise-follow-(\d[\w.]*)\.jar", text)) == {version("lagwise")}

@@ -20,8 +20,9 @@ import org.slf4j.LoggerFactory;
  *
  * <p>All settings are properties of the consumer, and all may be left out: {@value FollowConfig#CLUSTER},
  * {@value FollowConfig#CONTROL_TOPIC} and {@value FollowConfig#ACKS_TOPIC}. Servers and security are those of the
- * consumer. A plan is applied in the next rebalance; with {@link FollowingConsumer} that is at once. Trouble with the
- * topics of lagwise is logged and never reaches the consumer.
+ * consumer. A plan is applied in a rebalance of the members that it was made for, which a {@link FollowingConsumer} in
+ * the group starts at once and an assignor cannot. Trouble with the topics of lagwise is logged and never reaches the
+ * consumer.
  */
 public class LagwiseAssignor implements ConsumerPartitionAssignor, Configurable {
     private static final Logger LOG = LoggerFactory.getLogger(LagwiseAssignor.class);
@@ -49,7 +50,8 @@ public class LagwiseAssignor implements ConsumerPartitionAssignor, Configurable 
         ControlState state = new ControlState(config.cluster(), config.group());
         membership = new Membership(state, protocol == RebalanceProtocol.COOPERATIVE);
         link = new ControlLink(config, state);
-        config.handle().ifPresent(handle -> handle.attach(membership, link));
+        config.handle().ifPresentOrElse(handle -> handle.attach(membership, link), () ->
+            LOG.info("This consumer of group {} starts no rebalance for a plan: a FollowingConsumer does", config.group()));
         // No client tells its assignors that it was closed; this one goes when its consumer does.
         CLEANER.register(this, link::stop);
     }
