@@ -35,8 +35,8 @@ test: setup ## unit, property, oracle (Kafka's own code, all assignments tried),
 	  -p no:randomly --durations=10 \
 	  || { status=$$?; [ $$status = 1 ] && $(BIN)/python -m tests.again tests/oracle tests/spark tests/integration; }
 
-java: setup ## build/lagwise-follow.jar for consumers in Java, with javac and jar (takes a JDK 17)
-	@PYTHONPATH=. $(BIN)/python deploy/java/build.py
+java: ## build/lagwise-follow-<version>.jar and its pom for consumers in Java, with javac (takes a JDK 17; KAFKA_CLIENTS=<class path>, Maven or `make setup`)
+	@KAFKA_CLIENTS='$(KAFKA_CLIENTS)' PYTHONPATH=. $(or $(wildcard $(BIN)/python),$(PYTHON)) deploy/java/build.py
 
 wheel: setup ## build/dist: the wheel of this version
 	@rm -f build/dist/*.whl

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.admin import AclOperation, ResourceType
 
-from assignor.protocol.acks import Refused
+from assignor.protocol.acks import Applied, Refused
 from tests.support.broker import admin_client, create_topics, produce
 from tests.support.java_jar import JavaJar, java_jar
 from tests.support.java_members import (
@@ -23,6 +23,9 @@ from tests.support.plugin_members import Members, PartitionKey
 from tests.support.plugin_setup import PARTITIONS, RECORDS, PluginSetup, all_to_one
 from tests.support.secured import Secured
 from tests.support.waiting import wait_until
+
+MOST_LINES_OF_THE_CLIENT = 3 * 200
+"""Of three members. Kafka's client logs each answer that a topic is not there, and asks without a pause."""
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +100,22 @@ def test_plain_consumer_applies_the_plan_in_the_next_rebalance(host: JavaHost, s
         assert members.owned() == target
 
 
+def test_property_alone_applies_no_plan_when_a_member_joins(host: JavaHost, setup: PluginSetup) -> None:
+    with Members() as members:
+        for _ in range(2):
+            members.add(java_member(host, setup, EAGER, following=False))
+        base = members.settled(setup.places)
+        generation = members.generation
+        setup.publish(setup.plan(base, all_to_one(base), generation=generation))
+        members.add(java_member(host, setup, EAGER, following=False))
+
+        owned = members.settled(setup.places, after=generation)
+
+        # The plan was made for two members, and they are three; once they are two again, it fits.
+        assert sorted(map(len, owned.values())) == [2, 2, 2]
+        assert setup.said(Applied) == []
+
+
 def test_one_following_member_is_enough_for_its_group(host: JavaHost, setup: PluginSetup) -> None:
     with Members() as members:
         # The plain one joins first, and so leads.
@@ -123,6 +142,8 @@ def test_group_is_assigned_by_kafkas_sticky_while_there_is_no_control_topic(
 
         admin.delete_topics([setup.control])[setup.control].result(10)
         told(host, setup, "cannot be read", 6)
+        lines = sum(setup.control in line and "lagwise.follow" not in line for line in list(host.said))
+        assert lines < MOST_LINES_OF_THE_CLIENT
         produce(setup.bootstrap, setup.name, dict.fromkeys(range(PARTITIONS), RECORDS))
         wait_until(lambda: all_read(members, 2 * RECORDS), what="all records")
         create_topics(setup.bootstrap, {setup.control: 1})

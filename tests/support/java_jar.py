@@ -64,7 +64,7 @@ class JavaJar:
     def command(self, program: str, *arguments: str, version: str = NEWEST) -> list[str]:
         """What runs a program."""
         logger = "-Dorg.slf4j.simpleLogger."
-        levels = (f"{logger}defaultLogLevel=error", f"{logger}log.lagwise=info")
+        levels = (f"{logger}defaultLogLevel=warn", f"{logger}log.lagwise=info")
         return [str(find_java()), "-Xmx256m", *levels, "-cp", self.class_path(version), program, *arguments]
 
     def _made(self, *command: str) -> None:

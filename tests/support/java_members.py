@@ -87,15 +87,29 @@ class JavaMember(PluginMember):
         config: Properties of the consumer.
         topics: What it subscribes to.
         following: Whether it is a `FollowingConsumer`, or a plain `KafkaConsumer`.
+        commits: Whether it commits what it has read.
+        copies_to: A topic into which it writes where each record was, in transactions with its offsets.
 
     Attributes:
         failed: What its consumer threw, if it did.
     """
 
     def __init__(
-        self, host: JavaHost, config: Mapping[str, str], topics: Sequence[str], *, following: bool = True
+        self,
+        host: JavaHost,
+        config: Mapping[str, str],
+        topics: Sequence[str],
+        *,
+        following: bool = True,
+        commits: bool = True,
+        copies_to: str | None = None,
     ) -> None:
-        self._host, self._config, self._topics, self._following = host, config, topics, following
+        self._host, self._config, self._topics = host, config, topics
+        self._options = {
+            "following": following,
+            "commits": commits and copies_to is None,
+            "copies_to": copies_to,
+        }
         self._closed = threading.Event()
         self.failed: str | None = None
         super().__init__()
@@ -106,7 +120,7 @@ class JavaMember(PluginMember):
 
     def _run(self) -> None:
         topics = dict.fromkeys(self._topics, "")
-        self._host.start(self, {"following": self._following, "topics": topics, "config": dict(self._config)})
+        self._host.start(self, {**self._options, "topics": topics, "config": dict(self._config)})
         self._stopping.wait()
         self._host.order(self, {"do": "stop"})
         assert self._closed.wait(20), "the member did not close"
@@ -157,11 +171,16 @@ def properties(bootstrap: str, group: str, assignors: Sequence[str], **more: str
 
 
 def java_member(
-    host: JavaHost, setup: PluginSetup, *assignors: str, following: bool = True, **more: str
+    host: JavaHost,
+    setup: PluginSetup,
+    *assignors: str,
+    following: bool = True,
+    commits: bool = True,
+    **more: str,
 ) -> JavaMember:
     """A member of the group of a test; it reads its topic."""
     config = properties(setup.bootstrap, setup.name, assignors, **more)
-    return JavaMember(host, config, [setup.name], following=following)
+    return JavaMember(host, config, [setup.name], following=following, commits=commits)
 
 
 def apply(setup: PluginSetup, members: Members, *, epoch: int = 1) -> None:

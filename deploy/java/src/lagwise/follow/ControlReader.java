@@ -16,14 +16,12 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 /** Reads all of the control topic, from its beginning. It raises what Kafka raises; then open another. */
 final class ControlReader implements AutoCloseable {
     static final long POLL_MS = 100;
-    private static final long LOOK_EVERY_NS = 5_000_000_000L;
     private static final Duration CLOSE_WITHIN = Duration.ofSeconds(1);
 
     private final ControlState state;
     private final String topic;
     private final KafkaConsumer<byte[], byte[]> consumer;
     private final Set<TopicPartition> reading = new HashSet<>();
-    private long lookedAtNs;
 
     ControlReader(FollowConfig config, ControlState state) {
         this.state = state;
@@ -40,9 +38,9 @@ final class ControlReader implements AutoCloseable {
     void poll() {
         consumer.poll(Duration.ofMillis(POLL_MS))
             .forEach(record -> state.feed(record.key(), record.value(), record.headers()));
-        if (System.nanoTime() - lookedAtNs > LOOK_EVERY_NS) {
-            look();
-        }
+        // The client answers from its metadata. The sooner a lost topic is noticed, the less the client itself warns of it:
+        // it asks for records without a pause, and logs each answer.
+        look();
     }
 
     /** Notices a topic that is gone, which a consumer would wait for in silence, and partitions that are new. */
@@ -59,7 +57,6 @@ final class ControlReader implements AutoCloseable {
             consumer.assign(reading);
             consumer.seekToBeginning(added);
         }
-        lookedAtNs = System.nanoTime();
     }
 
     @Override

@@ -6,6 +6,7 @@ import java.util.Optional;
 import java.util.Set;
 
 import org.apache.kafka.clients.CommonClientConfigs;
+import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 
@@ -76,6 +77,16 @@ record FollowConfig(String group, String cluster, String controlTopic, String ac
         writer.put(ProducerConfig.REQUEST_TIMEOUT_MS_CONFIG, 4000);
         writer.put(ProducerConfig.DELIVERY_TIMEOUT_MS_CONFIG, 5000);
         return writer;
+    }
+
+    /** Properties of a client that asks for the group's lag; no call of it takes longer than that. */
+    Map<String, Object> admin(int withinMs) {
+        Map<String, Object> admin = connection();
+        admin.keySet().removeIf(name -> ConsumerConfig.configNames().contains(name)
+            && !AdminClientConfig.configNames().contains(name));
+        admin.put(AdminClientConfig.REQUEST_TIMEOUT_MS_CONFIG, withinMs);
+        admin.put(AdminClientConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, withinMs);
+        return admin;
     }
 
     private Map<String, Object> connection() {

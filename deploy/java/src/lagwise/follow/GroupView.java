@@ -2,6 +2,7 @@ package lagwise.follow;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -10,6 +11,8 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;
+import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.TopicPartition;
 
 /**
@@ -26,6 +29,20 @@ record GroupView(Map<String, Joined> members, Map<String, Integer> counts) {
         return new GroupView(members, new TreeMap<>(counts));
     }
 
+    /** The group as a client shows it to its assignor; a topic without metadata has no partitions. */
+    static GroupView of(Cluster metadata, GroupSubscription subscriptions) {
+        List<Joined> joined = subscriptions.groupSubscription().entrySet().stream()
+            .map(member -> Joined.of(member.getKey(), member.getValue())).toList();
+        Map<String, Integer> counts = new HashMap<>();
+        for (Joined member : joined) {
+            for (String topic : member.topics()) {
+                Integer count = metadata.partitionCountForTopic(topic);
+                counts.put(topic, count == null ? 0 : count);
+            }
+        }
+        return of(joined, counts);
+    }
+
     /** Every partition, by topic and number. */
     List<TopicPartition> partitions() {
         List<TopicPartition> partitions = new ArrayList<>();
@@ -37,12 +54,35 @@ record GroupView(Map<String, Joined> members, Map<String, Integer> counts) {
         return partitions;
     }
 
+    /** Partitions of each member, by topic and number; empty for a member without any. */
+    Map<String, List<TopicPartition>> byMember(Map<TopicPartition, String> owners) {
+        Map<String, List<TopicPartition>> byMember = new HashMap<>();
+        members.keySet().forEach(id -> byMember.put(id, new ArrayList<>()));
+        for (TopicPartition partition : partitions()) {
+            if (owners.containsKey(partition)) {
+                byMember.get(owners.get(partition)).add(partition);
+            }
+        }
+        return byMember;
+    }
+
     boolean has(TopicPartition partition) {
         return partition.partition() >= 0 && partition.partition() < counts.getOrDefault(partition.topic(), 0);
     }
 
     boolean reads(String memberId, TopicPartition partition) {
         return members.get(memberId).topics().contains(partition.topic());
+    }
+
+    /** Members that subscribe to a topic, in the order that breaks ties. */
+    List<String> readers(String topic) {
+        return members.values().stream().filter(member -> member.topics().contains(topic)).map(Joined::memberId).toList();
+    }
+
+    /** Whether every member subscribes to every topic that has partitions and a subscriber. */
+    boolean hasEqualSubscriptions() {
+        return counts.keySet().stream().filter(topic -> counts.get(topic) > 0).map(topic -> readers(topic).size())
+            .allMatch(number -> number == 0 || number == members.size());
     }
 
     /** The topics that anybody reads. */

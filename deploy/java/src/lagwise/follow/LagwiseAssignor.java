@@ -2,12 +2,9 @@ package lagwise.follow;
 
 import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
-import java.util.stream.Collectors;
 
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
@@ -23,8 +20,9 @@ import org.slf4j.LoggerFactory;
  *
  * <p>All settings are properties of the consumer, and all may be left out: {@value FollowConfig#CLUSTER},
  * {@value FollowConfig#CONTROL_TOPIC} and {@value FollowConfig#ACKS_TOPIC}. Servers and security are those of the
- * consumer. A plan is applied in the next rebalance; with {@link FollowingConsumer} that is at once. Trouble with the
- * topics of lagwise is logged and never reaches the consumer.
+ * consumer. A plan is applied in a rebalance of the members that it was made for, which a {@link FollowingConsumer} in
+ * the group starts at once and an assignor cannot. Trouble with the topics of lagwise is logged and never reaches the
+ * consumer.
  */
 public class LagwiseAssignor implements ConsumerPartitionAssignor, Configurable {
     private static final Logger LOG = LoggerFactory.getLogger(LagwiseAssignor.class);
@@ -52,7 +50,8 @@ public class LagwiseAssignor implements ConsumerPartitionAssignor, Configurable 
         ControlState state = new ControlState(config.cluster(), config.group());
         membership = new Membership(state, protocol == RebalanceProtocol.COOPERATIVE);
         link = new ControlLink(config, state);
-        config.handle().ifPresent(handle -> handle.attach(membership, link));
+        config.handle().ifPresentOrElse(handle -> handle.attach(membership, link), () ->
+            LOG.info("This consumer of group {} starts no rebalance for a plan: a FollowingConsumer does", config.group()));
         // No client tells its assignors that it was closed; this one goes when its consumer does.
         CLEANER.register(this, link::stop);
     }
@@ -76,16 +75,7 @@ public class LagwiseAssignor implements ConsumerPartitionAssignor, Configurable 
 
     @Override
     public GroupAssignment assign(Cluster metadata, GroupSubscription subscriptions) {
-        List<Joined> joined = subscriptions.groupSubscription().entrySet().stream()
-            .map(member -> Joined.of(member.getKey(), member.getValue())).toList();
-        Set<String> topics = joined.stream().flatMap(member -> member.topics().stream())
-            .collect(Collectors.toCollection(TreeSet::new));
-        Map<String, Integer> counts = new HashMap<>();
-        topics.forEach(topic -> {
-            Integer count = metadata.partitionCountForTopic(topic);
-            counts.put(topic, count == null ? 0 : count);
-        });
-        GroupView group = GroupView.of(joined, counts);
+        GroupView group = GroupView.of(metadata, subscriptions);
         membership.epochToAwait(group).ifPresent(epoch -> link.awaitEpoch(epoch, EPOCH_WAIT_MS));
         return new GroupAssignment(
             membership.lead(group, new KafkaSticky(metadata), System.currentTimeMillis(), LagwiseAssignor::say));

@@ -52,7 +52,7 @@ final class Leader {
      *
      * @param byNumber while one partition of a number waits, no member is given another of that number
      */
-    private static Map<TopicPartition, String> step(
+    static Map<TopicPartition, String> step(
         GroupView group, Map<TopicPartition, String> target, boolean byNumber) {
         Ownership holding = group.holding();
         Map<TopicPartition, String> step = new HashMap<>(target);

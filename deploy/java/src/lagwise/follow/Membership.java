@@ -72,8 +72,8 @@ final class Membership {
         said.of(decision);
         led = Set.copyOf(group.members().keySet());
         boolean isRefused = plan.isPresent() && decision.planEpoch().isEmpty();
-        Map<String, List<TopicPartition>> placed = byMember(group, decision.step());
-        Map<String, List<TopicPartition>> target = byMember(group, decision.target());
+        Map<String, List<TopicPartition>> placed = group.byMember(decision.step());
+        Map<String, List<TopicPartition>> target = group.byMember(decision.target());
         Map<String, Assignment> answers = new HashMap<>();
         placed.forEach((id, partitions) -> {
             boolean isThere = decision.planEpoch().isPresent()
@@ -152,17 +152,6 @@ final class Membership {
         }
         boolean isForMembers = leads.equals(plan.members().keySet()) && generation > plan.baseGeneration();
         return isForMembers || generation == plan.baseGeneration();
-    }
-
-    private static Map<String, List<TopicPartition>> byMember(GroupView group, Map<TopicPartition, String> owners) {
-        Map<String, List<TopicPartition>> byMember = new HashMap<>();
-        group.members().keySet().forEach(id -> byMember.put(id, new ArrayList<>()));
-        for (TopicPartition partition : group.partitions()) {
-            if (owners.containsKey(partition)) {
-                byMember.get(owners.get(partition)).add(partition);
-            }
-        }
-        return byMember;
     }
 
     private static String shortened(String why) {

@@ -13,8 +13,10 @@ import org.apache.kafka.common.TopicPartition;
  *
  * @param holder member id by partition; without those that nobody claims, or that are contested
  * @param contested partitions that two members claim in one generation
+ * @param generation newest generation of any claim, by partition
  */
-record Ownership(Map<TopicPartition, String> holder, Set<TopicPartition> contested) {
+record Ownership(
+    Map<TopicPartition, String> holder, Set<TopicPartition> contested, Map<TopicPartition, Integer> generation) {
 
     static Ownership of(Collection<Joined> members) {
         Map<TopicPartition, String> holder = new HashMap<>();
@@ -34,7 +36,7 @@ record Ownership(Map<TopicPartition, String> holder, Set<TopicPartition> contest
             }
         }
         holder.keySet().removeAll(contested);
-        return new Ownership(holder, contested);
+        return new Ownership(holder, contested, newest);
     }
 
     /** Must the partition wait for somebody to give it up before this member may have it. */

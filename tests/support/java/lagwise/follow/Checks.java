@@ -17,6 +17,9 @@ import java.util.Set;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupAssignment;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
@@ -169,6 +172,18 @@ public final class Checks {
             }
         }
         check(!FollowConfig.of(config).writer().containsKey("transactional.id"), "the producer is no part of a transaction");
+    }
+
+    public void lagAwareLeaderWithoutABrokerAssignsBySticky() {
+        config.put("bootstrap.servers", "127.0.0.1:1");
+        LagAwareAssignor lagAware = new LagAwareAssignor();
+        lagAware.configure(config);
+        long begun = System.nanoTime();
+        GroupAssignment assigned = lagAware.assign(Replay.cluster(Map.of("t", 2)), new GroupSubscription(Map.of(
+            "m", new Subscription(List.of("t")), "n", new Subscription(List.of("t")))));
+        long tookMs = (System.nanoTime() - begun) / 1_000_000;
+        check(assigned.groupAssignment().values().stream().allMatch(one -> one.partitions().size() == 1), assigned);
+        check(tookMs >= 1500 && tookMs < 3500, tookMs);
     }
 
     private Consumer<byte[], byte[]> following() {

@@ -13,6 +13,7 @@ import java.util.Map;
 
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.KafkaException;
@@ -35,6 +36,8 @@ final class Member extends Thread implements ConsumerRebalanceListener {
     private final String who;
     private final List<String> topics;
     private final boolean isFollowing;
+    private final boolean isCommitting;
+    private final String copiesTo;
     private final Map<String, Object> config = new HashMap<>();
     private final Map<TopicPartition, Long> next = new HashMap<>();
     private long committedNs = System.nanoTime();
@@ -48,6 +51,8 @@ final class Member extends Thread implements ConsumerRebalanceListener {
         this.who = start.text("who");
         this.topics = new ArrayList<>(start.fields("topics").names());
         this.isFollowing = start.bool("following");
+        this.isCommitting = !start.has("commits") || start.bool("commits");
+        this.copiesTo = start.has("copies_to") ? start.nullableText("copies_to") : null;
         Fields given = start.fields("config");
         for (String name : given.names()) {
             config.put(name, given.text(name));
@@ -69,7 +74,7 @@ final class Member extends Thread implements ConsumerRebalanceListener {
 
     @Override
     public void run() {
-        try (Consumer<byte[], byte[]> made = made()) {
+        try (Transactions transactions = transactions(); Consumer<byte[], byte[]> made = made()) {
             consumer = made;
             consumer.subscribe(topics, this);
             while (!isEnding) {
@@ -77,7 +82,11 @@ final class Member extends Thread implements ConsumerRebalanceListener {
                     isToRejoin = false;
                     consumer.enforceRebalance();
                 }
-                consumer.poll(POLL).forEach(record -> {
+                ConsumerRecords<byte[], byte[]> records = consumer.poll(POLL);
+                if (transactions != null) {
+                    transactions.copy(consumer, records);
+                }
+                records.forEach(record -> {
                     next.put(new TopicPartition(record.topic(), record.partition()), record.offset() + 1);
                     note("record", ",\"topic\":" + Json.quoted(record.topic()) + ",\"place\":" + record.partition()
                         + ",\"offset\":" + record.offset());
@@ -91,6 +100,12 @@ final class Member extends Thread implements ConsumerRebalanceListener {
         note("closed", "");
     }
 
+    /** Null where it commits by itself. */
+    private Transactions transactions() {
+        return copiesTo == null ? null
+            : new Transactions(config.get("bootstrap.servers"), config.get("group.id") + " " + who, copiesTo);
+    }
+
     private Consumer<byte[], byte[]> made() {
         ByteArrayDeserializer bytes = new ByteArrayDeserializer();
         return isFollowing
@@ -99,7 +114,7 @@ final class Member extends Thread implements ConsumerRebalanceListener {
     }
 
     private void commitIfDue() throws IOException, InterruptedException {
-        if (next.isEmpty() || System.nanoTime() - committedNs < COMMIT_EVERY_NS) {
+        if (!isCommitting || next.isEmpty() || System.nanoTime() - committedNs < COMMIT_EVERY_NS) {
             return;
         }
         committedNs = System.nanoTime();
@@ -115,7 +130,7 @@ final class Member extends Thread implements ConsumerRebalanceListener {
         Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
         partitions.stream().filter(next::containsKey)
             .forEach(partition -> offsets.put(partition, new OffsetAndMetadata(next.get(partition))));
-        if (offsets.isEmpty()) {
+        if (!isCommitting || offsets.isEmpty()) {
             return;
         }
         double begun = now();

@@ -110,7 +110,7 @@ public final class Replay {
             + ",\"user_data\":" + object(placed, assignment -> hex(assignment.userData())) + "}";
     }
 
-    private static Subscription subscription(Fields member) throws DamagedException {
+    static Subscription subscription(Fields member) throws DamagedException {
         byte[] userData = bytes(member.nullableText("user_data"));
         Subscription subscription = new Subscription(
             new ArrayList<>(member.fields("topics").names()),
@@ -133,7 +133,7 @@ public final class Replay {
             .orElse("null");
     }
 
-    private static Cluster cluster(Map<String, Integer> counts) {
+    static Cluster cluster(Map<String, Integer> counts) {
         Node node = new Node(0, "host", 1);
         List<PartitionInfo> infos = new ArrayList<>();
         counts.forEach((topic, count) -> {
@@ -144,7 +144,7 @@ public final class Replay {
         return new Cluster("cluster", List.of(node), infos, Set.of(), Set.of());
     }
 
-    private static List<TopicPartition> partitions(Fields byTopic) throws DamagedException {
+    static List<TopicPartition> partitions(Fields byTopic) throws DamagedException {
         List<TopicPartition> partitions = new ArrayList<>();
         for (String topic : byTopic.names()) {
             for (int number : Ranges.parse(byTopic.text(topic), 1000)) {
@@ -154,22 +154,22 @@ public final class Replay {
         return partitions;
     }
 
-    private static String byTopic(List<TopicPartition> partitions) {
+    static String byTopic(List<TopicPartition> partitions) {
         Map<String, List<Integer>> byTopic = partitions.stream().collect(Collectors.groupingBy(
             TopicPartition::topic, TreeMap::new, Collectors.mapping(TopicPartition::partition, Collectors.toList())));
         return object(byTopic, List::toString);
     }
 
-    private static <T> String object(Map<String, T> values, java.util.function.Function<T, String> written) {
+    static <T> String object(Map<String, T> values, java.util.function.Function<T, String> written) {
         return values.entrySet().stream().map(one -> Json.quoted(one.getKey()) + ":" + written.apply(one.getValue()))
             .collect(Collectors.joining(",", "{", "}"));
     }
 
-    private static byte[] bytes(String hex) {
+    static byte[] bytes(String hex) {
         return hex == null ? null : HEX.parseHex(hex);
     }
 
-    private static String hex(ByteBuffer bytes) {
+    static String hex(ByteBuffer bytes) {
         byte[] copy = new byte[bytes.remaining()];
         bytes.duplicate().get(copy);
         return Json.quoted(HEX.formatHex(copy));

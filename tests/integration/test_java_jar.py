@@ -1,0 +1,95 @@
+"""The jar for consumers in Java: made without the job's set-up, the same from each build, with its coordinates inside."""
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from pipeline.local.jars import resolve
+from tests.support.java_jar import ROOT, VERSIONS, java_jar
+
+BUILD = ROOT / "deploy/java/build.py"
+OLDEST = VERSIONS[0]
+
+
+def built(folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """What the build says, by an interpreter that has no packages, as where nothing was set up."""
+    return subprocess.run(
+        [sys.executable, "-S", str(BUILD), str(folder / f"lagwise-follow-{version('lagwise')}.jar")],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environment},
+    )
+
+
+@pytest.fixture(scope="module")
+def class_path() -> str:
+    java_jar()
+    return os.pathsep.join(map(str, resolve((f"org.apache.kafka:kafka-clients:{OLDEST}",))))
+
+
+def test_two_builds_are_the_same_bytes_and_need_only_a_jdk_and_kafka_clients(
+    tmp_path: Path, class_path: str
+) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    # A zip tells local time.
+    done = [
+        built(folder, KAFKA_CLIENTS=class_path, TZ=zone)
+        for folder, zone in zip(folders, ("UTC", "Asia/Tokyo"), strict=True)
+    ]
+
+    assert [one.returncode for one in done] == [0, 0], done
+    names = [sorted(file.name for file in folder.iterdir()) for folder in folders]
+    assert names[0] == names[1] == [f"lagwise-follow-{version('lagwise')}.{end}" for end in ("jar", "pom")]
+    assert all((folders[0] / name).read_bytes() == (folders[1] / name).read_bytes() for name in names[0])
+
+
+def test_jar_has_its_coordinates_and_its_licence(tmp_path: Path, class_path: str) -> None:
+    assert built(tmp_path, KAFKA_CLIENTS=class_path).returncode == 0
+    (jar,) = tmp_path.glob("*.jar")
+
+    with zipfile.ZipFile(jar) as inside:
+        names = inside.namelist()
+        pom = inside.read("META-INF/maven/lagwise/lagwise-follow/pom.xml").decode()
+        manifest = inside.read("META-INF/MANIFEST.MF").decode()
+
+    for field in (
+        "groupId>lagwise<",
+        "artifactId>lagwise-follow<",
+        f"version>{version('lagwise')}<",
+        "name>Apache-2.0<",
+    ):
+        assert f"<{field}/" in pom
+    assert f"Implementation-Version: {version('lagwise')}\r\n" in manifest
+    assert jar.with_suffix(".pom").read_text() == pom
+    assert names[0] == "META-INF/MANIFEST.MF"
+    assert "META-INF/LICENSE" in names
+    assert "lagwise/follow/LagwiseAssignor.class" in names
+
+
+def test_without_kafka_clients_the_build_says_what_to_do(tmp_path: Path) -> None:
+    java_jar()
+    # A PATH with a JDK and nothing else.
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("java", "javac"):
+        (tools / name).symlink_to(Path("/usr/bin", name).resolve())
+
+    done = built(tmp_path, PATH=str(tools))
+
+    assert done.returncode == 1
+    assert "set KAFKA_CLIENTS to a class path" in done.stderr
+    assert list(tmp_path.glob("*.jar")) == []
+
+
+@pytest.mark.parametrize("page", ["following-java.md", "conformance.md"])
+def test_docs_name_the_jar_of_this_version(page: str) -> None:
+    text = (ROOT / "deploy/docs" / page).read_text(encoding="utf-8")
+
+    assert set(re.findall(r"lagwise-follow-(\d[\w.]*)\.jar", text)) == {version("lagwise")}
