@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pipeline.operate.sql.statements import RefusedError
+from pipeline.operate.sql.statements import refused
 
 _CATALYST = "org.apache.spark.sql.catalyst.plans.logical"
 # Whatever is a command or a statement of its own, of Spark or of Delta, and scripts that a query may start.
@@ -31,7 +31,7 @@ def refuse_actions(spark: SparkSession, statement: str) -> None:
     for node in _nodes(session.sessionState().sqlParser().parsePlan(statement)):
         kind = str(node.getClass().getSimpleName())
         if any(one.isInstance(node) for one in actions) and not _ACTIONS_THAT_READ.match(kind):
-            raise RefusedError(_in_words(kind))
+            raise refused(_in_words(kind))
 
 
 def _nodes(plan: Any) -> Iterator[Any]:

@@ -50,11 +50,12 @@ _WRITES: Final = frozenset(
 class RefusedError(PipelineError):
     """The statement does more than read; nothing of it has run."""
 
-    def __init__(self, what: str) -> None:
-        """`what` is the word or the kind of plan that is refused."""
-        super().__init__(
-            f"{what} is refused, and nothing was run: `lagwise sql` only reads, by statements that begin with {READS}"
-        )
+
+def refused(what: str) -> RefusedError:
+    """The error about a word, or a kind of plan, that does more than read."""
+    return RefusedError(
+        f"{what} is refused, and nothing was run: `lagwise sql` only reads, by statements that begin with {READS}"
+    )
 
 
 def cut(text: str) -> tuple[list[str], str]:
@@ -94,7 +95,7 @@ def refuse_writes(statement: str) -> None:
     """
     word = _FIRST_WORD.match(without_comments(statement))
     if word is not None and word[1].upper() in _WRITES:
-        raise RefusedError(word[1].upper())
+        raise refused(word[1].upper())
 
 
 def names_in(statement: str, names: Iterable[str]) -> list[str]:

@@ -83,4 +83,4 @@ def _sentence(text: str) -> str:
     """The first paragraph, on one line, without codes and without Spark's plan."""
     lines = takewhile(lambda line: not line.startswith(("==", "'", "+-", "\tat ")), text.splitlines())
     paragraph = " ".join(takewhile(bool, (line.strip() for line in lines)))
-    return _STATE.sub("", _CODE.sub("", paragraph)).strip().rstrip(";.")
+    return _STATE.sub("", _CODE.sub("", paragraph)).replace(".;", ";").strip().rstrip(";.")
