@@ -8,6 +8,8 @@ from pipeline.config.no_plans import never_a_plan
 from pipeline.config.places import is_folder_of_host
 from pipeline.config.secret_values import is_plain_secret
 
+_KIND_OF_CATALOG = "spark.sql.catalogImplementation"
+
 
 def warnings(config: Config) -> tuple[str, ...]:
     """One line per risk, each beginning with its key; never a value that may be a secret."""
@@ -50,6 +52,11 @@ def _places(config: Config) -> Iterator[str]:
             f"tables.root: {tables.root} is no folder; lagwise was not tried there: the store alone keeps a second "
             "driver out, a standby waits much longer, and delta-rs needs tables.storage_options (region, endpoint, "
             "credentials), or it asks the address of a cloud's instance metadata for them"
+        )
+    if tables.catalog and config.spark.get(_KIND_OF_CATALOG) != "hive":
+        yield (
+            f"tables.catalog: without a metastore only the job itself sees {tables.catalog}; set "
+            f'spark."{_KIND_OF_CATALOG}" = "hive", unless spark-submit is given it, or leave tables.catalog out'
         )
 
 

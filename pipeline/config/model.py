@@ -20,6 +20,7 @@ from assignor.errors import InvalidOptionError
 from assignor.strategies.registry import STRATEGIES
 from pipeline.config.values import (
     Count,
+    DatabaseName,
     DryRun,
     Duration,
     Pattern,
@@ -102,6 +103,8 @@ class TablesConfig(_Section):
     """Every host of a Spark cluster finds the same folder at `root`."""
     object_store: bool = False
     """`root` may be something else than a folder."""
+    catalog: DatabaseName = ""
+    """Database of Spark's catalog in which the job registers the tables; empty: it registers none."""
     storage_options: Properties = Field(default={}, repr=False)
     """For what reads and writes without Spark, in the object store's own names; may hold secrets."""
 

@@ -57,6 +57,15 @@ def host_name(name: str) -> str:
     return name.lower()
 
 
+def _database_name(name: str) -> str:
+    # What every metastore takes without quotes: Hive's allows nothing else.
+    if name and not re.fullmatch(r"[a-z][a-z0-9_]{0,127}", name):
+        raise ValueError(
+            "must be a database name: a lower-case letter, then up to 127 lower-case letters, digits and underscores"
+        )
+    return name
+
+
 def _topic_name(name: str) -> str:
     if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name):
         raise ValueError("must be a topic name: 1 to 249 letters, digits, dots, underscores and hyphens")
@@ -94,5 +103,6 @@ Patterns = Annotated[tuple[Pattern, ...], Field(strict=False)]
 DryRun = Annotated[bool | Literal["approve"], PlainValidator(_dry_run)]
 StrategyName = Annotated[str, AfterValidator(_strategy)]
 TopicName = Annotated[str, AfterValidator(_topic_name)]
+DatabaseName = Annotated[str, AfterValidator(_database_name)]
 TopicByPrefix = Annotated[dict[Annotated[str, Field(min_length=1)], TopicName], BeforeValidator(_flat)]
 """Topic by what names of groups begin with."""

@@ -11,7 +11,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
@@ -116,14 +117,14 @@ def iterate(rows: pa.Table) -> Iterator[Row]:
 
 
 @contextmanager
-def progress(text: str) -> Iterator[None]:
-    """Show `text` and a spinner on stderr while the body runs, if it takes longer than two seconds."""
+def progress(text: str, *, after_s: float = _PROGRESS_AFTER_S) -> Iterator[None]:
+    """Show `text` and a spinner on stderr while the body runs, if it takes longer than two seconds, or `after_s`."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield
         return
     status = console.status(text)
-    timer = threading.Timer(_PROGRESS_AFTER_S, status.start)
+    timer = threading.Timer(after_s, status.start)
     timer.daemon = True
     timer.start()
     try:
@@ -134,9 +135,16 @@ def progress(text: str) -> Iterator[None]:
 
 
 def json_value(value: Any) -> Any:
-    """What JSON has no type for: times as ISO 8601 in UTC, bytes as hexadecimal digits."""
+    """What JSON has no type for: times as ISO 8601 in UTC, spans of time in seconds, bytes as hexadecimal digits.
+
+    A decimal without decimal places is exact, any other is the nearest double.
+    """
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, Decimal):
+        return float(value) if value.as_tuple().exponent else int(value)
     return value.isoformat() if isinstance(value, date) else bytes(value).hex()
 
 
@@ -170,7 +178,9 @@ def _csv_cell_on_terminal(value: Any) -> Any:
 def _csv_cell(value: Any) -> Any:
     if isinstance(value, bool | dict | list):
         return json.dumps(value, default=json_value)
-    return json_value(value) if isinstance(value, date | bytes) else value
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return json_value(value) if isinstance(value, date | timedelta | bytes) else value
 
 
 def _show_text(rows: pa.Table, columns: Sequence[Column]) -> None:

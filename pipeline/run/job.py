@@ -44,6 +44,7 @@ from pipeline.run.assembly import (
 )
 from pipeline.run.batch.plans import record_left_decisions, why_unpublishable
 from pipeline.run.batch.steps import run
+from pipeline.run.catalog import register_tables
 from pipeline.run.driver import Driver, ReadProgress
 from pipeline.run.executors import ExecutorWatch
 from pipeline.run.health.listener import SparkListener
@@ -143,6 +144,7 @@ class Job:
         if self.stop.is_set():
             return
         spark = build_session(resolve(self.config.spark), jars=_jars())
+        register_tables(spark, self.config.tables)
         spark.streams.addListener(SparkListener(self.monitor))
         while not self.stop.is_set():
             self._stream_until_it_ends(spark)

@@ -93,6 +93,19 @@ _LOG4J = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properti
 
 
 def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -> SparkSession:
+    """The session of the job, whose tasks run Python; as `start_session`.
+
+    Raises:
+        MissingDependencyError: As `start_session`.
+        ConfigError: This host has no Python where executors have theirs.
+    """
+    session = start_session(settings, jars=jars)
+    python_of_spark.provide(session.sparkContext.pythonExec)
+    warm_up.begin(session)
+    return session
+
+
+def start_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -> SparkSession:
     """Start the session, or take the one that spark-submit has started.
 
     Args:
@@ -101,7 +114,6 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
 
     Raises:
         MissingDependencyError: This is no Spark that lagwise runs on.
-        ConfigError: This host has no Python where executors have theirs.
     """
     if _SPARK not in _SPARKS:
         raise MissingDependencyError(
@@ -124,8 +136,6 @@ def build_session(settings: Mapping[str, str], *, jars: tuple[Path, ...] = ()) -
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
-    python_of_spark.provide(session.sparkContext.pythonExec)
-    warm_up.begin(session)
     return session
 
 

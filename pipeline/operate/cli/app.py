@@ -23,6 +23,7 @@ COMMANDS = {
     "history": "Lag as it was, oldest first: over a span of time, or at one moment.",
     "rebalances": "Changes of groups, oldest first: over a span of time, or the groups as they were at one moment.",
     "quarantine": "Records that could not be read, with the reason, newest first. Bytes are hexadecimal.",
+    "sql": "Ask the tables in Spark SQL, as they are or were: one statement, a script on stdin, or at a prompt.",
     "doctor": "Why is a group not listed, planned or followed, or behind? Without GROUP: which are in trouble?",
     "control": "Read the control topic.",
     "pause": "Publish no plan for a group until `lagwise resume`.",

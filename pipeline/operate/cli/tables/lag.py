@@ -84,11 +84,16 @@ def lag(
         raise typer.Exit(1)
 
 
-def _warn(source: TableSource, rows: pa.Table, limit: timedelta) -> None:
+def warn_if_late(source: TableSource) -> None:
+    """Note on stderr that the tables are older than three triggers, and why, if they are."""
     now = datetime.now(tz=timezone.utc)
     age = now - source.tables.written_at("partition_lag")
     if age > timedelta(seconds=_BATCHES_UNTIL_OLD * source.config.trigger.interval_s):
         note(_stream_words(source.tables.root, age.total_seconds(), now))
+
+
+def _warn(source: TableSource, rows: pa.Table, limit: timedelta) -> None:
+    warn_if_late(source)
     unconfirmed = rows.num_rows - rows["unconfirmed_reason"].null_count
     if unconfirmed:
         why = pc.drop_null(rows["unconfirmed_reason"]).unique()[0].as_py()

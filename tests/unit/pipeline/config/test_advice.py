@@ -23,6 +23,7 @@ def test_defaults_are_not_warned_of() -> None:
         ({"kafka": {"properties": _SERVERS | {"sasl.password": "x"}}}, 'kafka.properties."sasl.password"'),
         ({"kafka": {"java": {"sasl.jaas.config": "x"}}}, "kafka.java"),
         ({"tables": {"storage_options": {"A_KEY": "x"}}}, 'tables.storage_options."A_KEY"'),
+        ({"tables": {"catalog": "lagwise"}}, "tables.catalog"),
         ({"spark": {"spark.a.secret": "x"}}, 'spark."spark.a.secret"'),
         (
             {"kafka": {"properties": _SERVERS | {"security.protocol": "sasl_plaintext"}}},
@@ -58,6 +59,7 @@ def test_risk_is_named_by_its_key(tables: dict[str, Any], key: str) -> None:
     "tables",
     [
         {"kafka": {"properties": _SERVERS | {"sasl.password": "env:X", "ssl.key.location": "/k"}}},
+        {"tables": {"catalog": "lags"}, "spark": {"spark.sql.catalogImplementation": "hive"}},
         {
             "plan": {
                 "max_staleness_s": 60,
@@ -66,7 +68,7 @@ def test_risk_is_named_by_its_key(tables: dict[str, Any], key: str) -> None:
             }
         },
     ],
-    ids=["references and paths", "just enough"],
+    ids=["references and paths", "a metastore", "just enough"],
 )
 def test_what_is_safe_is_not_warned_of(tables: dict[str, Any]) -> None:
     assert _warned(**tables) == []

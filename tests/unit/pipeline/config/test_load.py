@@ -114,6 +114,8 @@ def test_every_problem_is_told_at_once(problems: Problems) -> None:
     [
         ("[source]\ntopics_include = ['(']", "source.topics_include[0]: must be a regular expression: "),
         ("[control]\ntopic = 'a b'", "control.topic: must be a topic name: "),
+        ("[tables]\ncatalog = 'a.b'", "tables.catalog: must be a database name: "),
+        ("[tables]\ncatalog = 'Lags'", "tables.catalog: must be a database name: "),
         (
             "[plan]\nstrategy = 'best'",
             "plan.strategy: must be one of constrained-cooperative-sticky, cooperative-sticky, lag-aware",

@@ -1,0 +1,57 @@
+"""`lagwise sql`: any question to the tables, in Spark SQL."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
+from pipeline.operate.cli.tables.lag import warn_if_late
+from pipeline.operate.output import FormatOption, note
+from pipeline.operate.sql import shell, statements
+from pipeline.operate.sql.engine import Engine
+from pipeline.operate.sql.runner import Runner
+
+
+def sql(
+    statement: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[STATEMENT]",
+            help="Statements with ; between them. Without any, they are read from stdin, or asked for at a prompt.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    output: FormatOption = "table",
+    tables: TablesOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Ask the tables in Spark SQL, as they are or were: one statement, a script on stdin, or at a prompt.
+
+    Example: lagwise sql "SELECT group_id, sum(lag) AS lag FROM partition_lag GROUP BY group_id"
+
+    The tables have their names (`lagwise sql tables` lists them, `lagwise sql "describe NAME"` their columns), and all
+    times are UTC. What was the lag at three? SELECT … FROM partition_lag TIMESTAMP AS OF '2026-01-31 03:00:00', or
+    VERSION AS OF N; versions go after tables.retention_hours, and lag_history has what was before.
+    Statements that write are refused. Spark runs in this process, and takes about ten seconds to start.
+    Spans of time are seconds in json and csv. On a terminal, a table ends after 1000 rows.
+    Exit status: 0 rows were printed, or the prompt was left, 1 there are none, or a statement failed and those after it
+    did not run, 2 wrong usage.
+    """
+    if statement is not None and statements.is_empty(statement):
+        raise typer.BadParameter("the statement is empty; leave it out for a prompt")
+    source = find(tables, config)
+    is_prompt = statement is None and sys.stdin.isatty()
+    with Engine(source.tables, source.config) as engine:
+        if "partition_lag" in engine.names:
+            warn_if_late(source)
+        runner = Runner(engine, output=output)
+        if is_prompt:
+            note(f"tables of {source.tables.root}; type help for help, Ctrl-D to leave. Spark is starting.")
+            shell.run(runner)
+            return
+        found = runner.run_all(statements.all_of(sys.stdin.read() if statement is None else statement))
+    if not found:
+        note("no rows")
+        raise typer.Exit(1)

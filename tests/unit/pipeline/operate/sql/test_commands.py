@@ -1,0 +1,49 @@
+from typing import Any
+
+import pytest
+
+from pipeline.operate.sql.commands import is_command, rows_of
+from pipeline.tables.reading import Tables
+
+_NAMES = ("acks", "partition_lag")
+
+
+@pytest.mark.parametrize(
+    "text", ["tables", "\\d", "HELP", "\\?", "describe acks", "\\d acks", " DESC Acks ", "quit"]
+)
+def test_command_needs_no_semicolon(text: str) -> None:
+    assert is_command(text, _NAMES)
+
+
+@pytest.mark.parametrize(
+    "text", ["describe history acks", "describe nothing", "describe", "tables x", "SELECT 1", ""]
+)
+def test_everything_else_is_sql(text: str) -> None:
+    assert not is_command(text, _NAMES)
+
+
+def test_tables_are_listed_with_their_newest_versions(world: Any) -> None:
+    world.write("acks")
+    world.write("partition_lag", {})
+    world.write("partition_lag", {})
+
+    rows = rows_of("tables", Tables(str(world.root)), _NAMES)
+
+    assert rows.select(["table", "version"]).to_pylist() == [
+        {"table": "acks", "version": 0},
+        {"table": "partition_lag", "version": 1},
+    ]
+    assert rows["written_at"].null_count == 0
+
+
+def test_columns_are_described_as_the_table_itself_describes_them(world: Any) -> None:
+    world.complete()
+
+    rows = rows_of("describe acks", Tables(str(world.root)), _NAMES)
+
+    assert {"column": "kind", "type": "string"}.items() <= rows.to_pylist()[2].items()
+    assert rows.column_names == ["column", "type", "meaning"]
+
+
+def test_help_has_no_rows(world: Any) -> None:
+    assert rows_of("help", Tables(str(world.root)), _NAMES) is None
