@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from pipeline.config.model import TablesConfig
 from pipeline.errors import ConfigError
+from pipeline.run import catalog
 from pipeline.run.catalog import register_tables
 from pipeline.tables.creation import create_tables
 from pipeline.tables.schemas import TABLES
@@ -24,7 +26,7 @@ def database(spark: SparkSession) -> Iterator[None]:
 
 @pytest.fixture
 def config(tmp_path: Path) -> TablesConfig:
-    return _tables(tmp_path / "it's 100% here")
+    return _tables(tmp_path / "it's here")
 
 
 def _tables(root: Path, catalog: str = _NAME) -> TablesConfig:
@@ -95,10 +97,17 @@ def test_without_the_key_nothing_is_registered(spark: SparkSession, tmp_path: Pa
 
 
 def test_catalog_that_refuses_does_not_keep_the_stream_from_starting(
-    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    spark: SparkSession,
+    config: TablesConfig,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # No table is there, so that there is nothing to be entered.
-    register_tables(spark, TablesConfig(root=str(tmp_path / "nothing"), catalog=_NAME))
+    def _is_away(*_args: object) -> None:
+        raise AnalysisException("the metastore is away")
+
+    monkeypatch.setattr(catalog, "register", _is_away)
+
+    register_tables(spark, config)
 
     (said,) = [record for record in caplog.records if "could not be registered" in record.message]
     assert said.__dict__["database"] == _NAME

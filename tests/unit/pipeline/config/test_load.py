@@ -141,6 +141,8 @@ def test_every_problem_is_told_at_once(problems: Problems) -> None:
     ids=[
         "pattern",
         "topic",
+        "database with a dot",
+        "database in upper case",
         "strategy",
         "strategy's option",
         "tenant's topic",
