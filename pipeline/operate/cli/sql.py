@@ -8,7 +8,7 @@ import typer
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import warn_if_late
 from pipeline.operate.output import FormatOption, note
-from pipeline.operate.sql import shell, statements
+from pipeline.operate.sql import commands, shell, statements
 from pipeline.operate.sql.engine import Engine
 from pipeline.operate.sql.runner import Runner
 
@@ -51,7 +51,9 @@ def sql(
             note(f"tables of {source.tables.root}; type help for help, Ctrl-D to leave. Spark is starting.")
             shell.run(runner)
             return
-        found = runner.run_all(statements.all_of(sys.stdin.read() if statement is None else statement))
+        found = runner.run_all(
+            commands.all_of(sys.stdin.read() if statement is None else statement, engine.names)
+        )
     if not found:
         note("no rows")
         raise typer.Exit(1)

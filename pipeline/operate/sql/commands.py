@@ -8,6 +8,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
+from pipeline.operate.sql import statements
 from pipeline.tables.reading import Tables
 
 HELP: Final = """\
@@ -35,6 +36,21 @@ def is_command(text: str, names: Sequence[str]) -> bool:
     """Whether the text is no SQL but one of these, so that it needs no semicolon."""
     word = text.strip().lower()
     return word in QUIT | _HELP | _TABLES or described(text, names) is not None
+
+
+def cut(typed: str, names: Sequence[str]) -> tuple[list[str], str]:
+    """What is complete of what was typed, commands included, and the rest; empty where that is space and comments."""
+    ready, rest = statements.cut(f"{typed};" if is_command(typed, names) else typed)
+    return ready, "" if statements.is_empty(rest) else rest.lstrip()
+
+
+def all_of(script: str, names: Sequence[str]) -> list[str]:
+    """Every statement and command of a script; a command has a line of its own, and the last statement may be open."""
+    found, typed = list[str](), ""
+    for line in script.splitlines():
+        ready, typed = cut(f"{typed}\n{line}" if typed else line, names)
+        found += ready
+    return [*found, typed.strip()] if typed else found
 
 
 def described(text: str, names: Sequence[str]) -> str | None:

@@ -5,10 +5,14 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from typing import TypeVar
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
+from pyspark import java_gateway
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -32,6 +36,8 @@ from pipeline.tables.store import path_of
 _Result = TypeVar("_Result")
 
 _DATABASE = "default"
+_LAST_WORDS = 2000
+"""Characters of a JVM that did not start."""
 # Of the job's settings, what reaches a store and what the JVM may take; the others are a cluster's.
 _TAKEN = ("spark.hadoop.", "spark.jars", "spark.driver.memory", "spark.local.dir")
 _OWN = {
@@ -66,6 +72,7 @@ class Engine:
             {key: value for key, value in config.spark.items() if key.startswith(_TAKEN)}
         )
         self._scratch = tempfile.mkdtemp(prefix="lagwise-sql-")
+        self._log = Path(self._scratch) / "stderr"
         # It writes each failed query to stderr, as JSON.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
         self._entered: set[str] = set()
@@ -81,9 +88,11 @@ class Engine:
 
     def _start(self) -> SparkSession:
         try:
-            return self._started_session()
+            with self._log.open("w") as log, _stderr_of_jvm(log):
+                return self._started_session()
         except (PySparkException, Py4JError, OSError) as error:
-            raise StartError(f"Spark cannot be started: {' '.join(str(error).split())}") from error
+            words = f"{error} {self._log.read_text(errors='replace')[-_LAST_WORDS:]}"
+            raise StartError(f"Spark cannot be started: {' '.join(words.split())}") from error
 
     def _started_session(self) -> SparkSession:
         warehouse = {"spark.sql.warehouse.dir": self._scratch}
@@ -144,14 +153,25 @@ def _present(tables: Tables) -> Iterator[str]:
         MissingTableError: None is.
         StoreError: One cannot be opened, or a newer lagwise has written it.
     """
-    is_empty = True
+    missing: list[MissingTableError] = []
     for table in TABLES:
         try:
             tables.open(table.name)
         except MissingTableError as error:
-            missing = error
+            missing.append(error)
         else:
-            is_empty = False
             yield table.name
-    if is_empty:
-        raise missing
+    if len(missing) == len(TABLES):
+        raise missing[0]
+
+
+@contextmanager
+def _stderr_of_jvm(log: IO[str]) -> Iterator[None]:
+    """A JVM that pyspark starts meanwhile writes its stderr there: what it says at its start is no news at a prompt."""
+    gateway: Any = java_gateway
+    launch = gateway.Popen
+    gateway.Popen = partial(launch, stderr=log)
+    try:
+        yield
+    finally:
+        gateway.Popen = launch

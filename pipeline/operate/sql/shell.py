@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.errors import PipelineError, StoreError
 from pipeline.operate.output import note
-from pipeline.operate.sql import commands, statements
+from pipeline.operate.sql import commands
 from pipeline.operate.sql.engine import StartError
 from pipeline.operate.sql.runner import Runner
 
@@ -50,9 +50,7 @@ def _answer(runner: Runner, typed: str, names: Sequence[str]) -> str:
         StartError: Spark cannot be started.
         EOFError: The shell is to end.
     """
-    if commands.is_command(typed, names):
-        typed = f"{typed};"
-    ready, rest = statements.cut(typed)
+    ready, rest = commands.cut(typed, names)
     if ready:
         _remember(typed)
     for statement in ready:
@@ -71,7 +69,7 @@ def _answer(runner: Runner, typed: str, names: Sequence[str]) -> str:
             return ""
         if not commands.is_command(statement, names):
             note("1 row" if found == 1 else f"{found} rows")
-    return "" if statements.is_empty(rest) else rest.lstrip()
+    return rest
 
 
 def _completions(runner: Runner) -> Iterator[str]:

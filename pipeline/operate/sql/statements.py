@@ -71,12 +71,6 @@ def cut(text: str) -> tuple[list[str], str]:
     return [one for one in found if not is_empty(one)], text[begin:]
 
 
-def all_of(text: str) -> list[str]:
-    """Every statement of a script; the last one needs no semicolon."""
-    statements, rest = cut(text)
-    return statements if is_empty(rest) else [*statements, rest.strip()]
-
-
 def is_empty(text: str) -> bool:
     """Whether there is nothing but space and comments."""
     return not without_comments(text).strip()

@@ -81,6 +81,6 @@ def _innermost(text: str) -> str:
 
 def _sentence(text: str) -> str:
     """The first paragraph, on one line, without codes and without Spark's plan."""
-    lines = takewhile(lambda line: not line.startswith(("==", "'", "+-", "\tat ")), text.splitlines())
+    lines = takewhile(lambda line: not line.startswith(("==", "'", "+-", "\tat ")), text.strip().splitlines())
     paragraph = " ".join(takewhile(bool, (line.strip() for line in lines)))
     return _STATE.sub("", _CODE.sub("", paragraph)).replace(".;", ";").strip().rstrip(";.")

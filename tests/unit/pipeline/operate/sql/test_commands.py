@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.operate.sql.commands import is_command, rows_of
+from pipeline.operate.sql.commands import all_of, is_command, rows_of
 from pipeline.tables.reading import Tables
 
 _NAMES = ("acks", "partition_lag")
@@ -47,3 +47,18 @@ def test_columns_are_described_as_the_table_itself_describes_them(world: Any) ->
 
 def test_help_has_no_rows(world: Any) -> None:
     assert rows_of("help", Tables(str(world.root)), _NAMES) is None
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("-- first\nSELECT 1;;\n -- none\n;SELECT 2\n", ["SELECT 1", "SELECT 2"]),
+        ("-- a\n/* b */ ;\n", []),
+        ("\\d acks\nSELECT 1;\ntables\nhelp", ["\\d acks", "SELECT 1", "tables", "help"]),
+        ("SELECT '\ntables\n';", ["SELECT '\ntables\n'"]),
+    ],
+)
+def test_script_has_statements_to_their_semicolons_and_commands_on_lines_of_their_own(
+    script: str, found: list[str]
+) -> None:
+    assert all_of(script, _NAMES) == found

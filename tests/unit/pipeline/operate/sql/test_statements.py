@@ -2,7 +2,6 @@ import pytest
 
 from pipeline.operate.sql.statements import (
     RefusedError,
-    all_of,
     cut,
     is_empty,
     names_in,
@@ -30,12 +29,8 @@ def test_quote_or_comment_that_is_open_has_the_statement_go_on(text: str) -> Non
     assert cut(text) == ([], text)
 
 
-def test_statements_of_a_script_come_in_their_order_and_the_last_needs_no_semicolon() -> None:
-    assert all_of("-- first\nSELECT 1;;\n -- none\n;SELECT 2\n") == ["-- first\nSELECT 1", "SELECT 2"]
-
-
-def test_script_of_comments_has_no_statement() -> None:
-    assert all_of("-- a\n/* b */ ;\n") == []
+def test_comments_are_no_statement() -> None:
+    assert cut("-- a\n/* b */ ;\n") == ([], "\n")
     assert is_empty(" -- a\n/* b */ ")
 
 

@@ -73,3 +73,12 @@ def test_version_that_is_gone_has_the_oldest_that_is_there(world: Any) -> None:
 )
 def test_first_sentence_of_spark_is_left_without_codes_plans_and_traces(text: str, shown: str) -> None:
     assert in_words(_Error("SOME_CONDITION", text), _NOWHERE, _NAMES, ()) == shown
+
+
+def test_words_of_the_parser_begin_behind_an_empty_line() -> None:
+    error = _Error("PARSE_SYNTAX_ERROR", "")
+    error.text = (
+        "\n[PARSE_SYNTAX_ERROR] Syntax error at or near '.'. SQLSTATE: 42601 (line 1, pos 0)\n\n== SQL ==\n.x"
+    )
+
+    assert in_words(error, _NOWHERE, _NAMES, ()) == "Syntax error at or near '.'. (line 1, pos 0)"
