@@ -48,7 +48,7 @@ def sql(
             warn_if_late(source)
         runner = Runner(engine, output=output)
         if is_prompt:
-            note(f"tables of {source.tables.root}; type help for help, Ctrl-D to leave. Spark is starting.")
+            note(f"tables of {source.tables.root}; Spark is starting; type help for help, Ctrl-D to leave")
             shell.run(runner)
             return
         found = runner.run_all(
