@@ -130,6 +130,7 @@ def test_tasks_of_described_jobs_read_fold_and_decide(first: tuple[Shown, Path])
         "read",
         "fold topic_offsets",
         "fold partition_lag",
+        "fold lag_history",
         "decide N groups",
     }
     assert all(first[0].tasks.values())
