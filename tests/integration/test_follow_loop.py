@@ -22,7 +22,7 @@ from tests.support.page_rights import rights_of
 from tests.support.secured import Right, Secured
 
 COMMANDS, OTHER_ACKS = "loop-commands", "loop-other-acks"
-_MOST_TRIES = 6
+_MOST_TRIES = 12
 CREATE, DESCRIBE, READ, WRITE = (
     AclOperation.CREATE,
     AclOperation.DESCRIBE,
