@@ -12,7 +12,7 @@ _Dot = tuple[int, int]
 
 
 def spark(values: Series | None, now: int | None) -> Markup:
-    """An SVG element whose title tells the most, the least, and the lag of now; `-` where nothing was known.
+    """An SVG element whose label tells the most, the least, and the lag of now; `-` where nothing was known.
 
     Args:
         values: One a minute; None without history.
@@ -29,7 +29,7 @@ def spark(values: Series | None, now: int | None) -> Markup:
     words = f"lag of the last hour: {min(known):,} to {max(known):,}, now {'unknown' if now is None else f'{now:,}'}"
     line = "".join(map(_drawn, _runs(dots)))
     return Markup(
-        '<svg class="spark" viewBox="0 0 {} {}" role="img"><title>{}</title><path d="{}"/></svg>'
+        '<svg class="spark" viewBox="0 0 {} {}" role="img" aria-label="{}"><path d="{}"/></svg>'
     ).format(POINTS, _HEIGHT, words, line)
 
 

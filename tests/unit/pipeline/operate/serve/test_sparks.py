@@ -100,7 +100,7 @@ def test_table_without_rows_gives_no_group(world: World) -> None:
 def test_spark_has_a_gap_where_nothing_was_known_and_ends_with_the_lag_of_now() -> None:
     html = spark([0, 10, None, 5, None, 3, 3, 3], 20)
 
-    assert "<title>lag of the last hour: 0 to 10, now 20</title>" in html
+    assert 'aria-label="lag of the last hour: 0 to 10, now 20"' in html
     assert '<path d="M0,19 1,10M3,15h0M5,16 7,16 8,1"/>' in html
 
 
