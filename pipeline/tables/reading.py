@@ -95,23 +95,18 @@ class OpenTable:
                 rows = rows.append_column(column, pa.nulls(rows.num_rows))
         return rows.select(list(columns))
 
-    def most_rows_since(self, start: datetime) -> int:
-        """How many rows there can be that were updated then or later, as far as its log tells; no file is read.
+    def count(self, where: pc.Expression) -> int:
+        """How many rows there are for which `where` holds.
 
         Raises:
-            StoreError: The log cannot be read.
+            StoreError: It cannot be read.
         """
         try:
-            files = pa.table(self.handle.get_add_actions(flatten=True))
-        except (DeltaError, OSError) as error:
+            return int(self.dataset().count_rows(filter=where))
+        except (DeltaError, OSError, pa.ArrowException) as error:
             raise StoreError(
-                f"the log of table {self.name} at {self.handle.table_uri} cannot be read: {_line(error)}"
+                f"table {self.name} at {self.handle.table_uri} cannot be read: {_line(error)}"
             ) from error
-        if "max.updated_at" in files.column_names:
-            # A file without statistics may have any rows.
-            is_before = pc.less(files["max.updated_at"], pa.scalar(start, files["max.updated_at"].type))
-            files = files.filter(pc.invert(pc.fill_null(is_before, fill_value=False)))
-        return pc.sum(files["num_records"]).as_py() or 0
 
     def dataset(self) -> ds.Dataset:
         """The table to be read piece by piece."""

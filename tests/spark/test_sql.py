@@ -124,12 +124,16 @@ def test_unknown_table_has_the_tables_there_are(root: Path) -> None:
         "FROM acks INSERT INTO acks SELECT *",
         "WITH a AS (SELECT TRANSFORM (id) USING 'touch /tmp/lagwise-was-here' FROM acks) SELECT * FROM a",
         "DELETE FROM acks",
+        "FROM (VALUES (1)) AS t(x) INSERT OVERWRITE DIRECTORY '{root}/acks' USING csv SELECT x",
+        "WITH a AS (SELECT 1 AS x) INSERT OVERWRITE DIRECTORY '{root}/acks' USING csv SELECT x FROM a",
+        "/* /* */ */ EXECUTE IMMEDIATE 'DROP TABLE acks'",
+        "/* /* */ */ EXECUTE IMMEDIATE 'ALTER TABLE acks SET TBLPROPERTIES (''x.y''=''z'')'",
     ],
 )
 def test_what_writes_is_refused_and_changes_nothing(root: Path, statement: str) -> None:
     before = _files(root)
 
-    result = _ask(root, statement)
+    result = _ask(root, statement.replace("{root}", str(root).replace("'", "\\'")))
 
     assert result.exit_code == 1
     assert "is refused, and nothing was run" in result.stderr

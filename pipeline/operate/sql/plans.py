@@ -15,6 +15,8 @@ _ACTIONS = (
     f"{_CATALYST}.ParsedStatement",
     f"{_CATALYST}.ScriptTransformation",
 )
+# They act, and Spark has no common class for them; by name, since versions of Spark name them differently.
+_MORE_ACTIONS = re.compile(r"Insert|\w*Execute")
 _ACTIONS_THAT_READ = re.compile(r"(Show|Describe|Explain)\w+")
 
 
@@ -30,7 +32,8 @@ def refuse_actions(spark: SparkSession, statement: str) -> None:
     actions = [jvm.java.lang.Class.forName(name) for name in _ACTIONS]
     for node in _nodes(session.sessionState().sqlParser().parsePlan(statement)):
         kind = str(node.getClass().getSimpleName())
-        if any(one.isInstance(node) for one in actions) and not _ACTIONS_THAT_READ.match(kind):
+        acts = _MORE_ACTIONS.match(kind) or any(one.isInstance(node) for one in actions)
+        if acts and not _ACTIONS_THAT_READ.match(kind):
             raise refused(_in_words(kind))
 
 
