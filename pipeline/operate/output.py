@@ -6,6 +6,7 @@ a pipe or a file, quoted where it must be; on a terminal no name can steer it.
 """
 
 import json
+import math
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -148,10 +149,26 @@ def json_value(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else bytes(value).hex()
 
 
+def json_text(value: Any) -> str:
+    """A value as JSON, which has no NaN and no infinity: what is no number is null."""
+    try:
+        return json.dumps(value, default=json_value, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), default=json_value)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _show_json(rows: pa.Table) -> None:
     separator = "["
     for row in iterate(rows):
-        sys.stdout.write(f"{separator}\n  {json.dumps(row, default=json_value)}")
+        sys.stdout.write(f"{separator}\n  {json_text(row)}")
         separator = ","
     sys.stdout.write("\n]\n" if rows.num_rows else "[]\n")
 

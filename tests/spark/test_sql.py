@@ -1,6 +1,7 @@
 """`lagwise sql` with Spark, over tables that lagwise has written."""
 
 import json
+import os
 import re
 import shlex
 import signal
@@ -18,6 +19,7 @@ from tests.support.ask_sql import own_catalog
 from tests.support.sql_recipes import PAGE, QUERIES, ROOT, written
 from tests.support.waiting import wait_until
 
+_LONG_AGO_S = 1_700_000_000
 _COMMANDS = [
     line.strip().removeprefix("$ ")
     for block in re.findall(r"```(?:sh|console)\n(.*?)```", PAGE, re.DOTALL)
@@ -105,6 +107,18 @@ def test_version_whose_files_are_gone_has_the_oldest_that_is_there(
 
     assert result.exit_code == 1
     assert "of partition_lag the oldest version that is there is" in result.stderr
+
+
+def test_version_past_its_retention_is_read_while_its_files_are_there(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A driver that has stopped removes none, and its last hours are what is asked about."""
+    written(tmp_path)
+    for commit in sorted((tmp_path / "partition_lag" / "_delta_log").glob("*.json")):
+        os.utime(commit, (_LONG_AGO_S + int(commit.stem), _LONG_AGO_S + int(commit.stem)))
+
+    with own_catalog(spark):
+        assert _rows(tmp_path, "SELECT count(*) AS n FROM partition_lag VERSION AS OF 0") == [{"n": 0}]
 
 
 def test_unknown_table_has_the_tables_there_are(root: Path) -> None:

@@ -1,8 +1,6 @@
 """Answers over HTTP: compressed for who takes that, not sent twice, and with what a browser may load."""
 
 import gzip
-import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pipeline.operate.output import json_value
+from pipeline.operate.output import json_text
 
 _POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; connect-src 'self'; "
@@ -90,16 +88,4 @@ def not_modified(headers: Mapping[str, str]) -> Response:
 
 def json_bytes(value: Any) -> bytes:
     """A value as JSON, by the rules of `-o json`; what is no number is null."""
-    try:
-        text = json.dumps(value, default=json_value, allow_nan=False)
-    except ValueError:
-        text = json.dumps(_finite(value), default=json_value)
-    return f"{text}\n".encode()
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return f"{json_text(value)}\n".encode()

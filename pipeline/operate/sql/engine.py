@@ -46,6 +46,8 @@ _OWN = {
     # Defaults of 200 and 50: on one machine, most of the time of a small query.
     "spark.sql.shuffle.partitions": "8",
     "spark.databricks.delta.snapshotPartitions": "2",
+    # Where no driver removes files, versions outlive their retention, and can be read.
+    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
 }
 
 

@@ -13,6 +13,8 @@ Result = TypeVar("Result")
 
 # A signal that another thread has received is handled when the main one wakes up.
 _LOOK_EVERY_S = 0.5
+_INTERRUPTED = 130
+"""The exit status that shells have for a process that Ctrl-C ended."""
 
 
 class Worker:
@@ -45,20 +47,27 @@ def result_of(future: "Future[Result]", cancel: Callable[[], None]) -> Result:
 
     Args:
         future: Of `Worker.begin`.
-        cancel: Called on the first Ctrl-C, to make it end soon. A second one is not waited for.
+        cancel: Called after Ctrl-C, again and again until it has ended: a statement that Spark still plans has no job
+            to be cancelled yet.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C; what was begun has ended, unless it came twice.
+        KeyboardInterrupt: Ctrl-C; what was begun has ended.
+        SystemExit: Ctrl-C came twice, and it has not ended.
     """
     try:
         _until_done(future)
     except KeyboardInterrupt:
-        cancel()
-        _until_done(future)
+        try:
+            _until_done(future, cancel)
+        except KeyboardInterrupt:
+            # Whatever came next would wait behind it.
+            raise SystemExit(_INTERRUPTED) from None
         raise
     return future.result()
 
 
-def _until_done(future: "Future[Result]") -> None:
+def _until_done(future: "Future[Result]", meanwhile: Callable[[], None] | None = None) -> None:
     while not future.done():
+        if meanwhile is not None:
+            meanwhile()
         wait([future], timeout=_LOOK_EVERY_S)

@@ -60,6 +60,16 @@ def test_json_has_numbers_for_decimals_and_seconds_for_spans(capsys: pytest.Capt
     }
 
 
+def test_json_has_null_for_what_is_no_number(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"n": float("nan"), "i": [float("inf")], "d": 0.5}
+
+    show_rows(pa.Table.from_pylist([row]), output="json")
+
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == [
+        {"n": None, "i": [None], "d": 0.5}
+    ]
+
+
 def test_csv_has_every_digit_of_a_decimal_and_seconds_for_spans(capsys: pytest.CaptureFixture[str]) -> None:
     show_rows(pa.Table.from_pylist([{"a": Decimal("0.0000000001"), "b": timedelta(seconds=9)}]), output="csv")
 

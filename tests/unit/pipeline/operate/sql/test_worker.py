@@ -1,3 +1,4 @@
+import itertools
 import signal
 import threading
 
@@ -19,20 +20,43 @@ def test_results_come_in_order_and_errors_are_raised_where_they_are_waited_for()
         result_of(second, _never)
 
 
-def test_ctrl_c_cancels_and_leaves_the_worker_for_what_comes_next() -> None:
-    worker, cancelled, begun = Worker(), threading.Event(), threading.Event()
+def test_ctrl_c_cancels_until_there_is_something_to_cancel_and_leaves_the_worker() -> None:
+    worker, begun, ended = Worker(), threading.Event(), threading.Event()
+    calls = itertools.count(1)
 
     def _long() -> None:
         begun.set()
-        cancelled.wait(30)
+        ended.wait(30)
 
-    def _interrupt() -> None:
-        begun.wait(30)
-        signal.raise_signal(signal.SIGINT)
+    def _cancel() -> None:
+        # The first one comes while Spark still plans.
+        if next(calls) > 1:
+            ended.set()
 
-    threading.Thread(target=_interrupt).start()
+    threading.Thread(target=_interrupt, args=(begun,)).start()
 
     with pytest.raises(KeyboardInterrupt):
-        result_of(worker.begin(_long), cancelled.set)
-    assert cancelled.is_set()
+        result_of(worker.begin(_long), _cancel)
+    assert ended.is_set()
     assert result_of(worker.begin(lambda: 2), _never) == 2
+
+
+def test_second_ctrl_c_ends_the_process_whatever_still_runs() -> None:
+    begun, cancelled, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def _long() -> None:
+        begun.set()
+        ended.wait(30)
+
+    for event in (begun, cancelled):
+        threading.Thread(target=_interrupt, args=(event,)).start()
+
+    with pytest.raises(SystemExit) as raised:
+        result_of(Worker().begin(_long), cancelled.set)
+    ended.set()
+    assert raised.value.code == 130
+
+
+def _interrupt(when: threading.Event) -> None:
+    if when.wait(30):
+        signal.raise_signal(signal.SIGINT)
