@@ -94,12 +94,12 @@ def starts_earliest(config: Config) -> bool:
 
 
 def stores_by_hand(config: Config) -> bool:
-    """Whether the user says by `store_offsets` what a bare commit commits."""
+    """Whether the user calls `store_offsets` to choose what `commit()` without arguments commits."""
     return _text(config, "enable.auto.offset.store", "true") == "false"
 
 
 def with_credentials(config: Config, username: str, password: str) -> dict[str, Any]:
-    """The same with another user of SASL."""
+    """The configuration with these SASL credentials."""
     return {**config, "sasl.username": username, "sasl.password": password}
 
 

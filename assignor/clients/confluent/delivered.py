@@ -1,8 +1,8 @@
 """Which offset of each partition the user is given next.
 
-librdkafka counts that itself, for nothing, but loses count with each assign() and seek(), and some time after the call.
-So it is counted here from such a call on, and in librdkafka again as soon as both say the same: what a user pays for
-each record is one look at the clock.
+librdkafka keeps that count at no cost, but loses it with each assign() and seek(), some time after the call. This class
+counts from such a call on, until both counts agree; while librdkafka counts, a record costs the user one look at the
+clock.
 """
 
 from collections.abc import Iterable
@@ -26,12 +26,12 @@ class Delivered:
         self._consumer = consumer
 
     def refresh(self) -> None:
-        """Take over what librdkafka has counted."""
+        """Take over the positions that librdkafka has counted."""
         if self.calm_until_s:
             self.positions.update(self._counted())
 
     def take_back(self) -> None:
-        """Count here, from what librdkafka has counted; to be called before anything by which it loses count."""
+        """Count here, from librdkafka's positions on; call it before anything by which librdkafka loses count."""
         self.refresh()
         self.calm_until_s = 0.0
 
@@ -40,17 +40,17 @@ class Delivered:
         self.positions, self.calm_until_s = {}, 0.0
 
     def stay_calm(self, until_s: float) -> None:
-        """Let librdkafka count, unless it has another count: it still has that of before an assign() or a seek()."""
+        """Let librdkafka count, unless its positions differ: they may still be those before an assign() or a seek()."""
         if self.calm_until_s or all(self.positions[key] == at for key, at in self._counted().items()):
             self.calm_until_s = until_s
 
     def taken(self, messages: list[Message]) -> list[Message]:
-        """Those that are for the user: errors, and records of what is read. They count as delivered."""
+        """The messages for the user: errors, and records of the partitions that are read. They count as delivered."""
         if not self.calm_until_s:
             mine = [m for m in messages if m.error() is not None or key_of(m) in self.positions]
             self._count(mine)
             return mine
-        # Of what was given up nothing comes any more: pause() drops what librdkafka has fetched of it.
+        # No record of a partition that was given up arrives any more: pause() drops its fetched records.
         if any(map(Message.error, messages)):
             # In a batch librdkafka counts an error as if it were the record of that offset.
             self.take_back()

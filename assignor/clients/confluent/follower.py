@@ -137,7 +137,7 @@ class Follower:
 
         All that was returned before counts as finished by `commit()` without arguments.
         """
-        # Users call it for each record, so as long as nothing else is to be done this is all that it costs them.
+        # Users call it for each record: while nothing else is due, it costs them no more than this.
         if clock_s() < self._delivered.calm_until_s:
             message = self._consumer.poll(0)
             # Unless a callback of the client ran meanwhile.
@@ -190,9 +190,9 @@ class Follower:
     def store_offsets(
         self, message: Message | None = None, offsets: Sequence[TopicPartition] | None = None
     ) -> None:
-        """Say what the next `commit()` without arguments commits: one message, or given offsets.
+        """Choose what the next `commit()` without arguments commits: the offset after one message, or these offsets.
 
-        What was stored of a partition and not committed is forgotten when the partition is given up.
+        A partition that is given up loses its stored offset, unless it is committed by then.
 
         Raises:
             NotOwnedError: For partitions that this member does not read, after the others were stored.

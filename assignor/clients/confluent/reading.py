@@ -1,7 +1,7 @@
 """What a member reads: from where, how far its user is done with it, and what is paused.
 
 librdkafka's own record of that ends with each assign(), and what a plan brings makes one each time, so it is kept here.
-How far the user has been given records is in `delivered`.
+`delivered` holds the position of the user in each partition.
 """
 
 import logging
@@ -139,7 +139,7 @@ class Reading:
             raise NotOwnedError(foreign)
 
     def uncommitted(self) -> list[TopicPartition]:
-        """What is stored and lies behind the last commit, as librdkafka would choose it."""
+        """The stored offsets beyond the last commit, as librdkafka chooses them."""
         finished = self.commits.finished
         return [
             TopicPartition(*key, *one)

@@ -198,7 +198,7 @@ def default_assignors(
     every member lists it.
 
     Args:
-        protocol: `EAGER` for a consumer that is to be eager under both.
+        protocol: `EAGER` keeps the consumer eager under both.
         past: Of another entry of the same consumer's list.
     """
     past = past or Past()

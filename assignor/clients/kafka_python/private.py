@@ -1,7 +1,7 @@
-"""What kafka-python does not offer.
+"""Access to private parts of kafka-python.
 
-To join the group again, to see a join that nobody finishes, or a loss within one, and to take the rebalance protocol
-from the assignor that the group selects (KIP-726).
+They rejoin the group, detect a join that never finishes and a loss within a join, and take the rebalance protocol from
+the assignor that the group selects (KIP-726).
 
 Everything here leans on private parts of kafka-python 3.0.12, so the version is pinned, and a test of this module
 fails when a release changes them.
@@ -47,7 +47,7 @@ def lost_within_join(consumer: KafkaConsumer) -> bool:
 
 
 def is_cooperative(consumer: KafkaConsumer) -> bool:
-    """Whether the consumer keeps its partitions while it joins."""
+    """The consumer keeps its partitions while it joins."""
     coordinator = consumer._coordinator  # noqa: SLF001 - there is no public call for it
     return bool(coordinator._rebalance_protocol == RebalanceProtocol.COOPERATIVE)  # noqa: SLF001
 

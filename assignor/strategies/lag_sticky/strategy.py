@@ -88,8 +88,8 @@ def assign(group: Group, **given: Any) -> Assignment:
     target, is_around_lost = _answer(group, options)
     if not is_around_lost or options.budget(group.n_partitions) < group.n_partitions:
         return target
-    # What is given to others beside a hopeless partition is load that the plan before it did not see. As in `_solved`,
-    # the answer is asked again until it is stable, where so many moves are allowed.
+    # The first plan does not see the load that other members take over from the owner of a hopeless partition. With a
+    # move allowed for every partition, plan again until the answer is stable, as `_solved` does.
     member = target.member
     for _ in range(_MOST_SOLVES):
         again = _answer(_applied(group, member), options)[0].member
@@ -100,7 +100,7 @@ def assign(group: Group, **given: Any) -> Assignment:
 
 
 def _answer(group: Group, options: Options) -> tuple[Assignment, bool]:
-    """The answer when asked once, and whether it is planned around lost members."""
+    """One plan, and whether it had to leave out a hopeless part of the group."""
     capacity = _capacity(group)
     is_at_rest = nobody_is_late(group, options, capacity)
     owner = group.owner
