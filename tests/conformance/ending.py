@@ -1,5 +1,7 @@
 """Rules that are judged last: they look back on everything that the group has done, and end it."""
 
+import math
+
 from confluent_kafka import Consumer, TopicPartition
 
 from assignor.errors import DecodeError
@@ -23,10 +25,13 @@ def _none_lost(trial: Trial) -> None:
 
 
 def _one_owner(trial: Trial) -> None:
+    stopped = {line["who"] for line in trial.group.lines() if line["what"] == "stopped"}
     for one, other in trial.group.overlaps():
+        silent = one.end == math.inf and one.who in stopped
         raise BrokenRuleError(
             f"{one.who} and {other.who} read partition {one.place} at one time, in generations "
             f"{one.generation} and {other.generation}"
+            + (f"; {one.who} printed stopped, and did not print revoked before it" if silent else "")
         )
 
 

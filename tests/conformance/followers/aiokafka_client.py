@@ -54,7 +54,8 @@ class Process(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]  # the 
             try:
                 await self._consume()
             finally:
-                await self._commit()
+                # The client leaves the group without a call of its listener.
+                await self.on_partitions_revoked(self._consumer.assignment())
                 await self._consumer.stop()
         say("stopped")
 
