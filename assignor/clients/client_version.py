@@ -22,13 +22,13 @@ def require(
         least: First version that was tried.
         below: First version that is refused again; empty for none.
         parts: What the adapter leans on, as `pkgutil.resolve_name` takes it.
-        extra: Of lagwise, which installs the library.
+        extra: Of lagwise-follow, which installs the library.
 
     Raises:
         UnsupportedClientError: It cannot.
     """
     wanted = f"{name}>={_dotted(least)}" + (f",<{_dotted(below)}" if below else "")
-    remedy = f"install it with: pip install 'lagwise[{extra}]' '{wanted}'"
+    remedy = f"install it with: pip install 'lagwise-follow[{extra}]' '{wanted}'"
     try:
         found = version(name)
     except PackageNotFoundError as error:

@@ -2,7 +2,6 @@
 
 import subprocess
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,6 @@ from tests.support.table_world import World
 from tests.support.wheels import Environment, clean_environment
 
 _SPARK = {"pyspark", "py4j", "delta_spark"}
-_COMMANDS = {"deltalake", "pyarrow", "pydantic", "typer"}
 
 
 @pytest.fixture(scope="module")
@@ -28,14 +26,8 @@ def server(installed: Callable[[str], Environment]) -> Environment:
 
 
 @pytest.fixture(scope="module")
-def consumer(installed: Callable[[str], Environment]) -> Environment:
-    return installed("confluent,kafka-python,aiokafka")
-
-
-def packages(environment: Environment) -> set[str]:
-    """Names of the distributions that are installed."""
-    (folder,) = environment.home.glob("lib/python*/site-packages")
-    return {found.name.partition("-")[0] for found in folder.glob("*.dist-info")}
+def bare(installed: Callable[[str], Environment]) -> Environment:
+    return installed("")
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +63,7 @@ def test_serve_answers_without_spark_and_kafka_clients(url: str, path: str, word
 
 
 def test_extra_serve_has_neither_spark_nor_a_kafka_client(server: Environment) -> None:
-    assert not packages(server) & (_SPARK | {"confluent_kafka", "pandas"})
+    assert not server.packages() & (_SPARK | {"confluent_kafka", "pandas"})
 
 
 def test_reading_commands_come_with_serve(server: Environment, tables: World) -> None:
@@ -104,30 +96,8 @@ def test_version_is_that_of_the_wheel(server: Environment) -> None:
     assert done.stdout == f"lagwise {folder.name.removeprefix('lagwise-').removesuffix('.dist-info')}\n"
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "assignor",
-        "assignor.protocol.control",
-        "assignor.clients.confluent",
-        "assignor.clients.kafka_python",
-        "assignor.clients.aiokafka",
-    ],
-)
-def test_consumer_imports_from_the_wheel(consumer: Environment, module: str) -> None:
-    done = consumer.run("python", "-c", f"import {module}; print({module}.__file__)")
-
-    assert done.returncode == 0, done.stderr
-    assert Path(done.stdout).is_relative_to(consumer.home)
-
-
-def test_extras_of_consumers_bring_numpy_and_the_client(consumer: Environment) -> None:
-    assert not packages(consumer) & (_SPARK | _COMMANDS | {"pandas"})
-    assert packages(consumer) >= {"numpy", "confluent_kafka", "kafka_python", "aiokafka"}
-
-
-def test_the_command_tells_a_consumer_what_to_install(consumer: Environment) -> None:
-    done = consumer.run("lagwise", "lag")
+def test_the_command_tells_an_environment_without_extras_what_to_install(bare: Environment) -> None:
+    done = bare.run("lagwise", "lag")
 
     assert done.returncode == 1
     assert done.stderr == "lagwise: this command needs the package typer: pip install 'lagwise[serve]'\n"

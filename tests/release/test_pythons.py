@@ -12,7 +12,8 @@ from tests.support.wheels import CONSTRAINTS, ROOT, Built, clean_environment
 
 _MENTIONED = re.compile(r'"Programming Language :: Python :: (3\.\d+)"')
 PYTHONS = _MENTIONED.findall((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-_EXTRAS = "stream,demo,serve,confluent,kafka-python,aiokafka"
+_EXTRAS = "stream,demo,serve,confluent"
+_CLIENTS = "confluent,kafka-python,aiokafka"
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +43,8 @@ def test_the_range_of_pythons_is_named() -> None:
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_wheel_with_all_extras_resolves_to_the_pinned_packages(
-    built: Built, wheels: Path, tmp_path: Path, python: str
+def test_both_wheels_with_all_extras_resolve_to_the_pinned_packages(
+    built: Built, follow_wheel: Path, wheels: Path, tmp_path: Path, python: str
 ) -> None:
     done = subprocess.run(
         [
@@ -51,6 +52,7 @@ def test_wheel_with_all_extras_resolves_to_the_pinned_packages(
             *("--python-version", python, "--only-binary=:all:", "--target", str(tmp_path)),
             *("--find-links", str(wheels), *pins(python)),
             f"lagwise[{_EXTRAS}] @ {built.wheel.as_uri()}",
+            f"lagwise-follow[{_CLIENTS}] @ {follow_wheel.as_uri()}",
         ],
         env=clean_environment(),
         capture_output=True,

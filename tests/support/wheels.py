@@ -30,6 +30,11 @@ class Environment:
         """Path of a program that was installed."""
         return str(self.home / "bin" / name)
 
+    def packages(self) -> set[str]:
+        """Names of the distributions that are installed."""
+        (folder,) = self.home.glob("lib/python*/site-packages")
+        return {found.name.partition("-")[0] for found in folder.glob("*.dist-info")}
+
     def run(self, name: str, *arguments: str, within_s: float = 60) -> "subprocess.CompletedProcess[str]":
         """A program that has ended, with what it said."""
         return subprocess.run(
