@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pipeline.config.hosts import is_loopback
 from pipeline.config.model import Config
 from pipeline.config.no_plans import never_a_plan
-from pipeline.config.places import is_folder_of_host
+from pipeline.config.places import is_folder_of_host, is_s3
 from pipeline.config.secret_values import is_plain_secret
 
 _KIND_OF_CATALOG = "spark.sql.catalogImplementation"
@@ -47,7 +47,7 @@ def _connection(config: Config) -> Iterator[str]:
 
 def _places(config: Config) -> Iterator[str]:
     tables = config.tables
-    if not is_folder_of_host(tables.root):
+    if not is_folder_of_host(tables.root) and not is_s3(tables.root):
         yield (
             f"tables.root: {tables.root} is no folder; lagwise was not tried there: the store alone keeps a second "
             "driver out, a standby waits much longer, and delta-rs needs tables.storage_options (region, endpoint, "

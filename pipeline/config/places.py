@@ -5,6 +5,7 @@ import re
 from pipeline.config.model import TablesConfig
 from pipeline.errors import ConfigError
 
+_UNSAFE = ("allow_unsafe_rename", "copy_if_not_exists")
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):")
 
 
@@ -20,7 +21,9 @@ def check_places(tables: TablesConfig, *, master: str, ships_code: bool) -> None
         ConfigError: It is refused; the message has the reason.
     """
     is_folder = is_folder_of_host(tables.root)
-    if not is_folder and not tables.object_store:
+    if is_s3(tables.root):
+        _check_s3(tables)
+    elif not is_folder and not tables.object_store:
         raise ConfigError(
             f"tables.root: {tables.root} is no folder, and lagwise was not tried on other stores: the store alone "
             "keeps a second driver out, and a standby sees no sign of life; to use it all the same, set "
@@ -38,6 +41,28 @@ def check_places(tables: TablesConfig, *, master: str, ships_code: bool) -> None
             f"tables.root: executors of {master} would write to {tables.root} of their own hosts; mount one folder "
             "there on every host, and set tables.shared = true"
         )
+
+
+def _check_s3(tables: TablesConfig) -> None:
+    if not is_folder_of_host(tables.checkpoint_path):
+        raise ConfigError(
+            f"tables.checkpoint: with tables at {tables.root}, name a folder on the driver's own disk; it only numbers "
+            "batches and may be lost"
+        )
+    if unsafe := [name for name in tables.storage_options if name.lower().endswith(_UNSAFE)]:
+        raise ConfigError(
+            f"tables.storage_options.{unsafe[0]}: lets a second driver overwrite a commit; remove it. The store has to "
+            "know conditional puts (If-None-Match), as S3 does since 2024"
+        )
+    if tables.catalog:
+        raise ConfigError(
+            f"tables.catalog: Spark cannot read {tables.root} without Hadoop's S3 client; leave tables.catalog out"
+        )
+
+
+def is_s3(root: str) -> bool:
+    """Whether this is a bucket of S3, or of a store that speaks its protocol."""
+    return root.startswith(("s3://", "s3a://"))
 
 
 def is_folder_of_host(root: str) -> bool:

@@ -15,29 +15,29 @@ def look(tables: Tables, config: Config, *, now_ms: int) -> Health:
         MissingTableError: No driver has ever made them.
         StoreError: They, or the sign of life, cannot be read.
     """
-    return judge(sight(tables.root, tables.open("partition_lag").stamp, config), now_ms=now_ms)
+    return judge(sight(tables, tables.open("partition_lag").stamp, config), now_ms=now_ms)
 
 
-def sight(root: str, stamp: Stamp | None, config: Config) -> Sight:
+def sight(tables: Tables, stamp: Stamp | None, config: Config) -> Sight:
     """What can be seen of the stream.
 
     Args:
-        root: Of the tables.
+        tables: Of the stream.
         stamp: Of the newest batch; None before the first.
         config: Of the stream, as far as its driver does not tell.
 
     Raises:
         StoreError: The sign of life cannot be read.
     """
-    has_beats = heartbeat.is_kept(root)
+    has_beats = heartbeat.is_kept(tables.root)
     return Sight(
         has_beats=has_beats,
-        beat=heartbeat.read(root) if has_beats else None,
+        beat=heartbeat.read(tables.root, tables.storage_options) if has_beats else None,
         batch_at_ms=None if stamp is None else stamp.at_ms,
         reason=None if stamp is None else stamp.reason,
         held=None if stamp is None else stamp.held,
         is_clock_behind=stamp is not None and stamp.is_clock_behind,
-        full=why_full(root),
+        full=why_full(tables.root),
         remarks=() if stamp is None else stamp.remarks,
         interval_s=config.trigger.interval_s,
     )

@@ -119,7 +119,9 @@ class Job:
         self._runner: query.Runner | None = None
         self.monitor = Monitor(interval_s=config.trigger.interval_s, deadline_s=config.start.deadline_s)
         self._storage = StorageWait(config.tables, self.monitor, self.stop)
-        self._heartbeat = Heartbeat(config.tables.root, report=self.monitor.report)
+        self._heartbeat = Heartbeat(
+            config.tables.root, resolve(config.tables.storage_options), report=self.monitor.report
+        )
 
     def run(self) -> None:
         """Run until `stop` is set; a cluster that is away is waited for, whether at start or later.

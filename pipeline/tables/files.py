@@ -14,6 +14,7 @@ from pipeline.tables.arrow import columns_of
 from pipeline.tables.encoding import by_pyarrow
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME
+from pipeline.tables.storage import folder_of
 
 
 def write_file(tables: Tables, name: str, rows: pa.Table, *, key: str) -> AddAction:
@@ -33,7 +34,7 @@ def write_file(tables: Tables, name: str, rows: pa.Table, *, key: str) -> AddAct
     in_file = StructType([field for field in table.schema if field.name not in partition])
     parent = "/".join(f"{column}={value}" for column, value in partition.items())
     path = f"{parent}/part-{uuid4()}.parquet".lstrip("/")
-    if parent:
+    if parent and folder_of(tables.root) is not None:
         folder.create_dir(parent)
     with folder.open_output_stream(path) as file:
         pq.write_table(columns_of(rows, in_file), file, **by_pyarrow(in_file))

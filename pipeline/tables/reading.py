@@ -9,21 +9,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Protocol
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
-from deltalake.fs import DeltaStorageHandler
-from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSystem
+from pyarrow.fs import FileSystem
 
 from pipeline import clock
 from pipeline.errors import MissingTableError, StoreError
+from pipeline.tables.filesystem import arrows_own, files_at
 from pipeline.tables.stamp import Stamp, newest_stamp
 from pipeline.tables.versions import refuse_newer
 
@@ -51,6 +48,8 @@ class OpenTable:
 
     name: str
     handle: DeltaTable
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Options of delta-rs for an object store, secrets resolved."""
 
     @property
     def version(self) -> int:
@@ -84,7 +83,7 @@ class OpenTable:
             rows = self.handle.to_pyarrow_table(
                 columns=[column for column in columns if column in present],
                 filters=where,
-                filesystem=_filesystem(self.handle.table_uri),
+                filesystem=arrows_own(self.handle.table_uri, self.storage_options),
             )
         except (DeltaError, OSError, pa.ArrowException) as error:
             raise StoreError(
@@ -110,7 +109,9 @@ class OpenTable:
 
     def dataset(self) -> ds.Dataset:
         """The table to be read piece by piece."""
-        return self.handle.to_pyarrow_dataset(filesystem=_filesystem(self.handle.table_uri))
+        return self.handle.to_pyarrow_dataset(
+            filesystem=arrows_own(self.handle.table_uri, self.storage_options)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class Tables:
             ) from None
         except (DeltaError, OSError) as error:
             raise StoreError(f"table {name} at {uri} cannot be opened: {_line(error)}") from error
-        return OpenTable(name, handle)
+        return OpenTable(name, handle, self.storage_options)
 
     def read(self, name: str, *, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
         """As `OpenTable.read`, of the newest version of table `name`.
@@ -182,10 +183,7 @@ class Tables:
 
     def folder(self, name: str) -> FileSystem:
         """The files of table `name`, which exists."""
-        root = self.root.rstrip("/")
-        uri = f"{root if '://' in root else Path(root).absolute().as_uri()}/{name}"
-        local = _filesystem(uri)
-        return PyFileSystem(DeltaStorageHandler(uri, dict(self.storage_options))) if local is None else local
+        return files_at(f"{self.root.rstrip('/')}/{name}", self.storage_options)
 
 
 def matches(column: str, globs: Sequence[str]) -> pc.Expression | None:
@@ -207,16 +205,6 @@ def all_of(*conditions: pc.Expression | None) -> pc.Expression | None:
         if condition is not None:
             found = condition if found is None else found & condition
     return found
-
-
-def _filesystem(uri: str) -> SubTreeFileSystem | None:
-    """Arrow's own file system for a table on this machine; None leaves it to deltalake.
-
-    The one of deltalake is written in Python. Arrow's threads let go of its files after the read has returned,
-    and a process that ends at that moment is aborted.
-    """
-    local = uri.startswith("file://") or "://" not in uri
-    return SubTreeFileSystem(url2pathname(urlsplit(uri).path), LocalFileSystem()) if local else None
 
 
 def _line(error: Exception) -> str:

@@ -58,7 +58,7 @@ def _rewrite(
     def write(handle: DeltaTable, commit: CommitProperties) -> None:
         write_deltalake(
             handle,
-            _rows(handle, table, changes, on_progress),
+            _rows(OpenTable(table.name, handle, store.storage_options), table, changes, on_progress),
             mode="overwrite",
             schema_mode="overwrite",
             partition_by=list(table.partition_by),
@@ -78,12 +78,13 @@ def _rewrite(
 
 
 def _rows(
-    handle: DeltaTable,
+    opened: OpenTable,
     table: Table,
     changes: tuple[Change, ...],
     on_progress: Callable[[], None],
 ) -> pa.RecordBatchReader:
     """All rows with the columns of today, a part of them in memory at a time."""
+    handle = opened.handle
     schema = _schema(handle, table, changes)
     stored = set(Schema.from_json(handle.schema().to_json()).to_arrow().names)
     computed = {name: one for change in changes for name, one in change.computed.items()}
@@ -95,7 +96,7 @@ def _rows(
         for field in schema
     }
     # Of the version whose files the commit replaces: no row is lost or doubled, whoever commits meanwhile.
-    rows = OpenTable(table.name, handle).dataset()
+    rows = opened.dataset()
     read = rows.scanner(columns=columns).to_reader()
     return pa.RecordBatchReader.from_batches(
         schema, _told(read, schema, table.name, rows.count_rows(), on_progress)

@@ -176,7 +176,7 @@ def silent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Silent]:
         ages_s: list[float] = []
 
         def is_gone(pids: list[int]) -> bool:
-            beat = heartbeat.read(driven.root)
+            beat = heartbeat.read(driven.root, {})
             assert beat is not None
             ages_s.append((now_ms() - beat.at_ms) / 1000)
             return process.poll() is not None or not {*pids} & {*python_of(process.pid, _PLANNER)}

@@ -74,7 +74,7 @@ class Pair:
         found: list[Supervised] = []
 
         def owns() -> bool:
-            beat = heartbeat.read(self.config.tables.root)
+            beat = heartbeat.read(self.config.tables.root, {})
             pid = int(beat.owner.split("/")[1]) if beat and not beat.is_stopped else None
             found[:] = [one for one in self.both if one.pid == pid]
             return bool(found) and self.term() > 0 and self.has_batch_of(self.term())

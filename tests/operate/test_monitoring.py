@@ -43,7 +43,7 @@ def test_rules_fire_when_they_should_and_not_otherwise() -> None:
 def test_rules_are_evaluated_and_every_panel_is_answered(tmp_path: Path) -> None:
     world, monitor = _world(tmp_path / "tables"), _monitor()
     with (
-        Heartbeat(str(world.root), every_s=1, report=monitor.report) as beats,
+        Heartbeat(str(world.root), {}, every_s=1, report=monitor.report) as beats,
         HealthPort(HealthConfig(port=free_port()), monitor) as port,
         serving("--tables", str(world.root)) as served,
     ):

@@ -234,12 +234,16 @@ def write_config(file: Path, bootstrap: str, root: Path, **tables: str) -> Confi
 
 def health_of(job: RunningJob) -> Health:
     """How somebody sees it who reads its tables."""
-    return look(Tables(job.config.tables.root), job.config, now_ms=now_ms())
+    return look(
+        Tables(job.config.tables.root, job.config.tables.storage_options), job.config, now_ms=now_ms()
+    )
 
 
 def read_table(config: Config, table: str) -> list[Row]:
     """All rows of the table's newest version, as anybody reads them."""
-    rows: list[Row] = DeltaTable(f"{config.tables.root}/{table}").to_pyarrow_table().to_pylist()
+    tables = config.tables
+    handle = DeltaTable(f"{tables.root}/{table}", storage_options=tables.storage_options or None)
+    rows: list[Row] = handle.to_pyarrow_table().to_pylist()
     return rows
 
 

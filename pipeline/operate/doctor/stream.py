@@ -32,7 +32,7 @@ def tables_age(stream: StreamEvidence) -> Iterator[Finding]:
     if age_s is not None:
         age = f"the newest batch began {span_text(max(age_s, 0))} ago"
     try:
-        seen = sight(stream.tables.root, stream.stamp, stream.config)
+        seen = sight(stream.tables, stream.stamp, stream.config)
     except StoreError as error:
         yield figures.finding("unknown", f"{age}; {error}", "see whether this user may read that file")
         return

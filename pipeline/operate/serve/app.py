@@ -87,7 +87,7 @@ def _now(page: Page, tables: Tables, config: Config, *, now_ms: int) -> str:
     stamp = page.stamp
     values = {families.TABLES_AGE: None if stamp is None else stamp.age_s(now_ms)}
     try:
-        seen = sight(tables.root, stamp, config)
+        seen = sight(tables, stamp, config)
     except StoreError as error:
         log.warning("the health of the stream is unknown", extra={"error": str(error)})
     else:

@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pipeline.config.model import Config
+from pipeline.config.places import is_s3
 from pipeline.config.secret_values import resolve
 from pipeline.errors import MissingTableError, PipelineError
 from pipeline.local.jars import resolve_for_spark
@@ -62,10 +63,16 @@ class Engine:
         """Find the tables, without Spark, and begin to start it.
 
         Raises:
+            StartError: The tables are where Spark cannot read them.
             MissingTableError: There is no table under the root.
             StoreError: A table cannot be opened, or a newer lagwise has written it.
             MissingDependencyError: No Java, or no jars of Delta.
         """
+        if is_s3(tables.root):
+            raise StartError(
+                f"the tables are at {tables.root}, which Spark cannot read without Hadoop's S3 client: query them with "
+                "DuckDB or Polars (deploy/docs/sql.md), or make a copy with `lagwise backup` and query that"
+            )
         self.tables = tables
         self.names = tuple(_present(tables))
         find_java()

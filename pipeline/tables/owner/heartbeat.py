@@ -5,27 +5,23 @@ whether or not Kafka answers. It says that the process lives, and in its report 
 nobody: the term in the tables does that. Whoever looks at it is a standby that wants to know when to take over, or
 somebody who asks for the stream's health.
 
-A root that is no folder of this machine (`s3a://…`) has no such file.
+Tables in a bucket of S3 have it as an object; other object stores have none.
 """
 
 import json
 import logging
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from types import TracebackType
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from pipeline import clock
 from pipeline.errors import FencedError, StoreError
+from pipeline.tables.owner.beat_file import BeatFile
 from pipeline.tables.owner.driver_report import DriverReport
 
 log = logging.getLogger(__name__)
 
-FILE_NAME = "_owner.json"
 BEAT_EVERY_S = 5.0
 _FAILURE_SAID_EVERY_MS = 60_000
 SILENT_AFTER_S = 60.0
@@ -47,17 +43,25 @@ class Beat:
     """What the owner tells of itself; None from a version that does not."""
 
 
-def read(root: str) -> Beat | None:
+def read(root: str, storage_options: Mapping[str, str]) -> Beat | None:
     """The newest sign of life; None when there is no such file.
+
+    Args:
+        root: Of the tables.
+        storage_options: Of delta-rs, secrets resolved.
 
     Raises:
         StoreError: There is one, and it cannot be read.
     """
-    file = _file(root)
-    if file is None:
-        return None
+    return _read(BeatFile(root, storage_options))
+
+
+def _read(file: BeatFile) -> Beat | None:
     try:
-        values = json.loads(file.read_text(encoding="utf-8"))
+        text = file.read()
+        if text is None:
+            return None
+        values = json.loads(text)
         report = values.get("report")
         return Beat(
             owner=values["owner"],
@@ -66,21 +70,13 @@ def read(root: str) -> Beat | None:
             is_stopped=values["is_stopped"],
             report=None if report is None else DriverReport.of(report),
         )
-    except FileNotFoundError:
-        return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise StoreError(f"{file} cannot be read: {error}") from error
+        raise StoreError(f"{file.place} cannot be read: {error}") from error
 
 
 def is_kept(root: str) -> bool:
     """Whether tables under `root` have such a file while a driver runs."""
-    return _file(root) is not None
-
-
-def _file(root: str) -> Path | None:
-    if root.startswith("file://"):
-        return Path(url2pathname(urlsplit(root).path), FILE_NAME)
-    return None if "://" in root else Path(root, FILE_NAME)
+    return BeatFile(root, {}).is_kept
 
 
 class Heartbeat:
@@ -89,6 +85,7 @@ class Heartbeat:
     def __init__(
         self,
         root: str,
+        storage_options: Mapping[str, str],
         *,
         every_s: float = BEAT_EVERY_S,
         report: Callable[[], DriverReport | None] = lambda: None,
@@ -97,13 +94,13 @@ class Heartbeat:
 
         Args:
             root: Of the tables.
+            storage_options: Of delta-rs, secrets resolved.
             every_s: Time between two beats.
             report: What is told with each.
         """
-        self.root = root
         self.every_s = every_s
         self._report = report
-        self._file = _file(root)
+        self._file = BeatFile(root, storage_options)
         self._lock = threading.Lock()
         self._owner: tuple[str, int] | None = None
         self._failure_said_ms = 0
@@ -142,11 +139,11 @@ class Heartbeat:
         """Tell that the tables are free, unless they are another driver's."""
         self._ended.set()
         with self._lock:
-            if self._file is None or not self._is_mine():
+            if not self._is_mine():
                 return
             if isinstance(error, FencedError):
                 # This beat came between the check and the new owner's; the next one of the new owner repairs it.
-                self._file.unlink(missing_ok=True)
+                self._file.remove()
             else:
                 self._write(is_stopped=True)
 
@@ -166,30 +163,23 @@ class Heartbeat:
 
     def _seen(self) -> Beat | None:
         try:
-            return read(self.root)
+            return _read(self._file)
         except StoreError:
             return None
 
     def _write(self, *, is_stopped: bool) -> None:
-        if self._file is None or self._owner is None:
+        if self._owner is None:
             return
         owner, term = self._owner
         beat = Beat(
             owner=owner, term=term, at_ms=clock.now_ms(), is_stopped=is_stopped, report=self._report()
         )
-        # A name of this driver's own: two of them must not write into one file before they move it.
-        unfinished = self._file.with_name(f"{FILE_NAME}.{owner.replace('/', '-')}")
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            unfinished.write_text(json.dumps(asdict(beat)), encoding="utf-8")
-            unfinished.replace(self._file)
+            self._file.write(json.dumps(asdict(beat)), by=owner)
         except OSError as error:
             # A disk that is full stops the batches as well, and then a standby is right to take over.
             if beat.at_ms - self._failure_said_ms >= _FAILURE_SAID_EVERY_MS:
                 self._failure_said_ms = beat.at_ms
                 log.warning(
-                    "no sign of life can be written", extra={"file": str(self._file), "error": str(error)}
+                    "no sign of life can be written", extra={"file": self._file.place, "error": str(error)}
                 )
-            # What a full disk has taken of it is in the way of others.
-            with suppress(OSError):
-                unfinished.unlink(missing_ok=True)

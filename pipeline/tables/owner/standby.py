@@ -45,8 +45,9 @@ def wait_for_turn(config: Config, own: Heartbeat, stop: Event) -> None:
     if not heartbeat.is_kept(config.tables.root):
         watch(_newest_commit(config), patience_s=_patience_with_commits(config), stop=stop)
         return
+    look = _newest_beat(config)
     while not stop.is_set():
-        watch(lambda: _beat(config.tables.root), patience_s=PATIENCE_S, stop=stop)
+        watch(look, patience_s=PATIENCE_S, stop=stop)
         if not stop.is_set() and _has_claimed(own, stop):
             return
 
@@ -85,9 +86,14 @@ def watch(look: Look, *, patience_s: float, stop: Event, now_s: Callable[[], flo
         stop.wait(_LOOK_EVERY_S)
 
 
-def _beat(root: str) -> Beat | None:
-    beat = heartbeat.read(root)
-    return None if beat is None or beat.is_stopped else beat
+def _newest_beat(config: Config) -> Look:
+    options = resolve(config.tables.storage_options)
+
+    def look() -> Beat | None:
+        beat = heartbeat.read(config.tables.root, options)
+        return None if beat is None or beat.is_stopped else beat
+
+    return look
 
 
 def _has_claimed(own: Heartbeat, stop: Event) -> bool:

@@ -15,7 +15,7 @@ from pipeline.operate.listings.totals import TotalBy, totals
 from pipeline.operate.old_log_ends import limit_of, with_is_old
 from pipeline.operate.output import FormatOption, WideOption, names, note, plain, progress, show
 from pipeline.tables.owner import heartbeat
-from pipeline.tables.reading import all_of, matches
+from pipeline.tables.reading import Tables, all_of, matches
 
 _BATCHES_UNTIL_OLD = 3
 
@@ -89,7 +89,7 @@ def warn_if_late(source: TableSource) -> None:
     now = datetime.now(tz=timezone.utc)
     age = now - source.tables.written_at("partition_lag")
     if age > timedelta(seconds=_BATCHES_UNTIL_OLD * source.config.trigger.interval_s):
-        note(_stream_words(source.tables.root, age.total_seconds(), now))
+        note(_stream_words(source.tables, age.total_seconds(), now))
 
 
 def _warn(source: TableSource, rows: pa.Table, limit: timedelta) -> None:
@@ -109,10 +109,10 @@ def _warn(source: TableSource, rows: pa.Table, limit: timedelta) -> None:
         note(old)
 
 
-def _stream_words(root: str, age_s: float, now: datetime) -> str:
+def _stream_words(tables: Tables, age_s: float, now: datetime) -> str:
     """Why the newest rows are old, as far as the driver's heartbeat shows."""
     try:
-        beat = heartbeat.read(root)
+        beat = heartbeat.read(tables.root, tables.storage_options)
     except StoreError:
         beat = None
     if beat is not None and beat.is_stopped:

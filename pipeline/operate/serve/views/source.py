@@ -79,7 +79,7 @@ class Source:
         """
         found = snapshot(self.tables, _NAMES, may_miss=_NOT_IN_OLD_ONES)
         try:
-            seen = sight(self.tables.root, found.stamp, self.config)
+            seen = sight(self.tables, found.stamp, self.config)
         except StoreError:
             seen = None
         return Now(found=found, seen=seen, at_ms=clock.now_ms())

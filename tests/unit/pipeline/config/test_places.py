@@ -27,7 +27,7 @@ def test_folder_that_every_host_mounts_is_taken() -> None:
     check_places(TablesConfig(root="/data", shared=True), master=_SPARK, ships_code=True)
 
 
-@pytest.mark.parametrize("root", ["s3a://bucket/lagwise", "abfss://c@account/lagwise", "hdfs://name/lagwise"])
+@pytest.mark.parametrize("root", ["gs://bucket/lagwise", "abfss://c@account/lagwise", "hdfs://name/lagwise"])
 @pytest.mark.parametrize("master", ["local[*]", _SPARK])
 def test_other_store_than_a_folder_is_refused_unless_the_operator_says_so(root: str, master: str) -> None:
     with pytest.raises(ConfigError, match=r"tables.root: .* was not tried .* set tables.object_store = true"):
@@ -39,3 +39,28 @@ def test_other_store_than_a_folder_is_refused_unless_the_operator_says_so(root: 
 def test_executors_to_whom_nobody_ships_the_code_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"spark.master: yarn .* deploy/submit.sh"):
         check_places(TablesConfig(root="/data", shared=True), master="yarn", ships_code=False)
+
+
+def at_s3(**more: object) -> TablesConfig:
+    return TablesConfig(**{"root": "s3://bucket/lagwise", "checkpoint": "/data/checkpoint", **more})
+
+
+@pytest.mark.parametrize("master", ["local[*]", _SPARK])
+def test_bucket_of_s3_takes_tables_for_every_master(master: str) -> None:
+    check_places(at_s3(), master=master, ships_code=True)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"checkpoint": ""}, r"tables.checkpoint: .* name a folder on the driver's own disk"),
+        (
+            {"storage_options": {"AWS_S3_ALLOW_UNSAFE_RENAME": "true"}},
+            r"tables.storage_options.AWS_S3_ALLOW_UNSAFE_RENAME: lets a second driver overwrite a commit",
+        ),
+        ({"catalog": "lagwise"}, r"tables.catalog: Spark cannot read s3://bucket/lagwise"),
+    ],
+)
+def test_what_does_not_work_on_s3_is_refused(more: dict[str, object], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        check_places(at_s3(**more), master="local[*]", ships_code=True)

@@ -48,7 +48,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for name, some in rows.items():
         full = [{"topic": "invoices", "updated_at": at, "recorded_at": at, **row} for row in some]
         store.write(name, arrow(name, *full), Stamp(batch_id=7, at_ms=round(at.timestamp() * 1000)))
-    with Heartbeat(str(folder), every_s=1) as driver:
+    with Heartbeat(str(folder), {}, every_s=1) as driver:
         driver.begin("host/1/2", 1)
         yield folder
 

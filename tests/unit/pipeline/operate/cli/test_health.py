@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from pipeline import clock
+from pipeline.tables.owner.beat_file import FILE_NAME
 from pipeline.tables.owner.driver_report import DriverReport
-from pipeline.tables.owner.heartbeat import FILE_NAME, Heartbeat
+from pipeline.tables.owner.heartbeat import Heartbeat
 from pipeline.tables.stamp import Stamp
 from tests.support.table_world import World
 
@@ -44,7 +45,7 @@ def stream(
         "is_settled": True,
     }
     said = DriverReport(**{**told, **report})
-    Heartbeat(str(world.root), every_s=60, report=lambda: said).begin("host/7/1", 1)
+    Heartbeat(str(world.root), {}, every_s=60, report=lambda: said).begin("host/7/1", 1)
 
 
 def told(world: World, *arguments: str) -> tuple[int, str]:
@@ -104,7 +105,7 @@ def test_driver_that_is_silent_for_three_triggers_is_status_2(
 
 def test_driver_that_was_stopped_is_status_2(world: World) -> None:
     stream(world)
-    with Heartbeat(str(world.root)) as own:
+    with Heartbeat(str(world.root), {}) as own:
         own.begin("host/8/2", 2)
 
     assert told(world)[0] == 2

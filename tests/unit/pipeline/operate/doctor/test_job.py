@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.tables.owner.heartbeat import FILE_NAME
+from pipeline.tables.owner.beat_file import FILE_NAME
 from tests.support.findings import told
 from tests.support.frames import NOW_MS, at
 from tests.support.patient import Patient, group, lag

@@ -7,7 +7,7 @@ import pytest
 from pipeline.operate.doctor.evidence import read_stream
 from pipeline.operate.doctor.stream import tables_age
 from pipeline.operate.health import look
-from pipeline.tables.owner.heartbeat import FILE_NAME
+from pipeline.tables.owner.beat_file import FILE_NAME
 from tests.support.frames import NOW_MS
 from tests.support.patient import CONFIG, Patient, now
 

@@ -14,8 +14,9 @@ import pytest
 from pipeline.config.model import Config, ServeConfig
 from pipeline.errors import ConfigError
 from pipeline.operate.cli.serve import desk_of
+from pipeline.tables.owner.beat_file import FILE_NAME
 from pipeline.tables.owner.driver_report import DriverReport
-from pipeline.tables.owner.heartbeat import FILE_NAME, Heartbeat
+from pipeline.tables.owner.heartbeat import Heartbeat
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from tests.support.prometheus_text import parse
@@ -96,7 +97,7 @@ def test_ready_is_what_the_stream_is_and_alive_what_this_process_is(tmp_path: Pa
     )
     with serving("--tables", str(tmp_path)) as running:
         before = running.get("/readyz")
-        with Heartbeat(str(tmp_path), every_s=60, report=lambda: said) as own:
+        with Heartbeat(str(tmp_path), {}, every_s=60, report=lambda: said) as own:
             own.begin("host/7/1", 1)
             during, metrics = running.get("/readyz"), parse(running.get("/metrics").text)
             stage_during = json.loads(running.get("/api/v1/health").text)["stage"]

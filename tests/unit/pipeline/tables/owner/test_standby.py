@@ -92,11 +92,11 @@ def config_at(root: Path | str) -> Config:
 
 
 def test_standby_claims_tables_that_their_owner_has_left(tmp_path: Path) -> None:
-    with Heartbeat(str(tmp_path)) as owner:
+    with Heartbeat(str(tmp_path), {}) as owner:
         owner.begin("owner", 7)
-    with Heartbeat(str(tmp_path)) as own:
+    with Heartbeat(str(tmp_path), {}) as own:
         standby.wait_for_turn(config_at(tmp_path), own, Event())
-        claimed = heartbeat.read(str(tmp_path))
+        claimed = heartbeat.read(str(tmp_path), {})
 
     assert claimed is not None
     assert (claimed.term, claimed.is_stopped) == (7, False)
@@ -112,12 +112,12 @@ def test_standby_whose_claim_was_replaced_goes_on_waiting(
         def claim(self, owner: str) -> None:
             claims.append(owner)
             super().claim(owner)
-            Heartbeat(self.root).claim("other")
+            Heartbeat(str(tmp_path), {}).claim("other")
 
     monkeypatch.setattr(standby, "PATIENCE_S", 0.1)
     monkeypatch.setattr(stop, "wait", lambda _s: stop.set() if len(claims) == 2 else None)
 
-    standby.wait_for_turn(config_at(tmp_path), Overruled(str(tmp_path)), stop)
+    standby.wait_for_turn(config_at(tmp_path), Overruled(str(tmp_path), {}), stop)
 
     assert len(claims) == 2
 
@@ -126,6 +126,8 @@ def test_without_beats_the_newest_commit_is_the_sign_of_life(monkeypatch: pytest
     seen: list[dict[str, Any]] = []
     monkeypatch.setattr(standby, "watch", lambda _look, **more: seen.append(more))
 
-    standby.wait_for_turn(config_at("s3a://bucket/lagwise"), Heartbeat("s3a://bucket/lagwise"), Event())
+    standby.wait_for_turn(
+        config_at("abfss://bucket/lagwise"), Heartbeat("abfss://bucket/lagwise", {}), Event()
+    )
 
     assert [more["patience_s"] for more in seen] == [3 * 30 + 600]

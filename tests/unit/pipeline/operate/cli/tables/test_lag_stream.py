@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.tables.owner.heartbeat import FILE_NAME, Heartbeat
+from pipeline.tables.owner.beat_file import FILE_NAME
+from pipeline.tables.owner.heartbeat import Heartbeat
 from pipeline.tables.reading import Tables
 
 
@@ -22,13 +23,13 @@ def said(world: Any) -> str:
 
 
 def test_stream_with_long_batches_is_told_from_one_that_does_not_run(world: Any) -> None:
-    Heartbeat(str(world.root), every_s=60).begin("host/7/1", 1)
+    Heartbeat(str(world.root), {}, every_s=60).begin("host/7/1", 1)
 
     assert said(world).startswith("the stream is running (driver host/7/1); its newest batch was written 20")
 
 
 def test_stream_that_was_stopped_is_called_so(world: Any) -> None:
-    with Heartbeat(str(world.root), every_s=60) as own:
+    with Heartbeat(str(world.root), {}, every_s=60) as own:
         own.begin("host/7/1", 1)
 
     assert said(world).endswith("s ago: the stream was stopped\n")
@@ -44,6 +45,6 @@ def test_without_a_fresh_sign_of_life_it_asks(
         at_ns = time.time_ns() - 61 * 10**9
         with monkeypatch.context() as then:
             then.setattr(time, "time_ns", lambda: at_ns)
-            Heartbeat(str(world.root), every_s=60).begin("host/7/1", 1)
+            Heartbeat(str(world.root), {}, every_s=60).begin("host/7/1", 1)
 
     assert said(world).endswith("s ago: is the stream running?\n")

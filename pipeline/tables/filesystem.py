@@ -1,0 +1,69 @@
+"""Arrow's file systems for the files under a root: a folder of this host, a bucket of S3, or what else delta-rs knows.
+
+Commits go through delta-rs alone, which puts a version only where none is. Files go through Arrow's own file systems.
+The one of deltalake is written in Python: it does not take the buffers of pyarrow's Parquet writer, and Arrow's threads
+let go of its files after a read has returned, so that a process that ends at that moment is aborted.
+"""
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, S3FileSystem, SubTreeFileSystem
+
+from pipeline.config.places import is_folder_of_host, is_s3
+
+_CONNECT_TIMEOUT_S, _REQUEST_TIMEOUT_S = 5.0, 30.0
+# As delta-rs takes them, in either case and with `AWS_` or without, from the options and then from the environment.
+_NAMES = {
+    "access_key": ("access_key_id",),
+    "secret_key": ("secret_access_key",),
+    "session_token": ("session_token", "token"),
+    "region": ("region", "default_region"),
+    "endpoint_override": ("endpoint_url", "endpoint"),
+}
+
+
+def files_at(uri: str, storage_options: Mapping[str, str]) -> FileSystem:
+    """The files at a place, with paths from there on.
+
+    Args:
+        uri: A path or URL, such as that of a table.
+        storage_options: Of delta-rs, secrets resolved.
+    """
+    own = arrows_own(uri, storage_options)
+    return PyFileSystem(DeltaStorageHandler(uri, dict(storage_options))) if own is None else own
+
+
+def arrows_own(uri: str, storage_options: Mapping[str, str]) -> SubTreeFileSystem | None:
+    """As `files_at`, where Arrow has a file system of its own; None leaves it to deltalake."""
+    if is_folder_of_host(uri):
+        path = url2pathname(urlsplit(uri).path) if "://" in uri else str(Path(uri).absolute())
+        return SubTreeFileSystem(path, LocalFileSystem())
+    if is_s3(uri):
+        place = urlsplit(uri)
+        return SubTreeFileSystem(f"{place.netloc}{place.path}", _s3(**_settings(storage_options)))
+    return None
+
+
+@lru_cache(maxsize=4)
+def _s3(**settings: Any) -> S3FileSystem:
+    # Kept, for it keeps connections.
+    return S3FileSystem(connect_timeout=_CONNECT_TIMEOUT_S, request_timeout=_REQUEST_TIMEOUT_S, **settings)
+
+
+def _settings(storage_options: Mapping[str, str]) -> dict[str, str]:
+    """Arguments for Arrow; the SDK of AWS looks for missing credentials itself (profile, web identity)."""
+    given = {name.lower().removeprefix("aws_"): value for name, value in storage_options.items()}
+    found = {}
+    for argument, names in _NAMES.items():
+        values = (*map(given.get, names), *(os.environ.get(f"AWS_{name.upper()}") for name in names))
+        value = next(filter(None, values), None)
+        if value is not None:
+            found[argument] = value
+    return found

@@ -1,0 +1,96 @@
+"""The file of the heartbeat: in the folder of the tables, or an object of S3; other stores have none."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from pyarrow.fs import FileSystem
+
+from pipeline.config.places import is_s3
+from pipeline.tables.filesystem import files_at
+from pipeline.tables.storage import folder_of
+
+FILE_NAME = "_owner.json"
+
+
+class BeatFile:
+    """Read whole, and replaced whole: no reader sees half of it."""
+
+    def __init__(self, root: str, storage_options: Mapping[str, str]) -> None:
+        """Nothing is opened yet.
+
+        Args:
+            root: Of the tables.
+            storage_options: Of delta-rs, secrets resolved.
+        """
+        self.place = f"{root.rstrip('/')}/{FILE_NAME}"
+        self._root, self._options = root, storage_options
+        self._folder = folder_of(root)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a driver writes such a file there."""
+        return self._folder is not None or is_s3(self._root)
+
+    def read(self) -> str | None:
+        """What it says; None where there is none.
+
+        Raises:
+            OSError: It cannot be read.
+            UnicodeDecodeError: It is damaged.
+        """
+        if not self.is_kept:
+            return None
+        try:
+            if self._folder is not None:
+                return (self._folder / FILE_NAME).read_text(encoding="utf-8")
+            with self._store().open_input_stream(FILE_NAME) as file:
+                return bytes(file.read()).decode()
+        except FileNotFoundError:
+            return None
+
+    def write(self, text: str, *, by: str) -> None:
+        """Replace it.
+
+        Args:
+            text: What it says.
+            by: A name that no other writer has.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        if self._folder is not None:
+            _replace(self._folder / FILE_NAME, text, by)
+        elif self.is_kept:
+            # One request, which replaces the object as a whole.
+            with self._store().open_output_stream(FILE_NAME) as file:
+                file.write(text.encode())
+
+    def remove(self) -> None:
+        """Remove it.
+
+        Raises:
+            OSError: It is there, and cannot be removed.
+        """
+        if self._folder is not None:
+            (self._folder / FILE_NAME).unlink(missing_ok=True)
+        elif self.is_kept:
+            with suppress(FileNotFoundError):
+                self._store().delete_file(FILE_NAME)
+
+    def _store(self) -> FileSystem:
+        return files_at(self._root, self._options)
+
+
+def _replace(file: Path, text: str, by: str) -> None:
+    # A name of this driver's own: two of them must not write into one file before they move it.
+    unfinished = file.with_name(f"{FILE_NAME}.{by.replace('/', '-')}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(file)
+    except OSError:
+        # What a full disk has taken of it is in the way of others.
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        raise

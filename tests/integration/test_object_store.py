@@ -1,0 +1,118 @@
+"""Tables in a bucket of S3: the rows of the commits, the sign of life, and a store that goes away and comes back."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pipeline.config.model import Config, TablesConfig
+from pipeline.operate.cli.app import app
+from pipeline.tables.backup import back_up
+from pipeline.tables.owner import heartbeat
+from pipeline.tables.reading import Tables
+from pipeline.tables.schemas import TABLES
+from tests.support.broker import small_broker
+from tests.support.forgetting import ForgetfulJob
+from tests.support.job import RunningJob, read_table, running
+from tests.support.object_store import BUCKET, ObjectStore, object_store
+
+
+class StoredJob(ForgetfulJob):
+    """The job with its tables in the bucket."""
+
+    def __init__(self, bootstrap: str, store: ObjectStore, folder: Path) -> None:
+        super().__init__(bootstrap, folder)
+        self.tables = TablesConfig(
+            root=f"s3://{BUCKET}/lagwise",
+            checkpoint=str(folder / "checkpoint"),
+            storage_options=store.options,
+            # Upkeep after each batch.
+            upkeep_every_batches=1,
+        )
+
+    def config(self, **source: object) -> Config:
+        return super().config(**source).model_copy(update={"tables": self.tables})
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    with object_store(tmp_path_factory.mktemp("store")) as running_store:
+        yield running_store
+
+
+@pytest.fixture(scope="module")
+def world(store: ObjectStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoredJob]:
+    with small_broker() as broker:
+        yield StoredJob(broker.bootstrap_servers, store, tmp_path_factory.mktemp("driver"))
+
+
+def test_each_run_goes_on_where_the_tables_are(world: StoredJob) -> None:
+    world.commit("g1", 0, 5)
+    world.run()
+    world.commit("g1", 1, 7)
+    world.commit("g2", 0, 9)
+    world.run()
+
+    assert world.rows() == world.commits
+    assert world.groups() == world.named
+    assert not world.said("read again from its start")
+
+
+def test_driver_gives_its_sign_of_life_in_the_bucket(world: StoredJob) -> None:
+    root, options = world.tables.root, world.tables.storage_options
+
+    with running(world.config()):
+        beat = heartbeat.read(root, options)
+        assert beat is not None
+        assert not beat.is_stopped
+
+    ended = heartbeat.read(root, options)
+    assert ended is not None
+    assert (ended.owner, ended.is_stopped) == (beat.owner, True)
+
+
+def test_store_that_goes_away_is_waited_for_and_nothing_is_lost(world: StoredJob, store: ObjectStore) -> None:
+    with running(world.config(), rests=False) as job:
+        store.kill()
+        world.commit("g2", 1, 11)
+        job.wait(lambda: _says(job, "the tables cannot be written"), what="the driver says that it waits")
+        store.start()
+        job.wait(lambda: world.rows() == world.commits, what="the commit of the outage")
+
+    assert not any("Traceback" in line for line in job.messages)
+
+
+def test_backup_holds_the_rows_of_the_bucket(world: StoredJob, tmp_path: Path) -> None:
+    tables = Tables(world.tables.root, world.tables.storage_options)
+
+    copied = {one.name for one in back_up(tables, tmp_path / "copy")}
+
+    assert copied == {table.name for table in TABLES}
+    rows = Tables(str(tmp_path / "copy")).read("partition_lag", columns=["group_id", "partition"]).to_pylist()
+    wanted = read_table(world.config(), "partition_lag")
+    assert sorted((row["group_id"], row["partition"]) for row in rows) == sorted(
+        (row["group_id"], row["partition"]) for row in wanted
+    )
+
+
+def test_commands_read_the_bucket_by_the_configuration(world: StoredJob, tmp_path: Path) -> None:
+    file = tmp_path / "lagwise.toml"
+    options = "".join(f'{name} = "{value}"\n' for name, value in world.tables.storage_options.items())
+    file.write_text(
+        f'[kafka.properties]\n"bootstrap.servers" = "{world.bootstrap}"\n[tables]\nroot = "{world.tables.root}"\n'
+        f'checkpoint = "{world.tables.checkpoint}"\n[tables.storage_options]\n{options}',
+        encoding="utf-8",
+    )
+
+    lag = CliRunner().invoke(app, ["lag", "--config", str(file), "-o", "csv"])
+    sql = CliRunner().invoke(app, ["sql", "--config", str(file), "SELECT 1"])
+
+    assert lag.exit_code == 0, lag.output
+    assert "g2" in lag.stdout
+    assert sql.exit_code != 0
+    assert "Hadoop's S3 client" in f"{sql.output}{sql.exception}"
+
+
+def _says(job: RunningJob, words: str) -> bool:
+    return any(words in line for line in job.messages)
