@@ -12,8 +12,11 @@ from pipeline.tables.backup import back_up
 from pipeline.tables.owner import heartbeat
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
+from pipeline.tables.stamp import Stamp
+from pipeline.tables.store import Store
 from tests.support.broker import small_broker
 from tests.support.forgetting import ForgetfulJob
+from tests.support.frames import NOW_MS, arrow
 from tests.support.job import RunningJob, read_table, running
 from tests.support.object_store import BUCKET, ObjectStore, object_store
 
@@ -81,6 +84,18 @@ def test_store_that_goes_away_is_waited_for_and_nothing_is_lost(world: StoredJob
         job.wait(lambda: world.rows() == world.commits, what="the commit of the outage")
 
     assert not any("Traceback" in line for line in job.messages)
+
+
+def test_driver_whose_term_is_over_writes_nothing(world: StoredJob) -> None:
+    root, options = world.tables.root, world.tables.storage_options
+    term = Store(root, term=0, storage_options=options).highest_term()
+    old, new = (Store(root, term=term + more, storage_options=options) for more in (1, 2))
+    new.touch()
+    version = new.versions(["quarantine"])
+
+    old.write("quarantine", arrow("quarantine", {}), Stamp(batch_id=7, at_ms=NOW_MS))
+
+    assert new.versions(["quarantine"]) == version
 
 
 def test_backup_holds_the_rows_of_the_bucket(world: StoredJob, tmp_path: Path) -> None:

@@ -3,10 +3,9 @@
 import shutil
 import signal
 import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 
 from pipeline.local.embedded.config import free_port
@@ -75,13 +74,14 @@ class ObjectStore:
         self._process.wait()
 
     def _answers(self) -> bool:
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=1)
         try:
-            urllib.request.urlopen(self.endpoint, timeout=1)
-        except urllib.error.HTTPError:
-            return True
+            connection.request("GET", "/")
+            return connection.getresponse().status > 0
         except OSError:
             return False
-        return True
+        finally:
+            connection.close()
 
 
 @contextmanager
