@@ -10,7 +10,18 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from tests.deploy.chart import CHART, EXAMPLES, LEAST, ROOT, config_of, manifests, of_kind, parsed, rendered
+from tests.deploy.chart import (
+    CHART,
+    EXAMPLES,
+    LEAST,
+    ROOT,
+    config_of,
+    manifests,
+    of_kind,
+    parsed,
+    refusal,
+    rendered,
+)
 from tests.deploy.tools import go_tool, own_go_tool, said
 from tests.operate.prometheus import installed
 
@@ -94,6 +105,25 @@ def test_one_pod_stops_before_the_next_starts_and_both_containers_share_its_volu
         "driver": {"name": "tables", "mountPath": "/data"},
         "serve": {"name": "tables", "mountPath": "/data", "readOnly": True},
     }
+
+
+def test_two_pods_share_a_bucket_without_a_claim() -> None:
+    found = manifests(
+        with_tables(root="s3://bucket/lagwise", checkpoint="/data/checkpoint") | {"standby": True}
+    )
+
+    volumes = of_kind(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
+    assert {"name": "tables", "emptyDir": {}} in volumes
+    assert "PersistentVolumeClaim" not in {one["kind"] for one in found}
+
+
+def test_bucket_without_a_folder_for_the_checkpoint_is_refused() -> None:
+    assert "checkpoint" in refusal(with_tables(root="s3://bucket/lagwise"))
+
+
+def with_tables(**tables: str) -> dict[str, Any]:
+    """The least values, with these keys of `[tables]`."""
+    return LEAST | {"config": LEAST["config"] | {"tables": tables}}
 
 
 def test_two_pods_share_a_volume_that_several_nodes_may_write() -> None:

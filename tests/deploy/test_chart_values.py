@@ -40,7 +40,7 @@ def test_without_brokers_nothing_is_rendered() -> None:
         ("a-token-in-plain-text", ("config", "serve", "token")),
         ("/var/lib/lagwise", ("config", "tables", "root")),
         ("/data/../var", ("config", "tables", "root")),
-        ("s3a://bucket/lagwise", ("config", "tables", "root")),
+        ("gs://bucket/lagwise", ("config", "tables", "root")),
         ("sha256:12", ("image", "digest")),
         (["Kafka_User"], ("existingSecrets",)),
         (["9092"], ("networkPolicy", "brokerPorts")),
