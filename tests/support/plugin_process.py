@@ -24,7 +24,7 @@ from kafka.structs import MemberState, OffsetAndMetadata
 from assignor.clients import aiokafka as of_aiokafka
 from assignor.clients import kafka_python as of_kafka_python
 from assignor.clients.aiokafka.private import generation_of, member_id_of
-from assignor.strategies.registry import RebalanceProtocol
+from assignor.strategies.catalogue import RebalanceProtocol
 from tests.support.follow_log import OPTIONS, note, numbers
 
 _POLL_MS = 100
