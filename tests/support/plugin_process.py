@@ -169,6 +169,8 @@ class AiokafkaProcess(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]
                     if self._progress.is_due():
                         with self._progress.committing():
                             await self._consumer.commit()
+                # The client gives everything up when it stops, and tells no listener.
+                await self.on_partitions_revoked(self._consumer.assignment())
             finally:
                 await self._consumer.stop()
 
