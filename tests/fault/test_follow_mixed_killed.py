@@ -18,4 +18,3 @@ def test_mixed_group_loses_nothing_and_has_one_owner_through_kills_and_rolling_b
     assert (outcome.lost, outcome.second_owners) == (0, 0)
     assert (outcome.kills, outcome.replaced) == (6, 8)
     assert outcome.acknowledged > outcome.kills
-    assert outcome.repeats.by_rebalance <= outcome.repeats.by_kill
