@@ -2,7 +2,7 @@
 
 Public are the names listed here, the packages `clients.confluent`, `clients.kafka_python` and `clients.aiokafka`, and
 `protocol.control`; everything else may move. Start with `model`, then `strategies`. Both import numpy, so the names are
-looked up when they are asked for: a follower of confluent-kafka computes nothing, and goes without.
+looked up when they are asked for: a follower that computes nothing goes without.
 """
 
 from importlib import import_module
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from assignor.model.group import Group
     from assignor.model.members import Member, build_group
     from assignor.model.topics import Topics
-    from assignor.strategies.registry import STRATEGIES, RebalanceProtocol, Strategy, strategy
+    from assignor.strategies.catalogue import RebalanceProtocol
+    from assignor.strategies.registry import STRATEGIES, Strategy, strategy
     from assignor.strategies.selection import (
         DEFAULT_ASSIGNORS,
         Selection,
@@ -40,14 +41,16 @@ __all__ = [
     "strategy",
 ]
 
+# Those that need no numpy first.
 _MODULES = (
+    "strategies.catalogue",
+    "strategies.selection",
     "model.assignment",
     "model.by_member",
     "model.group",
     "model.members",
     "model.topics",
     "strategies.registry",
-    "strategies.selection",
 )
 
 

@@ -31,7 +31,6 @@ from assignor.model.arrays import Int32s, Int64s
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 
-NAME = "lag-aware"
 Scope: TypeAlias = Literal["topic", "group"]
 Ties: TypeAlias = Literal["lag", "kip"]
 

@@ -6,8 +6,6 @@ from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from assignor.strategies.constraints import in_place
 
-NAME = "roundrobin"
-
 
 def assign(group: Group) -> Assignment:
     """Each partition, by (topic, number), to the next member in turn that subscribes to its topic.

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from assignor.errors import NoCommonAssignorError
 from assignor.model.java_order import java_order
-from assignor.strategies.registry import STRATEGIES, RebalanceProtocol
+from assignor.strategies.catalogue import CATALOGUE, RebalanceProtocol
 
 Mode: TypeAlias = Literal["kip", "shipped"]
 
@@ -21,7 +21,7 @@ DEFAULT_ASSIGNORS: dict[Mode, tuple[str, ...]] = {
 }
 """The default list as the proposal has it, and as Kafka 3.0 to 4.x ship it: the other way round."""
 
-_PROTOCOLS = {name: entry.protocols for name, entry in STRATEGIES.items()}
+_PROTOCOLS = {name: entry.protocols for name, entry in CATALOGUE.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,8 @@ from assignor.model.group import Group
 from assignor.model.subscriptions import Subscriptions
 from assignor.model.topics import Topics
 from assignor.strategies.constraints import is_refused
+from assignor.strategies.names import STICKY_STREAM_JOIN
 from assignor.strategies.sticky.equal import assign_equal
-
-NAME = "sticky-stream-join"
 
 
 def assign(group: Group) -> Assignment:
@@ -71,7 +70,7 @@ def _as_numbers(group: Group, fixed_at: Int32s, taking: Int32s) -> Group:
     rank = np.full(group.n_members + 1, -1, np.int32)  # the last entry is that of index -1, nobody
     rank[taking] = np.arange(len(taking), dtype=np.int32)
     return Group(
-        topics=Topics.of({NAME: n_numbers}),
+        topics=Topics.of({STICKY_STREAM_JOIN: n_numbers}),
         member_ids=tuple(group.member_ids[m] for m in taking),
         subscriptions=Subscriptions.everyone(n_topics=1, n_members=len(taking)),
         ownership=Ownership(

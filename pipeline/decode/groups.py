@@ -18,7 +18,8 @@ from assignor.protocol.kafka.group_metadata import GroupMember, GroupMetadata, d
 from assignor.protocol.kafka.offsets import group_id_of, record_type_of
 from assignor.protocol.kafka.record_types import GroupType, RecordType, group_type_of
 from assignor.protocol.kafka.sticky import claims_of
-from assignor.strategies.registry import STRATEGIES, RebalanceProtocol
+from assignor.strategies.catalogue import RebalanceProtocol
+from assignor.strategies.registry import STRATEGIES
 from pipeline.tables.schemas import CONSUMER_GROUPS, GROUP_STATE
 
 _EAGER, _COOPERATIVE = (protocol.name.lower() for protocol in RebalanceProtocol)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from tests.benchmarks import cluster_tasks
 from tests.benchmarks.load import Load
 from tests.support.broker import create_offsets_topic, small_broker
+from tests.support.event_log import event_log
 from tests.support.job import EAGER_PLAN
 from tests.support.spark_cluster import SparkCluster
 from tests.support.submitted_driver import Drivers, SubmittedDriver
@@ -145,7 +146,7 @@ def _driver(
     events = folder / "events"
     events.mkdir()
     settings = _SETTINGS.format(interval_s=size.interval_s, eager_plan=EAGER_PLAN)
-    settings += cluster_tasks.SETTINGS.format(folder=events)
+    settings += "[spark]\n" + event_log(events)
     master, spark = "local[2]", None
     with ExitStack() as stack:
         if cores.executors:

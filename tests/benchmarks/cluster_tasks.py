@@ -9,13 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-SETTINGS = """\
-[spark]
-"spark.eventLog.enabled" = "true"
-"spark.eventLog.compress" = "false"
-"spark.eventLog.rolling.enabled" = "false"
-"spark.eventLog.dir" = "{folder}"
-"""
 HEADER = ["job", "tasks", "their work s", "longest s", "job s"]
 _DESCRIPTION = re.compile(r"batch (\d+) · (.*)")
 

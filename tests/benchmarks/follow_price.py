@@ -3,7 +3,7 @@
 Pairs of a plain consumer and a follower, alone in their groups, read the same records, one after the other, now the one
 first, now the other. Processor time is that of the thread that polls. No plan is in force, which is so nearly always; in
 the second state the follower has given one of its partitions away. Threads and memory (RSS) are those of a process that
-does nothing else, with a topic of few records.
+does nothing else, with a topic of few records: a follower that another one leads, and the one that leads.
 """
 
 import json
@@ -39,7 +39,10 @@ _HEADER = [
         "ratio",
     ),
 ]
-_PROCESS = ["client", "threads: plain", "following", "memory MiB: plain", "following"]
+_PROCESS = [
+    "client",
+    *(f"{what}: {how}" for what in ("threads", "MiB") for how in ("plain", "following", "leading")),
+]
 _CLIENTS = ("confluent-kafka", "kafka-python", "aiokafka")
 _PROCESSES = 3
 
@@ -57,10 +60,10 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     with small_broker() as broker:
         servers = broker.bootstrap_servers
         create_offsets_topic(servers)
-        create_topics(servers, {_TOPIC: _PARTITIONS, _SMALL: 1, _CONTROL: 1, _ACKS: 1})
+        create_topics(servers, {_TOPIC: _PARTITIONS, _SMALL: 2, _CONTROL: 1, _ACKS: 1})
         for _ in range(0, records // _PARTITIONS, 10_000):
             produce(servers, _TOPIC, dict.fromkeys(range(_PARTITIONS), 10_000))
-        produce(servers, _SMALL, {0: 10})
+        produce(servers, _SMALL, {0: 10, 1: 10})
         rows = []
         for call, read in _CALLS.items():
             for state, gives in (("no plan", False), ("one of 4 partitions given away", True)):
@@ -98,23 +101,45 @@ def _row(
 
 
 def _processes(servers: str, client: str) -> list[Any]:
-    plain, following = (
-        [_process(servers, client, follows=f) for _ in range(_PROCESSES)] for f in (False, True)
-    )
+    kinds = [
+        [_process(servers, client, follows=False) for _ in range(_PROCESSES)],
+        *zip(*(_pair(servers, client) for _ in range(_PROCESSES)), strict=True),
+    ]
     return [
         client,
-        *(statistics.median(one["threads"] for one in some) for some in (plain, following)),
-        *(round(statistics.median(one["mib"] for one in some), 1) for some in (plain, following)),
+        *(statistics.median(one["threads"] for one in some) for some in kinds),
+        *(round(statistics.median(one["mib"] for one in some), 1) for some in kinds),
     ]
 
 
-def _process(servers: str, client: str, *, follows: bool) -> dict[str, float]:
-    options = {"servers": servers, "client": client, "follows": follows, "group": f"price-{next(_numbers)}"}
-    topics = {"topic": _SMALL, "control": _CONTROL, "acks": _ACKS, "cluster": "price"}
-    words = [sys.executable, "-m", "tests.benchmarks.follow_price_process", json.dumps(options | topics)]
+def _pair(servers: str, client: str) -> tuple[dict[str, float], dict[str, float]]:
+    """A follower that joins the group of another one, and that one, which leads."""
+    group = f"price-{next(_numbers)}"
+    with subprocess.Popen(
+        _words(servers, client, group, stays=True), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as leader:
+        assert leader.stdin is not None
+        assert leader.stdout is not None
+        try:
+            leads: dict[str, float] = json.loads(leader.stdout.readline())
+            return _process(servers, client, group=group), leads
+        finally:
+            leader.stdin.close()
+
+
+def _process(
+    servers: str, client: str, *, group: str | None = None, follows: bool = True
+) -> dict[str, float]:
+    words = _words(servers, client, group or f"price-{next(_numbers)}", follows=follows)
     said = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
     found: dict[str, float] = json.loads(said)
     return found
+
+
+def _words(servers: str, client: str, group: str, *, follows: bool = True, stays: bool = False) -> list[str]:
+    options = {"servers": servers, "client": client, "group": group, "follows": follows, "stays": stays}
+    topics = {"topic": _SMALL, "control": _CONTROL, "acks": _ACKS, "cluster": "price"}
+    return [sys.executable, "-m", "tests.benchmarks.follow_price_process", json.dumps(options | topics)]
 
 
 def _medians(plain: list[_Cost], following: list[_Cost], name: str) -> list[float]:

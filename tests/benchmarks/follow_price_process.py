@@ -1,13 +1,17 @@
 """One consumer in a process of its own: how many threads and how much memory it has, once it has read a record.
 
 python -m tests.benchmarks.follow_price_process '{"client":"confluent","follows":true,"servers":"…","group":"…",
-"cluster":"…","topic":"…","control":"…","acks":"…"}'
+"cluster":"…","topic":"…","control":"…","acks":"…","stays":false}'
+
+One that stays goes on as a member until its standard input ends.
 """
 
 import asyncio
 import json
 import re
+import select
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +28,18 @@ def main() -> None:
 
 def _report() -> None:
     status, memory = Path("/proc/self/status").read_text(), Path("/proc/self/smaps_rollup").read_text()
-    print(json.dumps({"threads": _number("Threads", status), "mib": _number("Rss", memory) / 1024}))  # noqa: T201 - its answer
+    found = {"threads": _number("Threads", status), "mib": _number("Rss", memory) / 1024}
+    print(json.dumps(found), flush=True)  # noqa: T201 - its answer
+
+
+def _is_over(options: dict[str, Any]) -> bool:
+    """Whether the process need not stay a member any longer."""
+    return not options["stays"] or bool(select.select([sys.stdin], [], [], 0)[0])
+
+
+def _stay(options: dict[str, Any], poll: Callable[[], object]) -> None:
+    while not _is_over(options):
+        poll()
 
 
 def _number(name: str, text: str) -> int:
@@ -57,28 +72,24 @@ def _confluent(options: dict[str, Any]) -> None:
         wait_until(lambda: follower.poll(0.5) is not None, what="a record")
         wait_until(lambda: follower.poll(0.1) is None and follower._side.is_up, what="lagwise's topics")
         _report()
+        _stay(options, lambda: follower.poll(0.5))
 
 
 def _kafka_python(options: dict[str, Any]) -> None:
     from kafka import KafkaConsumer  # noqa: PLC0415 - as above
 
-    config: dict[str, Any] = {"bootstrap_servers": options["servers"]}
-    how: dict[str, Any] = {
-        "group_id": options["group"],
-        "enable_auto_commit": False,
-        "auto_offset_reset": "earliest",
-    }
+    config = _consumer(options)
     if not options["follows"]:
-        consumer = KafkaConsumer(options["topic"], **config, **how)
+        consumer = KafkaConsumer(options["topic"], **config)
         wait_until(lambda: consumer.poll(timeout_ms=500), what="a record")
         _report()
         consumer.close()
         return
     from assignor.clients.kafka_python import Following  # noqa: PLC0415 - as above
 
-    with Following(**_following(options), **config) as following:
+    with Following(**_following(options)) as following:
         consumer = KafkaConsumer(
-            options["topic"], **config, **how, partition_assignment_strategy=following.assignors
+            options["topic"], **config, partition_assignment_strategy=following.assignors
         )
         following.attach(consumer)
 
@@ -92,6 +103,7 @@ def _kafka_python(options: dict[str, Any]) -> None:
             what="the control topic",
         )
         _report()
+        _stay(options, has_read)
         consumer.close()
 
 
@@ -102,22 +114,17 @@ def _aiokafka(options: dict[str, Any]) -> None:
 async def _aiokafka_runs(options: dict[str, Any]) -> None:
     from aiokafka import AIOKafkaConsumer  # noqa: PLC0415 - as above
 
-    config: dict[str, Any] = {"bootstrap_servers": options["servers"]}
-    how: dict[str, Any] = {
-        "group_id": options["group"],
-        "enable_auto_commit": False,
-        "auto_offset_reset": "earliest",
-    }
+    config = _consumer(options)
     if not options["follows"]:
-        async with AIOKafkaConsumer(options["topic"], **config, **how) as consumer:
+        async with AIOKafkaConsumer(options["topic"], **config) as consumer:
             await consumer.getone()
             _report()
         return
     from assignor.clients.aiokafka import Following  # noqa: PLC0415 - as above
 
-    async with Following(**_following(options), **config) as following:
+    async with Following(**_following(options)) as following:
         consumer = AIOKafkaConsumer(
-            options["topic"], **config, **how, partition_assignment_strategy=[following.assignor]
+            options["topic"], **config, partition_assignment_strategy=[following.assignor]
         )
         following.attach(consumer)
         async with consumer:
@@ -125,10 +132,23 @@ async def _aiokafka_runs(options: dict[str, Any]) -> None:
             while not following._background._is_reading:  # noqa: ASYNC110 - there is no event for it
                 await asyncio.sleep(0.05)
             _report()
+            while not _is_over(options):
+                await consumer.getmany(timeout_ms=500)
+
+
+def _consumer(options: dict[str, Any]) -> dict[str, Any]:
+    """Settings of the consumer, which kafka-python and aiokafka name alike."""
+    return {
+        "bootstrap_servers": options["servers"],
+        "group_id": options["group"],
+        "enable_auto_commit": False,
+        "auto_offset_reset": "earliest",
+    }
 
 
 def _following(options: dict[str, Any]) -> dict[str, Any]:
     return {
+        "bootstrap_servers": options["servers"],
         "cluster": options["cluster"],
         "group_id": options["group"],
         "control_topic": options["control"],

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from assignor.evaluation.drain.time import drain_s
 from assignor.model.arrays import Int32s
 from assignor.model.group import Group
-from assignor.strategies.registry import STRATEGIES, RebalanceProtocol
+from assignor.strategies.catalogue import RebalanceProtocol
+from assignor.strategies.registry import STRATEGIES
 
 EVERY_S = 60
 _BAND = 0.9

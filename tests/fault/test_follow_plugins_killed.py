@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from assignor.strategies.registry import RebalanceProtocol
+from assignor.strategies.catalogue import RebalanceProtocol
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.follow_hurts import Plans, hurt_in_turn
 from tests.support.follow_processes import Processes

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from assignor.protocol.acks import Refused
-from assignor.strategies.registry import RebalanceProtocol
+from assignor.strategies.catalogue import RebalanceProtocol
 from tests.support.java_jar import java_jar
 from tests.support.java_members import OF_PROTOCOL, JavaHost, apply, java_member, none_failed
 from tests.support.plugin_members import Members

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from assignor.clients.kafka_python import LagAwareAssignor
-from assignor.strategies.registry import RebalanceProtocol
+from assignor.strategies.catalogue import RebalanceProtocol
 from tests.support.broker import produce
 from tests.support.java_jar import java_jar
 from tests.support.java_members import JavaHost, java_member, none_failed

@@ -17,6 +17,7 @@ from pipeline.local.jars import resolve_for_spark
 from pipeline.run.session import PACKAGES, build_session
 from pipeline.source.datasource import LagwiseSource
 from tests.support.broker import create_offsets_topic, small_broker
+from tests.support.event_log import event_log
 from tests.support.inject import commit_record, inject
 from tests.support.job import write_config
 from tests.support.waiting import wait_until
@@ -38,10 +39,6 @@ _OF_SPARK = """
 "spark.hadoop.fs.s3a.secret.key" = "env:LAGWISE_TEST_SPARK"
 "spark.ui.enabled" = "true"
 "spark.ui.port" = "{port}"
-"spark.eventLog.enabled" = "true"
-"spark.eventLog.compress" = "false"
-"spark.eventLog.rolling.enabled" = "false"
-"spark.eventLog.dir" = "{events}"
 """
 _PAGES = ("environment/", "jobs/", "stages/", "SQL/", "StreamingQuery/", "executors/")
 
@@ -87,7 +84,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
         tables, rest = tables.split("[trigger]\n")
         kafka, storage = _PROPERTIES.format(file=place / "secret").split("[tables.storage_options]\n")
         text = f"{head}{kafka}[tables]\n{tables}[tables.storage_options]\n{storage}[trigger]\n{rest}"
-        text += _OF_SPARK.format(port=port, events=(place / "events").as_uri())
+        text += _OF_SPARK.format(port=port) + event_log(place / "events")
         file.write_text(text, encoding="utf-8")
         with (place / "lines").open("w", encoding="utf-8") as lines:
             process = subprocess.Popen(

@@ -15,19 +15,13 @@ import pytest
 
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import create_offsets_topic, create_topics, produce, small_broker
+from tests.support.event_log import event_log
 from tests.support.group_records import group_record, member
 from tests.support.inject import RawRecord, commit_record, inject
 from tests.support.job import write_config
 
 REPOSITORY = Path(__file__).parents[2]
 GROUPS, PARTITIONS, COMMITS = 5, 4, 200
-_OF_SPARK = """
-[spark]
-"spark.eventLog.enabled" = "true"
-"spark.eventLog.compress" = "false"
-"spark.eventLog.rolling.enabled" = "false"
-"spark.eventLog.dir" = "{folder}"
-"""
 _COUNTS = re.compile(r" batch batch_id=\d+ .* counts=(\{.*?\})")
 
 
@@ -109,7 +103,7 @@ def run_once(bootstrap: str, place: Path) -> Shown:
     file = place / "lagwise.toml"
     write_config(file, bootstrap, place / "tables")
     with file.open("a", encoding="utf-8") as config:
-        config.write(_OF_SPARK.format(folder=events.as_uri()))
+        config.write("\n[spark]\n" + event_log(events))
     done = subprocess.run(
         [sys.executable, "-m", "pipeline.run.main", "--config", str(file), "--once"],
         cwd=place,

@@ -99,13 +99,7 @@ class Upgraded:
         return job_config(self.bootstrap, self.root, cluster=ClusterConfig(name="same"), plan=plan)
 
     def _run(self) -> list[str]:
-        job = RunningJob(self.config, once=True)
-        job.start()
-        job.join(300)
-        if job.failure:
-            raise job.failure
-        assert not job.is_incomplete
-        return job.messages
+        return RunningJob(self.config, once=True).run_out()
 
 
 @pytest.fixture(scope="module")

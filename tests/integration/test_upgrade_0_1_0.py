@@ -79,13 +79,13 @@ class Upgraded:
         self.columns = {name: columns(root, name) for name in BY_NAME}
         self.said_by = {name: read_table(self.config, name) for name in ("acks", "orders")}
         self.epochs = self._epochs()
-        self.first = self._run(RunningJob(self.config, once=True))
+        self.first = RunningJob(self.config, once=True).run_out()
         self.lags = self.stored_lags(), true_lags(bootstrap)
         self.said_after = {name: read_table(self.config, name) for name in ("acks", "orders")}
         self.checkpoints = sorted(one.name for one in (root / "_checkpoint").iterdir())
         with Traffic(bootstrap) as traffic:
             self._under(traffic)
-        self.again = self._run(RunningJob(self.config, once=True))
+        self.again = RunningJob(self.config, once=True).run_out()
 
     def stored_lags(self) -> Lags:
         rows = [
@@ -110,14 +110,6 @@ class Upgraded:
         job.stop()
         if job.failure:
             raise job.failure
-
-    def _run(self, job: RunningJob) -> list[str]:
-        job.start()
-        job.join(300)
-        if job.failure:
-            raise job.failure
-        assert not job.is_incomplete
-        return job.messages
 
 
 def columns(root: Path, name: str) -> set[str]:

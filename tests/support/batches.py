@@ -1,8 +1,9 @@
 """Drivers and batches of which a test names only what it is about; nothing in them reaches Spark or Kafka."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,7 @@ from pipeline.run.batch.intake import Settled
 from pipeline.run.batch.opening import Read
 from pipeline.run.batch.steps import Done
 from pipeline.run.driver import Driver, ReadProgress, Services
+from pipeline.run.query import Report, RunBatch, Runner
 from pipeline.run.readiness import Readiness
 from pipeline.run.replay import Past, ReplayContext
 from pipeline.source.decoded import Decoded
@@ -21,6 +23,8 @@ from pipeline.source.summary import Summary
 from pipeline.tables.stamp import Stamp
 from tests.support.read_frames import HereSpark
 
+USABLE: Any = SimpleNamespace(until_usable=lambda _error=None: None)
+"""Storage that takes every write."""
 CONTROL = Config().control
 FILTERS = Filters(
     topics_include=(".*",),
@@ -127,3 +131,25 @@ def done(batch: Settled, **fields: Any) -> Done:
 def stamp_of(**fields: Any) -> Stamp:
     """A stamp of the driver's query."""
     return Stamp(**{"batch_id": 5, "at_ms": 1, **fields})
+
+
+def runner_of(
+    run_batch: RunBatch,
+    *,
+    driver: Driver | None = None,
+    stop: Event | None = None,
+    on_batch: Callable[[Report], None] = lambda _report: None,
+    on_outage: Callable[[], None] = lambda: None,
+    interval_s: float = 0,
+    storage: Any = USABLE,
+) -> Runner:
+    """A runner of such batches, of an idle driver unless it is given one."""
+    return Runner(
+        driver or idle_driver(),
+        stop=stop or Event(),
+        on_batch=on_batch,
+        on_outage=on_outage,
+        interval_s=interval_s,
+        run_batch=run_batch,
+        storage=storage,
+    )

@@ -115,12 +115,17 @@ def _stop_for_generations(processes: Processes, plans: Plans, who: str, halt: Ca
     processes.send(who, signal.SIGCONT)
 
 
-def _to_the_end(processes: Processes, plans: Plans) -> list[dict[str, Any]]:
+def drained(processes: Processes) -> None:
+    """Return when every record was processed and committed, and every process has left."""
     processes.drain()
     wait_until(
         lambda: _committed(processes) == [processes.produced] * processes.partitions, what="all committed"
     )
     processes.finish()
+
+
+def _to_the_end(processes: Processes, plans: Plans) -> list[dict[str, Any]]:
+    drained(processes)
     stale = _stale_commits(processes)
     log.info(
         "%s: %s records, %s repeated, %s hurt, stale commits %s, %s plans, %s applied, %s acknowledged, %s generations",

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from assignor.protocol.acks import Applied
-from assignor.strategies.registry import RebalanceProtocol
+from assignor.strategies.catalogue import RebalanceProtocol
 from tests.support.java_jar import NEWEST, JavaJar
 from tests.support.plugin_members import Members, PartitionKey, PluginMember
 from tests.support.plugin_setup import PluginSetup, all_to_one

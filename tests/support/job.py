@@ -37,6 +37,7 @@ Row = dict[str, Any]
 
 _BATCH_WITHIN_S = 400.0
 _STOPPED_WITHIN_S = 120.0
+_RUN_OUT_WITHIN_S = 300.0
 # Conditions read tables, and are met by whole batches: to look more often costs more than it saves.
 _LOOK_EVERY_S = 0.25
 
@@ -88,6 +89,15 @@ class RunningJob:
     def start(self) -> None:
         """Return at once; the first batch takes a while."""
         self._thread.start()
+
+    def run_out(self) -> list[str]:
+        """What it logged, once it was started, has done all and has ended by itself; a failure of the job is raised."""
+        self.start()
+        self.join(_RUN_OUT_WITHIN_S)
+        if self.failure is not None:
+            raise self.failure
+        assert not self.is_incomplete
+        return self.messages
 
     def stop(self) -> None:
         """End it between two batches, as SIGTERM does.

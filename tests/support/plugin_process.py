@@ -24,7 +24,7 @@ from kafka.structs import MemberState, OffsetAndMetadata
 from assignor.clients import aiokafka as of_aiokafka
 from assignor.clients import kafka_python as of_kafka_python
 from assignor.clients.aiokafka.private import generation_of, member_id_of
-from assignor.strategies.registry import RebalanceProtocol
+from assignor.strategies.catalogue import RebalanceProtocol
 from tests.support.follow_log import OPTIONS, note, numbers
 
 _POLL_MS = 100
@@ -60,6 +60,7 @@ class Progress:
         signal.signal(signal.SIGUSR2, lambda *_: self._arm.set())
         self.next_offset: dict[Any, int] = {}
         self._committed_s = 0.0
+        self._is_over = False
 
     def process(self, polled: Mapping[Any, Sequence[Any]]) -> None:
         for place, records in polled.items():
@@ -88,6 +89,16 @@ class Progress:
         except (kafka.errors.KafkaError, aiokafka.errors.KafkaError) as error:
             refused = type(error).__name__
         note("commit", begun=begun, accepted=not refused, refused=refused)
+
+    def take(self, places: Collection[Any], generation: int) -> None:
+        """Note what was assigned, unless nothing is read any more: a client may join once more while it ends."""
+        if not self._is_over:
+            note("gained", places=sorted(numbers(list(places))), generation=generation)
+
+    def finish(self, places: Collection[Any]) -> None:
+        """Nothing is read from now on; not every client tells its listener so when it ends."""
+        self._is_over = True
+        self.give_up("revoked", places)
 
     def give_up(self, what: str, places: Collection[Any]) -> None:
         for place in places:
@@ -118,6 +129,9 @@ class KafkaPythonProcess(AsyncConsumerRebalanceListener):  # type: ignore[misc] 
                 if self._progress.is_due():
                     with self._progress.committing():
                         self._consumer.commit()
+            with self._progress.committing():
+                self._consumer.commit()
+            self._progress.finish(self._consumer.assignment())
 
     def _look(self) -> None:
         # Those that neither gain nor lose anything in a cooperative rebalance are not called.
@@ -132,9 +146,7 @@ class KafkaPythonProcess(AsyncConsumerRebalanceListener):  # type: ignore[misc] 
             note("joined", **joined)
 
     async def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
-        note(
-            "gained", places=numbers(list(assigned)), generation=self._consumer.group_metadata().generation_id
-        )
+        self._progress.take(assigned, self._consumer.group_metadata().generation_id)
 
     async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
         known = self._progress.next_offset
@@ -169,12 +181,15 @@ class AiokafkaProcess(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]
                     if self._progress.is_due():
                         with self._progress.committing():
                             await self._consumer.commit()
+                with self._progress.committing():
+                    await self._consumer.commit()
+                self._progress.finish(self._consumer.assignment())
             finally:
                 await self._consumer.stop()
 
     async def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
         places, generation = sorted(numbers(list(assigned))), generation_of(self._consumer)
-        note("gained", places=places, generation=generation)
+        self._progress.take(assigned, generation)
         note("joined", places=places, generation=generation, member=member_id_of(self._consumer))
 
     async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:

@@ -13,8 +13,9 @@ import numpy as np
 from assignor.evaluation.validity import check
 from assignor.model.arrays import Bools
 from assignor.model.group import Group
+from assignor.strategies.catalogue import RebalanceProtocol
 from assignor.strategies.handover import next_step
-from assignor.strategies.registry import RebalanceProtocol, strategy
+from assignor.strategies.registry import strategy
 from assignor.strategies.selection import Mode
 from tests.support.groups import group, member
 from tests.support.upgrade_coordinator import Coordinator, Fault, Joined, Joining, Shares, Synced

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from assignor.model.claims import NO_GENERATION
-from assignor.strategies.registry import RebalanceProtocol
+from assignor.strategies.catalogue import RebalanceProtocol
 from assignor.strategies.selection import Mode, rebalance_protocol
 
 Partition: TypeAlias = tuple[str, int]

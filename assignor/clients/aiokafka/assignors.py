@@ -33,9 +33,9 @@ from assignor.clients.aiokafka.private import (
 )
 from assignor.clients.plugin.attached import Attached
 from assignor.clients.plugin.dialect import Joined, read_subscription
-from assignor.clients.plugin.leader import Lags
+from assignor.clients.plugin.lags import Lags
 from assignor.clients.plugin.membership import Membership, NotAttachedError, Past, under_strategy
-from assignor.strategies.registry import RebalanceProtocol, strategy
+from assignor.strategies.catalogue import RebalanceProtocol, facts_of
 from assignor.strategies.selection import DEFAULT_ASSIGNORS
 
 
@@ -142,5 +142,5 @@ class StrategyAssignor(MemberAssignor):
 def default_assignors(*, past: Past | None = None) -> list[StrategyAssignor]:
     """The list of KIP-726 for one consumer, `cooperative-sticky`, then `range`; this client is eager under both."""
     past = past or Past()
-    names = [name for name in DEFAULT_ASSIGNORS["kip"] if RebalanceProtocol.EAGER in strategy(name).protocols]
+    names = [name for name in DEFAULT_ASSIGNORS["kip"] if RebalanceProtocol.EAGER in facts_of(name).protocols]
     return [StrategyAssignor(name, past=past) for name in names]

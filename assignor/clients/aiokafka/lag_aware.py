@@ -10,10 +10,9 @@ from aiokafka.admin import AIOKafkaAdminClient
 
 from assignor.clients.aiokafka.assignors import MemberAssignor
 from assignor.clients.aiokafka.bounded import within
-from assignor.clients.plugin.lags import LAG_WITHIN_S, lags_of, warn_of_no_lag
-from assignor.clients.plugin.leader import Lags
+from assignor.clients.plugin.lags import LAG_WITHIN_S, Lags, lags_of, warn_of_no_lag
 from assignor.clients.plugin.membership import under_strategy
-from assignor.strategies import lag_aware
+from assignor.strategies.names import LAG_AWARE
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +34,7 @@ class LagAwareAssignor(MemberAssignor):
 
     def __init__(self, *, group_id: str, auto_offset_reset: str = "latest", **connection: Any) -> None:
         inspect.signature(AIOKafkaConsumer).bind(**connection)
-        super().__init__(under_strategy(lag_aware.NAME, knows_lag=True), ask_lag=self._asked)
+        super().__init__(under_strategy(LAG_AWARE, knows_lag=True), ask_lag=self._asked)
         self._group_id, self._from_latest = group_id, auto_offset_reset == "latest"
         self._connection = connection
 

@@ -97,18 +97,10 @@ class Follower:
         self._reading = Reading(self._consumer, starts_earliest=confluent_config.starts_earliest(config))
         self._delivered = self._reading.delivered
         self._side = FollowTopics(config, control_topic=control_topic, acks_topic=acks_topic, cluster=cluster)
-        static = confluent_config.is_static(config)
-        if static:
-            log.warning("a static member stays where Kafka assigns it; to follow, unset group.instance.id")
+        if take_timeout_s is None:
+            take_timeout_s = confluent_config.take_timeout_s(config)
         self._steering = Steering(
-            Settings(
-                group=str(config["group.id"]),
-                static=static,
-                take_timeout_s=confluent_config.take_timeout_s(config)
-                if take_timeout_s is None
-                else take_timeout_s,
-                despite_migration=despite_migration,
-            ),
+            _settings(config, take_timeout_s=take_timeout_s, despite_migration=despite_migration),
             topics=topics,
             reading=self._reading,
             side=self._side,
@@ -356,3 +348,15 @@ def _given(message: Message | None, offsets: Sequence[TopicPartition] | None) ->
     if message is not None:
         return as_partitions({key_of(message): int(message.offset() or 0) + 1})
     return None if offsets is None else list(offsets)
+
+
+def _settings(config: Config, *, take_timeout_s: float, despite_migration: bool) -> Settings:
+    static = confluent_config.is_static(config)
+    if static:
+        log.warning("a static member stays where Kafka assigns it; to follow, unset group.instance.id")
+    return Settings(
+        group=str(config["group.id"]),
+        static=static,
+        take_timeout_s=take_timeout_s,
+        despite_migration=despite_migration,
+    )

@@ -33,11 +33,13 @@ from assignor.clients.kafka_python.assignors import (
 from assignor.clients.kafka_python.background import ForkedError
 from assignor.clients.kafka_python.following import Following
 from assignor.clients.kafka_python.lag_aware import LagAwareAssignor
+from assignor.clients.plugin.leading import CannotLeadError
 from assignor.clients.plugin.membership import NotAttachedError
 
 __all__ = [
     "COOPERATIVE",
     "EAGER",
+    "CannotLeadError",
     "Following",
     "ForkedError",
     "LagAwareAssignor",

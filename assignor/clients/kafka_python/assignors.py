@@ -41,20 +41,18 @@ from assignor.clients.kafka_python.private import (
 )
 from assignor.clients.plugin.attached import Attached
 from assignor.clients.plugin.dialect import Joined
-from assignor.clients.plugin.leader import Lags
+from assignor.clients.plugin.lags import Lags
 from assignor.clients.plugin.membership import Membership, Past, under_strategy
 from assignor.errors import InvalidOptionError
-from assignor.model.claims import NO_GENERATION
-from assignor.protocol.kafka.consumer import TopicPartitions
-from assignor.strategies.registry import RebalanceProtocol, strategy
+from assignor.protocol.kafka.consumer import NO_GENERATION, TopicPartitions
+from assignor.strategies import names
+from assignor.strategies.catalogue import RebalanceProtocol, facts_of
 from assignor.strategies.selection import DEFAULT_ASSIGNORS
-from assignor.strategies.sticky import constrained as constrained_sticky
-from assignor.strategies.sticky import cooperative as cooperative_sticky
 
 EAGER = RebalanceProtocol.EAGER
 COOPERATIVE = RebalanceProtocol.COOPERATIVE
 
-_COOPERATIVE_BY_KIP = {cooperative_sticky.NAME, constrained_sticky.NAME}
+_COOPERATIVE_BY_KIP = {names.COOPERATIVE_STICKY, names.CONSTRAINED_COOPERATIVE_STICKY}
 """Strategies whose assignors have both protocols (KIP-429, KIP-615)."""
 
 
@@ -174,7 +172,7 @@ class StrategyAssignor(MemberAssignor):
         if protocol is None:
             protocol = COOPERATIVE if name in _COOPERATIVE_BY_KIP else EAGER
         super().__init__(under_strategy(name, past=past), protocol)
-        if protocol not in strategy(name).protocols:
+        if protocol not in facts_of(name).protocols:
             raise InvalidOptionError(name, "protocol", "must be EAGER for this strategy")
         self._strategy_name = name
 
@@ -202,7 +200,7 @@ def default_assignors(
         past: Of another entry of the same consumer's list.
     """
     past = past or Past()
-    listed = [strategy(name) for name in DEFAULT_ASSIGNORS["kip"]]
+    listed = [facts_of(name) for name in DEFAULT_ASSIGNORS["kip"]]
     first, *others = [
         StrategyAssignor(one.name, protocol if protocol in one.protocols else EAGER, past=past)
         for one in listed

@@ -14,7 +14,7 @@ from assignor.clients.kafka_python.making import check
 from assignor.clients.plugin.attached import ACKS_TOPIC, CATCH_UP_WITHIN_S, CONTROL_TOPIC
 from assignor.clients.plugin.dialect import Joined
 from assignor.clients.plugin.membership import following
-from assignor.strategies.registry import RebalanceProtocol
+from assignor.strategies.catalogue import RebalanceProtocol
 
 
 class Following:

@@ -9,10 +9,9 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from assignor.clients.bounded import within
 from assignor.clients.kafka_python.assignors import EAGER, MemberAssignor
 from assignor.clients.kafka_python.making import check, made
-from assignor.clients.plugin.lags import LAG_WITHIN_S, lags_of, warn_of_no_lag
-from assignor.clients.plugin.leader import Lags
+from assignor.clients.plugin.lags import LAG_WITHIN_S, Lags, lags_of, warn_of_no_lag
 from assignor.clients.plugin.membership import under_strategy
-from assignor.strategies import lag_aware
+from assignor.strategies.names import LAG_AWARE
 
 
 class LagAwareAssignor(MemberAssignor):
@@ -32,7 +31,7 @@ class LagAwareAssignor(MemberAssignor):
 
     def __init__(self, *, group_id: str, auto_offset_reset: str = "latest", **connection: Any) -> None:
         check(connection)
-        super().__init__(under_strategy(lag_aware.NAME, knows_lag=True), EAGER, ask_lag=self._lags)
+        super().__init__(under_strategy(LAG_AWARE, knows_lag=True), EAGER, ask_lag=self._lags)
         self._group_id, self._from_latest = group_id, auto_offset_reset == "latest"
         self._connection = connection
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from assignor.clients.clock import now_ms
 from assignor.clients.plugin.dialect import Joined
-from assignor.clients.plugin.leader import Lags
+from assignor.clients.plugin.lags import Lags
 from assignor.clients.plugin.membership import Answer, Membership, NotAttachedError, Past
 from assignor.protocol.acks import AnyAck
 from assignor.protocol.kafka.consumer import TopicPartitions

@@ -15,8 +15,7 @@ from assignor.clients.plugin.user_data import (
     subscription_data_of,
 )
 from assignor.errors import DecodeError
-from assignor.model.claims import NO_GENERATION
-from assignor.protocol.kafka.consumer import Subscription, TopicPartitions, decode_subscription
+from assignor.protocol.kafka.consumer import NO_GENERATION, Subscription, TopicPartitions, decode_subscription
 from assignor.protocol.kafka.reader import Reader
 from assignor.protocol.kafka.sticky import (
     COOPERATIVE_STICKY,
@@ -26,8 +25,7 @@ from assignor.protocol.kafka.sticky import (
     encode_cooperative_sticky_user_data,
     encode_sticky_user_data,
 )
-from assignor.strategies import roundrobin
-from assignor.strategies.range import strategy as range_assignor
+from assignor.strategies import names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +102,8 @@ _SILENT = Dialect(say=_say_nothing, hear=_by_protocol, answers=False)
 _OF_KAFKA = {
     STICKY: Dialect(say=_say_sticky, hear=_hear_sticky, answers=False),
     COOPERATIVE_STICKY: Dialect(say=_say_cooperative_sticky, hear=_by_protocol, answers=False),
-    range_assignor.NAME: _SILENT,
-    roundrobin.NAME: _SILENT,
+    names.RANGE: _SILENT,
+    names.ROUNDROBIN: _SILENT,
 }
 
 

@@ -4,9 +4,10 @@ import logging
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from assignor.clients.plugin.leader import Lags
-
 log = logging.getLogger(__name__)
+
+Lags: TypeAlias = Mapping[tuple[str, int], int]
+"""Records of lag by (topic, partition)."""
 
 Offsets: TypeAlias = Mapping[tuple[str, int], int]
 """Offsets by (topic, partition), which is what a client's own `TopicPartition` is, a named tuple."""

@@ -9,22 +9,25 @@ while a cooperative hand-over is half done. Otherwise a strategy of this package
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 
 from assignor.clients.plugin.dialect import OURS, Dialect, Joined
+from assignor.clients.plugin.lags import Lags
 from assignor.clients.plugin.user_data import SubscriptionData
 from assignor.errors import UnequalSubscriptionsError
 from assignor.model.arrays import Bools, Int8s, Int32s, Int64s
 from assignor.model.assignment import Assignment, Unassigned
-from assignor.model.claims import NO_GENERATION
+from assignor.model.by_member import Placed, by_member
 from assignor.model.group import Group
 from assignor.model.members import Member, build_group
 from assignor.model.topics import Topics
 from assignor.protocol.control import ControlRecord
-from assignor.protocol.kafka.consumer import TopicPartitions
+from assignor.protocol.kafka.consumer import NO_GENERATION, TopicPartitions
+from assignor.strategies.catalogue import CATALOGUE, StrategyFacts
 from assignor.strategies.handover import next_step
+from assignor.strategies.names import STICKY
 from assignor.strategies.registry import STRATEGIES, Strategy
 from assignor.strategies.sticky import strategy as sticky
 
@@ -46,16 +49,21 @@ class LeaderDecision:
     generation: int
     """Newest generation, or epoch of KIP-315, of any claim; `NO_GENERATION` without claims."""
 
+    def placed(self) -> dict[str, Placed]:
+        """The step in names, by member id."""
+        return by_member(self.group, self.step.member)
 
-Lags: TypeAlias = Mapping[tuple[str, int], int]
-"""Records of lag by (topic, partition)."""
+    def arrived(self, placed: Mapping[str, TopicPartitions]) -> frozenset[str]:
+        """Members of which `placed` is the target."""
+        target = by_member(self.group, self.target.member)
+        return frozenset(member_id for member_id in placed if placed[member_id] == target[member_id])
 
 
 def decide(
     *,
     counts: Mapping[str, int],
     members: Sequence[Joined],
-    strategy: Strategy,
+    strategy: StrategyFacts,
     plan: ControlRecord | None,
     dialect: Dialect = OURS,
     lags: Lags | None = None,
@@ -84,7 +92,7 @@ def decide(
         target, why, epoch = _target(plan, group), "the plan fits", plan.epoch
         joins = _joins(plan)
     else:
-        target, why = _assign(group, strategy, lags, problem or "")
+        target, why = _assign(group, STRATEGIES[strategy.name], lags, problem or "")
         joins, epoch = strategy.joins, None
     holding = {name: one for name, one in subscription_data.items() if one.held}
     step = next_step(_group(topics, members, holding), target, by_number=joins) if holding else target
@@ -93,7 +101,7 @@ def decide(
 
 def _joins(plan: ControlRecord) -> bool:
     """Whether the strategy of the plan, if it is known here, joins topics."""
-    return plan.strategy in STRATEGIES and STRATEGIES[plan.strategy].joins
+    return plan.strategy in CATALOGUE and CATALOGUE[plan.strategy].joins
 
 
 def _group(
@@ -122,17 +130,17 @@ def _assign(group: Group, strategy: Strategy, lags: Lags | None, why: str) -> tu
     try:
         return strategy.assign(group, {}), f"{strategy.name}: {why}"
     except UnequalSubscriptionsError as error:
-        return sticky.assign(group), f"{sticky.NAME}: {error}"
+        return sticky.assign(group), f"{STICKY}: {error}"
 
 
 def _assign_by_lag(group: Group, strategy: Strategy, lags: Lags | None, why: str) -> tuple[Assignment, str]:
     if lags is None:
-        return sticky.assign(group), f"{sticky.NAME}: no lag is known"
+        return sticky.assign(group), f"{STICKY}: no lag is known"
     topics = group.topics
     places = [(topics.names[t], int(n)) for t, n in zip(topics.topic_of, topics.number_of, strict=True)]
     unknown = sum(place not in lags for place in places)
     if unknown:
-        return sticky.assign(group), f"{sticky.NAME}: lag of {unknown} partitions is not known"
+        return sticky.assign(group), f"{STICKY}: lag of {unknown} partitions is not known"
     weighed = replace(group, lag=np.array([lags[place] for place in places], np.int64))
     return strategy.assign(weighed, {}), f"{strategy.name}: {why}"
 

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 
 from assignor.clients.control import ControlState
 from assignor.clients.plugin.dialect import Joined, dialect
-from assignor.clients.plugin.leader import Lags, LeaderDecision, decide
+from assignor.clients.plugin.lags import Lags
+from assignor.clients.plugin.leading import Led, lead
 from assignor.clients.plugin.user_data import (
     NO_EPOCH,
     AssignmentData,
@@ -23,15 +24,12 @@ from assignor.clients.plugin.user_data import (
     encode_assignment_data,
 )
 from assignor.errors import AssignorError, UnknownStrategyError
-from assignor.model.by_member import Placed, by_member
-from assignor.model.claims import NO_GENERATION
 from assignor.protocol.acks import AnyAck, Applied, Refused, Void
 from assignor.protocol.control import ControlRecord
-from assignor.protocol.kafka.consumer import TopicPartitions
+from assignor.protocol.kafka.consumer import NO_GENERATION, TopicPartitions
 from assignor.protocol.kafka.sticky import Claims
-from assignor.strategies import lag_aware
-from assignor.strategies.registry import STRATEGIES, Strategy, strategy
-from assignor.strategies.sticky import strategy as sticky
+from assignor.strategies.catalogue import CATALOGUE, StrategyFacts, facts_of
+from assignor.strategies.names import LAG_AWARE, STICKY
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +40,7 @@ GREATEST_EPOCH = 2**31 - 1
 _MOST_REJOINS = 3
 _LONGEST_WHY = 400
 
-Answer: TypeAlias = tuple[Placed, bytes | None]
+Answer: TypeAlias = tuple[TopicPartitions, bytes | None]
 """Partitions of a member, and the user data of its assignment; None for none."""
 
 
@@ -90,7 +88,7 @@ class Membership:
 
     def __init__(
         self,
-        strategy: Strategy,
+        strategy: StrategyFacts,
         control: ControlState | None = None,
         *,
         name: str,
@@ -156,10 +154,13 @@ class Membership:
             members: All members, this one among them.
             now_ms: Time in ms since 1970, for plans that expire.
             lags: What is known of lag, for a strategy that reads it; None for nothing.
+
+        Raises:
+            CannotLeadError: numpy cannot be imported.
         """
         control = self._control
         considered, plan = (NO_EPOCH, None) if control is None else control.newest(now_ms)
-        decision = decide(
+        led = lead(
             counts=counts,
             members=members,
             strategy=self._strategy,
@@ -169,21 +170,18 @@ class Membership:
         )
         log.info(
             "assigned a group by %s: %s",
-            "its strategy" if decision.plan_epoch is None else f"the plan of epoch {decision.plan_epoch}",
-            decision.why,
-            extra={"why": decision.why, "plan_epoch": decision.plan_epoch},
+            "its strategy" if led.plan_epoch is None else f"the plan of epoch {led.plan_epoch}",
+            led.why,
+            extra={"why": led.why, "plan_epoch": led.plan_epoch},
         )
         # KIP-315: one above all received.
-        joined = max(decision.generation, NO_EPOCH) + 1
+        joined = max(led.generation, NO_EPOCH) + 1
         epoch = joined if self._strategy.joins else considered
         self._led = frozenset(member.member_id for member in members)
-        placed = by_member(decision.group, decision.step.member)
         if not self._dialect.answers:
-            return {member_id: (partitions, None) for member_id, partitions in placed.items()}
-        user_data = _user_data(
-            decision, placed, epoch, refused=plan is not None and decision.plan_epoch is None
-        )
-        return {member_id: (partitions, user_data[member_id]) for member_id, partitions in placed.items()}
+            return {member_id: (partitions, None) for member_id, partitions in led.placed.items()}
+        user_data = _user_data(led, epoch, refused=plan is not None and led.plan_epoch is None)
+        return {member_id: (partitions, user_data[member_id]) for member_id, partitions in led.placed.items()}
 
     def assigned(
         self,
@@ -259,24 +257,19 @@ class Membership:
         return is_for_members or self.generation == plan.base_generation
 
 
-def _user_data(
-    decision: LeaderDecision, placed: Mapping[str, Placed], epoch: int, *, refused: bool
-) -> dict[str, bytes]:
+def _user_data(led: Led, epoch: int, *, refused: bool) -> dict[str, bytes]:
     """User data of every member's assignment."""
     if refused:
-        answer = AssignmentData(epoch=epoch, outcome=Outcome.REFUSED, why=decision.why[:_LONGEST_WHY])
-        return dict.fromkeys(placed, encode_assignment_data(answer))
+        answer = AssignmentData(epoch=epoch, outcome=Outcome.REFUSED, why=led.why[:_LONGEST_WHY])
+        return dict.fromkeys(led.placed, encode_assignment_data(answer))
     silent = encode_assignment_data(AssignmentData(epoch=epoch))
-    if decision.plan_epoch is None:
-        return dict.fromkeys(placed, silent)
     applied = encode_assignment_data(AssignmentData(epoch=epoch, outcome=Outcome.APPLIED))
-    target = by_member(decision.group, decision.target.member)
-    return {member_id: applied if placed[member_id] == target[member_id] else silent for member_id in placed}
+    return {member_id: applied if member_id in led.arrived else silent for member_id in led.placed}
 
 
 def following(control: ControlState) -> Membership:
     """A member that follows the control topic; without a plan that fits, `sticky` assigns."""
-    return Membership(strategy(sticky.NAME), control, name=PLAN_ASSIGNOR)
+    return Membership(facts_of(STICKY), control, name=PLAN_ASSIGNOR)
 
 
 def under_strategy(
@@ -293,9 +286,9 @@ def under_strategy(
     Raises:
         UnknownStrategyError: There is no such strategy, or its leader has to know more.
     """
-    lagless = {known for known in STRATEGIES if not STRATEGIES[known].reads_lag}
-    available = lagless | {lag_aware.NAME} if knows_lag else lagless
+    lagless = {known for known in CATALOGUE if not CATALOGUE[known].reads_lag}
+    available = lagless | {LAG_AWARE} if knows_lag else lagless
     if name not in available:
         raise UnknownStrategyError(name, tuple(sorted(available)))
     on_the_wire = f"{PLAN_ASSIGNOR}-{name}" if has_old_name else name
-    return Membership(strategy(name), name=on_the_wire, past=past)
+    return Membership(facts_of(name), name=on_the_wire, past=past)

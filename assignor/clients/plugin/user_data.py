@@ -15,8 +15,7 @@ import enum
 from dataclasses import dataclass
 
 from assignor.errors import DecodeError
-from assignor.model.claims import NO_GENERATION
-from assignor.protocol.kafka.consumer import read_topic_partitions, write_topic_partitions
+from assignor.protocol.kafka.consumer import NO_GENERATION, read_topic_partitions, write_topic_partitions
 from assignor.protocol.kafka.reader import Reader
 from assignor.protocol.kafka.sticky import Claims
 from assignor.protocol.kafka.writer import Writer

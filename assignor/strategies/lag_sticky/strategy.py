@@ -53,13 +53,9 @@ from assignor.model.group import Group
 from assignor.strategies.lag_sticky.diagnostics import remarks, remarks_at_rest
 from assignor.strategies.lag_sticky.hopeless import curable_part, rescued
 from assignor.strategies.lag_sticky.idle_members import idle_members
-from assignor.strategies.lag_sticky.options import OPTIONS, Options
+from assignor.strategies.lag_sticky.options import Options
 from assignor.strategies.lag_sticky.solve import share_with_idle, solve
 from assignor.strategies.lag_sticky.start import nobody_is_late
-
-__all__ = ["NAME", "OPTIONS", "assign"]
-
-NAME = "lag-sticky"
 
 _ASSUMED_CAPACITY = 1000.0
 """Records/s of a member where no capacity is known; an ordinary consumer does more."""

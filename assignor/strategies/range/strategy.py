@@ -8,8 +8,6 @@ from assignor.model.group import Group
 from assignor.strategies.constraints import in_place
 from assignor.strategies.range.racks import prefer_own_rack
 
-NAME = "range"
-
 
 def assign(group: Group) -> Assignment:
     """Per topic with p partitions and n subscribers, q, s = divmod(p, n): the first s get q + 1, the rest q.

@@ -8,9 +8,9 @@ import numpy as np
 from assignor.errors import UnequalSubscriptionsError
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
+from assignor.strategies.names import CONSTRAINED_COOPERATIVE_STICKY, COOPERATIVE_STICKY
 from assignor.strategies.sticky.equal import assign_equal
 
-NAME = "constrained-cooperative-sticky"
 OldClaims: TypeAlias = Literal["drop", "keep"]
 
 
@@ -31,7 +31,7 @@ def assign(group: Group, *, old_claims: OldClaims = "drop") -> Assignment:
     Source: KIP-615.
     """
     if not group.has_equal_subscriptions():
-        raise UnequalSubscriptionsError(NAME, "cooperative-sticky")
+        raise UnequalSubscriptionsError(CONSTRAINED_COOPERATIVE_STICKY, COOPERATIVE_STICKY)
     return assign_equal(_without_old_claims(group) if old_claims == "drop" else group)
 
 

@@ -4,8 +4,6 @@ from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from assignor.strategies.sticky import strategy as sticky
 
-NAME = "cooperative-sticky"
-
 
 def assign(group: Group) -> Assignment:
     """The target of the group, the same as that of `strategy.assign`.

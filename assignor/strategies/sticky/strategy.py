@@ -9,8 +9,6 @@ from assignor.model.group import Group
 from assignor.strategies.sticky.equal import assign_equal
 from assignor.strategies.sticky.unequal.solver import assign_unequal
 
-NAME = "sticky"
-
 
 def assign(group: Group) -> Assignment:
     """The target of the group: every partition with a subscriber has a member.

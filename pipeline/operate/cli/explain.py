@@ -12,7 +12,7 @@ from assignor.cases import explanation
 from assignor.cases.input import read_document
 from assignor.errors import AssignorError
 from assignor.evaluation.drain.words import time_in_words
-from assignor.strategies.lag_sticky.strategy import NAME as LAG_STICKY
+from assignor.strategies.names import LAG_STICKY
 from assignor.strategies.registry import strategy
 from pipeline.operate.cli.assign import StrategyName
 from pipeline.operate.output import NONE, Column, Row, note, plain, show

@@ -14,7 +14,7 @@ from kafka.errors import KafkaError
 from kafka.structs import MemberState, OffsetAndMetadata
 
 from assignor.clients.kafka_python import Following
-from assignor.strategies.registry import RebalanceProtocol
+from assignor.strategies.catalogue import RebalanceProtocol
 from tests.conformance.followers import wrong
 from tests.conformance.followers.talk import (
     COMMIT_EVERY_S,

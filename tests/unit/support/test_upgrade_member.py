@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from assignor.strategies.registry import RebalanceProtocol
+from assignor.strategies.catalogue import RebalanceProtocol
 from assignor.strategies.selection import DEFAULT_ASSIGNORS, Mode
 from tests.support.upgrade_group import SimulatedGroup
 from tests.support.upgrade_member import Phase, RebalancingMember

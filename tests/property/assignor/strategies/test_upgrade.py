@@ -11,7 +11,7 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from assignor.strategies.registry import RebalanceProtocol
+from assignor.strategies.catalogue import RebalanceProtocol
 from assignor.strategies.selection import DEFAULT_ASSIGNORS
 from tests.support.upgrade_group import PARTITIONS, SimulatedGroup
 from tests.support.upgrade_member import Partition, Phase, RebalancingMember

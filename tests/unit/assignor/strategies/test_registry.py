@@ -4,7 +4,8 @@ import pytest
 
 from assignor import errors
 from assignor.errors import AssignorError, InvalidOptionError, UnknownStrategyError
-from assignor.strategies.registry import STRATEGIES, RebalanceProtocol, strategy
+from assignor.strategies.catalogue import RebalanceProtocol
+from assignor.strategies.registry import STRATEGIES, strategy
 
 
 def test_unknown_strategy_is_answered_with_those_there_are() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from assignor.errors import NoCommonAssignorError
-from assignor.strategies.registry import RebalanceProtocol
+from assignor.strategies.catalogue import RebalanceProtocol
 from assignor.strategies.selection import (
     DEFAULT_ASSIGNORS,
     Mode,

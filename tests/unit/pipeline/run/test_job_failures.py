@@ -27,9 +27,9 @@ from pipeline.run import job as job_module
 from pipeline.run.batch.steps import Done
 from pipeline.run.driver import Driver
 from pipeline.run.job import Job
-from pipeline.run.query import Runner, _StopRequestedError, watch
+from pipeline.run.query import _StopRequestedError, watch
 from pipeline.tables import storage
-from tests.support.batches import batch_of, deaf_session, done, idle_driver
+from tests.support.batches import batch_of, deaf_session, done, idle_driver, runner_of
 from tests.support.read_frames import HereSpark
 
 
@@ -65,7 +65,6 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage, "trouble", lambda _place: None)
 
 
-USABLE: Any = SimpleNamespace(until_usable=lambda _error=None: None)
 NO_EXECUTORS: Any = SimpleNamespace(look=lambda: None)
 
 
@@ -239,15 +238,7 @@ def test_batch_that_begins_after_the_stop_does_nothing() -> None:
         begun.append(batch_id)
         return done(batch_of(driver))
 
-    runner = Runner(
-        idle_driver(),
-        stop=stop,
-        on_batch=lambda _report: None,
-        on_outage=lambda: None,
-        interval_s=0,
-        run_batch=run_batch,
-        storage=USABLE,
-    )
+    runner = runner_of(run_batch, stop=stop)
     stop.set()
 
     with pytest.raises(_StopRequestedError):
@@ -278,15 +269,7 @@ def test_batch_that_met_a_full_disk_tells_so_when_the_tables_can_be_written_agai
     waited: list[str | None] = []
     storage_wait: Any = SimpleNamespace(until_usable=lambda error=None: waited.append(error))
     nothing: Any = None
-    runner = Runner(
-        idle_driver(),
-        stop=threading.Event(),
-        on_batch=lambda _report: None,
-        on_outage=lambda: None,
-        interval_s=0,
-        run_batch=fails,
-        storage=storage_wait,
-    )
+    runner = runner_of(fails, storage=storage_wait)
 
     with pytest.raises(StorageUnavailableError, match="No space left"):
         runner(nothing, 1)
@@ -305,15 +288,7 @@ def test_batch_that_fails_in_a_job_of_spark_says_in_which_one_and_the_next_failu
             assert driver.monitor.report().doing == "fold partition_lag"
         raise ValueError("a mistake")
 
-    runner = Runner(
-        driver,
-        stop=threading.Event(),
-        on_batch=lambda _report: None,
-        on_outage=lambda: None,
-        interval_s=0,
-        run_batch=fails,
-        storage=USABLE,
-    )
+    runner = runner_of(fails, driver=driver)
     failed_at = []
     for batch_id in (1, 2):
         with pytest.raises(ValueError, match="a mistake"):

@@ -1,7 +1,6 @@
 """A batch that is late says so, and which step it was."""
 
 import logging
-import threading
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -12,9 +11,9 @@ from pipeline.kafka.positions import Intake, Position, Span
 from pipeline.run import query as query_module
 from pipeline.run.batch.steps import Done
 from pipeline.run.driver import Driver
-from pipeline.run.query import RunBatch, Runner
+from pipeline.run.query import RunBatch
 from pipeline.source.summary import Reached, Summary
-from tests.support.batches import batch_of, done, idle_driver
+from tests.support.batches import batch_of, done, idle_driver, runner_of
 
 LATE = "a batch took longer than trigger.interval_s"
 
@@ -34,19 +33,6 @@ def full(driver: Driver, _batch_id: int, _frame: Any) -> Done:
     return done(batch_of(driver, intake=Intake(spans=(span,), left=7), summary=read))
 
 
-def runner_of(run_batch: RunBatch, *, interval_s: float, is_once: bool = False) -> Runner:
-    usable: Any = SimpleNamespace(until_usable=lambda: None)
-    return Runner(
-        idle_driver(is_once=is_once),
-        stop=threading.Event(),
-        on_batch=lambda _report: None,
-        on_outage=lambda: None,
-        interval_s=interval_s,
-        run_batch=run_batch,
-        storage=usable,
-    )
-
-
 def warned(
     caplog: pytest.LogCaptureFixture,
     run_batch: RunBatch,
@@ -55,7 +41,7 @@ def warned(
     batches: int = 1,
     is_once: bool = False,
 ) -> list[Any]:
-    runner = runner_of(run_batch, interval_s=interval_s, is_once=is_once)
+    runner = runner_of(run_batch, driver=idle_driver(is_once=is_once), interval_s=interval_s)
     nothing: Any = None
     with caplog.at_level(logging.WARNING):
         for batch_id in range(batches):

@@ -6,8 +6,9 @@ from assignor.evaluation import validity
 from assignor.model.assignment import Unassigned
 from assignor.model.by_member import by_member
 from assignor.model.group import Group
+from assignor.strategies.catalogue import RebalanceProtocol
 from assignor.strategies.handover import next_step
-from assignor.strategies.registry import STRATEGIES, RebalanceProtocol
+from assignor.strategies.registry import STRATEGIES
 from assignor.strategies.sticky import cooperative as cooperative_sticky
 from assignor.strategies.sticky import strategy as sticky
 from tests.support.groups import group, member, owned_by

@@ -26,7 +26,7 @@ Assign = Callable[[Group], Assignment]
 EVERY_STICKY = pytest.mark.parametrize(
     "assign",
     [sticky.assign, cooperative_sticky.assign, partial(constrained_sticky.assign, old_claims="keep")],
-    ids=[sticky.NAME, cooperative_sticky.NAME, constrained_sticky.NAME],
+    ids=["sticky", "cooperative-sticky", "constrained-cooperative-sticky"],
 )
 
 

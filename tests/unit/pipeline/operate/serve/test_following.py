@@ -1,40 +1,23 @@
 """Before somebody approves a plan, he is told who would follow it and what it is worth."""
 
 import re
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from pipeline.config.model import Config
 from pipeline.operate.serve.app import build_app
-from pipeline.planning.state import GroupState, to_json
 from pipeline.tables.reading import Tables
 from tests.support.asgi import ask
-from tests.support.table_world import NOON, World
+from tests.support.page_orders import write_waiting
+from tests.support.table_world import World
 
 _MEMBERS = ("m-1", "m-2", "m-3")
 
 
 @pytest.fixture
 def waiting(world: World) -> World:
-    world.write("partition_lag", {"lag": 900, "member_id": "m-1"})
-    world.write(
-        "plan_state",
-        {
-            "decision": "awaiting_approval",
-            "target_hash": "3f2a",
-            "base_hash": "91bc",
-            "moves": [{"topic": "invoices", "partition": 0, "from": "m-1", "to": "m-2", "lag": 900}],
-            "assignment": [("m-2", [("invoices", "0")])],
-            "drain_s_before": 240.5,
-            "drain_s_after": 44.0,
-            "awaiting_since": NOON,
-            "valid_until": NOON + timedelta(minutes=10),
-            "recorded_at": NOON,
-            "state": to_json(GroupState()),
-        },
-    )
+    write_waiting(world, "m-1", "m-2", drain_s_before=240.5, drain_s_after=44.0)
     return world
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
 from threading import Barrier, BrokenBarrierError
 from typing import Any
 from unittest.mock import patch
@@ -23,16 +22,13 @@ from pipeline.errors import (
 )
 from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.orders import Desk, why_too_short
-from pipeline.planning.state import GroupState, to_json
 from pipeline.tables.reading import Tables
 from tests.support.asgi import ask
+from tests.support.page_orders import BY_ANN, FORM, FROM, TOKEN, sent, write_waiting
 from tests.support.serving import Answer
-from tests.support.table_world import NOON, World
+from tests.support.table_world import World
 
-_TOKEN = "correct horse battery"  # noqa: S105 - of the test
-_FIELDS = {"plan": "3f2a-91bc", "name": "ann", "reason": "INC-1", "token": _TOKEN}
-_FROM = {"Host": "localhost:8000", "Origin": "http://localhost:8000", "Sec-Fetch-Site": "same-origin"}
-_FORM = "application/x-www-form-urlencoded"
+_FIELDS = {"plan": "3f2a-91bc", **BY_ANN}
 
 Ordering = Callable[..., Answer]
 
@@ -57,21 +53,7 @@ def clerk() -> Clerk:
 
 @pytest.fixture
 def waiting(world: World) -> World:
-    world.write("partition_lag", {"lag": 900, "member_id": "b-1"})
-    world.write(
-        "plan_state",
-        {
-            "decision": "awaiting_approval",
-            "target_hash": "3f2a",
-            "base_hash": "91bc",
-            "moves": [{"topic": "invoices", "partition": 0, "from": "b-1", "to": "b-2", "lag": 900}],
-            "assignment": [("b-2", [("invoices", "0")])],
-            "awaiting_since": NOON,
-            "valid_until": NOON + timedelta(minutes=10),
-            "recorded_at": NOON,
-            "state": to_json(GroupState()),
-        },
-    )
+    write_waiting(world, "b-1", "b-2")
     world.complete()
     return world
 
@@ -79,7 +61,7 @@ def waiting(world: World) -> World:
 @pytest.fixture
 def app(waiting: World, clerk: Clerk) -> Any:
     return build_app(
-        Tables(str(waiting.root)), Config(), Desk(token=_TOKEN, approve=clerk, stand=lambda *_, **__: "")
+        Tables(str(waiting.root)), Config(), Desk(token=TOKEN, approve=clerk, stand=lambda *_, **__: "")
     )
 
 
@@ -88,9 +70,7 @@ def order(app: Any) -> Ordering:
     """Send the form, with other fields or headers than the page would."""
 
     def send(*, fields: dict[str, str] | None = None, group: str = "billing", **headers: str) -> Answer:
-        body = urlencode({**_FIELDS, **(fields or {})}).encode()
-        path = f"/approve?id={quote(group, safe='')}"
-        return ask(app, path, method="POST", body=body, **{**_FROM, "Content-Type": _FORM, **headers})
+        return sent(app, f"/approve?id={quote(group, safe='')}", {**_FIELDS, **(fields or {})}, **headers)
 
     return send
 
@@ -101,14 +81,14 @@ def test_form_says_which_plan_is_looked_at_and_sends_no_token_anywhere_else(app:
     assert '<form method="post" action="/approve?id=billing" class="order">' in html
     assert '<input type="hidden" name="plan" value="3f2a-91bc">' in html
     assert '<details id="moves" open>' in html
-    assert _TOKEN not in html
+    assert TOKEN not in html
     assert ask(app, "/group?id=billing").headers["referrer-policy"] == "same-origin"
 
 
 def test_without_a_token_there_is_no_form_and_nothing_that_takes_one(waiting: World) -> None:
     app = build_app(Tables(str(waiting.root)), Config())
 
-    answer = ask(app, "/approve?id=billing", method="POST", body=urlencode(_FIELDS).encode(), **_FROM)
+    answer = ask(app, "/approve?id=billing", method="POST", body=urlencode(_FIELDS).encode(), **FROM)
 
     assert answer.status == 404
     html = ask(app, "/group?id=billing").text
@@ -159,9 +139,9 @@ def test_order_that_is_none_is_refused_and_not_written(
     assert clerk.written == []
 
 
-@pytest.mark.parametrize("body", [b"\xff", b"plan=%ff", b"token=" + quote(_TOKEN).encode()])
+@pytest.mark.parametrize("body", [b"\xff", b"plan=%ff", b"token=" + quote(TOKEN).encode()])
 def test_body_that_is_no_form_is_refused(app: Any, clerk: Clerk, body: bytes) -> None:
-    headers = {**_FROM, "Content-Type": _FORM}
+    headers = {**FROM, "Content-Type": FORM}
 
     assert ask(app, "/approve?id=billing", method="POST", body=body, **headers).status == 400
     assert ask(app, "/approve", method="POST", body=urlencode(_FIELDS).encode(), **headers).status == 400
@@ -170,7 +150,7 @@ def test_body_that_is_no_form_is_refused(app: Any, clerk: Clerk, body: bytes) ->
 
 def test_reading_changes_nothing(app: Any, clerk: Clerk) -> None:
     for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS"):
-        answer = ask(app, f"/approve?id=billing&{urlencode(_FIELDS)}", method=method, **_FROM)
+        answer = ask(app, f"/approve?id=billing&{urlencode(_FIELDS)}", method=method, **FROM)
         assert answer.status == 405
     assert clerk.written == []
 

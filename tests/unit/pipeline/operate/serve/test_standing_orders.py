@@ -17,13 +17,11 @@ from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.orders import Desk
 from pipeline.tables.reading import Tables
 from tests.support.asgi import ask
+from tests.support.page_orders import BY_ANN, FROM, TOKEN, sent
 from tests.support.serving import Answer
 from tests.support.table_world import World
 
-_TOKEN = "correct horse battery"  # noqa: S105 - of the test
-_FIELDS = {"order": "pause", "partitions": "", "name": "ann", "reason": "INC-1", "token": _TOKEN}
-_FROM = {"Host": "localhost:8000", "Origin": "http://localhost:8000", "Sec-Fetch-Site": "same-origin"}
-_FORM = "application/x-www-form-urlencoded"
+_FIELDS = {"order": "pause", "partitions": "", **BY_ANN}
 Ordering = Callable[..., Answer]
 
 
@@ -50,7 +48,7 @@ def clerk() -> Clerk:
 def app(world: World, clerk: Clerk) -> Any:
     world.write("partition_lag", {"lag": 900})
     world.complete()
-    desk = Desk(token=_TOKEN, approve=lambda *_, **__: None, stand=clerk)
+    desk = Desk(token=TOKEN, approve=lambda *_, **__: None, stand=clerk)
     return build_app(Tables(str(world.root)), Config(), desk)
 
 
@@ -61,13 +59,7 @@ def order(app: Any) -> Ordering:
     def send(**more: str) -> Answer:
         fields = {**_FIELDS, **{name: value for name, value in more.items() if name in _FIELDS}}
         headers = {name: value for name, value in more.items() if name not in _FIELDS}
-        return ask(
-            app,
-            "/order?id=billing",
-            method="POST",
-            body=urlencode(fields).encode(),
-            **{**_FROM, "Content-Type": _FORM, **headers},
-        )
+        return sent(app, "/order?id=billing", fields, **headers)
 
     return send
 
@@ -79,7 +71,7 @@ def test_group_has_a_form_for_orders_if_there_is_a_token(app: Any, world: World)
     unguarded = build_app(Tables(str(world.root)), Config())
     assert form not in ask(unguarded, "/group?id=billing").text
     body = urlencode(_FIELDS).encode()
-    assert ask(unguarded, "/order?id=billing", method="POST", body=body, **_FROM).status == 404
+    assert ask(unguarded, "/order?id=billing", method="POST", body=body, **FROM).status == 404
 
 
 @pytest.mark.parametrize("name", ["pause", "resume", "pin", "unpin"])
@@ -146,7 +138,7 @@ def test_order_that_cannot_be_written_says_why(
 
 def test_reading_changes_nothing(app: Any, clerk: Clerk) -> None:
     for method in ("GET", "HEAD", "PUT", "DELETE"):
-        assert ask(app, f"/order?id=billing&{urlencode(_FIELDS)}", method=method, **_FROM).status == 405
+        assert ask(app, f"/order?id=billing&{urlencode(_FIELDS)}", method=method, **FROM).status == 405
     assert clerk.written == []
 
 

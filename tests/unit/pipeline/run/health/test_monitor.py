@@ -1,6 +1,5 @@
 """What the driver says of itself: to its heartbeat, and as metrics."""
 
-import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,8 +15,8 @@ from pipeline.run.health import monitor as monitor_module
 from pipeline.run.health.listener import SparkListener
 from pipeline.run.health.monitor import BatchFigures, Monitor
 from pipeline.run.health.text import metrics
-from pipeline.run.query import Report, RunBatch, Runner
-from tests.support.batches import batch_of, done, idle_driver, stamp_of
+from pipeline.run.query import Report, RunBatch
+from tests.support.batches import batch_of, done, idle_driver, runner_of, stamp_of
 from tests.support.prometheus_text import parse
 
 NOW_MS = 1_700_000_000_000
@@ -182,17 +181,7 @@ def reports(run_batch: RunBatch, driver: Driver | None = None, on_outage: Any = 
     """What a runner tells of one batch."""
     told: list[Report] = []
     nothing: Any = None
-    usable: Any = SimpleNamespace(until_usable=lambda: None)
-    runner = Runner(
-        driver or idle_driver(),
-        stop=threading.Event(),
-        on_batch=told.append,
-        on_outage=on_outage,
-        interval_s=0,
-        run_batch=run_batch,
-        storage=usable,
-    )
-    runner(nothing, 0)
+    runner_of(run_batch, driver=driver, on_batch=told.append, on_outage=on_outage)(nothing, 0)
     return told
 
 

@@ -1,0 +1,119 @@
+"""What there is to know of each strategy but its function: a consumer that computes nothing reads it without numpy."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from assignor.errors import InvalidOptionError, UnknownStrategyError
+from assignor.model.java_order import java_order
+from assignor.strategies import names
+from assignor.strategies.lag_sticky.options import OPTIONS as LAG_STICKY_OPTIONS
+from assignor.strategies.options import Choice, Option, OptionValue
+
+
+class RebalanceProtocol(enum.IntEnum):
+    """How members give up partitions; a higher one is preferred, as in Kafka's ConsumerPartitionAssignor."""
+
+    EAGER = 0
+    COOPERATIVE = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrategyFacts:
+    """What is known of a strategy without its function, and so without arrays."""
+
+    name: str
+    protocols: tuple[RebalanceProtocol, ...]
+    """Under which a target of this strategy may be applied, ascending."""
+    options: tuple[Option, ...] = ()
+    reads_lag: bool = False
+    """Does the assignment depend on lag, so that unknown lag matters to it."""
+    joins: bool = False
+    """Must the partitions of one number change hands together (see `handover.next_step`)."""
+    moves_whole: bool = False
+    """Is a plan always the whole target? A part of it would not be an assignment of this strategy."""
+
+    @property
+    def has_budget(self) -> bool:
+        """Can the strategy be told how many moves it may make."""
+        return any(option.name == "max_moves" for option in self.options)
+
+    def check_options(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
+        """Every option of the strategy with its given or default value.
+
+        Raises:
+            InvalidOptionError: The strategy has no such option, or the option takes no such value.
+        """
+        known = {option.name: option for option in self.options}
+        for name, value in options.items():
+            if name not in known:
+                available = ", ".join(known) or "none"
+                raise InvalidOptionError(self.name, name, f"is not known; there are: {available}")
+            problem = known[name].problem(value)
+            if problem is not None:
+                raise InvalidOptionError(self.name, name, problem)
+        given = cast("Mapping[str, OptionValue]", options)
+        return {name: given.get(name, option.default) for name, option in known.items()}
+
+
+_FACTS = (
+    StrategyFacts(
+        name=names.CONSTRAINED_COOPERATIVE_STICKY,
+        protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
+        options=(Choice(name="old_claims", words=("drop", "keep")),),
+    ),
+    StrategyFacts(
+        name=names.COOPERATIVE_STICKY,
+        protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
+    ),
+    StrategyFacts(
+        name=names.LAG_AWARE,
+        # Cooperative only as a published target, which stays as it is from one step to the next: asked again, the
+        # strategy would see other lags and move again.
+        protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
+        options=(Choice(name="scope", words=("topic", "group")), Choice(name="ties", words=("lag", "kip"))),
+        reads_lag=True,
+        moves_whole=True,
+    ),
+    StrategyFacts(
+        name=names.LAG_STICKY,
+        # Cooperative only as a published target, as with lag-aware.
+        protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
+        options=LAG_STICKY_OPTIONS,
+        reads_lag=True,
+    ),
+    StrategyFacts(
+        name=names.RANGE,
+        protocols=(RebalanceProtocol.EAGER,),
+    ),
+    StrategyFacts(
+        name=names.ROUNDROBIN,
+        protocols=(RebalanceProtocol.EAGER,),
+    ),
+    StrategyFacts(
+        name=names.STICKY,
+        protocols=(RebalanceProtocol.EAGER,),
+    ),
+    StrategyFacts(
+        name=names.STICKY_STREAM_JOIN,
+        protocols=(RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE),
+        joins=True,
+    ),
+)
+
+CATALOGUE: Mapping[str, StrategyFacts] = {
+    entry.name: entry for entry in sorted(_FACTS, key=lambda entry: java_order(entry.name))
+}
+"""The facts of every strategy, by name, in name order."""
+
+
+def facts_of(name: str) -> StrategyFacts:
+    """What is known of the strategy of this name.
+
+    Raises:
+        UnknownStrategyError: There is none; the message names those there are.
+    """
+    if name not in CATALOGUE:
+        raise UnknownStrategyError(name, tuple(CATALOGUE))
+    return CATALOGUE[name]

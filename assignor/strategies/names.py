@@ -1,0 +1,10 @@
+"""The names of the strategies, in configuration and on the wire."""
+
+CONSTRAINED_COOPERATIVE_STICKY = "constrained-cooperative-sticky"
+COOPERATIVE_STICKY = "cooperative-sticky"
+LAG_AWARE = "lag-aware"
+LAG_STICKY = "lag-sticky"
+RANGE = "range"
+ROUNDROBIN = "roundrobin"
+STICKY = "sticky"
+STICKY_STREAM_JOIN = "sticky-stream-join"
