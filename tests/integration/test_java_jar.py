@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.local.jars import resolve
-from tests.support.java_jar import ROOT, VERSIONS, java_jar
+from tests.support.java_apps import SOURCES as APPS
+from tests.support.java_jar import ROOT, SOURCES, VERSIONS, java_jar
 
 BUILD = ROOT / "deploy/java/build.py"
 OLDEST = VERSIONS[0]
@@ -93,3 +94,21 @@ def test_docs_name_the_jar_of_this_version(page: str) -> None:
     text = (ROOT / "deploy/docs" / page).read_text(encoding="utf-8")
 
     assert set(re.findall(r"lagwise-follow-(\d[\w.]*)\.jar", text)) == {version("lagwise")}
+
+
+@pytest.mark.parametrize(
+    ("begins", "program"),
+    [
+        ("Map<TopicPartition, OffsetAndMetadata> offsets", SOURCES / "lagwise/follow/Transactions.java"),
+        ("@Bean", APPS / "lagwise/spring/Application.java"),
+    ],
+)
+def test_docs_show_the_code_that_the_tests_run(begins: str, program: Path) -> None:
+    text = (ROOT / "deploy/docs/following-java.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```java\n(.+?)^```", text, re.DOTALL | re.MULTILINE)
+    (shown,) = (block for block in blocks if block.startswith(begins))
+
+    def words(code: str) -> list[str]:
+        return [line.strip() for line in code.strip().splitlines()]
+
+    assert "\n".join(words(shown)) in "\n".join(words(program.read_text(encoding="utf-8")))

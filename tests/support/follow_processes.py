@@ -111,6 +111,11 @@ class Processes:
         if number in (signal.SIGKILL, signal.SIGSTOP):
             self._note(who, "hurt")
 
+    def kill(self, who: str) -> None:
+        """Return when it is dead, so that another may have its name."""
+        self.send(who, signal.SIGKILL)
+        self._processes[who].wait()
+
     def _note(self, who: str, what: str) -> None:
         line = {"at": time.monotonic(), "who": who, "what": what}
         with self._log.open("a") as log:

@@ -88,7 +88,6 @@ class JavaMember(PluginMember):
         topics: What it subscribes to.
         following: Whether it is a `FollowingConsumer`, or a plain `KafkaConsumer`.
         commits: Whether it commits what it has read.
-        copies_to: A topic into which it writes where each record was, in transactions with its offsets.
 
     Attributes:
         failed: What its consumer threw, if it did.
@@ -102,14 +101,9 @@ class JavaMember(PluginMember):
         *,
         following: bool = True,
         commits: bool = True,
-        copies_to: str | None = None,
     ) -> None:
         self._host, self._config, self._topics = host, config, topics
-        self._options = {
-            "following": following,
-            "commits": commits and copies_to is None,
-            "copies_to": copies_to,
-        }
+        self._options = {"following": following, "commits": commits}
         self._closed = threading.Event()
         self.failed: str | None = None
         super().__init__()

@@ -1,7 +1,8 @@
 """One of the consumer `Processes`, in Java: python -m tests.support.java_process '{"who":"a", "command":["java", …], …}'.
 
-Options: `command`, what runs `Members.java`; `assignor`, a class. The plans name the cluster by Kafka's id of it. It
-becomes the Java process, so its process id stays. SIGTERM ends it. SIGHUP makes it stop itself before its next commit.
+Options: `command`, what runs `Members.java`; `assignor`, a class; `copies_to`, a topic for copies in transactions, or
+nothing. The plans name the cluster by Kafka's id of it. It becomes the Java process, so its process id stays. SIGTERM
+ends it. SIGHUP makes it stop itself before its next commit.
 """
 
 import json
@@ -23,7 +24,13 @@ config = {
     "lagwise.control.topic": OPTIONS["control"],
     "lagwise.acks.topic": OPTIONS["acks"],
 }
-start = {"who": OPTIONS["who"], "following": True, "topics": {OPTIONS["topic"]: ""}, "config": config}
+start = {
+    "who": OPTIONS["who"],
+    "following": True,
+    "copies_to": OPTIONS.get("copies_to"),
+    "topics": {OPTIONS["topic"]: ""},
+    "config": config,
+}
 # A JVM does not hear what was ignored when it started, as nohup makes it.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 command = [*OPTIONS["command"], json.dumps(start), OPTIONS["log"]]

@@ -51,8 +51,8 @@ final class Member extends Thread implements ConsumerRebalanceListener {
         this.who = start.text("who");
         this.topics = new ArrayList<>(start.fields("topics").names());
         this.isFollowing = start.bool("following");
-        this.isCommitting = !start.has("commits") || start.bool("commits");
         this.copiesTo = start.has("copies_to") ? start.nullableText("copies_to") : null;
+        this.isCommitting = copiesTo == null && (!start.has("commits") || start.bool("commits"));
         Fields given = start.fields("config");
         for (String name : given.names()) {
             config.put(name, given.text(name));
@@ -83,14 +83,14 @@ final class Member extends Thread implements ConsumerRebalanceListener {
                     consumer.enforceRebalance();
                 }
                 ConsumerRecords<byte[], byte[]> records = consumer.poll(POLL);
-                if (transactions != null) {
-                    transactions.copy(consumer, records);
-                }
                 records.forEach(record -> {
                     next.put(new TopicPartition(record.topic(), record.partition()), record.offset() + 1);
                     note("record", ",\"topic\":" + Json.quoted(record.topic()) + ",\"place\":" + record.partition()
                         + ",\"offset\":" + record.offset());
                 });
+                if (transactions != null) {
+                    transactions.copy(consumer, records);
+                }
                 commitIfDue();
             }
         } catch (Exception error) {
@@ -103,7 +103,8 @@ final class Member extends Thread implements ConsumerRebalanceListener {
     /** Null where it commits by itself. */
     private Transactions transactions() {
         return copiesTo == null ? null
-            : new Transactions(config.get("bootstrap.servers"), config.get("group.id") + " " + who, copiesTo);
+            : new Transactions(
+                config.get("bootstrap.servers"), config.get("group.id") + " " + who, copiesTo, this::stopIfTold);
     }
 
     private Consumer<byte[], byte[]> made() {
@@ -113,17 +114,28 @@ final class Member extends Thread implements ConsumerRebalanceListener {
             : new KafkaConsumer<>(config, bytes, new ByteArrayDeserializer());
     }
 
-    private void commitIfDue() throws IOException, InterruptedException {
+    private void commitIfDue() {
         if (!isCommitting || next.isEmpty() || System.nanoTime() - committedNs < COMMIT_EVERY_NS) {
             return;
         }
         committedNs = System.nanoTime();
-        if (isToStop) {
-            isToStop = false;
-            note("hurt", "");
-            new ProcessBuilder("kill", "-STOP", String.valueOf(ProcessHandle.current().pid())).start().waitFor();
-        }
+        stopIfTold();
         commit(next.keySet());
+    }
+
+    private void stopIfTold() {
+        if (!isToStop) {
+            return;
+        }
+        isToStop = false;
+        note("hurt", "");
+        try {
+            new ProcessBuilder("kill", "-STOP", String.valueOf(ProcessHandle.current().pid())).start().waitFor();
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private void commit(Collection<TopicPartition> partitions) {

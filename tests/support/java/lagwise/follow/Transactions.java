@@ -4,7 +4,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Map;
 
+import org.apache.kafka.clients.consumer.CommitFailedException;
 import org.apache.kafka.clients.consumer.Consumer;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -18,27 +20,47 @@ final class Transactions implements AutoCloseable {
     private final KafkaProducer<byte[], byte[]> producer;
     private final String topic;
 
-    Transactions(Object servers, String id, String topic) {
+    /** @param beforeCommit run while a transaction is complete and not yet committed */
+    Transactions(Object servers, String id, String topic, Runnable beforeCommit) {
         this.topic = topic;
         producer = new KafkaProducer<>(
             Map.of(ProducerConfig.BOOTSTRAP_SERVERS_CONFIG, servers, ProducerConfig.TRANSACTIONAL_ID_CONFIG, id),
-            new ByteArraySerializer(), new ByteArraySerializer());
+            new ByteArraySerializer(), new ByteArraySerializer()) {
+            @Override
+            public void commitTransaction() {
+                beforeCommit.run();
+                super.commitTransaction();
+            }
+        };
         producer.initTransactions();
     }
 
+    /** What the docs show, all but its first lines. */
     void copy(Consumer<byte[], byte[]> consumer, ConsumerRecords<byte[], byte[]> records) {
         if (records.isEmpty()) {
             return;
         }
         Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
-        producer.beginTransaction();
-        records.forEach(record -> {
-            String where = record.partition() + ":" + record.offset();
-            producer.send(new ProducerRecord<>(topic, where.getBytes(StandardCharsets.UTF_8)));
-            offsets.put(new TopicPartition(record.topic(), record.partition()), new OffsetAndMetadata(record.offset() + 1));
-        });
-        producer.sendOffsetsToTransaction(offsets, consumer.groupMetadata());
-        producer.commitTransaction();
+        try {
+            producer.beginTransaction();
+            for (ConsumerRecord<byte[], byte[]> record : records) {
+                producer.send(copyOf(record));
+                offsets.put(new TopicPartition(record.topic(), record.partition()),
+                    new OffsetAndMetadata(record.offset() + 1));
+            }
+            producer.sendOffsetsToTransaction(offsets, consumer.groupMetadata());
+            producer.commitTransaction();
+        } catch (CommitFailedException rebalancing) {
+            producer.abortTransaction();
+            for (TopicPartition partition : records.partitions()) {
+                consumer.seek(partition, records.records(partition).get(0).offset());
+            }
+        }
+    }
+
+    private ProducerRecord<byte[], byte[]> copyOf(ConsumerRecord<byte[], byte[]> record) {
+        String where = record.partition() + ":" + record.offset();
+        return new ProducerRecord<>(topic, where.getBytes(StandardCharsets.UTF_8));
     }
 
     @Override
