@@ -17,7 +17,7 @@ MASK = "****"
 
 _SECRET_NAME = re.compile(r"password|secret|key|token|jaas|credential", re.IGNORECASE)
 # Where a key or a token is had, and for whom, is no secret, and seeing it is what helps when it is wrong.
-_PLACE_NAME = re.compile(r"\.(location|file|url|client\.id)$", re.IGNORECASE)
+_PLACE_NAME = re.compile(r"\.(location|file|endpoint\.url|client\.id)$", re.IGNORECASE)
 
 
 def is_reference(value: str) -> bool:

@@ -1,8 +1,7 @@
 """The user's token function: found by its name, called, and what it returned checked.
 
 Its contract is that of librdkafka's `oauth_cb`: called with the text of `sasl.oauthbearer.config`, or without arguments
-if it takes none, it returns `(token, expiry)`, `(token, expiry, principal)` or `(token, expiry, principal, extensions)`,
-with the expiry in seconds since 1970.
+if it takes none, it returns `(token, expiry[, principal[, extensions]])`, with the expiry in seconds since 1970.
 """
 
 import inspect
@@ -117,8 +116,10 @@ def _problem_of_shape(returned: Any) -> str | None:
             what += f" of {len(returned)}"
         return f"returned a {what}; return (token, expiry in seconds since 1970[, principal[, extensions]])"
     token, expiry, *rest = returned
-    if not isinstance(token, str) or not token:
-        return f"returned a token that is no text ({type(token).__name__} of nothing); return a str that is not empty"
+    if not isinstance(token, str):
+        return f"returned a token that is a {type(token).__name__}; return it as a str"
+    if not token:
+        return "returned an empty token"
     if any(sign.isspace() or not sign.isprintable() for sign in token):
         return "returned a token with white space in it; strip it"
     if isinstance(expiry, bool) or not isinstance(expiry, int | float):

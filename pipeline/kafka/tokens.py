@@ -2,8 +2,8 @@
 
 librdkafka asks for a token from a thread of its own when a client is made, and again when 80% of the token's life is
 over, whether or not the client is polled. The function runs in yet another thread, which is waited for as long as a
-broker would be: whatever the function does, no client, batch or command hangs with it. Every process (driver, source, worker)
-imports the function and calls it for itself.
+broker would be: whatever the function does, no client, batch or command hangs with it. Every process (driver,
+source, worker) imports the function and calls it for itself.
 """
 
 import logging
