@@ -14,7 +14,7 @@ from assignor.clients.confluent import Follower
 from assignor.protocol import control
 from assignor.protocol.acks import Applied, Refused
 from tests.support.follow_plans import key_of, plan
-from tests.support.java_jar import java_jar
+from tests.support.java_jar import JSON, java_jar
 from tests.support.java_members import EAGER, JavaHost, JavaMember, none_failed, properties
 from tests.support.java_members import apply as apply_and_acknowledge
 from tests.support.oauth import OAuthBroker
@@ -96,8 +96,11 @@ def test_java_follower_reads_plans_and_acknowledges_with_tokens(
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanism": "OAUTHBEARER",
         "sasl.jaas.config": _JAAS,
+        # By default a token lives for an hour, and is not renewed more often than each minute.
+        "sasl.login.refresh.min.period.seconds": "1",
+        "sasl.login.refresh.buffer.seconds": "1",
     }
-    with JavaHost(java_jar()) as host, Members() as members:
+    with JavaHost(java_jar(), more=(JSON,)) as host, Members() as members:
         for _ in range(2):
             members.add(JavaMember(host, config, [places.name]))
         follow_through_tokens(places, members)
