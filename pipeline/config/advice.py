@@ -7,6 +7,7 @@ from pipeline.config.model import Config
 from pipeline.config.no_plans import never_a_plan
 from pipeline.config.places import is_folder_of_host, is_s3
 from pipeline.config.secret_values import is_plain_secret
+from pipeline.config.values import mechanism
 
 _KIND_OF_CATALOG = "spark.sql.catalogImplementation"
 
@@ -36,6 +37,7 @@ def _connection(config: Config) -> Iterator[str]:
     given = config.kafka.properties
     if given.get("security.protocol", "").upper() == "SASL_PLAINTEXT":
         yield 'kafka.properties."security.protocol": SASL_PLAINTEXT sends the password unencrypted; use SASL_SSL'
+    yield from _tokens(config)
     if given.get("enable.ssl.certificate.verification") == "false":
         yield (
             'kafka.properties."enable.ssl.certificate.verification": false lets anybody pose as a broker; '
@@ -43,6 +45,20 @@ def _connection(config: Config) -> Iterator[str]:
         )
     if config.kafka.java:
         yield "kafka.java: has no effect since lagwise reads Kafka without Spark's Java client; remove the table"
+
+
+def _tokens(config: Config) -> Iterator[str]:
+    given = config.kafka.properties
+    gives_tokens = (
+        config.kafka.token_provider
+        or given.get("sasl.oauthbearer.method", "").lower() == "oidc"
+        or given.get("enable.sasl.oauthbearer.unsecure.jwt") == "true"
+    )
+    if mechanism(given) == "OAUTHBEARER" and not gives_tokens:
+        yield (
+            'kafka.properties."sasl.mechanism": nothing gives a token for OAUTHBEARER, so no client can log in; set '
+            'kafka.token_provider, or "sasl.oauthbearer.method" = "oidc"'
+        )
 
 
 def _places(config: Config) -> Iterator[str]:

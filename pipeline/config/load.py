@@ -21,7 +21,7 @@ tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 # Whatever stands in these tables may be a secret, so a message never quotes a value of theirs.
 _FREE_TABLES = ("kafka", "spark", "storage_options", "options")
-_SECRETS = ("token",)
+_SECRETS = ("token", "token_provider")
 _MESSAGES = {
     "bool_type": "must be true or false",
     "dict_type": "must be a table",

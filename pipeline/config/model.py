@@ -30,7 +30,9 @@ from pipeline.config.values import (
     StrategyName,
     TopicByPrefix,
     TopicName,
+    function_name,
     host_name,
+    mechanism,
     origin,
     reference,
 )
@@ -58,6 +60,8 @@ class KafkaConfig(_Section):
         default={"bootstrap.servers": "localhost:9092", "client.id": "lagwise"}, repr=False
     )
     """Any librdkafka property."""
+    token_provider: Annotated[str, AfterValidator(function_name)] = ""
+    """The function that gives tokens of SASL/OAUTHBEARER, as `module:function`."""
     java: Properties = Field(default={}, repr=False)
     """Of an earlier version, which read Kafka through Spark's Java client; without effect."""
 
@@ -67,6 +71,24 @@ class KafkaConfig(_Section):
         if not properties.get("bootstrap.servers"):
             raise ValueError('"bootstrap.servers" is missing')
         return properties
+
+    @model_validator(mode="after")
+    def _token_provider_is_used(self) -> "KafkaConfig":
+        given = self.properties
+        if not self.token_provider:
+            return self
+        if mechanism(given) != "OAUTHBEARER" or not given.get("security.protocol", "").upper().startswith(
+            "SASL_"
+        ):
+            raise ValueError(
+                'token_provider needs "security.protocol" = "SASL_SSL" and "sasl.mechanism" = "OAUTHBEARER" in '
+                "kafka.properties"
+            )
+        if given.get("sasl.oauthbearer.method", "default").lower() != "default":
+            raise ValueError(
+                'token_provider and "sasl.oauthbearer.method" both give tokens; leave one of them out'
+            )
+        return self
 
 
 class SourceConfig(_Section):

@@ -16,8 +16,8 @@ from pipeline.errors import ConfigError
 MASK = "****"
 
 _SECRET_NAME = re.compile(r"password|secret|key|token|jaas|credential", re.IGNORECASE)
-# A path to a key is no secret, and seeing it is what helps when it is wrong.
-_PATH_NAME = re.compile(r"\.location$", re.IGNORECASE)
+# Where a key or a token is had, and for whom, is no secret, and seeing it is what helps when it is wrong.
+_PLACE_NAME = re.compile(r"\.(location|file|endpoint\.url|client\.id)$", re.IGNORECASE)
 
 
 def is_reference(value: str) -> bool:
@@ -29,7 +29,7 @@ def is_plain_secret(name: str, value: str) -> bool:
     """Whether `value` is, by the name it stands under, a secret written out."""
     return (
         bool(_SECRET_NAME.search(name))
-        and not _PATH_NAME.search(name)
+        and not _PLACE_NAME.search(name)
         and bool(value)
         and not is_reference(value)
     )

@@ -43,6 +43,18 @@ def reference(text: str) -> str:
     return text
 
 
+def function_name(text: str) -> str:
+    """`module:function`, or nothing."""
+    if text and not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", text):
+        raise ValueError('must be "module:function", such as "company.kafka_tokens:token"')
+    return text
+
+
+def mechanism(properties: Mapping[str, str]) -> str:
+    """The SASL mechanism that librdkafka takes, in upper case; the empty text without one."""
+    return (properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or "").upper()
+
+
 def origin(text: str) -> str:
     """An origin as browsers send it, in lower case."""
     if not re.fullmatch(r"https?://[^/?#@\s]+", text):

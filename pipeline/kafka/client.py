@@ -2,14 +2,20 @@
 
 References to secrets (`env:NAME`, `file:/path`) are not resolved before a client is made, on the machine that
 connects. So neither a Spark plan nor a task carries a secret, unless one is written into the configuration in plain
-text. That one does travel to the executors.
+text. That one does travel to the executors. The function that gives tokens travels by its name, as `token_provider`.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.config import secret_values
 from pipeline.config.model import Config
-from pipeline.config.secret_values import resolve
+from pipeline.kafka.tokens import CALLBACK, source_of
 
-__all__ = ["librdkafka_properties", "resolve", "unresolved"]
-
+TOKEN_PROVIDER = "token_provider"  # noqa: S105 - the name of the key
+"""`kafka.token_provider` among the properties of librdkafka, which knows none of this name."""
+_TIMEOUT = "socket.timeout.ms"
+_TIMEOUT_MS = 60_000  # of librdkafka
 
 _DEFAULTS = {
     # librdkafka writes to stderr by itself: several lines a second, of each client, while a broker is away. What a
@@ -25,13 +31,33 @@ def unresolved(config: Config) -> dict[str, str]:
     # A broker that takes a request and never answers counts as up until this time is over, and librdkafka goes on
     # asking it; the default is a minute.
     timeout_ms = str(config.source.request_timeout_s * 1000)
-    return {**_DEFAULTS, "socket.timeout.ms": timeout_ms, **config.kafka.properties}
+    provider = config.kafka.token_provider
+    named = {TOKEN_PROVIDER: provider} if provider else {}
+    return {**_DEFAULTS, _TIMEOUT: timeout_ms, **config.kafka.properties, **named}
 
 
-def librdkafka_properties(config: Config, **overrides: str) -> dict[str, str]:
+def resolve(properties: Mapping[str, str]) -> dict[str, Any]:
+    """What a confluent-kafka client is made from, here and now: references resolved, the token function loaded.
+
+    Args:
+        properties: As `unresolved` gives them.
+
+    Raises:
+        ConfigError: A secret that is referred to, or the token function, is not on this machine.
+    """
+    resolved: dict[str, Any] = secret_values.resolve(properties)
+    provider = resolved.pop(TOKEN_PROVIDER, None)
+    if provider:
+        timeout_s = float(resolved.get(_TIMEOUT, _TIMEOUT_MS)) / 1000
+        config = resolved.get("sasl.oauthbearer.config", "")
+        resolved[CALLBACK] = source_of(provider, config, timeout_s=timeout_s)
+    return resolved
+
+
+def librdkafka_properties(config: Config, **overrides: str) -> dict[str, Any]:
     """Properties a confluent-kafka client is made from, here and now: references resolved, overrides on top.
 
     Raises:
-        ConfigError: A secret that is referred to is not on this machine.
+        ConfigError: A secret that is referred to, or the token function, is not on this machine.
     """
     return resolve(unresolved(config)) | overrides

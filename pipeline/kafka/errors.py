@@ -18,11 +18,17 @@ from pipeline.errors import (
     ConfigError,
     TopicMissingError,
 )
+from pipeline.kafka.tokens import ready, trouble
 
 RIGHTS = "deploying-security.md lists the rights that lagwise needs"
 _NO_ENTRY = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED})  # noqa: SLF001 - public constant
-# librdkafka calls that failed authentication, too: a connection that broke off, a token server that is away.
-_NO_VERDICT = ("Local: ", "Failed to acquire SASL OAUTHBEARER token")
+# The clients call that failed authentication, too: a connection that broke off, a token server that is away.
+_NO_VERDICT = (
+    "Local: ",
+    "Failed to acquire SASL OAUTHBEARER token",
+    "OAuth token not set within",
+    "kafka.token_provider ",
+)
 FORBIDDEN = frozenset(
     {
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
@@ -79,8 +85,11 @@ def client_with_reason(
 
     Raises:
         ConfigError: librdkafka cannot use the properties.
+        BrokerUnavailableError: There is no token to log in with.
     """
     errors = _BrokerErrors()
+    with explained("the Kafka cluster cannot be used"):
+        properties = ready(properties)
     try:
         client = make({**properties, "error_cb": errors.keep})
     except KafkaException as failure:
@@ -111,6 +120,9 @@ def error_of_call(
 ) -> AccessRefusedError | BrokerUnavailableError:
     """The error to raise for the error that a call ended with; see `explained`."""
     hint = ""
+    if (no_token := trouble()) is not None and error.code() in _UNANSWERED | _NO_ENTRY:
+        # What the broker says of an old token, or of none, is no verdict on the user.
+        return BrokerUnavailableError(f"{doing}: {no_token}")
     if reason is not None and error.code() in _UNANSWERED:
         cause = reason()
         error, hint = (cause, "") if cause is not None else (error, f" {_UNKNOWN}")

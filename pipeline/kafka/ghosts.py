@@ -22,6 +22,7 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
 from pipeline.kafka.asking import Asked, allow, answer, outcome_of
 from pipeline.kafka.positions import PartitionKey
+from pipeline.kafka.tokens import ready
 
 log = logging.getLogger(__name__)
 
@@ -60,8 +61,8 @@ class Brokers:
 
     def listed(self) -> frozenset[str] | None:
         """The groups that the cluster lists; None when some coordinator did not answer."""
-        admin = self._make_admin()
         try:
+            admin = self._make_admin()
             asked = admin.list_consumer_groups(request_timeout=self._timeout_s)
             found = answer(asked, self._timeout_s)
         except KafkaException:
@@ -82,8 +83,12 @@ class Brokers:
         """Each group with what its coordinator says, or why it says nothing."""
         if not groups:
             return
-        # A client that nobody holds is gone before the answer comes.
-        admin = self._make_admin()
+        try:
+            # A client that nobody holds is gone before the answer comes.
+            admin = self._make_admin()
+        except KafkaException as failure:
+            yield from ((group, failure) for group in groups)
+            return
         asked = admin.describe_consumer_groups(list(groups), request_timeout=self._timeout_s)
         for group, future in asked.items():
             try:
@@ -112,9 +117,12 @@ class Brokers:
         if not wanted:
             return {}
         # An admin client that asks for a group's offsets crashes librdkafka 2.16 when a coordinator has moved.
-        consumer = Consumer(
-            {**self._properties, "group.id": group, "enable.auto.commit": "false"}, logger=log
-        )
+        try:
+            consumer = Consumer(
+                {**ready(self._properties), "group.id": group, "enable.auto.commit": "false"}, logger=log
+            )
+        except KafkaException:
+            return None
         try:
             found = consumer.committed(wanted, timeout=self._timeout_s)
         except KafkaException as failure:

@@ -8,7 +8,7 @@ readers see all plans of a batch or none. A driver that publishes for no group l
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, TypeAlias
 
 from confluent_kafka import (
@@ -31,6 +31,7 @@ from pipeline.errors import (
     TopicMissingError,
 )
 from pipeline.kafka.errors import error_of_call, explained, unusable
+from pipeline.kafka.tokens import ready
 from pipeline.planning.memory import PlanRecord
 from pipeline.publish.claim import GROUP, Claim, decode, key_of
 
@@ -132,8 +133,8 @@ class Publisher:
 
     def _open(self, unsent: Callable[[EpochsInTopic], Sequence[PlanRecord]]) -> None:
         properties = _producer_properties(self._properties, self.cluster)
-        producer = Producer(properties, logger=log)
         with explained(f"transactional id {properties['transactional.id']} cannot be used"):
+            producer = Producer(ready(properties), logger=log)
             producer.init_transactions(self.timeout_s)
         # Another driver may have come between the look and the fence; it finds out, and nobody publishes.
         self._refuse_other()
@@ -258,28 +259,25 @@ class Publisher:
 
     @contextmanager
     def _reader(self) -> Iterator[Consumer]:
-        reader = Consumer(
-            {
-                **self._properties,
-                "group.id": _READER,
-                "enable.auto.commit": "false",
-                "isolation.level": "read_committed",
-                "enable.partition.eof": "true",
-            },
-            logger=log,
-        )
-        try:
-            with explained(f"control topic {self.topic} could not be read as group {_READER}"):
-                yield reader
-        finally:
-            reader.close()
+        properties = {
+            **self._properties,
+            "group.id": _READER,
+            "enable.auto.commit": "false",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": "true",
+        }
+        with (
+            explained(f"control topic {self.topic} could not be read as group {_READER}"),
+            closing(Consumer(ready(properties), logger=log)) as reader,
+        ):
+            yield reader
 
 
 def _largest(records: Sequence[PlanRecord]) -> int:
     return max(len((record.value or "").encode()) for record in records)
 
 
-def _producer_properties(properties: Mapping[str, str], cluster: str) -> dict[str, str]:
+def _producer_properties(properties: Mapping[str, Any], cluster: str) -> dict[str, Any]:
     return {
         **properties,
         "transactional.id": f"lagwise-{cluster}",

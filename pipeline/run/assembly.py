@@ -1,7 +1,9 @@
 """Assembly: the parts of a driver, from the configuration and the cluster that was found."""
 
 import socket
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
@@ -14,6 +16,7 @@ from pipeline.kafka.errors import Reason, client_with_reason
 from pipeline.kafka.ghosts import Brokers, GhostHunt
 from pipeline.kafka.migration import MigrationWatch
 from pipeline.kafka.retention import RetentionWatch
+from pipeline.kafka.tokens import ready
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.publish.claim import Claim
 from pipeline.publish.outbox import Publisher
@@ -53,8 +56,8 @@ def build_services(
         takes_over: Publish though a driver of other tables does.
     """
     name, timeout_s = cluster_name(config, found), config.source.request_timeout_s
-    client = partial(_client, config)
-    brokers = Brokers(librdkafka_properties(config, log_level="0"), client, timeout_s=timeout_s)
+    properties = librdkafka_properties(config, log_level="0")
+    brokers = Brokers(properties, partial(_client, properties), timeout_s=timeout_s)
     return Services(
         config=config,
         is_once=is_once,
@@ -91,8 +94,8 @@ def _is_dry(plan: PlanConfig) -> bool:
     return plan.dry_run is True and all(rule.dry_run in {None, True} for rule in plan.groups)
 
 
-def _client(config: Config) -> AdminClient:
-    return admin_client(config)[0]
+def _client(properties: Mapping[str, Any]) -> AdminClient:
+    return AdminClient(ready(properties))
 
 
 def cluster_name(config: Config, found: Cluster) -> str:

@@ -19,13 +19,13 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
 from pipeline.config.model import Config, KafkaConfig, SourceConfig
-from pipeline.config.secret_values import resolve
 from pipeline.decode.filters import ControlTopics, Filters
 from pipeline.errors import BrokerUnavailableError, ConfigError
-from pipeline.kafka.client import unresolved
+from pipeline.kafka.client import TOKEN_PROVIDER, resolve, unresolved
 from pipeline.kafka.positions import End, PartitionKey, Span, shares
 from pipeline.kafka.sources.log_offsets import ask
 from pipeline.kafka.sources.records.ends import EndsAsker
+from pipeline.kafka.tokens import ready
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.source.deadline import within
 from pipeline.source.pace import Pace
@@ -44,8 +44,8 @@ def settings_alone(options: Mapping[str, str]) -> SourceSettings:
     """Settings of a source that has no job.
 
     Args:
-        options: `kafka.*` of librdkafka; `topics_include` and its like (patterns with commas between);
-            `collapse` (`true` keeps of each task the newest record of a key), as in the configuration's `[source]`;
+        options: `kafka.*` of librdkafka, and `kafka.token_provider`; `topics_include` and its like (patterns with
+            commas between), as in `[source]`; `collapse` (`true` keeps of each task the newest record of a key);
             `interval_s`, from one batch of a stream to the next.
 
     Raises:
@@ -56,6 +56,7 @@ def settings_alone(options: Mapping[str, str]) -> SourceSettings:
         raise ConfigError(
             'option kafka.bootstrap.servers is missing: .option("kafka.bootstrap.servers", "host:9092")'
         )
+    kafka = KafkaConfig(token_provider=properties.pop(TOKEN_PROVIDER, ""), properties=properties)
     given = {name: tuple(options[name].split(",")) for name in _PATTERNS if name in options}
     source = SourceConfig(**cast("Any", given))
     collapse = options.get("collapse", "true").lower()
@@ -63,7 +64,7 @@ def settings_alone(options: Mapping[str, str]) -> SourceSettings:
         raise ConfigError(f"option collapse is {collapse!r}: it is true or false")
     patterns = {name: getattr(source, name) for name in _PATTERNS}
     return SourceSettings(
-        properties=unresolved(Config(kafka=KafkaConfig(properties=properties), source=source)),
+        properties=unresolved(Config(kafka=kafka, source=source)),
         root="",
         topics=(OFFSETS_TOPIC,),
         filters=Filters(**patterns, control_topics=ControlTopics(cluster="", acks="", commands="")),
@@ -100,7 +101,7 @@ class _Alone:
     def _ask(self) -> EndsAsker:
         settings = self._settings
         return EndsAsker(
-            lambda: AdminClient({**resolve(settings.properties)}),
+            lambda: AdminClient(ready(resolve(settings.properties))),
             settings.topics,
             timeout_s=settings.timeout_s,
         )

@@ -14,8 +14,10 @@ from deltalake.exceptions import DeltaError
 from pipeline import clock
 from pipeline.config.secret_values import resolve
 from pipeline.errors import PipelineError, StorageUnavailableError, StoreError
+from pipeline.kafka.client import resolve as resolve_client
 from pipeline.kafka.positions import Answer, Intake, Limits, PartitionKey, choose_spans
 from pipeline.kafka.sources.records.ends import EndsAsker
+from pipeline.kafka.tokens import ready
 from pipeline.source.deadline import within
 from pipeline.source.offset import SourceOffset, state_of
 from pipeline.source.pace import Pace
@@ -55,7 +57,7 @@ class Planner:
         """
         self._settings = settings
         self._ask = ask or EndsAsker(
-            lambda: AdminClient({**resolve(settings.properties)}),
+            lambda: AdminClient(ready(resolve_client(settings.properties))),
             settings.topics,
             timeout_s=settings.timeout_s,
         )

@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.local.embedded.broker import EmbeddedBroker
 from tests.support.broker import create_offsets_topic
+from tests.support.oauth import OAuthBroker, oauth_broker
 from tests.support.plugin_setup import PluginSetup
 from tests.support.secured import Secured, secured_broker
 
@@ -15,6 +16,13 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """A broker with TLS, SASL and ACLs; give topics, groups and users names of your own."""
     with secured_broker(tmp_path_factory.mktemp("secured")) as running:
         create_offsets_topic(running.open_servers)
+        yield running
+
+
+@pytest.fixture(scope="session")
+def oauth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OAuthBroker]:
+    """A broker that takes tokens for ten seconds; give topics and groups names of your own."""
+    with oauth_broker(tmp_path_factory.mktemp("oauth")) as running:
         yield running
 
 

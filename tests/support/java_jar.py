@@ -21,6 +21,8 @@ ROOT = Path(__file__).parents[2]
 SOURCES = Path(__file__).with_name("java")
 LOGGER = "org.slf4j:slf4j-simple:1.7.36"
 """Of the slf4j that kafka-clients asks for."""
+JSON = "com.fasterxml.jackson.core:jackson-databind:2.19.2"
+"""Of Kafka's own tokens: kafka-clients leaves it to whoever uses them."""
 VERSIONS = ("3.9.1", "4.0.1", "4.2.0")
 NEWEST = VERSIONS[-1]
 
@@ -56,16 +58,19 @@ class JavaJar:
             *sources,
         )
 
-    def class_path(self, version: str = NEWEST) -> str:
-        """Of a program, with kafka-clients of that version."""
-        jars = resolve((f"org.apache.kafka:kafka-clients:{version}", LOGGER))
+    def class_path(self, version: str = NEWEST, *more: str) -> str:
+        """Of a program, with kafka-clients of that version, and more by their coordinates."""
+        jars = resolve((f"org.apache.kafka:kafka-clients:{version}", LOGGER, *more))
         return os.pathsep.join(map(str, (self.file, self._classes, *jars)))
 
-    def command(self, program: str, *arguments: str, version: str = NEWEST) -> list[str]:
+    def command(
+        self, program: str, *arguments: str, version: str = NEWEST, more: Sequence[str] = ()
+    ) -> list[str]:
         """What runs a program."""
         logger = "-Dorg.slf4j.simpleLogger."
         levels = (f"{logger}defaultLogLevel=warn", f"{logger}log.lagwise=info")
-        return [str(find_java()), "-Xmx256m", *levels, "-cp", self.class_path(version), program, *arguments]
+        path = self.class_path(version, *more)
+        return [str(find_java()), "-Xmx256m", *levels, "-cp", path, program, *arguments]
 
     def _made(self, *command: str) -> None:
         done = subprocess.run(

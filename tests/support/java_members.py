@@ -26,11 +26,11 @@ OF_PROTOCOL = {RebalanceProtocol.EAGER: EAGER, RebalanceProtocol.COOPERATIVE: CO
 
 
 class JavaHost:
-    """A Java process with consumers; a context manager."""
+    """A Java process with consumers, and with more jars by their coordinates; a context manager."""
 
-    def __init__(self, jar: JavaJar, version: str = NEWEST) -> None:
+    def __init__(self, jar: JavaJar, version: str = NEWEST, *, more: Sequence[str] = ()) -> None:
         self._process = subprocess.Popen(
-            jar.command("lagwise.follow.Members", version=version),
+            jar.command("lagwise.follow.Members", version=version, more=more),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, PartitionMetadat
 
 from pipeline.kafka.client import resolve
 from pipeline.kafka.positions import PartitionKey
+from pipeline.kafka.tokens import ready
 
 T = TypeVar("T")
 
@@ -41,7 +42,6 @@ class Leaders:
     """A client and the leaders it goes by.
 
     Attributes:
-        admin: The client; another one after a broker did not answer it for metadata.
         listed_at: When leaders were last asked for, whether or not an answer came; s of the monotonic clock.
         replication: By partition, as old as the leaders are.
         brokers: Live ones; None before the first answer.
@@ -55,7 +55,7 @@ class Leaders:
         *,
         renew_after_s: float = _MAX_AGE_MS / 1000 / _RENEWALS_WITHIN_AGE,
     ) -> None:
-        """Make a client, ask nothing.
+        """Ask nothing; the client is made when it is needed.
 
         Args:
             make: Makes one.
@@ -66,7 +66,7 @@ class Leaders:
         self._topics = tuple(topics)
         self._renew_after_s = renew_after_s
         self._retired: list[tuple[float, AdminClient]] = []
-        self.admin = make()
+        self._admin: AdminClient | None = None
         self.listed_at = float("-inf")
         self._answered_at = float("-inf")
         self._leaders: dict[PartitionKey, int] = {}
@@ -76,6 +76,17 @@ class Leaders:
         self._addresses: dict[int, str] = {}
         self._is_doubted = True
         self.silent: set[int] = set()
+
+    @property
+    def admin(self) -> AdminClient:
+        """The client; another one after a broker did not answer it for metadata.
+
+        Raises:
+            KafkaException: It cannot be made, as there is no token to log in with.
+        """
+        if self._admin is None:
+            self._admin = self._make()
+        return self._admin
 
     def listing(self, *, timeout_s: float) -> ClusterMetadata:
         """Metadata of the topics.
@@ -111,13 +122,14 @@ class Leaders:
             other = self._make()
             answer = ask(other, max(_LEAST_S, ends_at - time.monotonic()))
             self._retire()
-            self.admin = other
+            self._admin = other
             return answer
 
     def _retire(self) -> None:
         now = time.monotonic()
         self._retired = [(since, admin) for since, admin in self._retired if now - since < _RETIRED_FOR_S]
-        self._retired.append((now, self.admin))
+        if self._admin is not None:
+            self._retired.append((now, self._admin))
 
     def doubt(self) -> None:
         """An answer suggests that leaders have changed: renew them before they are used again."""
@@ -212,7 +224,7 @@ def leaders_of(properties: dict[str, Any]) -> Leaders:
     if key not in _known:
         max_age_ms = float(properties.get("metadata.max.age.ms", _MAX_AGE_MS))
         _known[key] = Leaders(
-            lambda: AdminClient({**resolve(properties)}),
+            lambda: AdminClient(ready(resolve(properties))),
             renew_after_s=max_age_ms / 1000 / _RENEWALS_WITHIN_AGE,
         )
     return _known[key]

@@ -24,6 +24,7 @@ from pipeline.errors import AccessRefusedError, AuthenticationError, BrokerUnava
 from pipeline.kafka.asking import allow, answer, outcome_of
 from pipeline.kafka.client import librdkafka_properties
 from pipeline.kafka.errors import RIGHTS, client_with_reason, error_of_call, explained
+from pipeline.kafka.tokens import ready
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.operate.doctor.evidence import GroupEvidence, StreamEvidence
 from pipeline.operate.doctor.facts import plan_of
@@ -32,7 +33,10 @@ from pipeline.operate.output import plain
 from pipeline.operate.poll import messages
 
 _ALONE = "what follows is from the tables alone"
-_LOGIN = "it is the login that fails, not a right: compare user, password, mechanism or certificate in kafka.properties"
+_LOGIN = (
+    "it is the login that fails, not a right: compare user, password, mechanism or certificate in kafka.properties, or "
+    "what kafka.token_provider returns"
+)
 _BROKER_ASSIGNS = frozenset({"share", "streams"})
 """Types of groups that Kafka's own client cannot describe here: to it they are not there."""
 
@@ -141,11 +145,11 @@ def _described(config: Config, group: GroupEvidence, figures: Figures) -> Findin
     # librdkafka takes names as C strings: another group than this one would be asked about.
     if not group.group_id or "\0" in group.group_id:
         return figures.finding("unknown", "Kafka's client cannot ask about a group of this name")
-    # Held by name: a client that nothing refers to is destroyed, and what it was asked with it.
-    admin = AdminClient({**librdkafka_properties(config)})
     timeout_s = _timeout_s(config)
-    asked = admin.describe_consumer_groups([group.group_id], request_timeout=timeout_s)[group.group_id]
     try:
+        # Held by name: a client that nothing refers to is destroyed, and what it was asked with it.
+        admin = AdminClient(ready(librdkafka_properties(config)))
+        asked = admin.describe_consumer_groups([group.group_id], request_timeout=timeout_s)[group.group_id]
         found = answer(asked, timeout_s)
     except KafkaException as failure:
         return _undescribed(failure, group, figures)

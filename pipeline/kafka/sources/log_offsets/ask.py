@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import IsolationLevel, KafkaError
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException
 from confluent_kafka.admin import OffsetSpec
 
 from pipeline import clock
@@ -93,7 +93,11 @@ def _listed(settings: LogOffsetsSettings) -> tuple[dict[str, list[int]], str | N
 
 def ask(settings: LogOffsetsSettings, share: Share) -> pa.RecordBatch:
     """Rows of `LOG_OFFSETS` for one share; a question that fails becomes a row with its error."""
-    return pa.RecordBatch.from_pylist([*_listing(settings, share), *_offsets(settings, share)], LOG_OFFSETS)
+    try:
+        offsets = list(_offsets(settings, share))
+    except KafkaException as failure:
+        return unanswered(settings, share, failure.args[0].str())
+    return pa.RecordBatch.from_pylist([*_listing(settings, share), *offsets], LOG_OFFSETS)
 
 
 def unanswered(settings: LogOffsetsSettings, share: Share, error: str) -> pa.RecordBatch:

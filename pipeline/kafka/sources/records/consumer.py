@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from pipeline.kafka.client import resolve
 from pipeline.kafka.positions import PartitionKey, Span
 from pipeline.kafka.sources.records.taking import Progress, take
+from pipeline.kafka.tokens import ready
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +49,14 @@ _consumers: dict[str, Consumer] = {}
 
 def consume(spans: list[Span], settings: ReadSettings) -> Iterator[pa.RecordBatch | list[dict[str, Any]]]:
     """Batches of `RECORDS` in the order of each log, then the rows that say how far each span was read."""
-    consumer = _consumer(settings)
     progress = {span.key: Progress(span, span.start, span.leader_epoch) for span in spans}
+    try:
+        consumer = _consumer(settings)
+    except KafkaException as failure:
+        for one in progress.values():
+            one.end_at(one.offset, failure.args[0].str())
+        yield [one.row() for one in progress.values()]
+        return
     try:
         consumer.assign([TopicPartition(*s.key, s.start, leader_epoch=s.leader_epoch) for s in spans])
         yield from _records(consumer, progress, settings.timeout_s)
@@ -93,5 +100,5 @@ def _name(settings: ReadSettings) -> str:
 def _consumer(settings: ReadSettings) -> Consumer:
     name = _name(settings)
     if name not in _consumers:
-        _consumers[name] = Consumer({**resolve(settings.properties), **_READER})
+        _consumers[name] = Consumer({**ready(resolve(settings.properties)), **_READER})
     return _consumers[name]

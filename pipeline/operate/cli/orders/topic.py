@@ -30,6 +30,7 @@ from pipeline.errors import BrokerUnavailableError
 from pipeline.kafka.asking import answer
 from pipeline.kafka.client import librdkafka_properties
 from pipeline.kafka.errors import Reason, client_with_reason, error_of_call, explained
+from pipeline.kafka.tokens import ready
 from pipeline.operate.poll import messages
 
 Change = Callable[[Orders], Orders]
@@ -117,17 +118,15 @@ class OrdersTopic:
             AccessRefusedError: This user may not.
             BrokerUnavailableError: They could not be read or written, or somebody else wrote meanwhile.
         """
-        producer = Producer(
-            self._properties
-            | {
-                "transactional.id": f"lagwise-{self.cluster}:orders",
-                "transaction.timeout.ms": _TRANSACTION_MS,
-                # librdkafka refuses a request that may outlive its transaction.
-                "socket.timeout.ms": _TRANSACTION_MS,
-                "message.timeout.ms": _TRANSACTION_MS,
-            }
-        )
+        properties = self._properties | {
+            "transactional.id": f"lagwise-{self.cluster}:orders",
+            "transaction.timeout.ms": _TRANSACTION_MS,
+            # librdkafka refuses a request that may outlive its transaction.
+            "socket.timeout.ms": _TRANSACTION_MS,
+            "message.timeout.ms": _TRANSACTION_MS,
+        }
         with _broker_answers("the order was not written"):
+            producer = Producer(ready(properties))
             producer.init_transactions(self._timeout_s)
         found = self.read()
         orders = change(found.orders.get((self.cluster, group)) or Orders(cluster=self.cluster, group=group))
@@ -148,11 +147,11 @@ class OrdersTopic:
 
     def knows_group(self, group: str) -> bool:
         """Whether the cluster has the group; true where it does not tell."""
-        # Held by name: a client that nothing refers to is destroyed, and what it was asked with it.
-        admin = AdminClient({**self._properties})
-        # A listing leaves out what this user may not see, so only an answer about the group itself is a no.
-        asked = admin.describe_consumer_groups([group], request_timeout=self._timeout_s)[group]
         try:
+            # Held by name: a client that nothing refers to is destroyed, and what it was asked with it.
+            admin = AdminClient(ready(self._properties))
+            # A listing leaves out what this user may not see, so only an answer about the group itself is a no.
+            asked = admin.describe_consumer_groups([group], request_timeout=self._timeout_s)[group]
             return bool(answer(asked, self._timeout_s).state != ConsumerGroupState.DEAD)
         except KafkaException as failure:
             return bool(failure.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND)

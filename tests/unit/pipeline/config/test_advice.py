@@ -33,6 +33,10 @@ def test_defaults_are_not_warned_of() -> None:
             {"kafka": {"properties": _SERVERS | {"enable.ssl.certificate.verification": "false"}}},
             'kafka.properties."enable.ssl.certificate.verification"',
         ),
+        (
+            {"kafka": {"properties": _SERVERS | {"sasl.mechanisms": "oauthbearer"}}},
+            'kafka.properties."sasl.mechanism"',
+        ),
         ({"serve": {"token": "env:TOKEN", "host": "10.0.0.1"}}, "serve.token"),
         ({"plan": {"max_staleness_s": 59}}, "plan.max_staleness_s"),
         ({"plan": {"valid_for_s": 119}}, "plan.valid_for_s"),

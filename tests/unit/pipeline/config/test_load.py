@@ -216,3 +216,56 @@ def test_error_of_the_model_itself_quotes_nothing() -> None:
 def test_config_cannot_be_changed(load_text: Loader) -> None:
     with pytest.raises(ValueError, match="frozen"):
         load_text("").plan.interval_s = 5  # type: ignore[misc]  # what is tested
+
+
+_OAUTH = '"bootstrap.servers" = "b:1"\n"security.protocol" = "SASL_SSL"\n"sasl.mechanism" = "OAUTHBEARER"\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "properties", "problem"),
+    [
+        (
+            "tokens",
+            _OAUTH,
+            'kafka.token_provider: must be "module:function", such as "company.kafka_tokens:token"',
+        ),
+        ("a b:token", _OAUTH, 'kafka.token_provider: must be "module:function"'),
+        ("tokens:token()", _OAUTH, 'kafka.token_provider: must be "module:function"'),
+        ("tokens:token", '"bootstrap.servers" = "b:1"\n', 'kafka: token_provider needs "security.protocol"'),
+        (
+            "tokens:token",
+            _OAUTH.replace("OAUTHBEARER", "PLAIN"),
+            'kafka: token_provider needs "security.protocol"',
+        ),
+        (
+            "tokens:token",
+            _OAUTH.replace("SASL_SSL", "SSL"),
+            'kafka: token_provider needs "security.protocol"',
+        ),
+        (
+            "tokens:token",
+            _OAUTH + '"sasl.oauthbearer.method" = "oidc"\n',
+            'kafka: token_provider and "sasl.oauthbearer.method" both give tokens',
+        ),
+    ],
+)
+def test_token_provider_that_cannot_be_used_is_refused_with_the_remedy(
+    tmp_path: Path, name: str, properties: str, problem: str
+) -> None:
+    file = tmp_path / "lagwise.toml"
+    file.write_text(f'[kafka]\ntoken_provider = "{name}"\n[kafka.properties]\n{properties}', encoding="utf-8")
+
+    with pytest.raises(ConfigError) as refused:
+        load(file)
+
+    assert str(refused.value).startswith(f"{file}: {problem}")
+    assert "not a string" not in str(refused.value)
+
+
+def test_token_provider_is_a_function_of_a_module(tmp_path: Path) -> None:
+    file = tmp_path / "lagwise.toml"
+    file.write_text(
+        f'[kafka]\ntoken_provider = "a.b_1:C.token"\n[kafka.properties]\n{_OAUTH}', encoding="utf-8"
+    )
+
+    assert load(file).kafka.token_provider.endswith("a.b_1:C.token")

@@ -15,6 +15,9 @@ from pipeline.errors import ConfigError
         "x.token",
         "sasl.jaas.config",
         "SslKeyPassword",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.assertion.private.key.pem",
     ],
 )
 def test_plain_secret_is_masked(name: str) -> None:
@@ -29,6 +32,9 @@ def test_plain_secret_is_masked(name: str) -> None:
         ("sasl.password", "file:/run/secrets/p"),
         ("ssl.key.location", "/etc/key.pem"),
         ("sasl.password", ""),
+        ("sasl.oauthbearer.token.endpoint.url", "https://login.example.com/token"),
+        ("sasl.oauthbearer.client.credentials.client.id", "lagwise"),
+        ("sasl.oauthbearer.assertion.private.key.file", "/etc/key.pem"),
     ],
 )
 def test_what_is_no_secret_is_shown(name: str, value: str) -> None:

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from pipeline.config.load import load, tomllib
 from pipeline.config.model import Config
 from pipeline.config.names import known_keys
+from pipeline.operate.cli.app import app
 from pipeline.operate.demo.folder import TEMPLATE
 
 _CONF = Path(__file__).parents[4] / "conf"
@@ -24,6 +26,30 @@ def test_demo_file_loads_and_publishes() -> None:
 
     assert not config.plan.dry_run
     assert config.trigger.interval_s == 5
+
+
+@pytest.mark.parametrize("file", sorted((_CONF / "examples").glob("*.toml")), ids=lambda file: file.stem)
+def test_example_can_be_used_and_is_not_warned_of(file: Path) -> None:
+    result = CliRunner().invoke(app, ("config", "check", str(file)))
+
+    assert result.exit_code == 0, result.output
+    assert "warning" not in result.output
+
+
+@pytest.mark.parametrize(
+    "name", ["aiven", "confluent-cloud", "event-hubs", "msk-iam", "msk-scram", "redpanda"]
+)
+def test_example_of_a_managed_service_says_first_what_was_tried_and_where_lagwise_does_not_work(
+    name: str,
+) -> None:
+    text = (_CONF / "examples" / f"{name}.toml").read_text(encoding="utf-8")
+    comment = " ".join(line.removeprefix("#").strip() for line in text.partition("\n\n")[0].splitlines())
+
+    assert re.search(r"(was|were) (not )?tried against", comment)
+    assert "Tried: `lagwise config check` of this file" in comment
+    assert ("lagwise does not work there yet" in comment) is (
+        name in {"confluent-cloud", "event-hubs", "msk-iam"}
+    )
 
 
 def test_reference_file_has_every_key() -> None:

@@ -1,0 +1,148 @@
+"""The user's token function: found by its name, called, and what it returned checked.
+
+Its contract is that of librdkafka's `oauth_cb`: called with the text of `sasl.oauthbearer.config`, or without arguments
+if it takes none, it returns `(token, expiry[, principal[, extensions]])`, with the expiry in seconds since 1970.
+"""
+
+import inspect
+import time
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from pipeline.errors import ConfigError
+
+_KEY = "kafka.token_provider"
+_LONGEST_S = 10 * 365 * 86_400
+_LONGEST_TEXT = 300
+
+
+class TokenError(Exception):
+    """The function gave no token that can be used; the text names the function, the cause and what to do."""
+
+
+class Token(NamedTuple):
+    """A token as `oauth_cb` returns it."""
+
+    text: str
+    expires_s: float
+    """Since 1970."""
+    rest: tuple[Any, ...] = ()
+    """Principal and extensions, where the function gives them."""
+
+    def __repr__(self) -> str:
+        """Without the token itself."""
+        return f"Token(expires_s={self.expires_s})"
+
+
+def load_function(name: str) -> Callable[..., Any]:
+    """The function of this name.
+
+    Args:
+        name: As `module:function`.
+
+    Raises:
+        ConfigError: There is no such module or function on this machine.
+    """
+    module_name, _, path = name.partition(":")
+    try:
+        found: Any = import_module(module_name)
+    except Exception as error:
+        raise ConfigError(
+            f"{_KEY}: module {module_name} cannot be imported on this machine: {one_line(error)}; install it for the "
+            "Python that runs lagwise, on every host of driver and executors, or put its folder into PYTHONPATH there"
+        ) from error
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise ConfigError(f"{_KEY}: module {module_name} has no {path}; correct the name")
+        found = getattr(found, part)
+    if not callable(found):
+        raise ConfigError(f"{_KEY}: {name} is a {type(found).__name__}; name a function that returns a token")
+    function: Callable[..., Any] = found
+    return function
+
+
+def call(name: str, function: Callable[..., Any], config: str) -> Token:
+    """A token that the function returns now.
+
+    Args:
+        name: Of the function, for messages.
+        function: What `load_function` returned.
+        config: Text of `sasl.oauthbearer.config`.
+
+    Raises:
+        TokenError: It raises, or returns something else.
+    """
+    try:
+        returned = function(config) if _takes_config(function) else function()
+    except Exception as error:
+        raise TokenError(
+            f"{_KEY} {name} failed: {one_line(error)}; nothing can log in to Kafka until it returns a token: call it "
+            "by hand as the user of this process"
+        ) from error
+    return _checked(name, returned)
+
+
+def one_line(error: BaseException) -> str:
+    """Type and text of an error, on one line."""
+    text = " ".join(str(error).split())[:_LONGEST_TEXT]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _takes_config(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind("")
+    except TypeError:
+        return False
+    except ValueError:
+        # A function of C that does not say; the contract is with an argument.
+        return True
+    return True
+
+
+def _checked(name: str, returned: Any) -> Token:
+    problem = _problem_of_shape(returned) or _problem_of_expiry(float(returned[1]))
+    if problem is not None:
+        raise TokenError(f"{_KEY} {name} {problem}")
+    text, expires_s, *rest = returned
+    return Token(text, float(expires_s), tuple(rest))
+
+
+def _problem_of_shape(returned: Any) -> str | None:
+    """What is wrong with the types; never a value, which may be a token."""
+    if not isinstance(returned, tuple | list) or not 2 <= len(returned) <= 4:  # noqa: PLR2004
+        what = type(returned).__name__
+        if isinstance(returned, tuple | list):
+            what += f" of {len(returned)}"
+        return f"returned a {what}; return (token, expiry in seconds since 1970[, principal[, extensions]])"
+    token, expiry, *rest = returned
+    if not isinstance(token, str):
+        return f"returned a token that is a {type(token).__name__}; return it as a str"
+    if not token:
+        return "returned an empty token"
+    if any(sign.isspace() or not sign.isprintable() for sign in token):
+        return "returned a token with white space in it; strip it"
+    if isinstance(expiry, bool) or not isinstance(expiry, int | float):
+        return f"returned an expiry that is a {type(expiry).__name__}; return seconds since 1970 as a number"
+    return _problem_of_rest(rest)
+
+
+def _problem_of_rest(rest: list[Any]) -> str | None:
+    if rest and not isinstance(rest[0], str):
+        return f"returned a principal that is a {type(rest[0]).__name__}; return it as a str"
+    is_text = len(rest) < 2 or (  # noqa: PLR2004
+        isinstance(rest[1], Mapping) and all(isinstance(one, str) for pair in rest[1].items() for one in pair)
+    )
+    return None if is_text else "returned extensions that are no dict of str by str"
+
+
+def _problem_of_expiry(expires_s: float) -> str | None:
+    left_s = expires_s - time.time()
+    if left_s <= 0:
+        return (
+            f"returned a token that expired {-left_s:,.0f} s ago; return a new one (seconds since 1970), and compare "
+            "the clock of this machine"
+        )
+    if not left_s < _LONGEST_S:
+        return "returned an expiry more than ten years ahead; return seconds since 1970, not milliseconds"
+    return None

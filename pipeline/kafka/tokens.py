@@ -1,0 +1,196 @@
+"""Tokens of SASL/OAUTHBEARER for all clients of this process: one call of the user's function serves them all.
+
+librdkafka asks for a token from a thread of its own when a client is made, and again when 80% of the token's life is
+over, whether or not the client is polled. The function runs in yet another thread, which is waited for as long as a
+broker would be: whatever the function does, no client, batch or command hangs with it. Every process (driver,
+source, worker) imports the function and calls it for itself.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from pipeline.kafka.token_function import Token, TokenError, call, load_function
+
+log = logging.getLogger(__name__)
+
+CALLBACK = "oauth_cb"
+"""The property of confluent-kafka."""
+_RENEWED_AFTER_SHARE = 0.7
+"""Of a token's life: before librdkafka asks for the next, so that it is never given the same again."""
+_HUNG_S = 60.0
+"""After that another call is begun beside one that has not returned; after the second one twice the time, and so on."""
+_TROUBLE_S = 30.0
+"""A failure is news for so long; librdkafka asks again ten seconds after one."""
+# What librdkafka takes for a failure, without an exception of Python in a thread of its own.
+_NONE = ("-", 1.0)
+
+
+class _Call:
+    """One call of the function, in its own thread."""
+
+    def __init__(self, function: Callable[[], Token]) -> None:
+        self.begun_s = time.monotonic()
+        self.done = threading.Event()
+        self.result: Token | Exception | None = None
+        self._function = function
+        threading.Thread(target=self._run, name="lagwise-token", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self.result = self._function()
+        except Exception as error:  # noqa: BLE001 - handed to whoever waits
+            self.result = error
+        finally:
+            self.done.set()
+
+
+class TokenSource:
+    """Gives tokens of one function; called by librdkafka as its `oauth_cb`."""
+
+    def __init__(self, name: str, config: str, *, timeout_s: float) -> None:
+        """Load the function; it is not called yet.
+
+        Args:
+            name: As `module:function`.
+            config: Text of `sasl.oauthbearer.config`.
+            timeout_s: How long a call is waited for.
+
+        Raises:
+            ConfigError: There is no such function on this machine.
+        """
+        self._name, self._config, self._timeout_s = name, config, timeout_s
+        self._function = load_function(name)
+        self._lock = threading.Lock()
+        self._token: Token | None = None
+        self._renewed_at_s = 0.0
+        self._call: _Call | None = None
+        self._hanging = 0
+        self._failed_at_s: float | None = None
+        self._why = ""
+
+    def __call__(self, _config: str = "") -> tuple[Any, ...]:
+        """For librdkafka, which must not see an exception: it would be raised by whatever the client does next."""
+        try:
+            token = self.token()
+        except TokenError:
+            last = self._token
+            if last is None or last.expires_s <= time.time():
+                return _NONE
+            token = last
+        return (token.text, token.expires_s, *token.rest)
+
+    def token(self) -> Token:
+        """The newest token, or one that the function returns now, where it is time for the next.
+
+        Raises:
+            TokenError: The function fails, or does not return in time.
+        """
+        with self._lock:
+            if self._token is not None and time.time() < self._renewed_at_s:
+                return self._token
+            under_way = self._under_way()
+        if not under_way.done.wait(self._timeout_s):
+            return self._failed(
+                under_way,
+                TokenError(
+                    f"kafka.token_provider {self._name} has not returned within {self._timeout_s:g} s; nothing can "
+                    "log in to Kafka until it does: see what it waits for, and give its own requests a time-out"
+                ),
+            )
+        if isinstance(under_way.result, Token):
+            return self._succeeded(under_way, under_way.result)
+        return self._failed(under_way, under_way.result)
+
+    @property
+    def trouble(self) -> str | None:
+        """Why there is no new token, if that is so now."""
+        failed_at_s = self._failed_at_s
+        if failed_at_s is None or time.monotonic() - failed_at_s > self._timeout_s + _TROUBLE_S:
+            return None
+        return self._why
+
+    def _under_way(self) -> _Call:
+        """The call that runs, or a new one."""
+        before = self._call
+        if before is not None and time.monotonic() - before.begun_s < _HUNG_S * (1 + self._hanging):
+            return before
+        if before is not None:
+            self._hanging += 1
+        self._call = _Call(lambda: call(self._name, self._function, self._config))
+        return self._call
+
+    def _succeeded(self, ended: _Call, token: Token) -> Token:
+        with self._lock:
+            if self._call is ended:
+                self._call, self._hanging = None, 0
+                now_s = time.time()
+                self._token, self._renewed_at_s = (
+                    token,
+                    now_s + _RENEWED_AFTER_SHARE * (token.expires_s - now_s),
+                )
+            was_failing, self._failed_at_s = self._failed_at_s is not None, None
+        if was_failing:
+            log.info("kafka.token_provider %s returns tokens again", self._name)
+        return token
+
+    def _failed(self, asked: _Call, error: object) -> Token:
+        if not isinstance(error, TokenError):
+            error = TokenError(f"kafka.token_provider {self._name} failed: {error}")
+        with self._lock:
+            if self._call is asked and asked.done.is_set():
+                self._call = None
+            is_news = self._failed_at_s is None
+            self._failed_at_s, self._why = time.monotonic(), str(error)
+        if is_news:
+            log.warning("no token for Kafka", extra={"error": str(error)})
+        raise error
+
+
+_sources: dict[tuple[str, str], TokenSource] = {}
+_sources_lock = threading.Lock()
+
+
+def source_of(name: str, config: str, *, timeout_s: float) -> TokenSource:
+    """The one of this process.
+
+    Args:
+        name: As `module:function`.
+        config: Text of `sasl.oauthbearer.config`.
+        timeout_s: How long a call is waited for.
+
+    Raises:
+        ConfigError: There is no such function on this machine.
+    """
+    with _sources_lock:
+        if (name, config) not in _sources:
+            _sources[name, config] = TokenSource(name, config, timeout_s=timeout_s)
+        return _sources[name, config]
+
+
+def ready(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The same properties, once there is a token for a client that is made from them, if it needs one.
+
+    A client that is made without one waits ten seconds for it, and does not say why it came to nothing.
+
+    Raises:
+        KafkaException: There is no token; its text names the cause.
+    """
+    source = properties.get(CALLBACK)
+    if isinstance(source, TokenSource):
+        try:
+            source.token()
+        except TokenError as error:
+            raise KafkaException(KafkaError(KafkaError._AUTHENTICATION, str(error))) from error  # noqa: SLF001 - public constant
+    return dict(properties)
+
+
+def trouble() -> str | None:
+    """Why clients of this process get no token, if that is so now."""
+    with _sources_lock:
+        sources = list(_sources.values())
+    return next((why for one in sources if (why := one.trouble) is not None), None)
