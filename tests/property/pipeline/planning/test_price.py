@@ -53,7 +53,7 @@ def test_price_lies_between_what_was_not_read_and_what_could_have_been(
         return
     if found_s == 0:
         # It had fallen behind by more than clocks differ only in the decision after which it was watched no more.
-        assert (1 - share) * moved * price._WATCHED_MS / 1000 <= seen_from + 1  # noqa: SLF001 - the rule under test
+        assert (1 - share) * moved * price._WATCHED_MS / 1000 <= seen_from + 1
         return
     most_s = slow_s * (_SPEED - 2 * kept - share * moved) / moved
     assert lost_s * 0.99 <= found_s <= most_s * 1.01
