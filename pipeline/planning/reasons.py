@@ -215,16 +215,16 @@ def guard_lag_seconds(lag_s: float | None, limit_ms: int) -> str:
 def guard_price(price_s: float, lasted_ms: int, least_ms: int) -> str:
     """Moves are dear, and the cause of the plan has not lasted long enough for them."""
     return (
-        f"price: a partition that moves costs its new owner {price_s:.0f} s of its arrivals; the members that the plan "
-        f"relieves have been behind for {_s(lasted_ms)}, and it pays after {_s(least_ms)}"
+        f"price: a partition that moves costs its new owner {price_s:.0f} s of its arrivals, and the members that the "
+        f"plan relieves have been behind for {_s(lasted_ms)} of the {_s(least_ms)} after which it pays"
     )
 
 
 def guard_price_unseen(limit_ms: int) -> str:
     """A member that was given something has fallen behind, and may recover."""
     return (
-        "price: a member has fallen behind since a plan gave it partitions; "
-        f"it has {_s(limit_ms)} from that plan to show what the moves cost"
+        "price: a member has fallen behind since a plan gave it partitions, "
+        f"and has {_s(limit_ms)} from that plan to show what the moves cost"
     )
 
 

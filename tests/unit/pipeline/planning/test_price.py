@@ -148,7 +148,7 @@ def dear(*, cost_s: float, since_s: int = 0, passed_s: int = 0) -> GroupState:
 def test_plan_waits_until_its_givers_are_behind_for_as_long_as_moves_cost(
     state: GroupState, least_s: int
 ) -> None:
-    assert "and it pays after" in str(waits(state, after_s=least_s - 1))
+    assert "after which it pays" in str(waits(state, after_s=least_s - 1))
     assert waits(state, after_s=least_s) is None
 
 
