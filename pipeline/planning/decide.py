@@ -11,7 +11,7 @@ from dataclasses import replace
 from assignor.errors import AssignorError
 from assignor.evaluation.validity import check
 from assignor.strategies.registry import strategy
-from pipeline.planning import answers, approval, judge, reasons
+from pipeline.planning import answers, approval, judge, price, reasons
 from pipeline.planning.eligibility import old_offsets, paused_reason, require_plannable_group, why_old
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.guards import Proposal, guard_against
@@ -132,7 +132,8 @@ def _sent_back(case: Case, state: GroupState) -> Decision | None:
     check(case.group, assignment)
     target = case.target(assignment)
     if case.rules.needs_approval:
-        needs_calm = judge.takes_back(state.plan, case.group, target) is None
+        is_way_home = judge.takes_back(state.plan, case.group, target) is None
+        needs_calm = is_way_home and not price.is_dear(state, now_ms=case.now_ms)
         waiting = approval.proposed(case, state.waiting, target, needs_calm=needs_calm)
         state = replace(state, waiting=waiting)
         return case.decision(state, target, approval.awaiting(waiting, case.facts.group_id))
@@ -155,7 +156,7 @@ def _looked_at(case: Case, state: GroupState) -> tuple[GroupState, Action, PlanP
     """The state with what became of the newest plan, what may be done now, and the progress towards its target."""
     plan = state.plan
     if plan is None:
-        return state, Action.PLAN, None
+        return price.with_price(state, case), Action.PLAN, None
     progress = progress_of(case.group, plan)
     sight = Sight(
         progress=progress,
@@ -178,7 +179,7 @@ def _looked_at(case: Case, state: GroupState) -> tuple[GroupState, Action, PlanP
     state = on_judged(
         judge.observed(state, case.seen, now_ms=case.now_ms), case.rules.guards, now_ms=case.now_ms
     )
-    return state, _permitted(case, after, action, progress), progress
+    return price.with_price(state, case), _permitted(case, after, action, progress), progress
 
 
 def _permitted(case: Case, plan: PlanState, action: Action, progress: PlanProgress | None) -> Action:
@@ -366,6 +367,9 @@ def _guard(case: Case, state: GroupState, target: Target) -> str | None:
         why = judge.why_needless_waits(state, case.rules.guards, now_ms=case.now_ms)
         if why is not None:
             return why
+    why = price.why_waits(state, case, target.assignment.member)
+    if why is not None:
+        return why
     return guard_against(proposal, case.rules.guards, state, now_ms=case.now_ms)
 
 

@@ -10,6 +10,7 @@ from assignor.protocol.commands import Orders
 from pipeline.lag.at_commit import clock_error_records
 from pipeline.planning.guards import LEAST_PAUSE_MS, Guards
 from pipeline.planning.judge import takes_back, watched
+from pipeline.planning.price import with_takers
 from pipeline.planning.problem.fixed import DAY_MS
 from pipeline.planning.problem.measured import Measured
 from pipeline.planning.progress import PlanProgress, left_of
@@ -169,7 +170,7 @@ def on_published(state: GroupState, published: Publication, seen: Measured, guar
     )
     plan = watched(seen, state.plan, plan)
     return replace(
-        state,
+        with_takers(state, seen, target.assignment.member, now_ms=now_ms),
         confirmations=0,
         base_hash=None,
         cooldown_until_ms=now_ms + guards.cooldown_ms,

@@ -212,6 +212,22 @@ def guard_lag_seconds(lag_s: float | None, limit_ms: int) -> str:
     return f"lag: no partition is more than {lag_s:.0f} s behind or will be, less than {limit}"
 
 
+def guard_price(price_s: float, lasted_ms: int, least_ms: int) -> str:
+    """Moves are dear, and the cause of the plan has not lasted long enough for them."""
+    return (
+        f"price: a partition that moves costs its new owner {price_s:.0f} s of its arrivals, and the members that the "
+        f"plan relieves have been behind for {_s(lasted_ms)} of the {_s(least_ms)} after which it pays"
+    )
+
+
+def guard_price_unseen(limit_ms: int) -> str:
+    """A member that was given something has fallen behind, and may recover."""
+    return (
+        "price: a member has fallen behind since a plan gave it partitions, "
+        f"and has {_s(limit_ms)} from that plan to show what the moves cost"
+    )
+
+
 def guard_moves(moves: int, partitions: int, most: int, share: float) -> str:
     """The plan moves much."""
     return (
@@ -288,12 +304,10 @@ def taken_back(epoch: int, why: str) -> str:
     return f"takes plan epoch {epoch} back, which hurt: {why}"
 
 
-def brought_home(moves: int, calm_s: int) -> str:
-    """The remark of a target that undoes plans which nothing needs any more."""
-    return (
-        f"gives {moves} partition(s) back to the members that had them before plans: "
-        f"nothing has been behind for {_s(calm_s * 1000)}"
-    )
+def brought_home(moves: int, calm_s: int | None) -> str:
+    """The remark of a target that undoes plans which nothing needs any more; not calm where moves are dear."""
+    why = "moves are dear" if calm_s is None else f"nothing has been behind for {_s(calm_s * 1000)}"
+    return f"gives {moves} partition(s) back to the members that had them before plans: {why}"
 
 
 def guard_confirmations(count: int, wanted: int) -> str:

@@ -81,6 +81,26 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Taker:
+    """A member that plans have given partitions, and how slowly it has read since (`price`)."""
+
+    since_ms: int
+    """When it was given some last."""
+    given: float
+    """Records/s that arrived then in what it was given."""
+    arriving: float
+    """The same in all that it holds with it."""
+    lag: float
+    """Lag of that at its commits then, records."""
+    slow_ms: int = 0
+    """How long it has been further behind than that."""
+    read: float = 0.0
+    """Records that it has read in this time."""
+    seen_ms: int
+    """Newest decision that has seen it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanState:
     """The newest published plan of a group, and what became of it."""
 
@@ -210,6 +230,16 @@ class GroupState:
     """When plans moved a partition lately: "topic:partition" -> times."""
     rates: Mapping[str, MemberRate] = field(default_factory=dict)
     """What members have shown, by identity (`capacity.identities`)."""
+    takers: Mapping[str, Taker] = field(default_factory=dict)
+    """Members that have been given partitions lately, by member id."""
+    move_price_s: float = 0.0
+    """What a move costs its taker, seconds of what arrives in the partition; 0 while unknown."""
+    priced_at_ms: int = 0
+    """When a taker has shown that last."""
+    behind_since_ms: Mapping[str, int] = field(default_factory=dict)
+    """Members that are behind at their commits, and since when."""
+    passed_ms: int = 0
+    """Longest time for which one was that caught up without a plan."""
     silent_since_ms: Mapping[str, int] = field(default_factory=dict)
     """Members that did not answer a plan that others accepted, and since when that is known."""
     triggered_at_ms: int = 0
@@ -247,7 +277,9 @@ def to_json(state: GroupState) -> str:
     return json.dumps(state, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=_fields)
 
 
-def _fields(part: GroupState | PlanState | WaitingPlan | MemberRate | Spell | Witness) -> dict[str, Any]:
+def _fields(
+    part: GroupState | PlanState | WaitingPlan | MemberRate | Spell | Taker | Witness,
+) -> dict[str, Any]:
     # `dataclasses.asdict` would copy everything below first, which takes longer than writing it.
     return {name: getattr(part, name) for name in part.__slots__}
 
@@ -259,7 +291,8 @@ def from_json(text: str | None) -> GroupState:
         plan, waiting = values.pop("plan", None), values.pop("waiting", None)
         moved = {name: tuple(times) for name, times in values.pop("moved_at_ms", {}).items()}
         rates = {name: _rate(rate) for name, rate in values.pop("rates", {}).items()}
-        kept = _known(GroupState, values)
+        takers = {name: Taker(**_known(Taker, taker)) for name, taker in values.pop("takers", {}).items()}
+        kept = _known(GroupState, values) | {"takers": takers}
         return GroupState(**kept, moved_at_ms=moved, rates=rates, plan=_plan(plan), waiting=_waiting(waiting))
     except (ValueError, TypeError, AttributeError, KeyError):
         return FRESH

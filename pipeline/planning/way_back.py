@@ -3,7 +3,8 @@
 A plan within a burst balances the burst. When that is over, the assignment it leaves is as good as any while nothing
 happens, and worse than an even one when the next burst comes elsewhere: one member then holds most of what is hit. So
 once nothing has been behind for some minutes, partitions return to the members that the group's own assignor had given
-them, unless somebody would be busy for it.
+them, unless somebody would be busy for it. Where moves are dear (`price`), no later plan will even the group out, so
+they return as soon as that makes nobody busier than somebody is now.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ from assignor.model.arrays import Bools, Int32s
 from assignor.model.assignment import Assignment
 from assignor.model.group import Group
 from assignor.strategies.registry import strategy
-from pipeline.planning import judge, reasons
+from pipeline.planning import judge, price, reasons
 from pipeline.planning.guards import pauses
 from pipeline.planning.problem.case import Case
 from pipeline.planning.problem.fixed import barred
@@ -88,7 +89,7 @@ def way_back(case: Case, state: GroupState) -> Assignment | None:
 
 def _is_over(case: Case, state: GroupState, plan: PlanState) -> bool:
     """Whether what the plans were made for has been gone for a while, and nothing keeps the group from a plan."""
-    if not state.home or not state.calm_since_ms or case.now_ms - state.calm_since_ms < _CALM_MS:
+    if not state.home or not (_is_calm(case, state) or price.is_dear(state, now_ms=case.now_ms)):
         return False
     chosen = strategy(case.rules.strategy)
     # The others do not go by lag, or assign by number.
@@ -100,6 +101,10 @@ def _is_over(case: Case, state: GroupState, plan: PlanState) -> bool:
     return (is_settled or is_forgiven) and next(
         pauses(case.rules.guards, state, now_ms=case.now_ms), None
     ) is None
+
+
+def _is_calm(case: Case, state: GroupState) -> bool:
+    return state.calm_since_ms > 0 and case.now_ms - state.calm_since_ms >= _CALM_MS
 
 
 def _brought_home(
@@ -116,28 +121,33 @@ def _brought_home(
     given &= group.subscriptions.allows(group.topics.topic_of, np.maximum(back, 0))
     whole = Assignment.complete(group, np.where(given, back, group.owner).astype(np.int32))
     # Half of the way may be even where its end is not.
-    if not _is_better(group, whole.member):
+    is_dear = price.is_dear(state, now_ms=case.now_ms)
+    if not _is_better(group, whole.member, is_dear=is_dear):
         return None
     # In a small group all of it at once: what would be left is no longer the more even one.
     most = guards.most_moves(group.n_partitions, has_budget=False)
     most = min(most, case.rules.options.get("max_moves", most))
     step = step_towards(group, whole, most, by_number=False)
     returning = int(moves_of(group, step.member).sum())
-    if not returning or not _is_better(group, step.member):
+    if not returning or not _is_better(group, step.member, is_dear=is_dear):
         return None
-    calm_s = (case.now_ms - state.calm_since_ms) // 1000
+    is_calm = _is_calm(case, state)
+    calm_s = (case.now_ms - state.calm_since_ms) // 1000 if is_calm else None
     return Assignment(member=step.member, why=step.why, remarks=(reasons.brought_home(returning, calm_s),))
 
 
-def _is_better(group: Group, member: Int32s) -> bool:
-    """Whether the group is more even by it, and nobody is worse off now."""
+def _is_better(group: Group, member: Int32s, *, is_dear: bool) -> bool:
+    """Whether the group is more even by it, and nobody is busier, nor worse off now; the latter not if moves are dear.
+
+    What a member is behind by then goes by itself, and an uneven group would meet the next burst without a plan.
+    """
     if group.capacity is None or _unevenness(group, member) >= _unevenness(group, group.owner):
         return False
     now, then = (
         float((sums_held(group.rate, one, group.n_members) / group.capacity).max())
         for one in (group.owner, member)
     )
-    return then <= max(now, _BUSY) and gain(group, group.owner, member) >= -_SAME
+    return then <= max(now, _BUSY) and (is_dear or gain(group, group.owner, member) >= -_SAME)
 
 
 def _unevenness(group: Group, member: Int32s) -> int:

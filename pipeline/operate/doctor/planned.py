@@ -21,6 +21,7 @@ _TODO_OF_GUARD = {
     "cooldown": "wait, or lower cooldown_s",
     "confirmations": "wait for the next evaluation, or lower confirmations",
     "headroom": "nothing: the lag goes by itself, and a member would be left with less to spare",
+    "price": "wait: lag that lasts gets its plan; find out what a member has to load for a partition that is new to it",
     "effect": "wait: a few commits of its members show whether the last plan hurts",
 }
 """By name of the guard, whose settings are below plan.guards."""

@@ -1,0 +1,174 @@
+"""What a move costs: how far a member falls behind its own speed after a plan has given it partitions.
+
+Whoever takes a partition may have to fill caches, restore state or open connections, and reads slower until then.
+Commits show it: the taker is further behind than it was, and minutes later, with the same partitions, it is as fast as
+it was taken to be. What it would have read in that time is the price, in seconds of the arrivals in what it was given.
+A taker that does not recover has shown no price: the partition, or the member, is slow.
+
+Where moves are dear, a plan pays only if its cause lasts. Nobody knows how long it will, so the plan waits until it has
+lasted for as long as its moves cost (ski rental; Karlin, Manasse, Rudolph, Sleator, Competitive snoopy caching, 1988),
+and for twice as long as lag has lasted in this group that went by itself. Cheap moves, and those of unknown price, wait
+for nothing.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from assignor.model.arrays import Bools, Int32s
+from pipeline.lag.at_commit import clock_error_records
+from pipeline.planning import reasons
+from pipeline.planning.problem.case import Case
+from pipeline.planning.problem.load import BACKLOG_S
+from pipeline.planning.problem.measured import Measured
+from pipeline.planning.state import GroupState, Taker
+
+_DEAR_S = 60.0
+"""Moves that cost less are cheap: until a plan is confirmed and made, more time has passed."""
+_TIMES_PRICE = 4
+"""The way back costs as much as the way, and while a taker is slow it puts off what it was given, so about half of the
+price is seen."""
+_TIMES_PASSED = 2
+_FASTER = 1.25
+"""A taker that is still behind has recovered when it reads so many times as fast as it did."""
+_ALIKE = 0.2
+"""Arrivals that have changed by more than this share explain why a taker falls behind, or catches up."""
+_WATCHED_MS = 180_000
+"""A taker that is not behind within this time has paid nothing that is seen; of one that is, the next plan waits for
+so long to learn whether it recovers."""
+_GIVEN_UP_MS = 900_000
+_FORGOTTEN_MS = 86_400_000
+"""Moves are tried again after a day: caches get other sizes."""
+
+
+def with_takers(state: GroupState, seen: Measured, member: Int32s, *, now_ms: int) -> GroupState:
+    """The state once a plan is published: whoever is given something is watched.
+
+    Args:
+        state: Before.
+        seen: The group as its commits show it.
+        member: P entries: member of each partition under the plan.
+        now_ms: Time of the decision.
+    """
+    group = seen.group
+    moved = (member >= 0) & (group.owner >= 0) & (member != group.owner)
+    takers = dict(state.takers)
+    for number in np.unique(member[moved]).tolist():
+        gets, name = moved & (member == number), group.member_ids[number]
+        holds = (group.owner == number) | gets
+        given, arriving = float(seen.arriving[gets].sum()), float(seen.arriving[holds].sum())
+        known = takers.get(name)
+        if known is None:
+            lag = seen.lag_of(holds) or 0.0
+            takers[name] = Taker(since_ms=now_ms, seen_ms=now_ms, given=given, arriving=arriving, lag=lag)
+        else:
+            # What it is given brings its lag along; what it is behind already stays to be explained.
+            lag = known.lag + (seen.lag_of(gets) or 0.0)
+            given += known.given
+            takers[name] = replace(
+                known, since_ms=now_ms, seen_ms=now_ms, given=given, arriving=arriving, lag=lag
+            )
+    return replace(state, takers=takers)
+
+
+def with_price(state: GroupState, case: Case) -> GroupState:
+    """The state with what takers show of the price at this decision, and how long members have been behind."""
+    state = _with_passed(state, case)
+    if not state.takers or (state.plan is not None and state.plan.status == "open"):
+        return state
+    left: dict[str, Taker] = {}
+    for name, taker in state.takers.items():
+        # A rebalance stops everybody, and has assigned partitions anew.
+        is_disturbed = name not in case.group.member_ids or state.rebalanced_at_ms > taker.since_ms
+        if is_disturbed or case.now_ms - taker.since_ms > _GIVEN_UP_MS:
+            continue
+        found = _watched(taker, case, name)
+        if isinstance(found, Taker):
+            left[name] = found
+        elif found:
+            # Of several takers some have time to spare for it, so half of a known price stands.
+            price_s = max(found, price_s_of(state, now_ms=case.now_ms) / 2)
+            state = replace(state, move_price_s=price_s, priced_at_ms=case.now_ms)
+    return replace(state, takers=left)
+
+
+def price_s_of(state: GroupState, *, now_ms: int) -> float:
+    """What a move costs its taker, seconds of what arrives in the partition; 0 while nothing has been seen of it."""
+    return state.move_price_s if now_ms - state.priced_at_ms < _FORGOTTEN_MS else 0.0
+
+
+def is_dear(state: GroupState, *, now_ms: int) -> bool:
+    """Whether moves are known to cost more than plans wait anyway."""
+    return price_s_of(state, now_ms=now_ms) >= _DEAR_S
+
+
+def _watched(taker: Taker, case: Case, name: str) -> Taker | float | None:
+    """The taker with what it shows now, or the price once it has recovered, s; None when it shows nothing."""
+    seen = case.seen
+    held = case.group.owner == case.group.member_ids.index(name)
+    lag, drained, arriving = seen.lag_of(held), seen.drained_by(held), float(seen.arriving[held].sum())
+    if lag is None or drained is None:
+        return taker
+    is_behind = lag - taker.lag > clock_error_records(arriving)
+    is_faster = taker.slow_ms > 0 and drained >= _FASTER * taker.read * 1000 / taker.slow_ms
+    is_alike = abs(arriving - taker.arriving) <= _ALIKE * taker.arriving
+    if not is_alike and not (is_behind and is_faster):
+        return None
+    if is_behind and not is_faster:
+        span_ms = case.now_ms - taker.seen_ms
+        read = taker.read + drained * span_ms / 1000
+        return replace(taker, slow_ms=taker.slow_ms + span_ms, read=read, seen_ms=case.now_ms)
+    if not taker.slow_ms:
+        # It was not behind at any commit, whatever it has paid. The time until it is behind counts.
+        return taker if case.now_ms - taker.since_ms < _WATCHED_MS else None
+    belief = case.beliefs.get(name)
+    speed = max(drained, belief.capacity if belief is not None else arriving)
+    return max(speed * taker.slow_ms / 1000 - taker.read, 0.0) / max(taker.given, 1.0)
+
+
+def _is_open_question(taker: Taker, *, now_ms: int) -> bool:
+    """Whether the taker is behind now, and may recover; one that was given a backlog has to drain that first."""
+    kept_up = taker.lag <= clock_error_records(taker.arriving)
+    return kept_up and taker.slow_ms > 0 and now_ms - taker.since_ms < _WATCHED_MS
+
+
+def _with_passed(state: GroupState, case: Case) -> GroupState:
+    """The state with since when members are behind, and the longest such time that ended without a plan."""
+    seen, group, plan = case.seen, case.group, state.plan
+    since = {name: at_ms for name, at_ms in state.behind_since_ms.items() if name in group.member_ids}
+    longest_ms = state.passed_ms
+    for number, name in enumerate(group.member_ids):
+        held = group.owner == number
+        lag = seen.lag_of(held)
+        if lag is None:
+            continue
+        if lag > BACKLOG_S * float(seen.arriving[held].sum()):
+            since.setdefault(name, case.now_ms)
+        elif name in since:
+            begun_ms = since.pop(name)
+            is_relieved = plan is not None and name in plan.undo and plan.sent_at_ms >= begun_ms
+            longest_ms = longest_ms if is_relieved else max(longest_ms, case.now_ms - begun_ms)
+    return replace(state, behind_since_ms=since, passed_ms=longest_ms)
+
+
+def why_waits(state: GroupState, case: Case, member: Int32s) -> str | None:
+    """Why a plan waits for what its moves cost, as a guard's cause; None if it does not.
+
+    Args:
+        state: See `with_price`.
+        case: The group.
+        member: P entries: member of each partition under the plan.
+    """
+    group, now_ms = case.group, case.now_ms
+    moved: Bools = (group.owner >= 0) & (member != group.owner)
+    if not moved.any():
+        return None
+    if any(_is_open_question(one, now_ms=now_ms) for one in state.takers.values()):
+        return reasons.guard_price_unseen(_WATCHED_MS)
+    if not is_dear(state, now_ms=now_ms):
+        return None
+    givers = {group.member_ids[number] for number in np.unique(group.owner[moved]).tolist()}
+    since_ms = min((at_ms for name, at_ms in state.behind_since_ms.items() if name in givers), default=now_ms)
+    price_s = price_s_of(state, now_ms=now_ms)
+    least_ms = max(round(_TIMES_PRICE * price_s) * 1000, _TIMES_PASSED * state.passed_ms)
+    return reasons.guard_price(price_s, now_ms - since_ms, least_ms) if now_ms - since_ms < least_ms else None

@@ -1,0 +1,196 @@
+"""The price of a move is what its taker reads less until it recovers, and a dear one makes plans wait."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipeline.planning import price
+from pipeline.planning.problem.case import Case
+from pipeline.planning.problem.group import to_problem
+from pipeline.planning.problem.measured import measured
+from pipeline.planning.state import FRESH, GroupState, from_json, to_json
+from tests.benchmarks.worlds.policies import Lagwise
+from tests.benchmarks.worlds.run import run
+from tests.benchmarks.worlds.scenarios import drawn
+from tests.support.facts import NOW_MS, RULES, committing, group
+
+BEFORE = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}
+AFTER = {"a": {"t": (0,)}, "b": {"t": (1, 2, 3)}}
+TO_B = np.array([0, 1, 1, 1], np.int32)
+BACK = np.array([0, 0, 1, 1], np.int32)
+ARRIVING = [100.0] * 4
+
+
+def case_of(
+    held: Mapping[str, Mapping[str, tuple[int, ...]]],
+    *,
+    behind: int = 0,
+    drained: float = 100.0,
+    giver_behind: int = 0,
+    arriving: list[float] = ARRIVING,
+    after_s: int = 0,
+) -> Case:
+    """What a decision sees: b is so far behind in partition 1 and drains so much of it, a is behind in partition 0."""
+    now_ms = NOW_MS + after_s * 1000
+    facts = group(held)
+    lags = committing(
+        arriving,
+        drained=[arriving[0], drained, *arriving[2:]],
+        behind=[giver_behind, behind, 0, 0],
+        observed_at_ms=now_ms,
+    )
+    problem, _ = to_problem(facts, lags, RULES, FRESH, now_ms=now_ms)
+    free = np.zeros(4, np.bool_)
+    return Case(
+        facts=facts,
+        rules=RULES,
+        group=problem.group,
+        beliefs={},
+        seen=measured(problem.group, lags, problem.backlog),
+        standing=frozenset(),
+        resumed=frozenset(),
+        cost=None,
+        pinned=free,
+        old=free,
+        why_old=None,
+        lag_s=0.0,
+        published=None,
+        now_ms=now_ms,
+    )
+
+
+def given(*cases: Case, state: GroupState = FRESH) -> GroupState:
+    """The state after a plan that gives partition 1 to b, and these decisions."""
+    state = price.with_takers(state, case_of(BEFORE).seen, TO_B, now_ms=NOW_MS)
+    for case in cases:
+        state = price.with_price(state, case)
+        assert from_json(to_json(state)) == state
+    return state
+
+
+def cold(*after_s: int, drained: float = 40.0) -> Iterable[Case]:
+    """B reads partition 1 slowly, and falls further behind."""
+    return [case_of(AFTER, behind=2_000 + 60 * s, drained=drained, after_s=s) for s in after_s]
+
+
+def price_s(state: GroupState, *, after_s: int = 300) -> float:
+    return price.price_s_of(state, now_ms=NOW_MS + after_s * 1000)
+
+
+def test_price_is_what_the_taker_read_less_by_the_arrivals_of_what_it_was_given() -> None:
+    """300 records/s arrive in what b holds, for two minutes it read 240: 7,200 records, of 100 records/s."""
+    state = given(*cold(60, 120), case_of(AFTER, after_s=180))
+
+    assert price_s(state) == pytest.approx(72.0)
+    assert not state.takers
+
+
+def test_taker_that_reads_faster_has_recovered_although_it_is_still_behind() -> None:
+    state = given(*cold(60, 120), case_of(AFTER, behind=9_000, drained=200.0, after_s=180))
+
+    assert price_s(state) == pytest.approx(120 * (400 - 240) / 100)
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [
+        [case_of(AFTER, after_s=s) for s in range(60, 300, 60)],
+        [*cold(*range(60, 1_200, 60))],
+        [*cold(60, 120), case_of(AFTER, arriving=[100.0, 10.0, 10.0, 100.0], after_s=180)],
+    ],
+    ids=["never behind", "slow for good", "arrivals fell"],
+)
+def test_taker_that_does_not_fall_behind_and_recover_shows_no_price(cases: list[Case]) -> None:
+    state = given(*cases)
+
+    assert price_s(state) == 0
+    assert not state.takers
+
+
+def test_rebalance_ends_what_takers_show() -> None:
+    state = given(*cold(60))
+    state = replace(state, rebalanced_at_ms=NOW_MS + 90_000)
+
+    assert not price.with_price(state, case_of(AFTER, after_s=120)).takers
+
+
+def test_price_is_forgotten_after_a_day_and_halved_by_smaller_ones() -> None:
+    state = given(
+        *cold(60, 120),
+        case_of(AFTER, after_s=180),
+        state=replace(FRESH, priced_at_ms=NOW_MS, move_price_s=400.0),
+    )
+
+    assert price_s(state) == 200
+    assert price_s(state, after_s=180 + 86_400) == 0
+
+
+def waits(state: GroupState, *, after_s: int) -> str | None:
+    return price.why_waits(state, case_of(BEFORE, giver_behind=9_000, after_s=after_s), TO_B)
+
+
+def dear(*, cost_s: float, since_s: int = 0, passed_s: int = 0) -> GroupState:
+    return replace(
+        FRESH,
+        move_price_s=cost_s,
+        priced_at_ms=NOW_MS,
+        behind_since_ms={"a": NOW_MS + since_s * 1000},
+        passed_ms=passed_s * 1000,
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "least_s"),
+    [(dear(cost_s=100), 400), (dear(cost_s=100, passed_s=600), 1200), (dear(cost_s=100, since_s=60), 460)],
+)
+def test_plan_waits_until_its_givers_are_behind_for_as_long_as_moves_cost(
+    state: GroupState, least_s: int
+) -> None:
+    assert "after which it pays" in str(waits(state, after_s=least_s - 1))
+    assert waits(state, after_s=least_s) is None
+
+
+@pytest.mark.parametrize("state", [FRESH, dear(cost_s=59.0, passed_s=3_600)], ids=["unknown", "cheap"])
+def test_plan_of_cheap_or_unknown_moves_waits_for_nothing(state: GroupState) -> None:
+    assert waits(state, after_s=1) is None
+
+
+def test_next_plan_waits_three_minutes_for_a_taker_that_has_fallen_behind() -> None:
+    state = given(*cold(60, 120))
+
+    assert "fallen behind since a plan" in str(waits(state, after_s=120))
+    assert waits(state, after_s=180) is None
+
+
+def test_longest_time_behind_that_ended_without_a_plan_is_remembered() -> None:
+    state = FRESH
+    for after_s, behind in ((0, 9_000), (60, 9_000), (120, 0), (180, 9_000), (240, 0)):
+        state = price.with_price(state, case_of(BEFORE, giver_behind=behind, after_s=after_s))
+
+    assert state.passed_ms == 120_000
+    assert not state.behind_since_ms
+
+
+@pytest.mark.parametrize("world", ["slow member", "recovering member"])
+def test_group_with_cheap_moves_gets_the_plans_that_it_got_without_a_price(
+    monkeypatch: pytest.MonkeyPatch, world: str
+) -> None:
+    scenario = drawn(world, 0)
+    priced = run(scenario, Lagwise())
+    monkeypatch.setattr(price, "why_waits", lambda *_: None)
+    monkeypatch.setattr(price, "is_dear", lambda *_, **__: False)
+
+    assert priced.plans
+    assert run(scenario, Lagwise()) == priced
+
+
+def test_cold_caches_leave_a_group_no_worse_off_than_without_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The group that came off worst: 3.45 times the lag of no plans."""
+    scenario = drawn("hot key and cold caches", 0)
+    priced = run(scenario, Lagwise())
+    monkeypatch.setattr(price, "why_waits", lambda *_: None)
+    monkeypatch.setattr(price, "is_dear", lambda *_, **__: False)
+
+    assert 0 < priced.lag_area < run(scenario, Lagwise()).lag_area / 3
