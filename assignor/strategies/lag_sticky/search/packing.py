@@ -24,6 +24,7 @@ _SINGLY_PER_MEMBER = 4
 _SINGLY_AT_LEAST = 1_000
 # Only clearly lighter partitions are evicted for another; two of one weight would evict each other for ever.
 _CLEARLY_LESS = 1 - 1e-12
+_ROUNDING = 1 + 1e-9
 
 
 class DeadlinePacker:
@@ -74,8 +75,13 @@ class DeadlinePacker:
         # Their members cannot meet the deadline; they only shed what would make them later than `exempt_s`.
         later = Deadline(problem, self._candidates, unowned, exempt_s) if exempt.any() else deadline
         of_exempt = later.evictions(exempt, keep_heaviest=True)
+        before: Int64s | None = None
         for keep_heaviest in (False, True):
             evicted = np.concatenate((deadline.evictions(~exempt, keep_heaviest=keep_heaviest), of_exempt))
+            # The same partitions would be packed in the same ways.
+            if before is not None and np.array_equal(evicted, before):
+                return
+            before = evicted
             # Partitions without a current owner are evicted for nothing.
             if int((problem.current_owner[evicted] >= 0).sum()) <= self._budget:
                 # Worst fit spreads the load, best fit saves large gaps for heavy partitions; neither is always better.
@@ -182,13 +188,17 @@ class _Packing:
 
     def _lighter_evictions(self, member: int, weight: float) -> Int64s | None:
         """The fewest partitions, each lighter than `weight`, that the member must evict for so much weight."""
+        excess = weight - self._bins.of(member)
         # The table first: it is short, and nearly always enough.
-        for whole in (False, True):
-            partitions, weights = self._deadline.by_weight(member, whole=whole)
+        for whole in (False,) if self._deadline.is_listed(member) else (False, True):
+            partitions, weights, from_here = self._deadline.by_weight(member, whole=whole)
             # The weights fall, so the lighter ones are the last ones.
             first = bisect_right(weights, -weight * _CLEARLY_LESS, key=operator.neg)
+            # All of them together, those evicted before included, are no more than this.
+            if from_here[first] * _ROUNDING < excess:
+                continue
             left = [at for at in range(first, len(weights)) if partitions[at] not in self._evicted]
-            picks = fewest_covering([weights[at] for at in left], weight - self._bins.of(member))
+            picks = fewest_covering([weights[at] for at in left], excess)
             if picks is not None:
                 return np.array([partitions[left[pick]] for pick in picks], np.int64)
         return None

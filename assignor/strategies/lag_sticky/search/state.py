@@ -39,6 +39,10 @@ class SearchState:
         self.rate = initial.rate.copy()
         self.moves = initial.moves
         self.changes = initial.changes()
+        self.digest = 0
+        """Differs from one assignment to another, however either came about (Zobrist 1970)."""
+        for change in self.changes.items():
+            self.digest ^= hash(change)
         self.count = problem.counts(initial)
         self._loads_s: Floats = problem.cost_model.load_s(self.lag, self.rate, problem.capacity)
         self._weigh_at_s = time_s
@@ -79,6 +83,11 @@ class SearchState:
             self.rate[to_member] += rate
             self.count[from_member] -= 1
             self.count[to_member] += 1
+            # What is where it starts counts for nothing.
+            if from_member != self.problem.start[partition]:
+                self.digest ^= hash((partition, from_member))
+            if to_member != self.problem.start[partition]:
+                self.digest ^= hash((partition, to_member))
             self.changes[partition] = to_member
             self._remove(from_member, partition)
             self._add(to_member, partition)
