@@ -11,6 +11,8 @@ from assignor.strategies.lag_sticky.problem import Problem
 from assignor.strategies.lag_sticky.search.candidates import Candidates
 
 _TOLERANCE = 1e-9
+_FEW_LATE = 8
+"""Members, up to which lists take less time than calls of numpy."""
 
 
 class ByWeight(NamedTuple):
@@ -86,10 +88,24 @@ class Deadline:
         late = np.nonzero((self.residual < -self.tolerance) & members)[0]
         if len(late) == 0:
             return np.zeros(0, np.int64)
+        if len(late) <= _FEW_LATE:
+            return self._evictions_one_by_one(late.tolist(), keep_heaviest=keep_heaviest)
         table, weights = self._rows_by_weight(late)
         picked, is_enough = _fewest_in_rows(weights, -self.residual[late], skip=int(keep_heaviest))
         rest = [self._evictions_of(m, keep_heaviest=keep_heaviest) for m in late[~is_enough].tolist()]
         return np.concatenate([table[is_enough][picked[is_enough]], *rest])
+
+    def _evictions_one_by_one(self, late: list[int], *, keep_heaviest: bool) -> Int64s:
+        evicted: list[int] = []
+        rest: list[Int64s] = []
+        for member in late:
+            partitions, weights, _ = self.by_weight(member, whole=False)
+            picks = fewest_covering(weights, -float(self.residual[member]), skip=int(keep_heaviest))
+            if picks is None:
+                rest.append(self._evictions_of(member, keep_heaviest=keep_heaviest))
+            else:
+                evicted += [partitions[at] for at in picks]
+        return np.concatenate([np.array(evicted, np.int64), *rest])
 
     def _rows_by_weight(self, members: Int64s) -> tuple[Int64s, Floats]:
         """The members' rows of the table of candidates by falling weight, and the weights."""

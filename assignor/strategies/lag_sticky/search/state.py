@@ -4,11 +4,9 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from assignor.model.arrays import Floats, Int64s
 from assignor.strategies.lag_sticky.problem import Problem, Solution
-from assignor.strategies.lag_sticky.search.candidates import Candidates, sampled
+from assignor.strategies.lag_sticky.search.candidates import Candidates, sampled_ranks
 
 
 class Transfer(NamedTuple):
@@ -126,12 +124,12 @@ class SearchState:
 
     def _refresh(self, member: int) -> None:
         # The table has a fixed width, so that the search scores all members in one expression.
-        held = [partition for _, partition in self._held[member]]
+        held = self._held[member]
         row, width = self.candidates[member], self.candidates.shape[1]
         if len(held) > width:
-            row[:] = sampled(np.array([held]))[0]
+            row[:] = [held[rank][1] for rank in sampled_ranks(len(held))]
         else:
-            row[: len(held)] = held
+            row[: len(held)] = [partition for _, partition in held]
             row[len(held) :] = -1
 
     def _reload(self, member: int) -> None:
