@@ -1,6 +1,6 @@
 """The problem that `lag-sticky` solves: where partitions start, what a move costs, which solution is better."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,16 +108,26 @@ class Problem:
 
     def solution(self, changes: Mapping[int, int]) -> Solution:
         """The solution that puts these partitions on these members and leaves the others."""
-        partitions = np.fromiter(changes.keys(), np.int64, len(changes))
-        to_member = np.fromiter(changes.values(), np.int32, len(changes))
-        # Sorted, so that the sums below add in one order and equal solutions get equal figures.
-        order = np.argsort(partitions)
-        return self._evaluated(partitions[order], to_member[order])
+        return self._evaluated(*self._changed(changes))
 
     def solution_of(self, member: Int32s) -> Solution:
         """The solution that gives the partitions to these members."""
         partitions = np.nonzero(member != self.start[:-1])[0]
         return self._evaluated(partitions, member[partitions])
+
+    def new_solutions(self, found: Iterable[Mapping[int, int]], known: set[bytes]) -> list[Solution]:
+        """`solution` of each of these changes that lead to an assignment not known yet; then it is.
+
+        To tell two assignments apart costs a tenth of evaluating one.
+        """
+        solutions = []
+        for changes in found:
+            partitions, to_member = self._changed(changes)
+            key = partitions.tobytes() + to_member.tobytes()
+            if key not in known:
+                known.add(key)
+                solutions.append(self._evaluated(partitions, to_member))
+        return solutions
 
     def counts(self, solution: Solution) -> Int64s:
         """Partitions of each member."""
@@ -142,10 +152,18 @@ class Problem:
         # What no pause would have let the member read waits its turn in any case.
         return np.minimum(waiting, self.capacity[to_member] * pause_s) * pause_s
 
-    def _evaluated(self, partitions: Int64s, to_member: Int32s) -> Solution:
+    def _changed(self, changes: Mapping[int, int]) -> tuple[Int64s, Int32s]:
+        """The partitions that are not where they start, ascending, and their members."""
+        partitions = np.fromiter(changes.keys(), np.int64, len(changes))
+        to_member = np.fromiter(changes.values(), np.int32, len(changes))
         # A move there and back leaves no trace, so that equal assignments are equal solutions.
         changed = self.start[partitions] != to_member
         partitions, to_member = partitions[changed], to_member[changed]
+        # Sorted, so that sums add in one order and equal solutions get equal figures.
+        order = np.argsort(partitions)
+        return partitions[order], to_member[order]
+
+    def _evaluated(self, partitions: Int64s, to_member: Int32s) -> Solution:
         lag = self._changed_sums(self.start_lag, self.lag, partitions, to_member)
         rate = self._changed_sums(self.start_rate, self.rate, partitions, to_member)
         times_s = self.cost_model.finite_drain_s(lag, rate, self.capacity)

@@ -1,5 +1,6 @@
 """One solve of `lag-sticky`: the best solution that pays, starting from the current owners."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +9,6 @@ from assignor.evaluation.drain.bound import LowerBound
 from assignor.evaluation.drain.work import Work
 from assignor.model.arrays import Int32s
 from assignor.model.group import Group
-from assignor.strategies import lag_aware
 from assignor.strategies.lag_sticky.harm import without_harm
 from assignor.strategies.lag_sticky.idle_members import use_idle_members
 from assignor.strategies.lag_sticky.options import Options
@@ -54,8 +54,18 @@ def share_with_idle(group: Group, options: Options, work: Work) -> SolveResult:
     )
 
 
-def solve(group: Group, options: Options, work: Work, bound: LowerBound) -> SolveResult:
-    """Search, prune moves that gain too little, and accept what pays."""
+def solve(
+    group: Group, options: Options, work: Work, bound: LowerBound, by_lag_aware: Callable[[], list[Int32s]]
+) -> SolveResult:
+    """Search, prune moves that gain too little, and accept what pays.
+
+    Args:
+        group: Who owns what.
+        options: Of the strategy.
+        work: What there is to read.
+        bound: No assignment drains it sooner.
+        by_lag_aware: The answers of `lag-aware`, which do not depend on owners; asked for if the budget allows them.
+    """
     problem = build_problem(group, options, work.capacity, bound.time_s)
     search = Search(problem, work, bound.time_s)
     start = best = accepted = search.start
@@ -63,7 +73,7 @@ def solve(group: Group, options: Options, work: Work, bound: LowerBound) -> Solv
     allowed = budget
     for allowed in _budgets(budget) if options.monotone == "yes" else [budget]:
         solution = prune_moves(problem, search.best(allowed), start)
-        solution = _no_worse_than_others(problem, solution, allowed)
+        solution = _no_worse_than_others(problem, solution, allowed, by_lag_aware)
         if options.counts != "even" and options.count_cap is None:
             # Counts that are asked for go before everything else.
             solution = without_harm(problem, solution, start)
@@ -126,7 +136,9 @@ def _budgets(most: int) -> list[int]:
     return [2**k for k in range(most.bit_length())]
 
 
-def _no_worse_than_others(problem: Problem, solution: Solution, budget: int) -> Solution:
+def _no_worse_than_others(
+    problem: Problem, solution: Solution, budget: int, by_lag_aware: Callable[[], list[Int32s]]
+) -> Solution:
     """The solution, or the answer of `lag-aware` or the sticky strategies if that is better still.
 
     Only with a budget for every partition, because these strategies do not limit their moves.
@@ -134,10 +146,9 @@ def _no_worse_than_others(problem: Problem, solution: Solution, budget: int) -> 
     movable = int((problem.current_owner >= 0).sum())
     if budget < movable or problem.options.counts == "even":
         return solution
-    group, cost_s = problem.group, problem.options.move_cost_s
-    others = (lag_aware.assign(group), lag_aware.assign(group, scope="group"), sticky.assign(group))
-    for assignment in others:
-        other = problem.solution_of(assignment.member)
+    cost_s = problem.options.move_cost_s
+    for member in (*by_lag_aware(), sticky.assign(problem.group).member):
+        other = problem.solution_of(member)
         is_sooner = other.makespan_s + cost_s * other.moves < solution.makespan_s + cost_s * solution.moves
         if is_sooner and int(problem.counts(other).max(initial=0)) <= problem.cap:
             solution = other

@@ -38,6 +38,7 @@ parts after Shaw, Using constraint programming and local search methods to solve
 """
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ from assignor.model.arrays import Bools, Floats, Int32s
 from assignor.model.assignment import Assignment
 from assignor.model.claims import Ownership
 from assignor.model.group import Group
+from assignor.strategies import lag_aware
 from assignor.strategies.lag_sticky.diagnostics import remarks, remarks_at_rest
 from assignor.strategies.lag_sticky.hopeless import curable_part, rescued
 from assignor.strategies.lag_sticky.idle_members import idle_members
@@ -60,6 +62,7 @@ from assignor.strategies.lag_sticky.start import nobody_is_late
 _ASSUMED_CAPACITY = 1000.0
 """Records/s of a member where no capacity is known; an ordinary consumer does more."""
 _MOST_SOLVES = 8
+_SCOPES: tuple[lag_aware.Scope, ...] = ("topic", "group")
 
 
 def assign(group: Group, **given: Any) -> Assignment:
@@ -122,14 +125,15 @@ def _answer(group: Group, options: Options) -> tuple[Assignment, bool]:
 
 def _solved(group: Group, options: Options, work: Work, bound: LowerBound) -> Assignment:
     # Bounded before the search, which stops as soon as it meets the bound.
-    result = first = solve(group, options, work, bound)
+    by_lag_aware = cache(lambda: [lag_aware.assign(group, scope=scope).member for scope in _SCOPES])
+    result = first = solve(group, options, work, bound, by_lag_aware)
     # Solving again from the answer makes it stable: asked once more, the strategy then finds no further move.
     # With a smaller budget that is not allowed, because the moves of several solves would add up.
     if options.budget(len(work.partitions)) >= len(work.partitions):
         for _ in range(_MOST_SOLVES):
             if np.array_equal(result.member, result.problem.group.owner):
                 break
-            result = solve(_applied(group, result.member), options, work, bound)
+            result = solve(_applied(group, result.member), options, work, bound, by_lag_aware)
     return Assignment.complete(
         group, result.member, remarks=remarks(group, work, bound, first, result.member)
     )

@@ -1,6 +1,7 @@
 """Per member, the partitions worth moving: a small table, so that the work of the search does not depend on P."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -84,6 +85,13 @@ def _table(partitions: Int64s, first: Int64s) -> Int64s:
     there = rank < held
     table[there] = partitions[(first[:-1, None] + rank)[there]]
     return table
+
+
+@cache
+def sampled_ranks(held: int) -> tuple[int, ...]:
+    """The ranks, from heavy to light, of those that `sampled` takes of one member that holds more than it takes."""
+    ranks: list[int] = sampled(np.arange(held)[None, :])[0].tolist()
+    return tuple(ranks)
 
 
 def sampled(table: Int64s) -> Int64s:

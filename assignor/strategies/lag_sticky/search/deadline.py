@@ -2,6 +2,7 @@
 
 import operator
 from bisect import bisect_right
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,17 @@ from assignor.strategies.lag_sticky.problem import Problem
 from assignor.strategies.lag_sticky.search.candidates import Candidates
 
 _TOLERANCE = 1e-9
+_FEW_LATE = 8
+"""Members, up to which lists take less time than calls of numpy."""
+
+
+class ByWeight(NamedTuple):
+    """Candidates of one member by falling weight; lists, since single elements of arrays are slow to read."""
+
+    partitions: list[int]
+    weights: list[float]
+    from_here: list[float]
+    """The sum of the weights from each on; 0 after the last."""
 
 
 class Deadline:
@@ -33,7 +45,7 @@ class Deadline:
         self.residual: Floats = capacity - load
         """Weight each member can take besides its candidates; negative when it misses the deadline."""
         # Evictions ask for the same members again and again, one packing after another.
-        self._sorted: dict[tuple[int, bool], tuple[list[int], list[float]]] = {}
+        self._sorted: dict[tuple[int, bool], ByWeight] = {}
         self._rows: dict[bytes, tuple[Int64s, Floats]] = {}
 
     def weight(self, partitions: Int64s) -> Floats:
@@ -42,8 +54,13 @@ class Deadline:
         weights: Floats = problem.lag[partitions] + problem.rate[partitions] * self._weigh_until_s
         return weights
 
-    def by_weight(self, member: int, *, whole: bool) -> tuple[list[int], list[float]]:
-        """Candidates of a member by falling weight, and the weights.
+    def is_listed(self, member: int) -> bool:
+        """Does the candidate table list everything that the member holds."""
+        first = self._candidates.first
+        return bool(first[member + 1] - first[member] <= self._candidates.table.shape[1])
+
+    def by_weight(self, member: int, *, whole: bool) -> ByWeight:
+        """Candidates of a member by falling weight.
 
         Args:
             member: The member.
@@ -55,7 +72,9 @@ class Deadline:
             partitions = partitions[partitions >= 0]
             weights = self.weight(partitions)
             order = np.argsort(-weights, kind="stable")
-            self._sorted[key] = partitions[order].tolist(), weights[order].tolist()
+            weights = weights[order]
+            from_here = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
+            self._sorted[key] = ByWeight(partitions[order].tolist(), weights.tolist(), from_here.tolist())
         return self._sorted[key]
 
     def evictions(self, members: Bools, *, keep_heaviest: bool) -> Int64s:
@@ -69,10 +88,24 @@ class Deadline:
         late = np.nonzero((self.residual < -self.tolerance) & members)[0]
         if len(late) == 0:
             return np.zeros(0, np.int64)
+        if len(late) <= _FEW_LATE:
+            return self._evictions_one_by_one(late.tolist(), keep_heaviest=keep_heaviest)
         table, weights = self._rows_by_weight(late)
         picked, is_enough = _fewest_in_rows(weights, -self.residual[late], skip=int(keep_heaviest))
         rest = [self._evictions_of(m, keep_heaviest=keep_heaviest) for m in late[~is_enough].tolist()]
         return np.concatenate([table[is_enough][picked[is_enough]], *rest])
+
+    def _evictions_one_by_one(self, late: list[int], *, keep_heaviest: bool) -> Int64s:
+        evicted: list[int] = []
+        rest: list[Int64s] = []
+        for member in late:
+            partitions, weights, _ = self.by_weight(member, whole=False)
+            picks = fewest_covering(weights, -float(self.residual[member]), skip=int(keep_heaviest))
+            if picks is None:
+                rest.append(self._evictions_of(member, keep_heaviest=keep_heaviest))
+            else:
+                evicted += [partitions[at] for at in picks]
+        return np.concatenate([np.array(evicted, np.int64), *rest])
 
     def _rows_by_weight(self, members: Int64s) -> tuple[Int64s, Floats]:
         """The members' rows of the table of candidates by falling weight, and the weights."""
@@ -87,7 +120,7 @@ class Deadline:
 
     def _evictions_of(self, member: int, *, keep_heaviest: bool) -> Int64s:
         """Evictions of a member whose row of the table does not weigh enough."""
-        partitions, weights = self.by_weight(member, whole=True)
+        partitions, weights, _ = self.by_weight(member, whole=True)
         excess = -float(self.residual[member])
         picks = fewest_covering(weights, excess, skip=1) if keep_heaviest else None
         picks = fewest_covering(weights, excess) if picks is None else picks

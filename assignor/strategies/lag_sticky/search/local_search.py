@@ -1,8 +1,11 @@
 """Local search: relieve the slowest member, and when nothing helps it any more, the next slowest."""
 
+from typing import TypeAlias
+
 import numpy as np
 
 from assignor.model.arrays import Bools
+from assignor.strategies.lag_sticky.problem import Solution
 from assignor.strategies.lag_sticky.search.neighbourhood import Neighbourhood
 from assignor.strategies.lag_sticky.search.state import SearchState
 
@@ -10,7 +13,11 @@ _MOST_STEPS = 200
 _MOST_STUCK = 16
 
 
-def improve(state: SearchState, budget: int, overloaded: Bools) -> None:
+Visited: TypeAlias = tuple[int, bytes]
+"""An assignment, by its `SearchState.digest`, the members that nothing relieves, and those that are overloaded."""
+
+
+def improve(state: SearchState, budget: int, overloaded: Bools, optima: dict[Visited, Solution]) -> Solution:
     """Improve the solution step by step; each step lowers the largest load of the members it concerns.
 
     Steepest descent: the best step of the neighbourhood is taken, so it ends at a local optimum. The work of a step
@@ -20,7 +27,13 @@ def improve(state: SearchState, budget: int, overloaded: Bools) -> None:
         state: The solution; it is changed.
         budget: Most moves.
         overloaded: Members that never drain, whatever is done; their turn comes last.
+        optima: Where earlier runs with this budget passed, and what each of them led to; this run adds its own way.
+
+    Returns:
+        The local optimum. Once a run meets the way of an earlier one it is that one's: the next steps depend on the
+        assignment alone.
     """
+    seen: list[Visited] = []
     floor_s = state.problem.options.floor_s
     stuck = np.zeros(state.problem.n_members, np.bool_)
     if state.problem.fixed is not None:
@@ -28,10 +41,15 @@ def improve(state: SearchState, budget: int, overloaded: Bools) -> None:
     # Members that have nothing to give say nothing about the others.
     most_stuck = _MOST_STUCK + int(stuck.sum())
     for _ in range(_MOST_STEPS):
+        here = state.digest, stuck.tobytes() + overloaded.tobytes()
+        if here in optima:
+            optima.update(dict.fromkeys(seen, optima[here]))
+            return optima[here]
+        seen.append(here)
         loads_s = state.loads_s()
         late = (loads_s > floor_s) & ~stuck
         if not late.any():
-            return
+            break
         others = late & ~overloaded
         slowest = int(np.where(others if others.any() else late, loads_s, -1.0).argmax())
         # Overloaded members may hand partitions over, but must not undo what was gained for the others.
@@ -43,4 +61,7 @@ def improve(state: SearchState, budget: int, overloaded: Bools) -> None:
         # Nothing relieves this member; a later step for another one would rarely change that.
         stuck[slowest] = True
         if int(stuck.sum()) >= most_stuck:
-            return
+            break
+    optimum = state.solution()
+    optima.update(dict.fromkeys(seen, optimum))
+    return optimum

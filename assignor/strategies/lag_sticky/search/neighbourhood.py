@@ -10,9 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from assignor.model.arrays import Bools, Floats, Int8s, Int64s
+from assignor.strategies.lag_sticky.options import Options
 from assignor.strategies.lag_sticky.search.state import SearchState, Transfer
 
 _CLEARLY_LESS = 1 - 1e-6
+_ROUNDING = 1e-8
+"""Share of what a member drains in the time; more than `CostModel` rounds spare capacity up by."""
 _MOST_ADDED = 2
 """Moves that an improvement adds at most: two partitions change their members."""
 _NEVER = 50
@@ -60,8 +63,9 @@ class Neighbourhood:
         self._slow = slow
         self._loads_s_now = loads_s
         self._limit_s = float(loads_s[slow])
-        self._budget = min(budget - state.moves, _MOST_ADDED)
+        self._budget = min(budget - state.moves, _MOST_ADDED, _moves_worth(self._limit_s, problem.options))
         self._most_s = most_s
+        self._weigh_until_s = min(self._limit_s, problem.cost_model.horizon_s)
         row = state.candidates[slow]
         self._given = row[row >= 0]
         self._near = self._neighbours(loads_s)
@@ -122,7 +126,10 @@ class Neighbourhood:
         in_return = self._moves_more(partitions, self._near[:, None], self._slow)
         in_return[:, 0] = np.where(self._may_grow(self._near), np.int8(0), np.int8(_NEVER))
         table = self._more[:, :, None] + in_return
-        i, m, j = np.nonzero(table <= self._budget)
+        given_weight, back_weight = self._weight(self._given), self._weight(partitions)
+        gained = given_weight[:, None, None] - back_weight
+        room, excess = self._room(self._near), -self._room(np.array([self._slow]))
+        i, m, j = np.nonzero((table <= self._budget) & (gained < room[:, None]) & (gained > excess))
         if len(i) == 0:
             return None
         given, near, back, slow = self._given[i], self._near[m], partitions[m, j], np.full(len(i), self._slow)
@@ -151,9 +158,16 @@ class Neighbourhood:
         partitions = state.candidates[members, :_CHAIN_PASSED_ON]
         passed_on = self._moves_more(partitions[:, :, None], members[:, None, None], idlest)
         possible = (members[:, None] != idlest) & self._may_grow(idlest)
-        passed_on = np.where(possible[:, None, :], passed_on, np.int8(_NEVER))
+        given_weight, weight = self._weight(self._given[:_CHAIN_GIVEN]), self._weight(partitions)
+        possible = possible[:, None, :] & (weight[:, :, None] < self._room(idlest))
+        if not possible.any():
+            return None
+        passed_on = np.where(possible, passed_on, np.int8(_NEVER))
+        gained = given_weight[:, None, None] - weight
+        excess = -self._room(np.array([self._slow]))
+        fits = (gained < self._room(members)[:, None]) & (given_weight > excess)[:, None, None]
         table = self._more[:_CHAIN_GIVEN, :_CHAIN_MEMBERS, None, None] + passed_on
-        i, m, j, k = np.nonzero(table <= self._budget)
+        i, m, j, k = np.nonzero((table <= self._budget) & fits[..., None])
         if len(i) == 0:
             return None
         given, via, ejected, last = self._given[i], members[m], partitions[m, j], idlest[k]
@@ -182,6 +196,22 @@ class Neighbourhood:
         second = Transfer(int(ejected[at]), int(via[at]), int(last[at]))
         return Improvement(transfers=(first, second), moves=int(moves[at]), cost_s=float(cost_s[at]))
 
+    # What cannot be below the limit is left out before loads are worked out. At most T seconds of load are at most T
+    # seconds of drain time, and a member has drained by T only if lag + rate * min(T, horizon) <= capacity * T. That
+    # is linear, so a difference of two weights tells, and as a rule most improvements drop out.
+
+    def _weight(self, partitions: Int64s) -> Floats:
+        """Weight of partitions at the load of the slow member; 0 of -1."""
+        problem = self._problem
+        weights: Floats = problem.lag[partitions] + problem.rate[partitions] * self._weigh_until_s
+        return weights
+
+    def _room(self, members: Int64s) -> Floats:
+        """Weight that the members can take and stay below the load of the slow one; a little more for rounding."""
+        state, bins = self._state, self._problem.capacity[members] * self._limit_s
+        room: Floats = bins - state.lag[members] - state.rate[members] * self._weigh_until_s
+        return room + _ROUNDING * bins
+
     def _loads_s(
         self, members: tuple[Int64s, ...], lag: tuple[Floats, ...], rate: tuple[Floats, ...]
     ) -> Floats:
@@ -207,3 +237,10 @@ class Neighbourhood:
         few: Int64s = members[:_CHAIN_MEMBERS]
         others: Int64s = few[few != self._slow]
         return others
+
+
+def _moves_worth(load_s: float, options: Options) -> int:
+    """Most moves that a step may add and still gain more than they cost: no load counts as less than the floor."""
+    if options.move_cost_s == 0:
+        return _MOST_ADDED
+    return int(max(load_s - options.floor_s, 0.0) / options.move_cost_s * (1 + _ROUNDING))

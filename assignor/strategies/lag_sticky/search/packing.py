@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from assignor.model.arrays import Bools, Int64s
+from assignor.model.arrays import Floats, Int64s
 from assignor.strategies.lag_sticky.problem import Problem
 from assignor.strategies.lag_sticky.search.bounds import SearchBounds
 from assignor.strategies.lag_sticky.search.candidates import Candidates
@@ -24,6 +24,7 @@ _SINGLY_PER_MEMBER = 4
 _SINGLY_AT_LEAST = 1_000
 # Only clearly lighter partitions are evicted for another; two of one weight would evict each other for ever.
 _CLEARLY_LESS = 1 - 1e-12
+_ROUNDING = 1 + 1e-9
 
 
 class DeadlinePacker:
@@ -69,33 +70,51 @@ class DeadlinePacker:
         exempt = np.zeros(problem.n_members, np.bool_)
         if bounds.fixed_s is not None:
             exempt |= bounds.fixed_s > too_late_s
-        exempt[problem.start[hopeless]] = True
-        unowned = self._unowned[~np.isin(self._unowned, hopeless)]
+        unowned = self._unowned
+        if len(hopeless) > 0:
+            exempt[problem.start[hopeless]] = True
+            unowned = unowned[~np.isin(unowned, hopeless)]
         # Their members cannot meet the deadline; they only shed what would make them later than `exempt_s`.
         later = Deadline(problem, self._candidates, unowned, exempt_s) if exempt.any() else deadline
         of_exempt = later.evictions(exempt, keep_heaviest=True)
+        before: Int64s | None = None
         for keep_heaviest in (False, True):
             evicted = np.concatenate((deadline.evictions(~exempt, keep_heaviest=keep_heaviest), of_exempt))
+            # The same partitions would be packed in the same ways.
+            if before is not None and np.array_equal(evicted, before):
+                return
+            before = evicted
             # Partitions without a current owner are evicted for nothing.
             if int((problem.current_owner[evicted] >= 0).sum()) <= self._budget:
                 # Worst fit spreads the load, best fit saves large gaps for heavy partitions; neither is always better.
                 # Among many the rest is light enough to fill every gap, and one way does.
                 many = len(evicted) + len(unowned) > self._singly
+                count, residual = self._without(evicted, deadline)
                 for best_fit in (False,) if many else (False, True):
-                    members = self._packed(deadline, evicted, unowned, exempt, best_fit=best_fit)
+                    bins = residual_capacity(self._problem, residual, count, exempt)
+                    members = self._packed(deadline, bins, evicted, unowned, best_fit=best_fit)
                     if members is not None:
                         yield members
                         if many:
                             return
 
-    def _packed(
-        self, deadline: Deadline, evicted: Int64s, unowned: Int64s, exempt: Bools, *, best_fit: bool
-    ) -> dict[int, int] | None:
+    def _without(self, evicted: Int64s, deadline: Deadline) -> tuple[Int64s, Floats]:
+        """Partitions and residual capacity of each member once the evicted have left."""
         origin = self._problem.start[evicted]
         count = self._count - np.bincount(origin, minlength=self._problem.n_members)
         residual = deadline.residual.copy()
         np.add.at(residual, origin, deadline.weight(evicted))
-        bins = residual_capacity(self._problem, residual, count, exempt)
+        return count, residual
+
+    def _packed(
+        self,
+        deadline: Deadline,
+        bins: ResidualCapacity,
+        evicted: Int64s,
+        unowned: Int64s,
+        *,
+        best_fit: bool,
+    ) -> dict[int, int] | None:
         packing = _Packing(self._problem, deadline, bins, self._budget)
         packing.begin(np.concatenate((evicted, unowned)), evicted, self._singly)
         return packing.members if packing.pack(best_fit=best_fit) else None
@@ -182,13 +201,17 @@ class _Packing:
 
     def _lighter_evictions(self, member: int, weight: float) -> Int64s | None:
         """The fewest partitions, each lighter than `weight`, that the member must evict for so much weight."""
+        excess = weight - self._bins.of(member)
         # The table first: it is short, and nearly always enough.
-        for whole in (False, True):
-            partitions, weights = self._deadline.by_weight(member, whole=whole)
+        for whole in (False,) if self._deadline.is_listed(member) else (False, True):
+            partitions, weights, from_here = self._deadline.by_weight(member, whole=whole)
             # The weights fall, so the lighter ones are the last ones.
             first = bisect_right(weights, -weight * _CLEARLY_LESS, key=operator.neg)
+            # All of them together, those evicted before included, are no more than this.
+            if from_here[first] * _ROUNDING < excess:
+                continue
             left = [at for at in range(first, len(weights)) if partitions[at] not in self._evicted]
-            picks = fewest_covering([weights[at] for at in left], weight - self._bins.of(member))
+            picks = fewest_covering([weights[at] for at in left], excess)
             if picks is not None:
                 return np.array([partitions[left[pick]] for pick in picks], np.int64)
         return None

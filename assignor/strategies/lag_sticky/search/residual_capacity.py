@@ -62,7 +62,10 @@ class _SortedMembers:
         self._excluded = excluded.tolist()
         self._cap = cap
         # Ascending by residual, and of equal ones the first member last, so that worst fit finds it first.
-        self._ranked = sorted((room, -m) for m, room in enumerate(self._residual) if self._is_open(m))
+        is_open = np.nonzero(~excluded & (count < cap))[0]
+        rooms = residual[is_open]
+        order = np.lexsort((-is_open, rooms))
+        self._ranked = list(zip(rooms[order].tolist(), (-is_open[order]).tolist(), strict=True))
 
     def _is_open(self, member: int) -> bool:
         return not self._excluded[member] and self._count[member] < self._cap

@@ -14,7 +14,7 @@ from assignor.strategies.lag_sticky.search.exact import (
     tried_out,
 )
 from assignor.strategies.lag_sticky.search.fixed_bounds import bounds_over_fixed
-from assignor.strategies.lag_sticky.search.local_search import improve
+from assignor.strategies.lag_sticky.search.local_search import Visited, improve
 from assignor.strategies.lag_sticky.search.lpt import placed_anew
 from assignor.strategies.lag_sticky.search.packing import DeadlinePacker
 from assignor.strategies.lag_sticky.search.state import SearchState
@@ -56,6 +56,7 @@ class Search:
         low_s = max(self._bounds.rest_s, self.start.makespan_s * _LEAST_SHARE)
         self._time_s = min(float(np.sqrt(low_s * self.start.makespan_s)), problem.cost_model.horizon_s)
         self._unowned = self._heaviest_unowned()
+        self._optima: dict[Visited, Solution] = {}
         self._candidates = candidates_at(problem, self._unowned, self._time_s)
 
     @property
@@ -77,9 +78,9 @@ class Search:
         enough_s = max(self._bounds.all_s, self._floor_s) * _NEAR
         # A packing changes counts at will, so with even counts the local search works from the start alone.
         packed = self._packed(budget) if self._problem.options.counts == "free" else []
+        self._optima = {}
         for solution in [*self._shortlist(packed), self.start]:
-            best = self._better(solution, best, budget)
-            best = self._better(self._improved(solution, budget), best, budget)
+            best = self._with_optimum(solution, best, budget)
             if best is not self.start and best.makespan_s <= enough_s:
                 break
         return self._refined(best, budget)
@@ -99,8 +100,10 @@ class Search:
 
     def _with_rest(self, solution: Solution, best: Solution, budget: int) -> Solution:
         """The better one; an exact search looks at the slowest members only, so the rest is improved after it."""
-        if solution is best:
-            return best
+        return best if solution is best else self._with_optimum(solution, best, budget)
+
+    def _with_optimum(self, solution: Solution, best: Solution, budget: int) -> Solution:
+        """The best of these two and of what local search makes of the solution."""
         best = self._better(solution, best, budget)
         return self._better(self._improved(solution, budget), best, budget)
 
@@ -127,8 +130,7 @@ class Search:
             overloaded[changes.get(partition, int(self._problem.start[partition]))] = True
         if self._bounds.fixed_never is not None:
             overloaded |= self._bounds.fixed_never
-        improve(state, budget, overloaded)
-        return state.solution()
+        return improve(state, budget, overloaded, self._optima)
 
     def _packed(self, budget: int) -> list[Solution]:
         """Solutions that meet deadlines, first for all members and then for all but those of the outliers.
@@ -152,12 +154,13 @@ class Search:
     ) -> list[Solution]:
         """Solutions for deadlines from the latest to the earliest, then closer to the earliest one met."""
         solutions: list[Solution] = []
+        known: set[bytes] = set()
 
         def is_met(time_s: float) -> bool:
-            found = packer.packings(time_s * _NEAR, max(time_s * _NEAR, exempt_s))
-            before = len(solutions)
-            solutions.extend(self._problem.solution(members) for members in found)
-            return len(solutions) > before
+            found = list(packer.packings(time_s * _NEAR, max(time_s * _NEAR, exempt_s)))
+            # Half of all packings, of one deadline or of several, come out alike.
+            solutions.extend(self._problem.new_solutions(found, known))
+            return len(found) > 0
 
         low_s = max(low_s, self._floor_s, high_s * _LEAST_SHARE)
         if high_s <= low_s * _NEAR:

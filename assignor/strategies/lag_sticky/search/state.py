@@ -4,11 +4,9 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from assignor.model.arrays import Floats, Int64s
 from assignor.strategies.lag_sticky.problem import Problem, Solution
-from assignor.strategies.lag_sticky.search.candidates import Candidates, sampled
+from assignor.strategies.lag_sticky.search.candidates import Candidates, sampled_ranks
 
 
 class Transfer(NamedTuple):
@@ -39,6 +37,10 @@ class SearchState:
         self.rate = initial.rate.copy()
         self.moves = initial.moves
         self.changes = initial.changes()
+        self.digest = 0
+        """Differs from one assignment to another, however either came about (Zobrist 1970)."""
+        for change in self.changes.items():
+            self.digest ^= hash(change)
         self.count = problem.counts(initial)
         self._loads_s: Floats = problem.cost_model.load_s(self.lag, self.rate, problem.capacity)
         self._weigh_at_s = time_s
@@ -79,6 +81,11 @@ class SearchState:
             self.rate[to_member] += rate
             self.count[from_member] -= 1
             self.count[to_member] += 1
+            # What is where it starts counts for nothing.
+            if from_member != self.problem.start[partition]:
+                self.digest ^= hash((partition, from_member))
+            if to_member != self.problem.start[partition]:
+                self.digest ^= hash((partition, to_member))
             self.changes[partition] = to_member
             self._remove(from_member, partition)
             self._add(to_member, partition)
@@ -117,12 +124,12 @@ class SearchState:
 
     def _refresh(self, member: int) -> None:
         # The table has a fixed width, so that the search scores all members in one expression.
-        held = [partition for _, partition in self._held[member]]
+        held = self._held[member]
         row, width = self.candidates[member], self.candidates.shape[1]
         if len(held) > width:
-            row[:] = sampled(np.array([held]))[0]
+            row[:] = [held[rank][1] for rank in sampled_ranks(len(held))]
         else:
-            row[: len(held)] = held
+            row[: len(held)] = [partition for _, partition in held]
             row[len(held) :] = -1
 
     def _reload(self, member: int) -> None:

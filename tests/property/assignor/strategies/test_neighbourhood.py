@@ -1,6 +1,7 @@
 """The step that local search takes, with every move and swap tried one by one as judge."""
 
 from collections.abc import Iterator
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given, settings
@@ -45,6 +46,27 @@ def test_no_move_or_swap_within_the_budget_is_better_than_the_one_that_is_taken(
         assert first.to_member == second.from_member
 
 
+@settings(max_examples=60)
+@given(
+    group=lagging_groups(most_members=4),
+    budget=st.integers(0, 2),
+    price_s=st.sampled_from((0.0, 5.0)),
+    floor_s=st.sampled_from((0.0, 20.0)),
+)
+def test_bound_on_weights_leaves_out_no_step_that_would_be_taken(
+    group: Group, budget: int, price_s: float, floor_s: float
+) -> None:
+    problem = posed(group, price_s, floor_s)
+    state = SearchState(problem, candidates_at(problem, NONE, 0.0), NONE, problem.solution({}), 0.0)
+    loads_s = state.loads_s()
+
+    for slow in range(problem.n_members):
+        step = Neighbourhood(state, slow, loads_s, budget).best()
+
+        with patch.object(Neighbourhood, "_room", lambda _, members: np.full(len(members), np.inf)):
+            assert Neighbourhood(state, slow, loads_s, budget).best() == step
+
+
 @given(weights=WEIGHTS, excess=st.integers(1, 30).map(float), skip=st.integers(0, 2))
 def test_fewest_of_one_member_are_those_of_a_row(weights: list[float], excess: float, skip: int) -> None:
     picked, is_enough = _fewest_in_rows(np.array([weights]), np.array([excess]), skip=skip)
@@ -53,8 +75,9 @@ def test_fewest_of_one_member_are_those_of_a_row(weights: list[float], excess: f
     assert fewest_covering(weights, excess, skip=skip) == expected
 
 
-def posed(group: Group, price_s: float) -> Problem:
-    options = Options(**strategy("lag-sticky").check_options({**FREE, "move_cost_s": price_s}))  # type: ignore[arg-type]  # checked
+def posed(group: Group, price_s: float, floor_s: float = 0.0) -> Problem:
+    terms = {**FREE, "move_cost_s": price_s, "floor_s": floor_s}
+    options = Options(**strategy("lag-sticky").check_options(terms))  # type: ignore[arg-type]  # checked
     assert group.capacity is not None
     work = Work.of(group, group.capacity)
     return build_problem(group, options, group.capacity, lower_bound(work).time_s)

@@ -10,16 +10,16 @@ from assignor.evaluation.drain.work import Work
 from assignor.model.group import Group
 from assignor.strategies.lag_sticky.options import Options as LagStickyOptions
 from assignor.strategies.lag_sticky.placement import Placement
-from assignor.strategies.lag_sticky.problem import Problem
+from assignor.strategies.lag_sticky.problem import Problem, Solution
 from assignor.strategies.lag_sticky.search.bounds import SearchBounds
 from assignor.strategies.lag_sticky.search.candidates import by_member_and_weight, candidates_at
 from assignor.strategies.lag_sticky.search.deadline import Deadline, fewest_covering
-from assignor.strategies.lag_sticky.search.local_search import improve
+from assignor.strategies.lag_sticky.search.local_search import Visited, improve
 from assignor.strategies.lag_sticky.search.neighbourhood import Improvement, Neighbourhood
 from assignor.strategies.lag_sticky.search.packing import DeadlinePacker
 from assignor.strategies.lag_sticky.search.residual_capacity import residual_capacity
 from assignor.strategies.lag_sticky.search.search import Search
-from assignor.strategies.lag_sticky.search.state import SearchState
+from assignor.strategies.lag_sticky.search.state import SearchState, Transfer
 from assignor.strategies.lag_sticky.start import build_problem
 from assignor.strategies.registry import strategy
 from tests.support.drain_groups import FREE, lag_sticky, moved, owned
@@ -231,9 +231,50 @@ def test_members_that_never_drain_come_last() -> None:
     posed = problem(owned([100, 300], [900, 900], [0], rates=[[20.0, 0.0], [0.0, 0.0], [0.0]]))
     state = SearchState(posed, candidates_at(posed, NONE, 0.0), NONE, posed.solution({}), 0.0)
 
-    improve(state, 1, np.array([True, False, False]))
+    optimum = improve(state, 1, np.array([True, False, False]), {})
 
-    assert state.solution().partitions.tolist() == [2]
+    assert optimum.partitions.tolist() == [2]
+
+
+def test_assignment_has_one_digest_however_it_came_about() -> None:
+    posed = problem(owned([100, 300], [900], [0]))
+    table = candidates_at(posed, NONE, 0.0)
+    there, elsewhere = (SearchState(posed, table, NONE, posed.solution({}), 0.0) for _ in range(2))
+
+    there.apply([Transfer(0, 0, 1), Transfer(1, 0, 2)], 2)
+    elsewhere.apply([Transfer(1, 0, 1)], 1)
+    elsewhere.apply([Transfer(1, 1, 2), Transfer(0, 0, 1)], 1)
+    moved_at_once = SearchState(posed, table, NONE, posed.solution({0: 1, 1: 2}), 0.0)
+
+    assert there.digest == elsewhere.digest == moved_at_once.digest != 0
+    there.apply([Transfer(0, 1, 0), Transfer(1, 2, 0)], -2)
+    assert there.digest == 0
+
+
+def test_local_search_that_meets_the_way_of_an_earlier_one_ends_where_that_did() -> None:
+    posed = problem(owned([500, 400, 300, 200], [10], [10]))
+    table, nobody = candidates_at(posed, NONE, 0.0), np.zeros(3, np.bool_)
+    optima: dict[Visited, Solution] = {}
+    whole = SearchState(posed, table, NONE, posed.solution({}), 0.0)
+    first = improve(whole, 9, nobody, optima)
+    half_way = Neighbourhood(
+        start := SearchState(posed, table, NONE, posed.solution({}), 0.0), 0, start.loads_s(), 9
+    ).best()
+    assert half_way is not None
+    start.apply(half_way.transfers, half_way.moves)
+
+    assert improve(start, 9, nobody, optima) is first
+    assert improve(start, 9, ~nobody, optima) is not first
+
+
+def test_packings_that_come_out_alike_are_evaluated_once() -> None:
+    posed = problem(owned([500, 400], [10], [10]))
+    known: set[bytes] = set()
+
+    found = posed.new_solutions([{0: 1}, {0: 1, 1: 0}, {1: 2, 0: 1}], known)
+
+    assert [solution.changes() for solution in found] == [{0: 1}, {0: 1, 1: 2}]
+    assert posed.new_solutions([{1: 2, 0: 1}], known) == []
 
 
 def test_plan_with_less_lag_that_is_a_little_later_is_not_taken() -> None:
