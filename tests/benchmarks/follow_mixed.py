@@ -9,7 +9,8 @@ import statistics
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
 
 from tests.support.broker import create_offsets_topic, small_broker
@@ -49,10 +50,12 @@ def measure(say: Callable[[str], None], *, quick: bool) -> dict[str, Any]:
 
 def once(seed: int) -> Outcome:
     """The run of that seed; raises as `measure` does."""
-    with small_broker() as broker, TemporaryDirectory() as folder:
+    folder = Path(mkdtemp(prefix=f"follow-mixed-{seed}-"))
+    with small_broker() as broker:
         create_offsets_topic(broker.bootstrap_servers)
-        outcome = run(broker.bootstrap_servers, f"mixed-{seed}", Path(folder), jar=java_jar(), seed=seed)
-    assert (outcome.lost, outcome.second_owners) == (0, 0), outcome
+        outcome = run(broker.bootstrap_servers, f"mixed-{seed}", folder, jar=java_jar(), seed=seed)
+    assert (outcome.lost, outcome.second_owners) == (0, 0), f"{outcome}; the members' lines are in {folder}"
+    rmtree(folder)
     return outcome
 
 
