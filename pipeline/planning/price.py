@@ -164,7 +164,7 @@ def why_waits(state: GroupState, case: Case, member: Int32s) -> str | None:
     if not moved.any():
         return None
     if any(_is_open_question(one, now_ms=now_ms) for one in state.takers.values()):
-        return reasons.guard_price_unseen(_WATCHED_MS)
+        return reasons.PRICE_UNSEEN
     if not is_dear(state, now_ms=now_ms):
         return None
     givers = {group.member_ids[number] for number in np.unique(group.owner[moved]).tolist()}
