@@ -109,7 +109,7 @@ def _watched(taker: Taker, case: Case, name: str) -> Taker | float | None:
     lag, drained, arriving = seen.lag_of(held), seen.drained_by(held), float(seen.arriving[held].sum())
     if lag is None or drained is None:
         return taker
-    is_behind = lag - taker.lag > clock_error_records(arriving)
+    is_behind = lag - taker.lag > float(clock_error_records(arriving))
     is_faster = taker.slow_ms > 0 and drained >= _FASTER * taker.read * 1000 / taker.slow_ms
     is_alike = abs(arriving - taker.arriving) <= _ALIKE * taker.arriving
     if not is_alike and not (is_behind and is_faster):
@@ -128,7 +128,7 @@ def _watched(taker: Taker, case: Case, name: str) -> Taker | float | None:
 
 def _is_open_question(taker: Taker, *, now_ms: int) -> bool:
     """Whether the taker is behind now, and may recover; one that was given a backlog has to drain that first."""
-    kept_up = taker.lag <= clock_error_records(taker.arriving)
+    kept_up = taker.lag <= float(clock_error_records(taker.arriving))
     return kept_up and taker.slow_ms > 0 and now_ms - taker.since_ms < _WATCHED_MS
 
 
@@ -164,7 +164,7 @@ def why_waits(state: GroupState, case: Case, member: Int32s) -> str | None:
     if not moved.any():
         return None
     if any(_is_open_question(one, now_ms=now_ms) for one in state.takers.values()):
-        return reasons.guard_price_unseen(_WATCHED_MS)
+        return reasons.PRICE_UNSEEN
     if not is_dear(state, now_ms=now_ms):
         return None
     givers = {group.member_ids[number] for number in np.unique(group.owner[moved]).tolist()}

@@ -47,6 +47,7 @@ ARRIVALS_CHANGED = "arrivals changed by more than a fifth, or the members concer
 NOBODY_WAS_BEHIND = "no member lost ground, and none that gave something was behind at its commits before"
 NO_EFFECT_SEEN = "no member lost ground, and the group is no less behind half an hour later"
 OTHERWISE_AT_TARGET = "the group is where it should be, and the published plan has it otherwise"
+PRICE_UNSEEN = "price: a member is behind since a plan gave it partitions, and may recover within minutes"
 HELPS_NO_LONGER = "the group was rebalanced, and by its own figures the target helps no longer"
 
 
@@ -74,8 +75,7 @@ def not_stable(state: str | None) -> str:
 
 def paused(by: str, why: str, group_id: str) -> str:
     """An operator has paused the group."""
-    cause = f": {why}" if why else ""
-    return f"paused by {by}{cause}; `lagwise resume {group_id}` allows plans again"
+    return f"paused by {by}{f': {why}' if why else ''}; `lagwise resume {group_id}` allows plans again"
 
 
 def unreadable_subscription(member_id: str, error: str) -> str:
@@ -214,18 +214,7 @@ def guard_lag_seconds(lag_s: float | None, limit_ms: int) -> str:
 
 def guard_price(price_s: float, lasted_ms: int, least_ms: int) -> str:
     """Moves are dear, and the cause of the plan has not lasted long enough for them."""
-    return (
-        f"price: a partition that moves costs its new owner {price_s:.0f} s of its arrivals, and the members that the "
-        f"plan relieves have been behind for {_s(lasted_ms)} of the {_s(least_ms)} after which it pays"
-    )
-
-
-def guard_price_unseen(limit_ms: int) -> str:
-    """A member that was given something has fallen behind, and may recover."""
-    return (
-        "price: a member has fallen behind since a plan gave it partitions, "
-        f"and has {_s(limit_ms)} from that plan to show what the moves cost"
-    )
+    return f"price: a move costs {price_s:.0f} s of arrivals, and the lag has lasted {_s(lasted_ms)} of {_s(least_ms)}"
 
 
 def guard_moves(moves: int, partitions: int, most: int, share: float) -> str:
@@ -305,7 +294,7 @@ def taken_back(epoch: int, why: str) -> str:
 
 
 def brought_home(moves: int, calm_s: int | None) -> str:
-    """The remark of a target that undoes plans which nothing needs any more; not calm where moves are dear."""
+    """The remark of a target that undoes plans which nothing needs any more, or moves are too dear for."""
     why = "moves are dear" if calm_s is None else f"nothing has been behind for {_s(calm_s * 1000)}"
     return f"gives {moves} partition(s) back to the members that had them before plans: {why}"
 

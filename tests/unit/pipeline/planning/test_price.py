@@ -148,7 +148,7 @@ def dear(*, cost_s: float, since_s: int = 0, passed_s: int = 0) -> GroupState:
 def test_plan_waits_until_its_givers_are_behind_for_as_long_as_moves_cost(
     state: GroupState, least_s: int
 ) -> None:
-    assert "after which it pays" in str(waits(state, after_s=least_s - 1))
+    assert "the lag has lasted" in str(waits(state, after_s=least_s - 1))
     assert waits(state, after_s=least_s) is None
 
 
@@ -160,7 +160,7 @@ def test_plan_of_cheap_or_unknown_moves_waits_for_nothing(state: GroupState) -> 
 def test_next_plan_waits_three_minutes_for_a_taker_that_has_fallen_behind() -> None:
     state = given(*cold(60, 120))
 
-    assert "fallen behind since a plan" in str(waits(state, after_s=120))
+    assert "behind since a plan gave it partitions" in str(waits(state, after_s=120))
     assert waits(state, after_s=180) is None
 
 

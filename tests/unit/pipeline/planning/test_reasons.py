@@ -45,7 +45,6 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     reasons.guard_lag: [(1772, 2000)],
     reasons.guard_lag_seconds: [(3.0, 10_000), (None, 10_000)],
     reasons.guard_price: [(320.4, 300_000, 1_282_000)],
-    reasons.guard_price_unseen: [(180_000,)],
     reasons.guard_moves: [(5, 6, 3, 0.5)],
     reasons.guard_improvement: [(0.1,)],
     reasons.guard_cooldown: [(600_000, 1_200_000)],
