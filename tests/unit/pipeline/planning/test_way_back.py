@@ -57,6 +57,19 @@ def returns(group: Walk, *, minutes: int = 10) -> bool:
     )
 
 
+@pytest.mark.parametrize(("price_s", "reason"), [(0.0, None), (60.0, "moves are dear")])
+def test_partitions_return_before_it_is_calm_where_moves_are_dear(price_s: float, reason: str | None) -> None:
+    group = after_the_burst()
+    group.state = replace(group.state, move_price_s=price_s, priced_at_ms=group.now_ms)
+    group.lags = [*CALM[:-1], 400]
+
+    back = group.decide(after_s=60)
+
+    assert not group.state.calm_since_ms
+    assert reason is None or str(back.reason).endswith(reason)
+    assert bool(moved(back)) == (reason is not None)
+
+
 def test_partitions_return_after_five_calm_minutes_and_not_before() -> None:
     group = after_the_burst()
     assert later(group, minutes=4).decided == "unchanged"

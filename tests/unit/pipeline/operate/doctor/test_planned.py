@@ -109,6 +109,11 @@ def test_subscription_that_cannot_be_read_is_a_problem(patient: Patient) -> None
             "wait until the group has settled, or lower settle_s",
         ),
         (
+            "held back by price: a move costs 320 s of arrivals, and the lag has lasted 300 s of 1280 s",
+            "held back by price: a move costs 320 s of arrivals, and the lag has lasted 300 s of 1280 s",
+            "wait: lag that lasts gets its plan; find out what a member has to load for a partition that is new to it",
+        ),
+        (
             "held back by migration: migration to KIP-848 is possible; set it to disabled on every broker",
             "held back by migration: migration to KIP-848 is possible",
             "set it to disabled on every broker",
