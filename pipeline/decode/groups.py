@@ -1,7 +1,7 @@
 """Decode: group records, one by one, the newest of each group; they come with rebalances, so there are few.
 
-A classic group's record is read whole. Of the other types only the header record counts here: it says that
-the group exists and of which type it is, and of a KIP-848 group the group epoch.
+A classic group's record is read whole. Of share and streams groups only the header record counts here: it says that
+the group exists and of which type it is. KIP-848 groups stand in many records (`consumer_groups`).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,13 +13,14 @@ from pyspark.sql.types import StructField
 
 from assignor.errors import DecodeError
 from assignor.protocol.kafka.consumer import decode_assignment, decode_subscription
-from assignor.protocol.kafka.consumer_group import decode_group_epoch
+from assignor.protocol.kafka.consumer_group import DECODERS
 from assignor.protocol.kafka.group_metadata import GroupMember, GroupMetadata, decode_group_metadata
 from assignor.protocol.kafka.offsets import group_id_of, record_type_of
 from assignor.protocol.kafka.record_types import GroupType, RecordType, group_type_of
 from assignor.protocol.kafka.sticky import claims_of
 from assignor.strategies.catalogue import RebalanceProtocol
 from assignor.strategies.registry import STRATEGIES
+from pipeline.decode.consumer_groups import consumer_group_row
 from pipeline.tables.schemas import CONSUMER_GROUPS, GROUP_STATE
 
 _EAGER, _COOPERATIVE = (protocol.name.lower() for protocol in RebalanceProtocol)
@@ -28,11 +29,12 @@ Row = dict[str, Any]
 
 HEADER_TYPES = (
     RecordType.GROUP_METADATA,
-    RecordType.CONSUMER_GROUP_METADATA,
     RecordType.SHARE_GROUP_METADATA,
     RecordType.STREAMS_GROUP_METADATA,
 )
-"""The record of each group type that lives as long as the group does."""
+"""The record of a group of these types that lives as long as the group does."""
+CONSUMER_GROUP_TYPES = tuple(DECODERS)
+"""The records of a KIP-848 group."""
 
 GROUP_COLUMNS = tuple(StructField(name, CONSUMER_GROUPS[name].dataType) for name in GROUP_STATE)
 """Columns of `schemas.CONSUMER_GROUPS` that a group row fills; all others leave them null."""
@@ -45,7 +47,7 @@ class GroupRows:
     """What the group records of one Arrow batch came to."""
 
     good: list[Row] = field(default_factory=list)
-    """Of kind 'group' and 'group_tombstone', one of each record key: the newest that can be read."""
+    """One of each record key, the newest that says what is so now: of kind 'group', 'group_record', or a tombstone."""
     bad: list[Row] = field(default_factory=list)
     """Of kind 'bad'."""
     superseded: int = 0
@@ -53,11 +55,15 @@ class GroupRows:
 
 
 def group_rows(records: pa.RecordBatch, wants_group: Callable[[str], bool]) -> GroupRows:
-    """Rows of the newest record of each group.
+    """Rows of the newest record of each key.
 
     A group whose own record is whole but whose members sent something unreadable gives a good row and a bad one:
-    the group's row names every such member, the one bad row keeps the bytes. So does a KIP-848 group whose epoch cannot
-    be read.
+    the group's row names every such member, the one bad row keeps the bytes. So does a record of a KIP-848 group whose
+    key can be read and whose value cannot.
+
+    Args:
+        records: All of `HEADER_TYPES`, or all of `CONSUMER_GROUP_TYPES`, so that the good rows are of one family.
+        wants_group: Whether a group of this name is wanted.
     """
     rows = GroupRows()
     raw, keys = _raw(records), records["key"].to_pylist()
@@ -106,12 +112,19 @@ def _why(members: list[Row]) -> str | None:
 
 
 def _bad(record: Row, reason: str) -> Row:
-    return record | {"row_kind": "bad", "kind": "group_metadata", "reason": reason}
+    return record | {"row_kind": "bad", "kind": _kind(record["key"]), "reason": reason}
+
+
+def _kind(key: bytes) -> str:
+    return RecordType(record_type_of(key)).name.lower()
 
 
 def _row(group_id: str, record: Row) -> tuple[Row, str | None]:
     """The row of a group's record, and why a part of it is unknown."""
-    group_type = group_type_of(RecordType(record_type_of(record["key"])))
+    record_type = RecordType(record_type_of(record["key"]))
+    if record_type in DECODERS:
+        return consumer_group_row(record)
+    group_type = group_type_of(record_type)
     row = {
         "row_kind": "group_tombstone" if record["value"] is None else "group",
         "group_id": group_id,
@@ -122,13 +135,7 @@ def _row(group_id: str, record: Row) -> tuple[Row, str | None]:
     if record["value"] is not None and group_type is GroupType.CLASSIC:
         row |= _classic(decode_group_metadata(record["value"]))
         return row, _why(row["members"])
-    # The members of all other types stand in records of their own, which are not read.
-    if record["value"] is not None and group_type is GroupType.CONSUMER:
-        try:
-            row["generation"] = decode_group_epoch(record["value"])
-        except DecodeError as error:
-            # The group is there, whatever its record holds.
-            return row, str(error)
+    # The members of share and streams groups stand in records of their own, which are not read.
     return row, None
 
 

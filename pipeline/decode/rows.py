@@ -4,6 +4,8 @@ One row per thing found; which columns are filled depends on `row_kind`:
 
     commit, tombstone        group_id topic partition offsets_partition position [committed_offset … topic_id]
     group, group_tombstone   group_id group_type offsets_partition position [state … members]
+    group_record, group_record_tombstone
+                             group_id record_type record_key offsets_partition position written_at_ms value error
     ack, orders              group_id position ack | orders (`control_messages`)
     read                     topic partition position leader_epoch error   (how far a partition was read)
     log_offset               topic topic_id partition log_start_offset log_end_offset last_stable_offset isolation
@@ -34,6 +36,9 @@ _PLAIN_COLUMNS = (
     ("partition", t.IntegerType()),
     ("offsets_partition", t.IntegerType()),
     ("position", t.LongType()),
+    ("record_type", t.IntegerType()),
+    ("record_key", t.StringType()),
+    ("written_at_ms", t.LongType()),
     ("committed_offset", t.LongType()),
     ("leader_epoch", t.IntegerType()),
     ("commit_timestamp_ms", t.LongType()),

@@ -17,7 +17,7 @@ from assignor.protocol.kafka.record_types import KNOWN_TYPES, RecordType
 from pipeline.decode.bounded import Bounded
 from pipeline.decode.control_messages import control_rows
 from pipeline.decode.filters import ControlTopics, Filters
-from pipeline.decode.groups import HEADER_TYPES, group_rows
+from pipeline.decode.groups import CONSUMER_GROUP_TYPES, HEADER_TYPES, group_rows
 from pipeline.decode.offset_columns import Kind, OffsetColumns, decode_offset_commits, last_per_key
 from pipeline.decode.rows import filled, rows_of
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
@@ -97,12 +97,14 @@ def _records(
             columns.reason,
         )
     ]
-    headers = np.isin(columns.record_type.fill_null(-1).to_numpy(), HEADER_TYPES)
-    groups = group_rows(batch.filter(pa.array(headers)), wants_group)
-    counts["group"] += len(groups.good)
-    counts["group_superseded"] += groups.superseded
-    counts["bad"] += int(np.count_nonzero(is_bad)) + len(groups.bad)
-    yield from (rows_of(rows) for rows in (groups.good, groups.bad) if rows)
+    counts["bad"] += int(np.count_nonzero(is_bad))
+    record_type = columns.record_type.fill_null(-1).to_numpy()
+    for types in (HEADER_TYPES, CONSUMER_GROUP_TYPES):
+        groups = group_rows(batch.filter(pa.array(np.isin(record_type, types))), wants_group)
+        counts["group"] += len(groups.good)
+        counts["group_superseded"] += groups.superseded
+        counts["bad"] += len(groups.bad)
+        yield from (rows_of(rows) for rows in (groups.good, groups.bad) if rows)
     yield from (rows for rows in bad if rows.num_rows)
 
 

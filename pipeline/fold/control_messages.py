@@ -128,7 +128,11 @@ def _is_hand_over(acks: pa.Table) -> pa.ChunkedArray:
 
 def _generations(groups: pa.Table, wanted: set[str]) -> Mapping[tuple[str, int | None], set[str]]:
     """Member ids by group and generation."""
-    those = groups.filter(pc.is_in(groups["group_id"], value_set=pa.array(sorted(wanted), pa.string())))
+    # A group that was migrated to KIP-848 counts its epochs on from there, and nobody hands over within one.
+    is_classic = pc.equal(groups["group_type"], "classic")
+    those = groups.filter(
+        pc.and_(is_classic, pc.is_in(groups["group_id"], value_set=pa.array(sorted(wanted), pa.string())))
+    )
     return {
         (row["group_id"], row["generation"]): {member["member_id"] for member in row["members"] or ()}
         for row in those.select(["group_id", "generation", "members"]).to_pylist()

@@ -41,12 +41,13 @@ def with_known_members(groups: pa.Table) -> pa.Table:
     """The groups, with null for the members of those of which nobody knows them.
 
     Args:
-        groups: With `group_type` and `members` of `schemas.CONSUMER_GROUPS`; versions before 0.2 wrote an empty list
-            for members that are not known.
+        groups: With `group_type`, `state` and `members` of `schemas.CONSUMER_GROUPS`; versions before 0.2 wrote an
+            empty list for members that are not known, and no state.
     """
-    # The brokers keep the members of all but classic groups in records of their own: none seen is not none.
+    # None seen is not none, where only the group's own record was read.
     is_known = pc.or_kleene(
-        pc.equal(groups["group_type"], "classic"), pc.greater(pc.list_value_length(groups["members"]), 0)
+        pc.or_kleene(pc.equal(groups["group_type"], "classic"), pc.is_valid(groups["state"])),
+        pc.greater(pc.list_value_length(groups["members"]), 0),
     )
     none = pa.scalar(None, groups["members"].type)
     known = pc.if_else(pc.fill_null(is_known, fill_value=False), groups["members"], none)

@@ -137,7 +137,7 @@ class Brokers:
         }
 
     def members(self, groups: Collection[str]) -> dict[str, Members]:
-        """The members of each classic group that its coordinator knows and that no rebalance is under way of."""
+        """The members of each group that its coordinator knows and that no rebalance is under way of."""
         known = (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY)
         return {
             group: {

@@ -36,7 +36,10 @@ from pipeline.source.settings import KAFKA, SourceSettings, named
 _PATTERNS = ("topics_include", "topics_exclude", "groups_include", "groups_exclude")
 _TASKS = 64
 """At most, of a batch; the offsets topic has 50 partitions."""
-_FOR_PEOPLE = ("commit", "tombstone", "group", "group_tombstone", "log_offset", "bad")
+_FOR_PEOPLE = (
+    *("commit", "tombstone", "group", "group_tombstone", "group_record", "group_record_tombstone"),
+    *("log_offset", "bad"),
+)
 _ATTEMPTS = 4
 
 

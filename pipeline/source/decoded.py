@@ -15,14 +15,17 @@ from pipeline.kafka.sources.log_offsets.ask import LOG_OFFSETS
 from pipeline.row_keys import LAG_KEY, codes, last_of_each
 
 _GROUP_KEY = ("group_id", "group_type")
+_RECORD_KEY = ("group_id", "record_type", "record_key")
 _WHERE_READ = ("offsets_partition", "position")
 _COMMIT = ("committed_offset", "leader_epoch", "commit_timestamp_ms", "topic_id")
 _GROUP = tuple(field.name for field in GROUP_COLUMNS if field.name not in _GROUP_KEY)
+_RECORD = ("written_at_ms", "value", "error")
 _WAITING = 500_000
 """Rows among which the newest are looked for at least."""
 _FAMILIES = (
     (("commit", "tombstone"), ("row_kind", *LAG_KEY, *_WHERE_READ, *_COMMIT)),
     (("group", "group_tombstone"), ("row_kind", *_GROUP_KEY, *_WHERE_READ, *_GROUP)),
+    (("group_record", "group_record_tombstone"), ("row_kind", *_RECORD_KEY, *_WHERE_READ, *_RECORD)),
     (("log_offset",), ("row_kind", *LOG_OFFSETS.names)),
 )
 """Kinds of rows of which there may be many, and the columns that they fill."""
@@ -36,7 +39,7 @@ class Decoded:
     """Decoded rows (`decode.rows`)."""
 
     tables: tuple[pa.Table, ...] = tuple(schema.empty_table() for schema in _SCHEMAS)
-    """Commits, groups, log offsets, others."""
+    """Commits, groups, records of KIP-848 groups, log offsets, others."""
 
     def kind(self, *kinds: str) -> pa.Table:
         """The rows of these kinds, which are in one of the tables."""
@@ -48,8 +51,12 @@ class Decoded:
 
         All records of a group are in one partition of the offsets topic, so the later one has the higher offset.
         """
-        commits, groups, *rest = self.tables
-        return Decoded((_newest(commits, LAG_KEY), _newest(groups, _GROUP_KEY), *rest))
+        commits, groups, records, *rest = self.tables
+        newest = (
+            _newest(rows, key)
+            for rows, key in ((commits, LAG_KEY), (groups, _GROUP_KEY), (records, _RECORD_KEY))
+        )
+        return Decoded((*newest, *rest))
 
     def n_rows(self) -> int:
         """Number of rows of all kinds."""

@@ -52,6 +52,40 @@ MEMBERS = t.ArrayType(
     ),
 )
 
+RECONCILIATION = t.ArrayType(
+    t.StructType(
+        [
+            t.StructField("member_id", STRING),
+            t.StructField("member_epoch", INT),
+            t.StructField("previous_member_epoch", INT),
+            t.StructField("state", STRING),
+            t.StructField("target", PARTITIONS_BY_TOPIC),
+            t.StructField("pending_revocation", PARTITIONS_BY_TOPIC),
+            t.StructField("topic_regex", STRING),
+            t.StructField("rebalance_timeout_ms", INT),
+            t.StructField("server_assignor", STRING),
+            t.StructField("is_classic", BOOL),
+            t.StructField("behind_since", TIME),
+            t.StructField("unresolved_topic_ids", t.ArrayType(STRING)),
+        ]
+    ),
+)
+"""How far the members of a KIP-848 group have come, by member id; states by Kafka's names."""
+
+GROUP_RECORDS = t.ArrayType(
+    t.StructType(
+        [
+            t.StructField("record_type", INT),
+            t.StructField("record_key", STRING),
+            t.StructField("position", LONG),
+            t.StructField("written_at_ms", LONG),
+            t.StructField("value", BYTES),
+            t.StructField("error", STRING),
+        ]
+    ),
+)
+"""Records of a group as Kafka wrote them, one of each key: member id, regular expression, or empty."""
+
 MEMBER_IDS = t.ArrayType(STRING)
 
 MOVES = t.ArrayType(
@@ -151,3 +185,23 @@ ORDER_FIELDS = (
     column("ordered_by", STRING, "who gave the newest order"),
     column("ordered_at", TIME, "when, by that one's clock"),
 )
+
+CONSUMER_GROUP_FIELDS = (
+    column(
+        "target_epoch",
+        INT,
+        "KIP-848: epoch of the target assignment; null for other types, and when unknown",
+    ),
+    column(
+        "reconciliation",
+        RECONCILIATION,
+        "KIP-848: how far each member has come to its target assignment: epochs, target, partitions that it has "
+        "to give up and still owns, what it asked for, since when it is behind, and ids of topics that are unknown",
+    ),
+    column(
+        "records",
+        GROUP_RECORDS,
+        "KIP-848: the newest records of the group as Kafka wrote them, which the other columns are made from",
+    ),
+)
+"""Columns that the records of KIP-848 groups fill, beside those of all groups."""

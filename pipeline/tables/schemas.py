@@ -25,6 +25,7 @@ from pipeline.tables.columns import (
     ACK_FIELDS,
     BOOL,
     BYTES,
+    CONSUMER_GROUP_FIELDS,
     DATE,
     DECISION,
     DOUBLE,
@@ -202,7 +203,12 @@ CONSUMER_GROUPS = t.StructType(
         _CLUSTER,
         _GROUP,
         key("group_type", STRING, "classic, consumer (KIP-848), share or streams"),
-        column("state", STRING, "Stable or Empty for classic groups: the log shows no state in between"),
+        column(
+            "state",
+            STRING,
+            "Stable or Empty for classic groups: the log shows no state in between; for KIP-848 ones also Assigning "
+            "(the group epoch is above the target's) and Reconciling (a member is behind its target)",
+        ),
         column("protocol_type", STRING, "consumer, connect, ..."),
         column("assignor", STRING, "selected assignor"),
         column(
@@ -218,8 +224,10 @@ CONSUMER_GROUPS = t.StructType(
             "members",
             MEMBERS,
             "what each member subscribed, claimed and was given, each null where its protocol is another one or its "
-            "bytes cannot be read; null when nobody knows the members: of all but classic groups",
+            "bytes cannot be read; of a KIP-848 group assigned is what the member owns, to be given up or not; null "
+            "when nobody knows the members: of share and streams groups",
         ),
+        *CONSUMER_GROUP_FIELDS,
         column("offsets_partition", INT, "partition of __consumer_offsets that holds the group"),
         column("group_position", LONG, "offset of the newest group record there"),
         key("confirmed", BOOL, "the group record was read under the present checkpoint"),
@@ -240,6 +248,8 @@ GROUP_STATE = (
     "members",
 )
 """Columns of `CONSUMER_GROUPS` that a group record fills."""
+CONSUMER_GROUP_STATE = tuple(field.name for field in CONSUMER_GROUP_FIELDS)
+"""Further columns that the records of KIP-848 groups fill."""
 
 GROUP_HISTORY = t.StructType(
     [

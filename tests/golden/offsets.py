@@ -4,7 +4,8 @@
 partition 3, offset 42, leader epoch 7, metadata "m", commit timestamp 1700000000000. `BROKER_*` were read from
 `__consumer_offsets` of a running broker of the same version; the topic id in the first is replaced by a
 counted one. `BROKER_CONSUMER_GROUP` and `_LEFT` are values of record type 3 that Kafka 4.2 wrote when the second member of
-a group joined, and when the last one had left.
+a group joined, and when the last one had left. `CONSUMER_*` are values of types 5 and 8 that the classes of 4.3.1 made;
+`BROKER_CONSUMER_MEMBER` and `_CURRENT` are such that Kafka 4.2 wrote for a member of librdkafka.
 """
 
 TOPIC_ID = bytes.fromhex("01020304050607081112131415161718")
@@ -33,3 +34,18 @@ BROKER_V4 = bytes.fromhex(
 BROKER_V4_TRANSACTIONAL = bytes.fromhex("0004 0000000000000005 ffffffff 01 000001a1f99af160 00")
 BROKER_CONSUMER_GROUP = bytes.fromhex("0000 00000002 01 00 08 c10febad68fa520b")
 BROKER_CONSUMER_GROUP_LEFT = bytes.fromhex("0000 00000004 00")
+
+CONSUMER_MEMBER = bytes.fromhex("0000 00 0272 0263 032f68 02 0274 00 00000005 08 756e69666f726d 00")
+BROKER_CONSUMER_MEMBER = bytes.fromhex(
+    "0000 00 00 0278 0b 2f3132372e302e302e31 02 0274 01 000493e0 00 01 00 01 00"
+)
+BROKER_CONSUMER_CURRENT = bytes.fromhex(
+    "0000 00000001 00000000 00 02 1ab3afcd05aa43dd8cb518c2d0b004c8 04 00000000 00000001 00000002 00 01 00"
+)
+CONSUMER_MEMBER_CLASSIC = bytes.fromhex(
+    "0000 00 0272 0263 032f68 02 0274 00 00000005 08 756e69666f726d 01 00 11 01 00000009 02 06 72616e6765 03 0000 00 00"
+)
+CONSUMER_CURRENT = bytes.fromhex(
+    "0000 00000003 00000002 00 02 0000000000000001 0000000000000002 03 00000000 00000001 01 00 09 03 00000003 00000003"
+    "01 00"
+)

@@ -123,7 +123,7 @@ def test_members_that_come_go_and_subscribe_anew_are_in_the_history_of_a_classic
     assert first["generation"] < both["generation"] < other["generation"] < alone["generation"]
 
 
-def test_history_of_a_kip_848_group_has_its_epochs_and_no_invented_members(
+def test_history_of_a_kip_848_group_has_its_epochs_and_who_joined_and_left(
     broker: EmbeddedBroker, job: RunningJob
 ) -> None:
     group = Group(broker.bootstrap_servers, "history-848", group_protocol="consumer")
@@ -147,10 +147,14 @@ def test_history_of_a_kip_848_group_has_its_epochs_and_no_invented_members(
         group.close()
 
     rows = history(job, group)
-    assert {(row["group_type"], row["members"], row["joined"]) for row in rows} == {("consumer", None, None)}
-    assert [row["why"] for row in rows] == ["first_seen", *["rebalanced"] * (len(rows) - 1)]
+    assert {row["group_type"] for row in rows} == {"consumer"}
+    assert rows[0]["why"] == "first_seen"
+    (joined,) = (row for row in rows if row["joined"])
+    (left,) = (row for row in rows if row["left"])
+    assert joined["joined"] == left["left"]
+    assert [len(row["members"]) for row in (rows[0], joined, left)] == [1, 2, 1]
     epochs = [row["generation"] for row in rows]
-    assert epochs == sorted(set(epochs))
+    assert epochs == sorted(epochs)
     (stored,) = (row for row in job.rows("consumer_groups") if row["group_id"] == group.group_id)
     assert stored["generation"] == epochs[-1]
 

@@ -48,16 +48,23 @@ class MemberRow:
     client_id: str
     partitions: int
     assignment: str | None
+    member_epoch: int | None = None
+    """Of a KIP-848 group, as the two that follow."""
+    target_epoch: int | None = None
+    target: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class StateRow:
-    """One line of `--describe --state`."""
+    """One line of `--describe --state --verbose`."""
 
     group_id: str
     assignor: str | None
     state: str
     members: int
+    group_epoch: int | None = None
+    """Of a KIP-848 group, as the next."""
+    target_epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -101,6 +108,9 @@ def describe_members(bootstrap: str) -> tuple[MemberRow, ...]:
             client_id=row["CLIENT-ID"],
             partitions=int(row["#PARTITIONS"]),
             assignment=_text(row["CURRENT-ASSIGNMENT"]),
+            member_epoch=_number(row.get("CURRENT-EPOCH", "-")),
+            target_epoch=_number(row.get("TARGET-EPOCH", "-")),
+            target=_text(row.get("TARGET-ASSIGNMENT", "-")),
         )
         for row in _tables(_run(bootstrap, "--describe", "--all-groups", "--members", "--verbose"))
     ]
@@ -115,8 +125,10 @@ def describe_states(bootstrap: str) -> tuple[StateRow, ...]:
             assignor=_text(row["ASSIGNMENT-STRATEGY"]),
             state=row["STATE"],
             members=int(row["#MEMBERS"]),
+            group_epoch=_number(row.get("GROUP-EPOCH", "-")),
+            target_epoch=_number(row.get("TARGET-ASSIGNMENT-EPOCH", "-")),
         )
-        for row in _tables(_run(bootstrap, "--describe", "--all-groups", "--state"))
+        for row in _tables(_run(bootstrap, "--describe", "--all-groups", "--state", "--verbose"))
     ]
     return tuple(sorted(rows, key=lambda row: row.group_id))
 

@@ -7,6 +7,7 @@ from assignor.errors import EncodeError
 
 MAX_STRING_BYTES = 2**15 - 1
 
+_INT8 = struct.Struct(">b")
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 _INT64 = struct.Struct(">q")
@@ -28,6 +29,10 @@ class Writer:
     def to_bytes(self) -> bytes:
         """Everything written so far."""
         return b"".join(self._parts)
+
+    def int8(self, value: int) -> None:
+        """Signed integer of 1 byte."""
+        self._integer(_INT8, value)
 
     def int16(self, value: int) -> None:
         """Signed integer of 2 bytes."""

@@ -141,9 +141,8 @@ def _statuses(rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
 
 
 def _nobody_reads(group: GroupEvidence, rows: Sequence[Row], figures: Figures) -> Iterator[Finding]:
-    row = group.group
     late = [one for one in rows if one["lag"] and not one["assigned"]]
-    if row is None or row["group_type"] != "classic" or not late:
+    if not (group.has_known_members and late):
         return
     if not group.members:
         yield figures.finding("problem", "nobody reads: the group has no members", "start its consumers")

@@ -12,6 +12,7 @@ from pipeline.operate.doctor.followed import followed
 from pipeline.operate.doctor.job import job
 from pipeline.operate.doctor.listed import listed
 from pipeline.operate.doctor.planned import planned
+from pipeline.operate.doctor.reconciling import reconciling
 from pipeline.operate.doctor.stream import tables_age
 from pipeline.operate.doctor.trouble import trouble
 
@@ -46,5 +47,5 @@ def diagnose(stream: StreamEvidence, group_id: str | None) -> list[Finding]:
 
 def by_tables(group: GroupEvidence) -> Iterator[Finding]:
     """What the tables alone say of the group."""
-    for question in (listed, planned, followed, behind):
+    for question in (listed, planned, followed, behind, reconciling):
         yield from question(group)

@@ -54,7 +54,7 @@ _LAG = (
 )
 _GROUP = (
     *("cluster", "group_id", "group_type", "state", "protocol_type", "assignor", "generation", "members"),
-    *("offsets_partition", "unconfirmed_reason", "updated_at"),
+    *("reconciliation", "offsets_partition", "unconfirmed_reason", "updated_at"),
 )
 _DECISION = (
     "group_id",
@@ -135,6 +135,14 @@ class GroupEvidence:
     def members(self) -> Sequence[Row]:
         """Members of its newest record; empty also when nobody knows them."""
         return (self.group["members"] if self.group else None) or ()
+
+    @property
+    def has_known_members(self) -> bool:
+        """Whether the tables know who the members are, or that there are none."""
+        group = self.group
+        return group is not None and bool(
+            group["members"] or group["state"] or group["group_type"] == "classic"
+        )
 
     @property
     def offsets_partition(self) -> int | None:

@@ -47,7 +47,7 @@ def _kind(group: GroupEvidence) -> str:
     row = group.group
     if row is None:
         return "it has no record of its own: its consumers use assign(), or an admin has committed for it"
-    members = str(len(group.members)) if group.members or row["group_type"] == "classic" else "unknown"
+    members = str(len(group.members)) if group.has_known_members else "unknown"
     state = f", state {row['state']}" if row["state"] else ""
     generation = f", generation {row['generation']}" if row["generation"] is not None else ""
     return f"it is a {row['group_type']} group{state}{generation}, members: {members}"

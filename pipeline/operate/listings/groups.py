@@ -1,5 +1,6 @@
 """Groups and their members, as `lagwise groups` lists them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ COLUMNS = (
     Column(header="#MEMBERS", name="members", cell=member_count, is_number=True),
     Column(header="PROTOCOL-TYPE", name="protocol_type", is_wide=True),
     Column(header="LEADER", name="leader", is_wide=True),
+    Column(header="TARGET-EPOCH", name="target_epoch", is_number=True, is_wide=True),
     Column(header="UNCONFIRMED", name="unconfirmed_reason", is_wide=True),
     Column(header="UPDATED-AT", name="updated_at", is_wide=True),
     Column(header="CLUSTER", name="cluster", is_wide=True),
@@ -78,6 +80,42 @@ MEMBERS = (
     Column(header="CLUSTER", name="cluster", is_wide=True),
 )
 """Of rows `by_member`."""
+
+
+def _held(name: str) -> Callable[[Row], str]:
+    return lambda row: assignment_text(row[name] or {})
+
+
+PROGRESS = (
+    Column(header="EPOCH", name="member_epoch", is_number=True, is_wide=True),
+    Column(header="TARGET", name="target", cell=_held("target"), is_wide=True),
+    Column(header="TO-GIVE-UP", name="pending_revocation", cell=_held("pending_revocation"), is_wide=True),
+    Column(header="REGEX", name="topic_regex", is_wide=True),
+    Column(header="BEHIND-SINCE", name="behind_since", is_wide=True),
+)
+"""Of rows `with_progress`: what only members of KIP-848 groups have."""
+
+
+def with_progress(members: pa.Table, tables: Readable, wanted: pc.Expression | None) -> pa.Table:
+    """Rows `by_member` with how far each member of a KIP-848 group has come, null for members of others.
+
+    Raises:
+        StoreError: The tables cannot be read.
+    """
+    groups = tables.read("consumer_groups", columns=["cluster", "group_id", "reconciliation"], where=wanted)
+    reached = {
+        (group["cluster"], group["group_id"], row["member_id"]): row
+        for group in iterate(groups)
+        for row in group["reconciliation"] or ()
+    }
+    keys = zip(*(members[name].to_pylist() for name in ("cluster", "group_id", "member_id")), strict=True)
+    rows = [reached.get(key, {}) for key in keys]
+    kind = groups.schema.field("reconciliation").type
+    for name in names(PROGRESS):
+        # Tables of earlier versions do not have the column.
+        of_name = kind.value_type.field(name).type if pa.types.is_list(kind) else pa.null()
+        members = members.append_column(name, pa.array([row.get(name) for row in rows], of_name))
+    return members
 
 
 def group_rows(tables: Readable, wanted: pc.Expression | None) -> pa.Table:
@@ -145,4 +183,7 @@ def by_member(groups_rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
 
 def _count(member: Row) -> int | None:
     """Number of partitions assigned to the member; None where unknown."""
-    return None if member["assigned"] is None else sum(map(len, member["assigned"].values()))
+    # Of a KIP-848 member with an error, some may be of topics that nobody can name.
+    return (
+        None if member["assigned"] is None or member["error"] else sum(map(len, member["assigned"].values()))
+    )

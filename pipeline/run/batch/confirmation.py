@@ -196,7 +196,7 @@ def _as_commits(read: pa.Table, answers: list[BrokerCommit]) -> pa.Table:
 
 
 def _members(groups: pa.Table) -> dict[str, Members]:
-    """What is stored of the members of classic groups."""
+    """What is stored of the members of groups, as far as it is known."""
     return {
         row["group_id"]: {
             member["member_id"]: frozenset(
@@ -205,5 +205,5 @@ def _members(groups: pa.Table) -> dict[str, Members]:
             for member in row["members"]
         }
         for row in groups.to_pylist(maps_as_pydicts="strict")
-        if row["group_type"] == "classic" and row["members"] is not None
+        if row["group_type"] in {"classic", "consumer"} and row["members"] is not None
     }

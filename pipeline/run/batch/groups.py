@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from assignor.model.arrays import Bools
 from pipeline.arrow_columns import moment
 from pipeline.fold.columns import is_in
+from pipeline.fold.consumer_groups import consumer_group_events, has_unresolved, resolvable
 from pipeline.fold.group_changes import GONE, IS_GONE, KNOWN, Holdings, group_changes
 from pipeline.fold.groups import fold_groups
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
@@ -30,6 +31,7 @@ from pipeline.tables.store import Store
 
 _RECORD = ("group_id", "group_type", "offsets_partition", "group_position")
 """What is the same of a group as long as no new record of it is read."""
+_IS_KIP848 = pc.field("group_type") == "consumer"
 _KNOWN = pa.schema([arrow_schema(GROUP_HISTORY).field(name).with_nullable(True) for name in KNOWN])
 _RECORDED = _KNOWN.append(pa.field(IS_GONE, pa.bool_()))
 
@@ -37,12 +39,13 @@ _RECORDED = _KNOWN.append(pa.field(IS_GONE, pa.bool_()))
 def store_group_history(batch: Settled, confirmed: Confirmed) -> pa.Table | None:
     """The groups as they are now, of which what is new is written down; None when they are as stored."""
     store = batch.services.store
-    if "consumer_groups" in batch.held or not _has_news(batch, confirmed):
+    if "consumer_groups" in batch.held or not (_has_news(batch, confirmed) or _has_new_names(store)):
         return None
     stored = store.arrow("consumer_groups")
+    kept = less_ghosts(stored, confirmed.ghosts)
     groups = fold_groups(
-        less_ghosts(stored, confirmed.ghosts),
-        batch.read.decoded.kind("group", "group_tombstone"),
+        kept,
+        _events(batch, kept),
         reread=batch.reread(OFFSETS_TOPIC),
         behind=batch.stamp.behind,
         beheaded=batch.beheaded(OFFSETS_TOPIC),
@@ -75,6 +78,38 @@ def _has_news(batch: Settled, confirmed: Confirmed) -> bool:
     )
     return bool(
         batch.read.summary.group_records or (is_stale and batch.services.store.has_rows("consumer_groups"))
+    )
+
+
+def _has_new_names(store: Store) -> bool:
+    """Whether a topic of a KIP-848 group can be named that could not be when its records were read."""
+    groups = store.arrow("consumer_groups", ["group_id", "reconciliation"], _IS_KIP848)
+    return bool(has_unresolved(groups) and resolvable(groups, _topic_names(store)))
+
+
+def _topic_names(store: Store) -> dict[str, str]:
+    """By id: the topics that the brokers have named, as far as they give ids."""
+    known = pc.field("topic_id").is_valid()
+    rows = (
+        store.arrow("topic_offsets", ["topic_id", "topic"], known)
+        .group_by(["topic_id", "topic"])
+        .aggregate([])
+    )
+    return dict(zip(rows["topic_id"].to_pylist(), rows["topic"].to_pylist(), strict=True))
+
+
+def _events(batch: Settled, stored: pa.Table) -> pa.Table:
+    """What is new about groups: classic ones and others as they were read, KIP-848 ones as their records leave them."""
+    decoded = batch.read.decoded
+    of_records = consumer_group_events(
+        stored,
+        decoded.kind("group_record", "group_record_tombstone"),
+        _topic_names(batch.services.store),
+        reread=batch.reread(OFFSETS_TOPIC),
+        beheaded=batch.beheaded(OFFSETS_TOPIC),
+    )
+    return pa.concat_tables(
+        [decoded.kind("group", "group_tombstone"), of_records], promote_options="permissive"
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.arrow_columns import moment
 from pipeline.clock import duration
@@ -35,6 +36,12 @@ from pipeline.tables.stamp import Stamp
 log = logging.getLogger(__name__)
 
 _REREADS_LOGGED_EVERY_MS = 3_600_000
+_NO_RECORDS = "an earlier version has not read the members of its KIP-848 groups"
+_IS_WITHOUT_RECORDS = (
+    (pc.field("group_type") == "consumer")
+    & pc.field("records").is_null()
+    & pc.field("unconfirmed_reason").is_null()
+)
 _BEHEADED_HINT = (
     "what is not found where the beginning was deleted is kept and marked until the brokers, who are asked, confirm it "
     "or deny it; nothing has to be done"
@@ -182,7 +189,7 @@ def _stamp(driver: Driver, summary: Summary, chosen: Chosen) -> Stamp:
         beheaded=tuple(sorted(intake.beheaded)),
         remarks=tuple(_remarks(services, intake)),
         tick=chosen.offset.tick,
-        distrusted=_distrusted(progress.stamp, intake, summary),
+        distrusted=_distrusted(progress.stamp, intake, summary, _never_read(services, chosen)),
         followed=tuple(sorted(key for key, answer in answers.items() if isinstance(answer, End))),
         tombstones_kept_ms={topic: services.configs.tombstones_kept_ms(topic) for topic in services.topics},
         parallelism=driver.parallelism,
@@ -199,7 +206,18 @@ def _remarks(services: Services, read: Intake) -> Iterator[str]:
         )
 
 
-def _distrusted(before: Stamp | None, intake: Intake, summary: Summary) -> tuple[tuple[str, int, str], ...]:
+def _never_read(services: Services, chosen: Chosen) -> dict[PartitionKey, str]:
+    """Logs with records of KIP-848 groups that an earlier version has passed over; looked for after a start."""
+    if chosen.past is None:
+        return {}
+    rows = services.store.arrow("consumer_groups", ["offsets_partition"], _IS_WITHOUT_RECORDS)
+    numbers = pc.drop_null(rows["offsets_partition"]).unique().to_pylist()
+    return {(OFFSETS_TOPIC, number): _NO_RECORDS for number in numbers}
+
+
+def _distrusted(
+    before: Stamp | None, intake: Intake, summary: Summary, never_read: Mapping[PartitionKey, str]
+) -> tuple[tuple[str, int, str], ...]:
     """Logs that the next batch reads from their start: truncated under this one, or still waiting for that."""
     waiting = {} if before is None else {(topic, number): why for topic, number, why in before.distrusted}
     truncated = {
@@ -207,6 +225,7 @@ def _distrusted(before: Stamp | None, intake: Intake, summary: Summary) -> tuple
         for key, one in summary.reached.items()
         if one.error is not None and one.error.startswith(TRUNCATED)
     }
+    waiting = {**never_read, **waiting}
     left = {key: why for key, why in waiting.items() if key not in intake.reread} | truncated
     return tuple((*key, why) for key, why in sorted(left.items()))
 

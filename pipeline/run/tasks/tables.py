@@ -13,7 +13,7 @@ from pipeline.lag.settings import LagSettings, TopicSettings
 from pipeline.lag.step import LOG_COLUMNS, lag_of, topic_offsets_of
 from pipeline.run.rows import less_ghosts, of_cluster, remembered_topics, wanted_topics
 from pipeline.tables.reading import Tables, all_of
-from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, LAG_HISTORY, PARTITION_LAG, TOPIC_OFFSETS
+from pipeline.tables.schemas import ACKS, GROUP_STATE, LAG_HISTORY, PARTITION_LAG, TOPIC_OFFSETS
 
 IS_DUE = pc.field("history_at") == pc.field("updated_at")
 """Rows of `partition_lag` that go into the history (`lag.history_turn`)."""
@@ -51,11 +51,12 @@ class LagFold:
     def __call__(self, tables: Tables, commits: pa.Table, where: pc.Expression | None) -> pa.Table:
         """`schemas.PARTITION_LAG` of the groups for which `where` holds."""
         stored, groups, acks = (
-            tables.read(name, columns=schema.fieldNames(), where=where)
-            for name, schema in (
-                ("partition_lag", PARTITION_LAG),
-                ("consumer_groups", CONSUMER_GROUPS),
-                ("acks", ACKS),
+            tables.read(name, columns=columns, where=where)
+            for name, columns in (
+                ("partition_lag", PARTITION_LAG.fieldNames()),
+                # Not what they are made from, which takes more room than all else.
+                ("consumer_groups", ["group_id", *GROUP_STATE, "offsets_partition"]),
+                ("acks", ACKS.fieldNames()),
             )
         )
         named = _topics(stored, commits, assigned_topics(groups))

@@ -12,9 +12,11 @@ from pipeline.operate.listings.groups import (
     GROUP,
     MEMBERS,
     PLAN,
+    PROGRESS,
     by_member,
     group_rows,
     with_decisions,
+    with_progress,
 )
 from pipeline.operate.output import FormatOption, WideOption, note, progress, show
 from pipeline.tables.reading import matches
@@ -38,6 +40,8 @@ def groups(
     A group of type - has commits and no record of its own: its consumers use assign(), or an admin has committed for
     it. Its members cannot be seen; kafka-consumer-groups shows such a group as Empty.
     A state with * may be out of date, and so may the members of that group.
+    GENERATION of a KIP-848 group is the group epoch. A member whose EPOCH is below TARGET-EPOCH, or that has partitions
+    TO-GIVE-UP, is on its way to its target assignment (--wide).
     PLAN is the newest decision about the group; one that is awaiting_approval waits for `lagwise approve`.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
@@ -45,7 +49,8 @@ def groups(
     with progress("reading consumer_groups"):
         rows = with_decisions(group_rows(stored, wanted), stored, wanted)
     if members:
-        show(by_member(rows, ("cluster", "group_id")), (GROUP, *MEMBERS), output=output, wide=wide)
+        each = with_progress(by_member(rows, ("cluster", "group_id")), stored, wanted)
+        show(each, (GROUP, *MEMBERS, *PROGRESS), output=output, wide=wide)
     else:
         show(rows, (*COLUMNS, *PLAN), output=output, wide=wide)
     unconfirmed = rows.num_rows - rows["unconfirmed_reason"].null_count
@@ -55,8 +60,8 @@ def groups(
     hidden = rows["members"].null_count
     if members and hidden:
         note(
-            f"the members of {hidden} of {rows.num_rows} groups are unknown: those of KIP-848, share and streams "
-            "groups stand in records that are not read, and those of groups of type - in none"
+            f"the members of {hidden} of {rows.num_rows} groups are unknown: those of share and streams groups stand "
+            "in records that are not read, and those of groups of type - in none"
         )
     if not rows.num_rows:
         note("no group matches")

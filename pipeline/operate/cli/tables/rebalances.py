@@ -77,7 +77,7 @@ def rebalances(
     UPDATED-AT is when the stream saw it: changes between two batches, or while it was down, are one row. WHY says what
     is new since the row before: type_changed, joined, left, replaced (a static member came back), resubscribed,
     moved_by_plan, rebalanced (a new generation, and nothing else that is known), gone or returned. Before first_seen
-    nothing is known. GENERATION of a KIP-848 group is the group epoch; its members are not known (-).
+    nothing is known. GENERATION of a KIP-848 group is the group epoch.
     Exit status: 0 rows were printed, 1 there are none or the tables cannot be read, 2 wrong usage.
     """
     now = datetime.now(tz=timezone.utc)

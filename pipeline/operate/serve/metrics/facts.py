@@ -35,7 +35,7 @@ COLUMNS = {
         *("cluster", "topic", "partition", "log_start_offset", "log_end_offset", "deleted_at"),
         *("leader_broker", "preferred_leader", "replicas", "in_sync_replicas"),
     ),
-    "consumer_groups": ("cluster", "group_id", "group_type", "generation", "members"),
+    "consumer_groups": ("cluster", "group_id", "group_type", "state", "generation", "members"),
     "plan_state": (
         "cluster",
         "group_id",

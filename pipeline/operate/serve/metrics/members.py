@@ -113,6 +113,7 @@ def _member(group_id: str, row: Mapping[str, Any], seen: set[tuple[str, str]]) -
             client_host=row["client_host"],
         ),
         has_unseen=assigned is None
+        or row["error"] is not None
         or any(numbers and (group_id, topic) not in seen for topic, numbers in assigned),
     )
 

@@ -41,7 +41,7 @@ def member_rows(
     sums = {row["member_id"]: row for row in iterate(summed)}
     rows = {row["member_id"]: {name: row[name] for name in _WHO} | _sums(row, sums) for row in listed}
     for member_id, row in sums.items():
-        # Of a KIP-848 group, Kafka's log tells here who owns what at most; nobody owns the rest.
+        # What nobody owns, and owners of before whom the group's newest records do not name.
         rows.setdefault(member_id, {**dict.fromkeys(_WHO), **row})
     capacities = _capacities(listed, shown)
     said = answers(plan) if plan else {}

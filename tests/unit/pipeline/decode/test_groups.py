@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 from assignor.protocol.kafka.consumer import Subscription, TopicPartitions, encode_subscription
-from assignor.protocol.kafka.consumer_group import encode_group_epoch
 from assignor.protocol.kafka.group_metadata import GroupMember
 from assignor.protocol.kafka.offsets import encode_group_metadata_key
 from pipeline.arrow_columns import TIMESTAMP
@@ -103,35 +102,6 @@ def test_rebalance_protocol_is_the_one_that_members_show(
     (row,) = group_rows(records(*members, assignor=assignor), lambda _group: True).good
 
     assert (row["assignor"], row["rebalance_protocol"]) == (assignor, protocol)
-
-
-def consumer_group(value: bytes) -> pa.RecordBatch:
-    """The group's own record of KIP-848."""
-    key = b"\x00\x03" + encode_group_metadata_key("g")[2:]
-    return pa.RecordBatch.from_pydict(
-        {
-            "topic": ["__consumer_offsets"],
-            "partition": pa.array([3], pa.int32()),
-            "offset": [7],
-            "timestamp": pa.array([0], TIMESTAMP),
-            "key": [key],
-            "value": [value],
-        }
-    )
-
-
-def test_generation_of_a_kip_848_group_is_its_epoch_and_what_is_not_read_is_unknown() -> None:
-    (row,) = group_rows(consumer_group(encode_group_epoch(6)), everything).good
-
-    assert (row["group_type"], row["generation"]) == ("consumer", 6)
-    assert [row.get(name) for name in ("state", "members")] == [None, None]
-
-
-def test_kip_848_group_whose_epoch_cannot_be_read_is_there_without_it_and_in_quarantine() -> None:
-    found = group_rows(consumer_group(b"\x00\x07new"), everything)
-
-    assert [(row["group_type"], row.get("generation")) for row in found.good] == [("consumer", None)]
-    assert [row["reason"] for row in found.bad] == ["unknown version 7 (at byte 0)"]
 
 
 def log_of(*values: bytes | None, offsets: list[int] | None = None, key: str = "g") -> pa.RecordBatch:

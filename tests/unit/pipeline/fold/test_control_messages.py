@@ -108,6 +108,15 @@ def test_partition_is_where_its_last_hand_over_put_it(
     ]
 
 
+def test_hand_overs_end_when_the_group_is_migrated_to_kip_848() -> None:
+    release = ack_row("release", 1, id="t-1", topic="t", partition=1, hop=1, member_id="a", generation=4)
+    known = arrow("acks", release["ack"] | {"position": 1})
+    migrated = arrow("consumer_groups", GROUP | {"group_type": "consumer"})
+
+    assert handed_over(known, arrow("consumer_groups", GROUP)).num_rows == 1
+    assert handed_over(known, migrated).num_rows == 0
+
+
 def test_orders_that_were_taken_back_leave_no_row() -> None:
     before = [{"paused": True, "position": 4}, {"group_id": "h", "paused": True, "position": 5}]
     events = [{"row_kind": "orders", "group_id": "h", "position": 6, "orders": None}]

@@ -50,6 +50,21 @@ def test_newest_record_of_each_type_of_a_group_stays() -> None:
     assert sorted(left["position"].to_pylist()) == [1, 6, 9]
 
 
+def test_newest_record_of_each_key_of_a_kip_848_group_stays() -> None:
+    record = {"row_kind": "group_record", "record_type": 8, "record_key": "a"}
+    gone = record | {"row_kind": "group_record_tombstone"}
+    rows = decoded_rows(
+        record | {"position": 1, "value": b"x"},
+        gone | {"position": 4},
+        record | {"position": 2, "record_key": "b"},
+        record | {"position": 3, "record_type": 5},
+    )
+
+    left = rows.newest().kind("group_record", "group_record_tombstone")
+
+    assert sorted(left["position"].to_pylist()) == [2, 3, 4]
+
+
 @pytest.mark.parametrize("parts", [(), ((),), ((commit(1), ACK), (), (group(2), commit(3)))])
 def test_parts_are_put_together_also_on_their_way_through_spark(
     parts: tuple[tuple[dict[str, Any], ...], ...],

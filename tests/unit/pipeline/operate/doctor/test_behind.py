@@ -151,9 +151,18 @@ def test_partition_without_an_owner_is_named(patient: Patient) -> None:
 
 
 def test_owners_that_cannot_be_seen_are_not_called_missing(patient: Patient) -> None:
-    patient.write("consumer_groups", group(group_type="consumer", members=[]))
+    # As an earlier version has left a KIP-848 group.
+    patient.write("consumer_groups", group(group_type="consumer", members=[], state=None))
 
     assert behind(patient, lag(0, assigned=False, member_id=None)) == []
+
+
+def test_kip_848_group_without_members_is_read_by_nobody(patient: Patient) -> None:
+    patient.write("consumer_groups", group(group_type="consumer", members=[], state="Empty"))
+
+    assert ("problem", "nobody reads: the group has no members") in behind(
+        patient, lag(0, assigned=False, member_id=None)
+    )
 
 
 def test_one_buried_member_is_named(patient: Patient) -> None:

@@ -7,6 +7,9 @@ import pytest
 
 from pipeline.run.batch.confirmation import _stored_groups
 from pipeline.run.batch.groups import store_group_history, store_groups
+from tests.support.batches import stamp_of
+from tests.support.consumer_group_records import current, epoch, events, metadata, target_epoch, topic_names
+from tests.support.frames import arrow
 from tests.support.step_batches import StepBatches, offsets
 
 WRITTEN = {"consumer_groups"}
@@ -96,3 +99,28 @@ def test_group_of_the_new_protocol_is_asked_about_when_its_record_was_cut_off(ba
 
     assert batches.values("consumer_groups", "group_id") == ["a", "new", "shared"]
     assert set(_stored_groups(batches.store)) == {"a", "new"}
+
+
+def test_topic_of_a_kip_848_group_is_named_as_soon_as_the_brokers_have_named_it(batches: StepBatches) -> None:
+    records = events(metadata("a", "t"), epoch(1), target_epoch(1), current("a", 1, {"t": [0, 1]}))
+
+    assert batches.run(*records, counted={"group": len(records)}) == WRITTEN
+    assert batches.run() == set()
+    named = {"topic": "t", "partition": 3, "topic_id": next(iter(topic_names("t")))}
+    batches.store.write("topic_offsets", arrow("topic_offsets", named), stamp_of())
+
+    assert batches.run() == WRITTEN
+    (row,) = batches.store.arrow("consumer_groups").to_pylist(maps_as_pydicts="strict")
+    assert (row["state"], row["generation"], row["group_position"]) == ("Stable", 1, 3)
+    assert [(one["assigned"], one["error"]) for one in row["members"]] == [({"t": [0, 1]}, None)]
+    assert batches.run() == set()
+
+
+def test_kip_848_group_is_the_same_after_a_start(batches: StepBatches) -> None:
+    batches.run(*events(metadata("a", "t"), epoch(1)), counted={"group": 2})
+    batches.restart()
+
+    batches.run(*events(metadata("b", "t"), target_epoch(1), first=2), counted={"group": 2})
+
+    (row,) = batches.store.arrow("consumer_groups").to_pylist(maps_as_pydicts="strict")
+    assert [one["member_id"] for one in row["members"]] == ["a", "b"]

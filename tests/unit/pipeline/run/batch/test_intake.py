@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +18,12 @@ from pipeline.run.replay import Past
 from pipeline.source.decoded import Decoded
 from pipeline.source.offset import SourceOffset
 from pipeline.source.summary import Reached, Summary
+from pipeline.tables.creation import create_tables
 from pipeline.tables.stamp import Stamp
+from pipeline.tables.store import Store
 from tests.support.batches import CONTROL, FILTERS, KnownConfigs, idle_driver, stamp_of
 from tests.support.chosen import Chooser
+from tests.support.frames import arrow
 
 NOW_MS = 1_700_000_000_000
 O0, O1 = (OFFSETS_TOPIC, 0), (OFFSETS_TOPIC, 1)
@@ -405,3 +409,29 @@ def test_no_plan_is_made_while_the_clock_is_behind_the_tables() -> None:
     stamp = settled(driver_at(), late).stamp
     assert stamp.held == "one of the two clocks was wrong"
     assert stamp.is_clock_behind
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_read_again"),
+    [
+        ({"group_type": "consumer"}, True),
+        ({"group_type": "consumer", "records": []}, False),
+        ({"group_type": "consumer", "unconfirmed_reason": "beheaded"}, False),
+        ({"group_type": "classic"}, False),
+    ],
+)
+def test_log_of_which_an_earlier_version_has_not_read_the_members_is_read_again_after_a_start(
+    tmp_path: Path, fields: dict[str, Any], *, is_read_again: bool
+) -> None:
+    create_tables(str(tmp_path), retention_hours=1, storage_options={})
+    store = Store(str(tmp_path), term=1)
+    store.write("consumer_groups", arrow("consumer_groups", {"offsets_partition": 1, **fields}), stamp_of())
+    driver = driver_at(store=store)
+    offset = Chooser(driver).next_offset(answered(), now_ms=NOW_MS)
+
+    first = settled(driver, chosen(offset, past=Past()))
+    later = settled(driver, chosen(offset))
+
+    expected = [O1] if is_read_again else []
+    assert [(topic, number) for topic, number, _ in first.stamp.distrusted] == expected
+    assert [(topic, number) for topic, number, _ in later.stamp.distrusted] == expected

@@ -135,3 +135,36 @@ def test_plan_that_waits_is_shown_with_since_when(world: Any) -> None:
     assert shown[2].endswith("awaiting_approval since 2026-01-31T11:59:00Z")
     assert (alone["decision"], alone["awaiting_since"]) == ("unchanged", None)
     assert billing["awaiting_since"] == "2026-01-31T11:59:00.000000Z"
+
+
+def test_members_of_a_kip_848_group_show_how_far_they_are_from_their_target(world: Any) -> None:
+    progress = {
+        "member_id": "m",
+        "member_epoch": 3,
+        "target": [("t", [0])],
+        "pending_revocation": [("t", [1])],
+        "topic_regex": "t.*",
+    }
+    members = [_MEMBER | {"member_id": "m", "assigned": [("t", [0, 1])]}]
+    kip_848 = {"group_type": "consumer", "state": "Reconciling", "target_epoch": 4, "generation": 4}
+    world.write(
+        "consumer_groups",
+        kip_848 | {"members": members, "reconciliation": [progress]},
+        _GROUP | {"group_id": "classic"},
+    )
+
+    (row, *others) = json.loads(world.run("groups", "--members", "-o", "json").stdout)
+
+    assert (row["partitions"], row["member_epoch"], row["topic_regex"]) == (2, 3, "t.*")
+    assert (row["target"], row["pending_revocation"]) == ({"t": [0]}, {"t": [1]})
+    assert {one["member_epoch"] for one in others} == {None}
+    header, *_ = world.run("groups", "--members", "--wide").stdout.splitlines()
+    assert header.split()[-6:] == ["CLUSTER", "EPOCH", "TARGET", "TO-GIVE-UP", "REGEX", "BEHIND-SINCE"]
+    (listed, _) = json.loads(world.run("groups", "-o", "json").stdout)
+    assert listed["target_epoch"] == 4
+
+
+def test_kip_848_group_without_members_has_0(world: Any) -> None:
+    world.write("consumer_groups", {"group_type": "consumer", "state": "Empty", "members": []})
+
+    assert world.lines("groups")[0][-2] == "0"
