@@ -9,7 +9,7 @@ from pyspark.sql.types import StructField, StructType
 
 from pipeline.errors import StoreError
 from pipeline.tables import versions
-from pipeline.tables.schemas import TABLES, Table
+from pipeline.tables.schemas import INDEXED_COLUMNS, TABLES, Table
 from pipeline.tables.store import path_of
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ def _properties(table: Table, retention_hours: float) -> dict[str, str]:
     common = {
         "delta.enableDeletionVectors": "false",
         # Statistics for columns nobody filters by cost time in every batch.
-        "delta.dataSkippingNumIndexedCols": "4",
+        "delta.dataSkippingNumIndexedCols": str(INDEXED_COLUMNS),
         # Replaced files are of use only to a reader that is still at an older version.
         "delta.deletedFileRetentionDuration": f"interval {minutes} minutes",
         "delta.logRetentionDuration": f"interval {minutes} minutes",

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from pipeline.tables.arrow import columns_of
 from pipeline.tables.encoding import by_pyarrow
 from pipeline.tables.reading import Tables
-from pipeline.tables.schemas import BY_NAME
+from pipeline.tables.schemas import BY_NAME, INDEXED_COLUMNS
 from pipeline.tables.storage import folder_of
 
 
@@ -38,12 +38,16 @@ def write_file(tables: Tables, name: str, rows: pa.Table, *, key: str) -> AddAct
         folder.create_dir(parent)
     with folder.open_output_stream(path) as file:
         pq.write_table(columns_of(rows, in_file), file, **by_pyarrow(in_file))
-    span = pc.min_max(rows[key]).as_py()
+    # All that the table's log has a place for: deltalake takes a missing least value for a null one, and its datasets
+    # would pass over the file for every condition on that column.
+    told = dict.fromkeys([*in_file.fieldNames()[:INDEXED_COLUMNS], key])
+    spans = {column: pc.min_max(rows[column]).as_py() for column in told}
+    known = {column: span for column, span in spans.items() if span["min"] is not None}
     stats = {
         "numRecords": rows.num_rows,
-        "minValues": {key: span["min"]},
-        "maxValues": {key: span["max"]},
-        "nullCount": {key: 0},
+        "minValues": {column: span["min"] for column, span in known.items()},
+        "maxValues": {column: span["max"] for column, span in known.items()},
+        "nullCount": {column: rows[column].null_count for column in told},
     }
     return AddAction(
         path=path,

@@ -394,3 +394,6 @@ TABLES = (
 )
 
 BY_NAME = {table.name: table for table in TABLES}
+
+INDEXED_COLUMNS = 4
+"""First columns of each table, less those that name its folders, of which the log has least and greatest values."""

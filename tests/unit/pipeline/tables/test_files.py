@@ -1,6 +1,7 @@
 """Data files that tasks write, each with what a commit says of it."""
 
 import json
+from datetime import date
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -34,9 +35,9 @@ def test_commit_says_size_rows_and_span_of_the_key(tables: Tables) -> None:
     assert (file.size, file.partition_values, file.data_change) == (path.stat().st_size, {}, True)
     assert json.loads(file.stats) == {
         "numRecords": 3,
-        "minValues": {"group_id": "a"},
-        "maxValues": {"group_id": "ä"},
-        "nullCount": {"group_id": 0},
+        "minValues": {"cluster": "local", "group_id": "a", "topic": "t", "partition": 3},
+        "maxValues": {"cluster": "local", "group_id": "ä", "topic": "t", "partition": 3},
+        "nullCount": {"cluster": 0, "group_id": 0, "topic": 0, "partition": 0},
     }
     assert pq.read_table(path).to_pylist() == ROWS.to_pylist()
 
@@ -60,6 +61,25 @@ def test_readers_pass_over_files_whose_span_is_another(tables: Tables) -> None:
 
     assert tables.read("partition_lag", columns=["group_id"], where=pc.field("group_id") < "c").num_rows == 1
     assert len(DeltaTable(store.path("partition_lag")).file_uris()) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [("partition_lag", "group_id"), ("topic_offsets", "topic"), ("lag_history", "group_id")]
+)
+def test_rows_are_found_by_every_column(tables: Tables, name: str, key: str) -> None:
+    rows = arrow(name, {"date": date(2026, 11, 25)})
+    (row,) = rows.to_pylist()
+    Store(tables.root, term=1).write_files(name, lambda: [write_file(tables, name, rows, key=key)], STAMP)
+
+    scalars = {column: value for column, value in row.items() if isinstance(value, str | int)}
+    missed = [
+        column
+        for column, value in scalars.items()
+        if tables.read(name, columns=[key], where=pc.field(column) == value).num_rows != 1
+    ]
+
+    assert not missed
+    assert scalars.keys() >= {"cluster", "topic", "partition"}
 
 
 @pytest.mark.parametrize(
