@@ -33,7 +33,7 @@ def promtool(*arguments: object) -> str:
 
 
 def test_rules_are_sound() -> None:
-    assert "10 rules found" in promtool("check", "rules", HOME / "alerts.yaml")
+    assert "11 rules found" in promtool("check", "rules", HOME / "alerts.yaml")
 
 
 def test_rules_fire_when_they_should_and_not_otherwise() -> None:

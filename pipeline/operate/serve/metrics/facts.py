@@ -1,6 +1,7 @@
 """What one scrape is made of: rows of the newest versions of the tables, for the groups and topics that are wanted."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,7 +36,10 @@ COLUMNS = {
         *("cluster", "topic", "partition", "log_start_offset", "log_end_offset", "deleted_at"),
         *("leader_broker", "preferred_leader", "replicas", "in_sync_replicas"),
     ),
-    "consumer_groups": ("cluster", "group_id", "group_type", "state", "generation", "members"),
+    "consumer_groups": (
+        *("cluster", "group_id", "group_type", "state", "generation", "members"),
+        "reconciliation",
+    ),
     "plan_state": (
         "cluster",
         "group_id",
@@ -70,6 +74,8 @@ class Facts:
     orders: pa.Table
     member_rates: pa.Table
     planner_state: pa.Table
+    as_of: datetime | None
+    """Clock of the newest batch; None before the first."""
 
 
 def facts(found: Snapshot, config: MetricsConfig) -> Facts:
@@ -86,7 +92,7 @@ def facts(found: Snapshot, config: MetricsConfig) -> Facts:
         rows[name] = _wanted(_wanted(all_rows, "group_id", groups), "topic", topics)
     # What was decided about a group outlives it by weeks.
     rows["plan_state"] = _of_groups(rows["plan_state"], rows["partition_lag"], rows["consumer_groups"])
-    return Facts(**rows)
+    return Facts(**rows, as_of=found.observed_at)
 
 
 def _of_groups(rows: pa.Table, *known: pa.Table) -> pa.Table:

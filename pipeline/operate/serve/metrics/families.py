@@ -51,6 +51,10 @@ GROUP_DOUBTFUL = Family(
 GROUP_PROVISIONAL = Family("lagwise_group_provisional", "1 while some row of the group is provisional")
 GROUP_MEMBERS = Family("lagwise_group_members", "Members of a group")
 GROUP_MEMBERS_IDLE = Family("lagwise_group_members_idle", "Members of a group that own no partition")
+GROUP_MEMBERS_STUCK = Family(
+    "lagwise_group_members_stuck",
+    "Members behind their target assignment for longer than their rebalance timeout",
+)
 GROUP_GENERATION = Family("lagwise_group_generation", "Generation of a group")
 GROUP_LAG_AT_COMMIT = Family(
     "lagwise_group_lag_at_commit_records", "Lag of all partitions of a group when each was committed last"

@@ -97,6 +97,8 @@ def _member_counts(facts: Facts, members: Members, config: MetricsConfig) -> Ite
     yield samples(families.GROUP_MEMBERS, labels, counts)
     idle = pa.array([members.idle(name) for name in names], pa.int64())
     yield samples(families.GROUP_MEMBERS_IDLE, labels, idle)
+    stuck = pa.array([members.stuck.get(name) for name in names], pa.int64())
+    yield samples(families.GROUP_MEMBERS_STUCK, labels, stuck)
     yield samples(families.GROUP_GENERATION, labels, groups["generation"])
     capacity = pa.array([members.capacity_ratio(name) for name in names], pa.float64())
     yield samples(families.GROUP_CAPACITY, labels, capacity)

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.fold.members import with_known_members
+from pipeline.operate.listings.reconciling import behind_members
+from pipeline.operate.output import iterate
 from pipeline.operate.serve.metrics.facts import Facts
 from pipeline.planning.facts import MemberFacts
 from pipeline.planning.problem.capacity import identities
@@ -39,6 +41,8 @@ class Members:
     """By group and member id, those that own anything."""
     shown: Mapping[tuple[str, str], float | None]
     """Records/s that a member drained with a backlog, by group and identity."""
+    stuck: Mapping[str, int]
+    """By KIP-848 group: members that are behind their target assignment for longer than their rebalance timeout."""
 
     def count(self, group_id: str) -> int | None:
         """How many there are; None if that is unknown."""
@@ -93,7 +97,18 @@ def members_of(facts: Facts) -> Members:
         by_group=_by_group(with_known_members(facts.consumer_groups), seen),
         owned=_owned(lag),
         shown=dict(zip(keys, rates["shown_rate"].to_pylist(), strict=True)),
+        stuck=_stuck(facts),
     )
+
+
+def _stuck(facts: Facts) -> dict[str, int]:
+    at = facts.as_of
+    groups = facts.consumer_groups.filter(facts.consumer_groups["reconciliation"].is_valid())
+    if at is None:
+        return {}
+    return {
+        group["group_id"]: sum(one.is_stuck for one in behind_members(group, at)) for group in iterate(groups)
+    }
 
 
 def _by_group(groups: pa.Table, seen: set[tuple[str, str]]) -> dict[str, list[_Member] | None]:

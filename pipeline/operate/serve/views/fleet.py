@@ -80,7 +80,8 @@ def fleet_of(found: Snapshot, config: Config) -> Fleet:
     """
     # Totals may need more than the metrics do.
     columns = {**COLUMNS, "partition_lag": tuple({*COLUMNS["partition_lag"], *names(partitions.COLUMNS)})}
-    facts = Facts(**{name: found.read(name, columns=columns[name]) for name in columns})
+    rows = {name: found.read(name, columns=columns[name]) for name in columns}
+    facts = Facts(**rows, as_of=found.observed_at)
     facts = replace(facts, partition_lag=with_is_old(facts.partition_lag, limit_of(config)))
     members = members_of(facts)
     plans = {plan.row["group_id"]: plan for plan in plans_of(facts)}
@@ -108,6 +109,7 @@ def _row(row: Row, sums: Mapping[str, Row], members: Members, plans: Mapping[str
         **row,
         "member_count": members.count(group_id),
         "members_idle": members.idle(group_id),
+        "members_stuck": members.stuck.get(group_id),
         "capacity_ratio": members.capacity_ratio(group_id),
         **sums.get(group_id, _NO_LAG),
         "plan": plan_row(plans[group_id]) if group_id in plans else None,

@@ -50,6 +50,13 @@ def _trouble(row: Row) -> Verdict | None:
         )
     if still:
         return Verdict("bad", "stuck", f"{still} of {partitions} partitions stand still")
+    if row["members_stuck"]:
+        return Verdict(
+            "bad",
+            "does not rebalance",
+            f"{row['members_stuck']} of {row['member_count']} members are behind their target assignment for longer "
+            "than their rebalance timeout",
+        )
     if ratio is not None and ratio > 1 and row["growing"]:
         return Verdict(
             "bad", "overloaded", f"{100 * ratio:.0f} % of what its members have shown to drain arrives"

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from pipeline.tables.stamp import Stamp
 from tests.support.prometheus_text import Scrape
 from tests.support.table_world import NOON, World
 
@@ -129,6 +130,39 @@ def test_idle_member_owns_nothing_not_even_of_a_topic_that_is_left_out(
     world.write("partition_lag", owned(0, "owner", lag=1))
 
     assert scrape().value("lagwise_group_members_idle", **GROUP) == 2
+
+
+def test_member_that_is_behind_its_target_beyond_its_rebalance_timeout_is_stuck(
+    world: World, scrape: Scraping
+) -> None:
+    progress: dict[str, Any] = {
+        "member_epoch": 3,
+        "target": [],
+        "pending_revocation": [("invoices", [1])],
+        "rebalance_timeout_ms": 60_000,
+        "unresolved_topic_ids": [],
+    }
+    late = [
+        progress | {"member_id": "stuck", "behind_since": NOON - timedelta(seconds=61)},
+        progress | {"member_id": "late", "behind_since": NOON - timedelta(seconds=59)},
+        progress | {"member_id": "there", "behind_since": None},
+    ]
+    members = [member(row["member_id"]) for row in late]
+    world.write(
+        "consumer_groups",
+        {"group_type": "consumer", "members": members, "reconciliation": late},
+        {"group_id": "classic", "members": [member("a")], "reconciliation": None},
+    )
+    world.write(
+        "partition_lag",
+        owned(0, "stuck", lag=1),
+        stamp=Stamp(batch_id=1, at_ms=round(NOON.timestamp() * 1000)),
+    )
+
+    found = scrape()
+
+    assert found.value("lagwise_group_members_stuck", **GROUP) == 1
+    assert len(found.of("lagwise_group_members_stuck")) == 1
 
 
 def test_skew_counts_members_without_lag(world: World, scrape: Scraping) -> None:

@@ -15,6 +15,7 @@ _WELL: dict[str, Any] = {
     "growing": 0,
     "statuses": {"OK": 6},
     "member_count": 2,
+    "members_stuck": None,
     "capacity_ratio": None,
     "arrival_rate": 300.0,
     "drain_rate": 300.0,
@@ -36,6 +37,8 @@ _WELL: dict[str, Any] = {
         ({"statuses": {"STALL": 1, "OK": 5}}, "bad", "stuck"),
         ({"statuses": {"STOP": 6}, "growing": 6, "lag_seconds": 900.0}, "bad", "stuck"),
         ({"statuses": {"EXPIRED": 1, "STALL": 5}}, "bad", "loses records"),
+        ({"members_stuck": 1}, "bad", "does not rebalance"),
+        ({"members_stuck": 0}, "good", "keeps up"),
         ({"member_count": 0}, "bad", "nobody reads it"),
         ({"member_count": 0, "lag": 0}, "good", "keeps up"),
         # Members of a KIP-848 group are not known; that is not none.
