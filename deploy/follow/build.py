@@ -21,7 +21,7 @@ PACKAGE = "lagwise_follow"
 _SOURCES = ROOT / "assignor"
 _LEFT_OUT = (Path("cases"), Path("clients/traces"))
 """What is for people at a command line, and for authors of followers in other languages."""
-_IMPORTS = re.compile(r"^(\s*(?:from|import) )assignor(\.clients)?\b", re.MULTILINE)
+_IMPORTS = re.compile(r"^(\s*(?:>>> |\.\.\. )?(?:from|import) )assignor(\.clients)?\b", re.MULTILINE)
 
 
 def renamed(source: str) -> str:

@@ -5,7 +5,11 @@ import re
 from pipeline.config.model import TablesConfig
 from pipeline.errors import ConfigError
 
-_UNSAFE = ("allow_unsafe_rename", "copy_if_not_exists")
+_S3_ROOT = re.compile(r"s3a?://[a-z0-9][a-z0-9.-]+(/[A-Za-z0-9._-]+)*/?")
+_S3_OPTIONS = frozenset(
+    {"access_key_id", "secret_access_key", "session_token", "region", "endpoint_url", "allow_http"}
+)
+"""What both delta-rs, which commits, and Arrow, which writes files, are given (`tables.filesystem`)."""
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):")
 
 
@@ -49,10 +53,21 @@ def _check_s3(tables: TablesConfig) -> None:
             f"tables.checkpoint: with tables at {tables.root}, name a folder on the driver's own disk; it only numbers "
             "batches and may be lost"
         )
-    if unsafe := [name for name in tables.storage_options if name.lower().endswith(_UNSAFE)]:
+    if not _S3_ROOT.fullmatch(tables.root):
         raise ConfigError(
-            f"tables.storage_options.{unsafe[0]}: lets a second driver overwrite a commit; remove it. The store has to "
-            "know conditional puts (If-None-Match), as S3 does since 2024"
+            f"tables.root: {tables.root} cannot be used: write s3:// in small letters, a bucket, and a path of "
+            "letters, digits, dots, dashes and underscores"
+        )
+    given = {name.lower().removeprefix("aws_"): name for name in tables.storage_options}
+    if unknown := [name for short, name in given.items() if short not in _S3_OPTIONS]:
+        raise ConfigError(
+            f"tables.storage_options: {unknown[0]} reaches the commits of the tables, and not their files; remove it, "
+            f"and set up the driver's environment or profile instead. lagwise takes {', '.join(sorted(_S3_OPTIONS))}"
+        )
+    if ("access_key_id" in given) != ("secret_access_key" in given):
+        raise ConfigError(
+            "tables.storage_options: an access key has two parts; give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+            "neither"
         )
     if tables.catalog:
         raise ConfigError(
@@ -62,7 +77,7 @@ def _check_s3(tables: TablesConfig) -> None:
 
 def is_s3(root: str) -> bool:
     """Whether this is a bucket of S3, or of a store that speaks its protocol."""
-    return root.startswith(("s3://", "s3a://"))
+    return root.lower().startswith(("s3://", "s3a://"))
 
 
 def is_folder_of_host(root: str) -> bool:

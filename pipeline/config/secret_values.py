@@ -16,8 +16,8 @@ from pipeline.errors import ConfigError
 MASK = "****"
 
 _SECRET_NAME = re.compile(r"password|secret|key|token|jaas|credential", re.IGNORECASE)
-# Where a key or a token is had, and for whom, is no secret, and seeing it is what helps when it is wrong.
-_PLACE_NAME = re.compile(r"\.(location|file|endpoint\.url|client\.id)$", re.IGNORECASE)
+# Where a key or a token comes from, and for whom, is no secret, and seeing it is what helps when it is wrong.
+_PLACE_NAME = re.compile(r"\.(location|key\.file|endpoint\.url|client\.id)$", re.IGNORECASE)
 
 
 def is_reference(value: str) -> bool:
@@ -27,9 +27,11 @@ def is_reference(value: str) -> bool:
 
 def is_plain_secret(name: str, value: str) -> bool:
     """Whether `value` is, by the name it stands under, a secret written out."""
+    # What a function or librdkafka itself is given may name a secret, or a region alone.
+    is_in_text = name.endswith("oauthbearer.config") and bool(_SECRET_NAME.search(value))
     return (
-        bool(_SECRET_NAME.search(name))
-        and not _PLACE_NAME.search(name)
+        (bool(_SECRET_NAME.search(name)) or is_in_text)
+        and not (_PLACE_NAME.search(name) and "@" not in value)
         and bool(value)
         and not is_reference(value)
     )

@@ -78,7 +78,7 @@ def group_row(records: Iterable[Row], topic_names: TopicNames) -> Row:
     found = _Found(records=kept, values=values)
     epoch: int | None = found.value(RecordType.CONSUMER_GROUP_METADATA)
     target_epoch = found.value(RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA, without=_NO_EPOCH)
-    # Who has only a target has left, or has not joined yet: the records of a change are written together.
+    # A member that has only a target has left, or has not joined yet: the records of a change are written together.
     ids = sorted({name for record_type, name in kept if record_type in (_METADATA, _CURRENT)})
     state = _state(found, ids, epoch, target_epoch)
     # None seen is not none, while nobody has said that the group is empty.
@@ -229,6 +229,9 @@ def _behind_since(found: _Found, member_id: str, target_epoch: int | None) -> da
     """
     current = _current(found, member_id)
     if current is None or _is_reconciled(current, target_epoch) is not False:
+        return None
+    # A static member that is away for a moment, and a state of another version, tell nothing of it.
+    if current.member_epoch < 0 or current.state not in set(MemberState):
         return None
     if current.state == MemberState.STABLE:
         at_ms = found.written_at_ms(RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA)

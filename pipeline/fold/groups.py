@@ -44,9 +44,11 @@ def fold_groups(
     before = with_known_members(stored.select([*_COLUMNS, "confirmed"]))
     partition = before["offsets_partition"].combine_chunks()
     stays = still_confirmed(before["confirmed"].combine_chunks(), partition, reread)
-    if len(seconded):
+    # What the brokers have seconded is what is stored: a group with records in this batch is another by now.
+    unchanged = sorted({*seconded} - {*events["group_id"].to_pylist()})
+    if unchanged:
         stays |= bools(
-            pc.is_in(before["group_id"], value_set=pa.array(seconded, pa.string())).combine_chunks()
+            pc.is_in(before["group_id"], value_set=pa.array(unchanged, pa.string())).combine_chunks()
         )
     why = why_unconfirmed(stored["unconfirmed_reason"].combine_chunks(), stays, partition, reread, beheaded)
     is_partial = _is_partial(events)

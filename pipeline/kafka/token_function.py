@@ -5,6 +5,7 @@ if it takes none, it returns `(token, expiry[, principal[, extensions]])`, with 
 """
 
 import inspect
+import re
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -15,6 +16,8 @@ from pipeline.errors import ConfigError
 _KEY = "kafka.token_provider"
 _LONGEST_S = 10 * 365 * 86_400
 _LONGEST_TEXT = 300
+_IN_URLS = re.compile(r"(?<=://)[^/\s@]+(?=@)|(?<=\?)[^\s'\"]+")
+"""User and password, and the query."""
 
 
 class TokenError(Exception):
@@ -84,8 +87,8 @@ def call(name: str, function: Callable[..., Any], config: str) -> Token:
 
 
 def one_line(error: BaseException) -> str:
-    """Type and text of an error, on one line."""
-    text = " ".join(str(error).split())[:_LONGEST_TEXT]
+    """Type and text of an error, on one line, without what URLs may carry of secrets."""
+    text = _IN_URLS.sub("…", " ".join(str(error).split()))[:_LONGEST_TEXT]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -105,7 +108,8 @@ def _checked(name: str, returned: Any) -> Token:
     if problem is not None:
         raise TokenError(f"{_KEY} {name} {problem}")
     text, expires_s, *rest = returned
-    return Token(text, float(expires_s), tuple(rest))
+    # confluent-kafka takes no other mapping than a dict, and never asks again after one.
+    return Token(text, float(expires_s), (*rest[:1], *map(dict, rest[1:])))
 
 
 def _problem_of_shape(returned: Any) -> str | None:
@@ -116,24 +120,51 @@ def _problem_of_shape(returned: Any) -> str | None:
             what += f" of {len(returned)}"
         return f"returned a {what}; return (token, expiry in seconds since 1970[, principal[, extensions]])"
     token, expiry, *rest = returned
-    if not isinstance(token, str):
-        return f"returned a token that is a {type(token).__name__}; return it as a str"
-    if not token:
-        return "returned an empty token"
-    if any(sign.isspace() or not sign.isprintable() for sign in token):
-        return "returned a token with white space in it; strip it"
+    problem = _problem_of_token(token)
+    if problem is not None:
+        return problem
     if isinstance(expiry, bool) or not isinstance(expiry, int | float):
         return f"returned an expiry that is a {type(expiry).__name__}; return seconds since 1970 as a number"
     return _problem_of_rest(rest)
 
 
+def _problem_of_token(token: Any) -> str | None:
+    if not isinstance(token, str):
+        return f"returned a token that is a {type(token).__name__}; return it as a str"
+    if not token:
+        return "returned an empty token"
+    if any(sign.isspace() for sign in token):
+        return "returned a token with white space in it; strip it"
+    if not _is_plain(token):
+        return "returned a token with characters outside printable ASCII; return it as the issuer wrote it"
+    return None
+
+
 def _problem_of_rest(rest: list[Any]) -> str | None:
     if rest and not isinstance(rest[0], str):
         return f"returned a principal that is a {type(rest[0]).__name__}; return it as a str"
-    is_text = len(rest) < 2 or (  # noqa: PLR2004
-        isinstance(rest[1], Mapping) and all(isinstance(one, str) for pair in rest[1].items() for one in pair)
+    if rest and not _is_plain(rest[0]):
+        return "returned a principal with characters outside printable ASCII"
+    if len(rest) < 2:  # noqa: PLR2004
+        return None
+    if not isinstance(rest[1], Mapping) or not all(
+        isinstance(one, str) for pair in rest[1].items() for one in pair
+    ):
+        return "returned extensions that are no dict of str by str"
+    # RFC 7628, 3.1; what confluent-kafka is given beyond it costs the client its tokens for good.
+    is_allowed = all(
+        name.isascii() and name.isalpha() and name != "auth" and _is_plain(value)
+        for name, value in rest[1].items()
     )
-    return None if is_text else "returned extensions that are no dict of str by str"
+    return (
+        None
+        if is_allowed
+        else "returned extensions whose names are not letters alone, or whose values are not printable ASCII"
+    )
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
 
 
 def _problem_of_expiry(expires_s: float) -> str | None:

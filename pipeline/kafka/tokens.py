@@ -36,14 +36,14 @@ class _Call:
     def __init__(self, function: Callable[[], Token]) -> None:
         self.begun_s = time.monotonic()
         self.done = threading.Event()
-        self.result: Token | Exception | None = None
+        self.result: Token | BaseException | None = None
         self._function = function
         threading.Thread(target=self._run, name="lagwise-token", daemon=True).start()
 
     def _run(self) -> None:
         try:
             self.result = self._function()
-        except Exception as error:  # noqa: BLE001 - handed to whoever waits
+        except BaseException as error:  # noqa: BLE001 - handed to whoever waits
             self.result = error
         finally:
             self.done.set()
@@ -117,11 +117,17 @@ class TokenSource:
     def _under_way(self) -> _Call:
         """The call that runs, or a new one."""
         before = self._call
+        if before is not None and before.done.is_set():
+            return before
         if before is not None and time.monotonic() - before.begun_s < _HUNG_S * (1 + self._hanging):
             return before
         if before is not None:
             self._hanging += 1
-        self._call = _Call(lambda: call(self._name, self._function, self._config))
+        try:
+            self._call = _Call(lambda: call(self._name, self._function, self._config))
+        except RuntimeError as error:
+            # At the end of the process, or at the limit of its threads.
+            raise TokenError(f"kafka.token_provider {self._name} cannot be called: {error}") from error
         return self._call
 
     def _succeeded(self, ended: _Call, token: Token) -> Token:
@@ -167,9 +173,13 @@ def source_of(name: str, config: str, *, timeout_s: float) -> TokenSource:
         ConfigError: There is no such function on this machine.
     """
     with _sources_lock:
-        if (name, config) not in _sources:
-            _sources[name, config] = TokenSource(name, config, timeout_s=timeout_s)
-        return _sources[name, config]
+        known = _sources.get((name, config))
+    if known is not None:
+        return known
+    # Without the lock: a module that hangs while it is imported keeps nobody else waiting.
+    made = TokenSource(name, config, timeout_s=timeout_s)
+    with _sources_lock:
+        return _sources.setdefault((name, config), made)
 
 
 def ready(properties: Mapping[str, Any]) -> dict[str, Any]:

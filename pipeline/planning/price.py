@@ -30,13 +30,19 @@ _TIMES_PRICE = 4
 price is seen."""
 _TIMES_PASSED = 2
 _FASTER = 1.25
-"""A taker that is still behind has recovered when it reads so many times as fast as it did."""
+"""A taker that is still behind has recovered when it reads this many times as fast as while it was slow."""
 _ALIKE = 0.2
 """Arrivals that have changed by more than this share explain why a taker falls behind, or catches up."""
 _WATCHED_MS = 180_000
 """A taker that is not behind within this time has paid nothing that is seen; of one that is, the next plan waits for
 so long to learn whether it recovers."""
 _GIVEN_UP_MS = 900_000
+_LEAST_SHARE = 0.05
+"""A taker that was given less of what it holds is slow for another reason."""
+_MOST_S = 900.0
+"""Nobody is watched for longer, so no price beyond is known."""
+_UNSEEN_MS = 600_000
+"""After a longer pause between two decisions, nobody knows for how long a member was behind."""
 _FORGOTTEN_MS = 86_400_000
 """Moves are tried again after a day: caches get other sizes."""
 
@@ -55,7 +61,7 @@ def with_takers(state: GroupState, seen: Measured, member: Int32s, *, now_ms: in
     takers = dict(state.takers)
     for number in np.unique(member[moved]).tolist():
         gets, name = moved & (member == number), group.member_ids[number]
-        holds = (group.owner == number) | gets
+        holds = member == number
         given, arriving = float(seen.arriving[gets].sum()), float(seen.arriving[holds].sum())
         known = takers.get(name)
         if known is None:
@@ -74,9 +80,14 @@ def with_takers(state: GroupState, seen: Measured, member: Int32s, *, now_ms: in
 def with_price(state: GroupState, case: Case) -> GroupState:
     """The state with what takers show of the price at this decision, and how long members have been behind."""
     state = _with_passed(state, case)
-    if not state.takers or (state.plan is not None and state.plan.status == "open"):
+    if not state.takers:
         return state
+    if state.plan is not None and state.plan.status == "open":
+        # Before its partitions have moved, nobody has been slow for it.
+        waiting = {name: replace(taker, seen_ms=case.now_ms) for name, taker in state.takers.items()}
+        return replace(state, takers=waiting)
     left: dict[str, Taker] = {}
+    prices_s = []
     for name, taker in state.takers.items():
         # A rebalance stops everybody, and has assigned partitions anew.
         is_disturbed = name not in case.group.member_ids or state.rebalanced_at_ms > taker.since_ms
@@ -86,9 +97,11 @@ def with_price(state: GroupState, case: Case) -> GroupState:
         if isinstance(found, Taker):
             left[name] = found
         elif found:
-            # Of several takers some have time to spare for it, so half of a known price stands.
-            price_s = max(found, price_s_of(state, now_ms=case.now_ms) / 2)
-            state = replace(state, move_price_s=price_s, priced_at_ms=case.now_ms)
+            prices_s.append(found)
+    if prices_s:
+        # Of several takers some have time to spare for it, so half of a known price stands.
+        price_s = max(*prices_s, price_s_of(state, now_ms=case.now_ms) / 2)
+        state = replace(state, move_price_s=price_s, priced_at_ms=case.now_ms)
     return replace(state, takers=left)
 
 
@@ -121,9 +134,14 @@ def _watched(taker: Taker, case: Case, name: str) -> Taker | float | None:
     if not taker.slow_ms:
         # It was not behind at any commit, whatever it has paid. The time until it is behind counts.
         return taker if case.now_ms - taker.since_ms < _WATCHED_MS else None
+    if taker.given < _LEAST_SHARE * taker.arriving:
+        return None
     belief = case.beliefs.get(name)
-    speed = max(drained, belief.capacity if belief is not None else arriving)
-    return max(speed * taker.slow_ms / 1000 - taker.read, 0.0) / max(taker.given, 1.0)
+    # Optimism is no evidence, and where partitions have costs, speed is not in records.
+    is_known = belief is not None and belief.is_shown and case.cost is None
+    speed = max(drained, belief.capacity if belief is not None and is_known else arriving)
+    price_s = max(speed * taker.slow_ms / 1000 - taker.read, 0.0) / max(taker.given, 1.0)
+    return min(price_s, _MOST_S)
 
 
 def _is_open_question(taker: Taker, *, now_ms: int) -> bool:
@@ -135,8 +153,12 @@ def _is_open_question(taker: Taker, *, now_ms: int) -> bool:
 def _with_passed(state: GroupState, case: Case) -> GroupState:
     """The state with since when members are behind, and the longest such time that ended without a plan."""
     seen, group, plan = case.seen, case.group, state.plan
-    since = {name: at_ms for name, at_ms in state.behind_since_ms.items() if name in group.member_ids}
-    longest_ms = state.passed_ms
+    is_followed = (
+        case.now_ms - state.behind_seen_ms <= _UNSEEN_MS and state.rebalanced_at_ms <= state.behind_seen_ms
+    )
+    before = state.behind_since_ms if is_followed else {}
+    since = {name: at_ms for name, at_ms in before.items() if name in group.member_ids}
+    longest_ms, passed_at_ms = passed_ms_of(state, now_ms=case.now_ms), state.passed_at_ms
     for number, name in enumerate(group.member_ids):
         held = group.owner == number
         lag = seen.lag_of(held)
@@ -147,8 +169,20 @@ def _with_passed(state: GroupState, case: Case) -> GroupState:
         elif name in since:
             begun_ms = since.pop(name)
             is_relieved = plan is not None and name in plan.undo and plan.sent_at_ms >= begun_ms
-            longest_ms = longest_ms if is_relieved else max(longest_ms, case.now_ms - begun_ms)
-    return replace(state, behind_since_ms=since, passed_ms=longest_ms)
+            if not is_relieved and case.now_ms - begun_ms >= longest_ms:
+                longest_ms, passed_at_ms = case.now_ms - begun_ms, case.now_ms
+    return replace(
+        state,
+        behind_since_ms=since,
+        behind_seen_ms=case.now_ms,
+        passed_ms=longest_ms,
+        passed_at_ms=passed_at_ms,
+    )
+
+
+def passed_ms_of(state: GroupState, *, now_ms: int) -> int:
+    """Longest time for which a member stayed behind before it caught up without a plan; 0 where none has lately."""
+    return state.passed_ms if now_ms - state.passed_at_ms < _FORGOTTEN_MS else 0
 
 
 def why_waits(state: GroupState, case: Case, member: Int32s) -> str | None:
@@ -161,7 +195,8 @@ def why_waits(state: GroupState, case: Case, member: Int32s) -> str | None:
     """
     group, now_ms = case.group, case.now_ms
     moved: Bools = (group.owner >= 0) & (member != group.owner)
-    if not moved.any():
+    # What nobody reads waits for nothing.
+    if not moved.any() or ((group.owner < 0) & (member >= 0)).any():
         return None
     if any(_is_open_question(one, now_ms=now_ms) for one in state.takers.values()):
         return reasons.PRICE_UNSEEN
@@ -170,5 +205,5 @@ def why_waits(state: GroupState, case: Case, member: Int32s) -> str | None:
     givers = {group.member_ids[number] for number in np.unique(group.owner[moved]).tolist()}
     since_ms = min((at_ms for name, at_ms in state.behind_since_ms.items() if name in givers), default=now_ms)
     price_s = price_s_of(state, now_ms=now_ms)
-    least_ms = max(round(_TIMES_PRICE * price_s) * 1000, _TIMES_PASSED * state.passed_ms)
+    least_ms = max(round(_TIMES_PRICE * price_s) * 1000, _TIMES_PASSED * passed_ms_of(state, now_ms=now_ms))
     return reasons.guard_price(price_s, now_ms - since_ms, least_ms) if now_ms - since_ms < least_ms else None

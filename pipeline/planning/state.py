@@ -4,6 +4,7 @@ It stands in the row of each decision, as text: a decision depends on stored row
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
@@ -238,8 +239,12 @@ class GroupState:
     """When a taker has shown that last."""
     behind_since_ms: Mapping[str, int] = field(default_factory=dict)
     """Members that are behind at their commits, and since when."""
+    behind_seen_ms: int = 0
+    """Newest decision that has looked at that."""
     passed_ms: int = 0
-    """Longest time for which one was that caught up without a plan."""
+    """Longest time for which a member stayed behind before it caught up without a plan."""
+    passed_at_ms: int = 0
+    """When that one had caught up."""
     silent_since_ms: Mapping[str, int] = field(default_factory=dict)
     """Members that did not answer a plan that others accepted, and since when that is known."""
     triggered_at_ms: int = 0
@@ -292,7 +297,10 @@ def from_json(text: str | None) -> GroupState:
         moved = {name: tuple(times) for name, times in values.pop("moved_at_ms", {}).items()}
         rates = {name: _rate(rate) for name, rate in values.pop("rates", {}).items()}
         takers = {name: Taker(**_known(Taker, taker)) for name, taker in values.pop("takers", {}).items()}
-        kept = _known(GroupState, values) | {"takers": takers}
+        since = {name: int(at_ms) for name, at_ms in values.pop("behind_since_ms", {}).items()}
+        kept = _known(GroupState, values) | {"takers": takers, "behind_since_ms": since}
+        if not math.isfinite(kept.get("move_price_s", 0.0)):
+            return FRESH
         return GroupState(**kept, moved_at_ms=moved, rates=rates, plan=_plan(plan), waiting=_waiting(waiting))
     except (ValueError, TypeError, AttributeError, KeyError):
         return FRESH

@@ -5,8 +5,10 @@ import logging
 from collections.abc import Iterator, Mapping
 
 from deltalake import CommitProperties, DeltaTable, Schema
-from pyspark.sql.types import StructField, StructType
+from deltalake.exceptions import CommitFailedError
+from pyspark.sql.types import StringType, StructField, StructType
 
+from pipeline.config.places import is_s3
 from pipeline.errors import StoreError
 from pipeline.tables import versions
 from pipeline.tables.schemas import INDEXED_COLUMNS, TABLES, Table
@@ -29,10 +31,12 @@ def create_tables(root: str, *, retention_hours: float, storage_options: Mapping
 
     Raises:
         StoreError: A table exists that a newer version has written, or that is none of lagwise's, or no table can be
-            there.
+            there, or that an object store lets one commit overwrite another.
     """
     _check_root(root)
     options = dict(storage_options) or None
+    if is_s3(root):
+        _check_conditional_put(path_of(root, "_conditional_put"), options)
     for table in TABLES:
         path = path_of(root, table.name)
         properties = _properties(table, retention_hours)
@@ -61,6 +65,24 @@ def _check_root(root: str) -> None:
             f"the folder of the tables, {root}, cannot be used: its path contains {' '.join(found)}; "
             "point tables.root at another one"
         )
+
+
+def _check_conditional_put(path: str, options: dict[str, str] | None) -> None:
+    """Two commits of one version: a store that takes both keeps no second driver out."""
+    schema = Schema.from_json(StructType([StructField("x", StringType())]).json())
+    if not DeltaTable.is_deltatable(path, options):
+        DeltaTable.create(path, schema=schema, mode="ignore", storage_options=options)
+    first, second = (DeltaTable(path, storage_options=options) for _ in range(2))
+    first.create_write_transaction([], "append", schema)
+    try:
+        once = CommitProperties(max_commit_retries=0)
+        second.create_write_transaction([], "append", schema, commit_properties=once)
+    except CommitFailedError:
+        return
+    raise StoreError(
+        f"the store of {path} lets one commit overwrite another: it has to know conditional puts (If-None-Match), as "
+        "S3 does since 2024; use such a store, or a folder"
+    )
 
 
 def _properties(table: Table, retention_hours: float) -> dict[str, str]:

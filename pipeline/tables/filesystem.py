@@ -14,16 +14,15 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from deltalake.fs import DeltaStorageHandler
-from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, S3FileSystem, SubTreeFileSystem
+from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
 from pipeline.config.places import is_folder_of_host, is_s3
 
-_CONNECT_TIMEOUT_S, _REQUEST_TIMEOUT_S = 5.0, 30.0
 # As delta-rs takes them, in either case and with `AWS_` or without, from the options and then from the environment.
 _NAMES = {
     "access_key": ("access_key_id",),
     "secret_key": ("secret_access_key",),
-    "session_token": ("session_token", "token"),
+    "session_token": ("session_token",),
     "region": ("region", "default_region"),
     "endpoint_override": ("endpoint_url", "endpoint"),
 }
@@ -40,21 +39,40 @@ def files_at(uri: str, storage_options: Mapping[str, str]) -> FileSystem:
     return PyFileSystem(DeltaStorageHandler(uri, dict(storage_options))) if own is None else own
 
 
-def arrows_own(uri: str, storage_options: Mapping[str, str]) -> SubTreeFileSystem | None:
-    """As `files_at`, where Arrow has a file system of its own; None leaves it to deltalake."""
+def arrows_own(
+    uri: str, storage_options: Mapping[str, str], *, request_timeout_s: float = 30.0, attempts: int = 10
+) -> SubTreeFileSystem | None:
+    """As `files_at`, where Arrow has a file system of its own; None leaves it to deltalake.
+
+    Args:
+        uri: A path or URL.
+        storage_options: Of delta-rs, secrets resolved.
+        request_timeout_s: After which an object store is asked again.
+        attempts: How often it is asked, before that is an error.
+    """
     if is_folder_of_host(uri):
         path = url2pathname(urlsplit(uri).path) if "://" in uri else str(Path(uri).absolute())
         return SubTreeFileSystem(path, LocalFileSystem())
     if is_s3(uri):
         place = urlsplit(uri)
-        return SubTreeFileSystem(f"{place.netloc}{place.path}", _s3(**_settings(storage_options)))
+        store = _s3(request_timeout_s, attempts, **_settings(storage_options))
+        return SubTreeFileSystem(f"{place.netloc}{place.path}", store)
     return None
 
 
 @lru_cache(maxsize=4)
-def _s3(**settings: Any) -> S3FileSystem:
-    # Kept, for it keeps connections.
-    return S3FileSystem(connect_timeout=_CONNECT_TIMEOUT_S, request_timeout=_REQUEST_TIMEOUT_S, **settings)
+def _s3(request_timeout_s: float, attempts: int, **settings: Any) -> FileSystem:
+    # Who reads a folder needs no Arrow that knows S3.
+    from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem  # noqa: PLC0415
+
+    # Kept, for it keeps connections. A small file is one put, and not an upload in parts, which a kill leaves behind.
+    return S3FileSystem(
+        connect_timeout=min(request_timeout_s, 5.0),
+        request_timeout=request_timeout_s,
+        retry_strategy=AwsStandardS3RetryStrategy(max_attempts=attempts),
+        allow_delayed_open=True,
+        **settings,
+    )
 
 
 def _settings(storage_options: Mapping[str, str]) -> dict[str, str]:

@@ -23,7 +23,10 @@ _SAYS_SO = re.compile(
     r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error|Stale file handle"
     r"|Transport endpoint is not connected|os error (?:5|28|30|107|110|116|122)\b"
     r"|(?:S3|Azure|GCS|HTTP|object store|Microsoft\w*|Google\w*) error\b.*(?:timed? ?out|error sending request"
-    r"|connection|Service ?Unavailable|SlowDown|50[0-4])",
+    r"|connection|Service ?Unavailable|SlowDown|50[0-4])"
+    # Arrow's words.
+    r"|AWS Error (?:NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|REQUEST_TIMEOUT"
+    r"|REQUEST_TIME_TOO_SKEWED|UNKNOWN \(HTTP status 5\d\d\))|AWS Error .*\b(?:ExpiredToken|EXPIRED_TOKEN)",
     re.IGNORECASE,
 )
 _NUMBERS = {

@@ -7,14 +7,19 @@ from pathlib import Path
 from pyarrow.fs import FileSystem
 
 from pipeline.config.places import is_s3
-from pipeline.tables.filesystem import files_at
+from pipeline.tables.filesystem import arrows_own, files_at
 from pipeline.tables.storage import folder_of
 
 FILE_NAME = "_owner.json"
+_LENGTH_BYTES = 8192
+_TIMEOUT_S = 5.0
 
 
 class BeatFile:
-    """Read whole, and replaced whole: no reader sees half of it."""
+    """Read whole, and replaced whole: no reader sees half of it.
+
+    Arrow asks an object store for the length first and then for the bytes, so there all have one length.
+    """
 
     def __init__(self, root: str, storage_options: Mapping[str, str]) -> None:
         """Nothing is opened yet.
@@ -64,22 +69,12 @@ class BeatFile:
         elif self.is_kept:
             # One request, which replaces the object as a whole.
             with self._store().open_output_stream(FILE_NAME) as file:
-                file.write(text.encode())
-
-    def remove(self) -> None:
-        """Remove it.
-
-        Raises:
-            OSError: It is there, and cannot be removed.
-        """
-        if self._folder is not None:
-            (self._folder / FILE_NAME).unlink(missing_ok=True)
-        elif self.is_kept:
-            with suppress(FileNotFoundError):
-                self._store().delete_file(FILE_NAME)
+                file.write(text.encode().ljust(_LENGTH_BYTES))
 
     def _store(self) -> FileSystem:
-        return files_at(self._root, self._options)
+        # What hangs for longer is no sign of life, and keeps a driver from its end.
+        own = arrows_own(self._root, self._options, request_timeout_s=_TIMEOUT_S, attempts=1)
+        return own or files_at(self._root, self._options)
 
 
 def _replace(file: Path, text: str, by: str) -> None:

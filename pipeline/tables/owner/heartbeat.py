@@ -138,13 +138,11 @@ class Heartbeat:
     ) -> None:
         """Tell that the tables are free, unless they are another driver's."""
         self._ended.set()
+        # A new owner replaces what is there within seconds.
+        if isinstance(error, FencedError):
+            return
         with self._lock:
-            if not self._is_mine():
-                return
-            if isinstance(error, FencedError):
-                # This beat came between the check and the new owner's; the next one of the new owner repairs it.
-                self._file.remove()
-            else:
+            if self._is_mine():
                 self._write(is_stopped=True)
 
     def _beat_until_end(self) -> None:

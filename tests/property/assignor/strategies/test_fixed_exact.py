@@ -29,7 +29,7 @@ def solved(group: Group, **options: Any) -> SolveResult:
     terms = Options(**strategy("lag-sticky").check_options({**FREE, **options}))  # type: ignore[arg-type]  # checked
     assert group.capacity is not None
     work = Work.of(group, group.capacity)
-    return solve(group, terms, work, lower_bound(work))
+    return solve(group, terms, work, lower_bound(work), list)
 
 
 def test_bound_of_all_tried_is_the_soonest_of_all_that_leave_what_is_fixed() -> None:

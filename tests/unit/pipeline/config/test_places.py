@@ -55,9 +55,15 @@ def test_bucket_of_s3_takes_tables_for_every_master(master: str) -> None:
     [
         ({"checkpoint": ""}, r"tables.checkpoint: .* name a folder on the driver's own disk"),
         (
-            {"storage_options": {"AWS_S3_ALLOW_UNSAFE_RENAME": "true"}},
-            r"tables.storage_options.AWS_S3_ALLOW_UNSAFE_RENAME: lets a second driver overwrite a commit",
+            {"storage_options": {"AWS_SERVER_SIDE_ENCRYPTION": "aws:kms"}},
+            r"tables.storage_options: AWS_SERVER_SIDE_ENCRYPTION reaches the commits of the tables, and not their files",
         ),
+        (
+            {"storage_options": {"AWS_ACCESS_KEY_ID": "x"}},
+            r"tables.storage_options: an access key has two parts",
+        ),
+        ({"root": "s3://bucket/a b"}, r"tables.root: s3://bucket/a b cannot be used"),
+        ({"root": "S3://bucket/lagwise"}, r"tables.root: S3://bucket/lagwise cannot be used"),
         ({"catalog": "lagwise"}, r"tables.catalog: Spark cannot read s3://bucket/lagwise"),
     ],
 )

@@ -138,6 +138,7 @@ def dear(*, cost_s: float, since_s: int = 0, passed_s: int = 0) -> GroupState:
         priced_at_ms=NOW_MS,
         behind_since_ms={"a": NOW_MS + since_s * 1000},
         passed_ms=passed_s * 1000,
+        passed_at_ms=NOW_MS,
     )
 
 

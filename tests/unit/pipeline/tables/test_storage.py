@@ -62,6 +62,21 @@ def test_folder_that_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "When reading information for key 'a' in bucket 'b': AWS Error SLOW_DOWN during HeadObject operation: x",
+        "AWS Error SERVICE_UNAVAILABLE during PutObject operation: x",
+        "AWS Error UNKNOWN (HTTP status 503) during HeadObject operation: No response body.",
+        "AWS Error NETWORK_CONNECTION during PutObject operation: curlCode: 7, Couldn't connect to server",
+        "AWS Error INTERNAL_FAILURE during GetObject operation: We encountered an internal error.",
+    ],
+)
+def test_store_that_does_not_answer_arrow_is_an_outage(text: str) -> None:
+    assert storage.trouble_of(OSError(text)) is not None
+    assert storage.trouble_of(OSError("AWS Error ACCESS_DENIED during PutObject operation: x")) is None
+
+
 def test_object_store_is_not_looked_at() -> None:
     assert storage.trouble("s3a://bucket/tables") is None
     storage.check_room("s3a://bucket/tables")

@@ -103,13 +103,13 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.001)
 
 
-async def applied(**settings: Any) -> None:
-    """A member whose leader applies plan 3, until that is acknowledged."""
+async def applied(is_done: Callable[[], object] = lambda: True, **settings: Any) -> None:
+    """A member whose leader applies plan 3, until that is acknowledged, and something else is done."""
     async with Following(cluster="local", group_id="g", fetch_min_bytes=1, **settings) as following:
         coordinator = SimpleNamespace(generation=8, member_id="m", _performed_join_prepare=True)
         following.attach(SimpleNamespace(_coordinator=coordinator))
         following.assignor.on_assignment(ConsumerProtocolMemberAssignment(0, [("t", [1])], APPLIED))
-        await until(lambda: not following.assignor.acks)
+        await until(lambda: not following.assignor.acks and is_done())
 
 
 def test_following_acknowledges_what_became_of_the_plan(sent: list[AnyAck]) -> None:
@@ -129,7 +129,7 @@ def test_acknowledgement_that_cannot_be_sent_does_not_end_the_following(
 ) -> None:
     monkeypatch.setattr(Writer, "fails", True)
 
-    asyncio.run(applied(acks_topic="acks"))
+    asyncio.run(applied(lambda: caplog.records, acks_topic="acks"))
 
     assert (sent, len(caplog.records)) == ([], 1)
     assert "an acknowledgement cannot be sent" in caplog.text

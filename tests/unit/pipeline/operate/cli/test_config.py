@@ -118,7 +118,7 @@ def test_commits_are_not_asked_about_without_a_number_of_partitions(command: Any
     assert command("config", "check", str(file), "--commits", "60000").exit_code == 2
 
 
-@pytest.mark.parametrize("scheme", ["s3", "s3a", "hdfs", "abfss", "gs"])
+@pytest.mark.parametrize("scheme", ["hdfs", "abfss", "gs"])
 def test_place_that_run_would_refuse_is_refused_and_one_that_it_would_take_is_warned_of(
     command: Any, file: Path, scheme: str
 ) -> None:

@@ -60,7 +60,7 @@ def test_driver_that_was_replaced_neither_writes_nor_says_that_the_tables_are_fr
             return looks[-1]
 
     def be_replaced() -> None:
-        with Looking(str(tmp_path), every_s=0.01) as older:
+        with Looking(str(tmp_path), {}, every_s=0.01) as older:
             older.begin("older", 3)
             Heartbeat(str(tmp_path), {}, every_s=60).begin("newer", 4)
             before = len(looks)
