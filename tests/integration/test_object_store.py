@@ -7,10 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from pipeline.config.model import Config, TablesConfig
-from pipeline.errors import StoreError
 from pipeline.operate.cli.app import app
 from pipeline.tables.backup import back_up
-from pipeline.tables.creation import create_tables
 from pipeline.tables.owner import heartbeat
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
@@ -98,14 +96,6 @@ def test_driver_whose_term_is_over_writes_nothing(world: StoredJob) -> None:
     old.write("quarantine", arrow("quarantine", {}), Stamp(batch_id=7, at_ms=NOW_MS))
 
     assert new.versions(["quarantine"]) == version
-
-
-def test_store_that_lets_one_commit_overwrite_another_is_refused(tmp_path: Path) -> None:
-    with (
-        object_store(tmp_path, forgets_conditions=True) as forgetful,
-        pytest.raises(StoreError, match=r"lets one commit overwrite another.*use such a store, or a folder"),
-    ):
-        create_tables(f"s3://{BUCKET}/lagwise", retention_hours=1, storage_options=forgetful.options)
 
 
 def test_backup_holds_the_rows_of_the_bucket(world: StoredJob, tmp_path: Path) -> None:

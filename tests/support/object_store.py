@@ -1,13 +1,10 @@
 """A store that speaks S3's protocol, on this host: s3proxy over a folder, with conditional puts."""
 
-import re
 import shutil
 import signal
-import socket
 import subprocess
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -25,15 +22,12 @@ _UP_WITHIN_S = 60.0
 class ObjectStore:
     """One server, which can be stopped, and started again with what it held."""
 
-    def __init__(self, folder: Path, *, forgets_conditions: bool) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder, self._port = folder, free_port()
-        self._front = _Forgetful(self._port) if forgets_conditions else None
-        # A request without one of its headers has another signature.
-        authorization = "none" if forgets_conditions else "aws-v2-or-v4"
         self._process: subprocess.Popen[bytes] | None = None
         (folder / "data" / BUCKET).mkdir(parents=True)
         (folder / "s3proxy.conf").write_text(
-            f"s3proxy.endpoint=http://127.0.0.1:{self._port}\ns3proxy.authorization={authorization}\n"
+            f"s3proxy.endpoint={self.endpoint}\ns3proxy.authorization=aws-v2-or-v4\n"
             f"s3proxy.identity={_IDENTITY}\ns3proxy.credential={_CREDENTIAL}\n"
             f"jclouds.provider=filesystem-nio2\njclouds.filesystem.basedir={folder / 'data'}\n",
             encoding="utf-8",
@@ -44,7 +38,7 @@ class ObjectStore:
 
     @property
     def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self._front.port if self._front else self._port}"
+        return f"http://127.0.0.1:{self._port}"
 
     @property
     def options(self) -> dict[str, str]:
@@ -90,33 +84,10 @@ class ObjectStore:
             connection.close()
 
 
-class _Forgetful:
-    """Passes requests on to a port without their conditions, as stores do that do not know them."""
-
-    def __init__(self, target: int) -> None:
-        self._target = target
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def _run(self) -> None:
-        while True:
-            near, _ = self._listener.accept()
-            far = socket.create_connection(("127.0.0.1", self._target))
-            for source, sink in ((near, far), (far, near)):
-                threading.Thread(target=self._pass_on, args=(source, sink), daemon=True).start()
-
-    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
-        with suppress(OSError):
-            while data := source.recv(1 << 16):
-                sink.sendall(re.sub(b"(?i)if-none-match", b"x-was-ignored", data))
-            sink.shutdown(socket.SHUT_WR)
-
-
 @contextmanager
-def object_store(folder: Path, *, forgets_conditions: bool = False) -> Iterator[ObjectStore]:
-    """A running store with an empty bucket, to the end of the block; on request one without conditional puts."""
-    store = ObjectStore(folder, forgets_conditions=forgets_conditions)
+def object_store(folder: Path) -> Iterator[ObjectStore]:
+    """A running store with an empty bucket, to the end of the block."""
+    store = ObjectStore(folder)
     try:
         store.start()
         yield store
