@@ -322,3 +322,20 @@ def test_group_of_which_an_earlier_version_read_the_epoch_alone_stays_so_until_i
     assert (found.row()["generation"], found.row()["members"]) == (4, None)
     found.run(*STABLE, first=0, reread=[PARTITION])
     assert (found.row()["generation"], found.members("member_id")) == (2, [("a",), ("b",)])
+
+
+def test_records_of_a_batch_count_although_the_brokers_second_what_was_stored() -> None:
+    found = groups().run(*STABLE)
+    found.run(metadata("c", "t"), reread=[PARTITION], beheaded=[PARTITION], first=2)
+
+    found.run(epoch(7), seconded=["g"])
+
+    assert found.row()["generation"] == 7
+
+
+def test_static_member_that_is_away_for_a_moment_is_not_behind() -> None:
+    found = groups().run(*STABLE)
+
+    found.run(current("a", -2, {"t": [0]}))
+
+    assert dict(found.progress("member_id", "behind_since"))["a"] is None

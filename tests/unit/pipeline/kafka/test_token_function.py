@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -111,3 +112,38 @@ def test_what_is_no_token_is_refused_with_the_name_and_the_remedy_and_never_show
 
 def test_a_token_is_not_shown_by_its_representation() -> None:
     assert _SECRET not in repr(Token(_SECRET, 1.0))
+
+
+def test_extensions_become_a_dict_because_the_client_takes_nothing_else() -> None:
+    token = call("m:f", lambda: ("abc", later(), "me", MappingProxyType({"tenant": "x"})), "")
+
+    assert token.rest == ("me", {"tenant": "x"})
+    assert type(token.rest[1]) is dict
+
+
+@pytest.mark.parametrize(
+    ("returned", "problem"),
+    [
+        (("tökén", 60), "a token with characters outside printable ASCII"),
+        (("abc", 60, "m\0e"), "a principal with characters outside printable ASCII"),
+        (("abc", 60, "me", {"bad key!": "x"}), "extensions whose names are not letters alone"),
+        (("abc", 60, "me", {"auth": "x"}), "extensions whose names are not letters alone"),
+        (("abc", 60, "me", {"tenant": "x\0"}), "extensions whose names are not letters alone"),
+    ],
+)
+def test_what_the_client_would_refuse_for_good_is_refused_with_its_reason(
+    returned: tuple[Any, ...], problem: str
+) -> None:
+    with pytest.raises(TokenError, match=problem):
+        call("m:f", lambda: (returned[0], later(returned[1]), *returned[2:]), "")
+
+
+def test_secrets_in_urls_of_an_exception_are_not_repeated() -> None:
+    def fails() -> None:
+        raise ValueError("POST https://me:hunter2@idp/token?client_secret=S3CRET failed")
+
+    with pytest.raises(TokenError, match="POST https://…@idp/token") as caught:
+        call("m:f", fails, "")
+
+    assert "S3CRET" not in str(caught.value)
+    assert "hunter2" not in str(caught.value)

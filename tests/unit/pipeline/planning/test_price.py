@@ -15,6 +15,7 @@ from tests.benchmarks.worlds.policies import Lagwise
 from tests.benchmarks.worlds.run import run
 from tests.benchmarks.worlds.scenarios import drawn
 from tests.support.facts import NOW_MS, RULES, committing, group
+from tests.support.patient import plan
 
 BEFORE = {"a": {"t": (0, 1)}, "b": {"t": (2, 3)}}
 AFTER = {"a": {"t": (0,)}, "b": {"t": (1, 2, 3)}}
@@ -195,3 +196,49 @@ def test_cold_caches_leave_a_group_no_worse_off_than_without_plans(monkeypatch: 
     monkeypatch.setattr(price, "is_dear", lambda *_, **__: False)
 
     assert 0 < priced.lag_area < run(scenario, Lagwise()).lag_area / 3
+
+
+def test_price_is_bounded_and_a_taker_that_was_given_little_shows_none() -> None:
+    small = [100.0, 1.0, 100.0, 100.0]
+
+    def seen(*, drained: float, behind: int, after_s: int) -> Case:
+        return case_of(AFTER, drained=drained, behind=behind, arriving=small, after_s=after_s)
+
+    state = price.with_takers(FRESH, case_of(BEFORE, arriving=small, drained=1.0).seen, TO_B, now_ms=NOW_MS)
+    for case in (seen(drained=0.0, behind=5_000, after_s=60), seen(drained=1.0, behind=0, after_s=120)):
+        state = price.with_price(state, case)
+
+    assert price_s(state) == 0
+
+
+def test_time_before_the_plan_was_taken_is_not_slowness() -> None:
+    state = given()
+    state = price.with_price(replace(state, plan=plan()), case_of(AFTER, after_s=500))
+
+    (taker,) = state.takers.values()
+    assert taker.seen_ms == NOW_MS + 500_000
+
+
+@pytest.mark.parametrize("gap_s", [700, 7 * 86_400])
+def test_what_passed_while_nobody_looked_is_not_known_to_have_lasted(gap_s: int) -> None:
+    state = price.with_price(FRESH, case_of(BEFORE, giver_behind=9_000))
+    assert state.behind_since_ms
+
+    state = price.with_price(state, case_of(BEFORE, after_s=gap_s))
+
+    assert state.passed_ms == 0
+    assert not state.behind_since_ms
+
+
+def test_what_passed_by_itself_is_forgotten_after_a_day() -> None:
+    state = price.with_price(FRESH, case_of(BEFORE, giver_behind=9_000))
+    state = price.with_price(state, case_of(BEFORE, after_s=300))
+
+    assert price.passed_ms_of(state, now_ms=NOW_MS + 300_000) == 300_000
+    assert price.passed_ms_of(state, now_ms=NOW_MS + 300_000 + 86_400_000) == 0
+
+
+def test_partition_that_nobody_reads_waits_for_no_price() -> None:
+    unowned = {"a": {"t": (0, 1)}, "b": {"t": (3,)}}
+
+    assert price.why_waits(dear(cost_s=900), case_of(unowned), np.array([0, 1, 1, 1], np.int32)) is None
