@@ -212,7 +212,7 @@ def test_rules_of_the_chart_are_those_of_the_monitoring(tmp_path: Path) -> None:
     assert spec == yaml.safe_load(source.replace("runbook_url: ", f"runbook_url: {url}"))
     file = tmp_path / "rules.yaml"
     file.write_text(yaml.safe_dump(spec), encoding="utf-8")
-    assert "10 rules found" in said([installed("promtool"), "check", "rules", file])
+    assert "11 rules found" in said([installed("promtool"), "check", "rules", file])
 
 
 def test_targets_of_the_monitor_have_the_jobs_that_the_rules_go_by() -> None:

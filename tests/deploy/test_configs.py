@@ -11,7 +11,10 @@ from tests.deploy.chart import EXAMPLES, LEAST, ROOT, config_of, manifests, pars
 from tests.deploy.tools import said
 
 SHIPPED = sorted(
-    [*(ROOT / "conf" / "examples").glob("*.toml"), *(ROOT / "deploy").glob("*/*.toml")],
+    [
+        *(ROOT / "conf" / "examples").glob("*.toml"),
+        *(file for file in (ROOT / "deploy").glob("*/*.toml") if file.name != "pyproject.toml"),
+    ],
 )
 _LAGWISE = [sys.executable, "-c", "from pipeline.operate.cli.app import main; main()"]
 
