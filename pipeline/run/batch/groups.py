@@ -101,16 +101,21 @@ def _topic_names(store: Store) -> dict[str, str]:
 def _events(batch: Settled, stored: pa.Table) -> pa.Table:
     """What is new about groups: classic ones and others as they were read, KIP-848 ones as their records leave them."""
     decoded = batch.read.decoded
+    read, records = (
+        decoded.kind("group", "group_tombstone"),
+        decoded.kind("group_record", "group_record_tombstone"),
+    )
+    if not (records.num_rows or has_unresolved(stored)):
+        # Nobody asks for names of topics where there are no KIP-848 groups.
+        return read
     of_records = consumer_group_events(
         stored,
-        decoded.kind("group_record", "group_record_tombstone"),
+        records,
         _topic_names(batch.services.store),
         reread=batch.reread(OFFSETS_TOPIC),
         beheaded=batch.beheaded(OFFSETS_TOPIC),
     )
-    return pa.concat_tables(
-        [decoded.kind("group", "group_tombstone"), of_records], promote_options="permissive"
-    )
+    return pa.concat_tables([read, of_records], promote_options="permissive")
 
 
 def _changes(batch: Settled, stored: pa.Table, folded: pa.Table) -> pa.Table:
