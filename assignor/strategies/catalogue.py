@@ -1,4 +1,4 @@
-"""What there is to know of each strategy but its function: a consumer that computes nothing reads it without numpy."""
+"""The facts of each strategy without its function, so that a consumer that computes nothing needs no numpy."""
 
 import enum
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ class RebalanceProtocol(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyFacts:
-    """What is known of a strategy without its function, and so without arrays."""
+    """The facts of a strategy without its function, and so without arrays."""
 
     name: str
     protocols: tuple[RebalanceProtocol, ...]

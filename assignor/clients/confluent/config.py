@@ -94,7 +94,7 @@ def starts_earliest(config: Config) -> bool:
 
 
 def stores_by_hand(config: Config) -> bool:
-    """Whether the user calls `store_offsets` to choose what `commit()` without arguments commits."""
+    """Whether `commit()` without arguments commits the offsets of `store_offsets`."""
     return _text(config, "enable.auto.offset.store", "true") == "false"
 
 

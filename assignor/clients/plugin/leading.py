@@ -1,6 +1,6 @@
-"""The door to the arrays: a consumer that becomes the leader of its group computes from here on, and imports numpy.
+"""The only module of a follower that imports numpy, and only when its member leads the group.
 
-Whoever only joins, takes in what a leader hands out and reads the control topic never comes here.
+A member that joins, takes its assignment and reads the control topic never calls it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ class CannotLeadError(AssignorError, ImportError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Led:
-    """What a leader hands out, in names; see `leader.LeaderDecision`."""
+    """The assignment of a leader, by names; see `leader.LeaderDecision`."""
 
     placed: Mapping[str, TopicPartitions]
     """Partitions of every member for now, by member id."""
@@ -43,7 +43,7 @@ def lead(
     dialect: Dialect,
     lags: Lags | None,
 ) -> Led:
-    """What `leader.decide` decides, in names.
+    """The decision of `leader.decide`, by names.
 
     Raises:
         CannotLeadError: numpy cannot be imported.

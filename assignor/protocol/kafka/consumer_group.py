@@ -49,7 +49,7 @@ NAMED_TYPES = (
 
 @unique
 class MemberState(IntEnum):
-    """How far a member has come on its way to its target assignment, by Kafka's names."""
+    """State of a member on its way to its target assignment, by Kafka's names."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -60,7 +60,7 @@ class MemberState(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordKey:
-    """What a record is about."""
+    """The subject of a record, from its key."""
 
     record_type: RecordType
     group_id: str
@@ -70,7 +70,7 @@ class RecordKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicMember:
-    """What a member that still speaks the classic protocol has said when it joined."""
+    """The JoinGroup data of a member that still speaks the classic protocol."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
@@ -79,7 +79,7 @@ class ClassicMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberMetadata:
-    """Who a member is and what it subscribes to (type 5)."""
+    """A member and its subscription (type 5)."""
 
     instance_id: str | None = None
     rack_id: str | None = None
@@ -97,7 +97,7 @@ class MemberMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurrentAssignment:
-    """What a member has (type 8)."""
+    """The current assignment of a member (type 8)."""
 
     member_epoch: int
     """Assignment epoch that the member has reached; -2 for a static member that is away for a moment."""
@@ -116,12 +116,12 @@ class RegularExpression:
 
     topics: tuple[str, ...]
     version: int
-    """Of the broker's metadata."""
+    """Version of the broker's metadata."""
     timestamp_ms: int
 
 
 def decode_record_key(key: bytes) -> RecordKey:
-    """What a key of type 3 to 8, or 16, is about.
+    """The subject of a key of type 3 to 8, or 16.
 
     Raises:
         DecodeError: Another type, truncated, null or not UTF-8.
@@ -194,12 +194,12 @@ def decode_member_metadata(value: bytes) -> MemberMetadata:
 
 
 def decode_target_assignment(value: bytes) -> TopicPartitions:
-    """What the member shall have, of a value of type 7; raises as `decode_current_assignment` does."""
+    """The target assignment in a value of type 7; raises as `decode_current_assignment` does."""
     return _decoded(value, lambda reader: _topic_partitions(reader, "target assignment"))
 
 
 def decode_current_assignment(value: bytes) -> CurrentAssignment:
-    """What the member has, of a value of type 8.
+    """The current assignment in a value of type 8.
 
     Raises:
         DecodeError: Unknown version, truncated, null array, negative partition.
