@@ -58,7 +58,7 @@ def _check_s3(tables: TablesConfig) -> None:
             f"tables.root: {tables.root} cannot be used: write s3:// in small letters, a bucket, and a path of "
             "letters, digits, dots, dashes and underscores"
         )
-    given = {name.lower().removeprefix("aws_"): name for name in tables.storage_options}
+    given = {s3_option(name): name for name in tables.storage_options}
     if unknown := [name for short, name in given.items() if short not in _S3_OPTIONS]:
         raise ConfigError(
             f"tables.storage_options: {unknown[0]} reaches the commits of the tables, and not their files; remove it, "
@@ -73,6 +73,11 @@ def _check_s3(tables: TablesConfig) -> None:
         raise ConfigError(
             f"tables.catalog: Spark cannot read {tables.root} without Hadoop's S3 client; leave tables.catalog out"
         )
+
+
+def s3_option(name: str) -> str:
+    """An option of delta-rs by the name in `_S3_OPTIONS`: delta-rs takes either case, with `AWS_` or without."""
+    return name.lower().removeprefix("aws_")
 
 
 def is_s3(root: str) -> bool:

@@ -8,9 +8,11 @@ text. That one does travel to the executors. The function that gives tokens trav
 from collections.abc import Mapping
 from typing import Any
 
+from confluent_kafka.admin import AdminClient
+
 from pipeline.config import secret_values
 from pipeline.config.model import Config
-from pipeline.kafka.tokens import CALLBACK, source_of
+from pipeline.kafka.tokens import CALLBACK, ready, source_of
 
 TOKEN_PROVIDER = "token_provider"  # noqa: S105 - the name of the key
 """`kafka.token_provider` among the properties of librdkafka, which knows none of this name."""
@@ -61,3 +63,16 @@ def librdkafka_properties(config: Config, **overrides: str) -> dict[str, Any]:
         ConfigError: A secret that is referred to, or the token function, is not on this machine.
     """
     return resolve(unresolved(config)) | overrides
+
+
+def admin_of(properties: Mapping[str, str]) -> AdminClient:
+    """A client for questions to the brokers, made here and now.
+
+    Args:
+        properties: As `unresolved` gives them.
+
+    Raises:
+        ConfigError: See `resolve`.
+        KafkaException: There is no token to log in with.
+    """
+    return AdminClient(ready(resolve(properties)))

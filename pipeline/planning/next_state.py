@@ -15,13 +15,12 @@ from pipeline.planning.problem.fixed import DAY_MS
 from pipeline.planning.problem.measured import Measured
 from pipeline.planning.progress import PlanProgress, left_of
 from pipeline.planning.record import ranges_of
-from pipeline.planning.state import GroupState, PlanState, partition_key
+from pipeline.planning.state import UNSEEN_MS, GroupState, PlanState, partition_key
 from pipeline.planning.values import Move, Publication, Target
 from pipeline.planning.way_back import goes_home, home_after
 
 _LEFT = 0.05
 """A backlog is gone when only this share of it is left, or what clocks may make of nothing."""
-_UNSEEN_MS = 600_000
 _FIRST_PROBATION = 10
 """Pauses after a plan that the first probation lasts."""
 _NEEDLESS_PROBATION = 120
@@ -89,7 +88,7 @@ def _calm(state: GroupState, seen: Measured, *, now_ms: int) -> GroupState:
     """The state with since when nothing curable has been behind; what nobody has looked at is not known to be calm."""
     if float(seen.curable_backlog().sum()) > clock_error_records(float(seen.arriving.sum())):
         return replace(state, calm_since_ms=0, calm_at_ms=now_ms)
-    is_known = state.calm_since_ms > 0 and now_ms - state.calm_at_ms <= _UNSEEN_MS
+    is_known = state.calm_since_ms > 0 and now_ms - state.calm_at_ms <= UNSEEN_MS
     return replace(state, calm_since_ms=state.calm_since_ms if is_known else now_ms, calm_at_ms=now_ms)
 
 

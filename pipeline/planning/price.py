@@ -21,7 +21,7 @@ from pipeline.planning import reasons
 from pipeline.planning.problem.case import Case
 from pipeline.planning.problem.load import BACKLOG_S
 from pipeline.planning.problem.measured import Measured
-from pipeline.planning.state import GroupState, Taker
+from pipeline.planning.state import UNSEEN_MS, GroupState, Taker
 
 _DEAR_S = 60.0
 """Moves that cost less are cheap: until a plan is confirmed and made, more time has passed."""
@@ -39,10 +39,8 @@ so long to learn whether it recovers."""
 _GIVEN_UP_MS = 900_000
 _LEAST_SHARE = 0.05
 """A taker that was given less of what it holds is slow for another reason."""
-_MOST_S = 900.0
+_MOST_S = _GIVEN_UP_MS / 1000
 """Nobody is watched for longer, so no price beyond is known."""
-_UNSEEN_MS = 600_000
-"""After a longer pause between two decisions, nobody knows for how long a member was behind."""
 _FORGOTTEN_MS = 86_400_000
 """Moves are tried again after a day: caches get other sizes."""
 
@@ -136,10 +134,9 @@ def _watched(taker: Taker, case: Case, name: str) -> Taker | float | None:
         return taker if case.now_ms - taker.since_ms < _WATCHED_MS else None
     if taker.given < _LEAST_SHARE * taker.arriving:
         return None
-    belief = case.beliefs.get(name)
     # Optimism is no evidence, and where partitions have costs, speed is not in records.
-    is_known = belief is not None and belief.is_shown and case.cost is None
-    speed = max(drained, belief.capacity if belief is not None and is_known else arriving)
+    belief = case.beliefs.get(name) if case.cost is None else None
+    speed = max(drained, belief.capacity if belief is not None and belief.is_shown else arriving)
     price_s = max(speed * taker.slow_ms / 1000 - taker.read, 0.0) / max(taker.given, 1.0)
     return min(price_s, _MOST_S)
 
@@ -154,7 +151,7 @@ def _with_passed(state: GroupState, case: Case) -> GroupState:
     """The state with since when members are behind, and the longest such time that ended without a plan."""
     seen, group, plan = case.seen, case.group, state.plan
     is_followed = (
-        case.now_ms - state.behind_seen_ms <= _UNSEEN_MS and state.rebalanced_at_ms <= state.behind_seen_ms
+        case.now_ms - state.behind_seen_ms <= UNSEEN_MS and state.rebalanced_at_ms <= state.behind_seen_ms
     )
     before = state.behind_since_ms if is_followed else {}
     since = {name: at_ms for name, at_ms in before.items() if name in group.member_ids}

@@ -47,9 +47,7 @@ ARRIVALS_CHANGED = "arrivals changed by more than a fifth, or the members concer
 NOBODY_WAS_BEHIND = "no member lost ground, and none that gave something was behind at its commits before"
 NO_EFFECT_SEEN = "no member lost ground, and the group is no less behind half an hour later"
 OTHERWISE_AT_TARGET = "the group is where it should be, and the published plan has it otherwise"
-PRICE_UNSEEN = (
-    "price: a member has been behind since a plan gave it partitions, and may recover within minutes"
-)
+PRICE_UNSEEN = "price: a member has been behind since a plan gave it partitions, and may recover in minutes"
 HELPS_NO_LONGER = "the group was rebalanced, and by its own figures the target helps no longer"
 
 

@@ -18,6 +18,9 @@ Effect: TypeAlias = Literal["helped", "hurt", "cannot tell"]
 Ranges: TypeAlias = Mapping[str, Mapping[str, str]]
 """Member id -> topic -> partition ranges."""
 
+UNSEEN_MS = 600_000
+"""After a longer pause between two decisions nobody knows what held in between."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spell:

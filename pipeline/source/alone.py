@@ -15,17 +15,15 @@ from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from confluent_kafka.admin import AdminClient
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
 from pipeline.config.model import Config, KafkaConfig, SourceConfig
 from pipeline.decode.filters import ControlTopics, Filters
 from pipeline.errors import BrokerUnavailableError, ConfigError
-from pipeline.kafka.client import TOKEN_PROVIDER, resolve, unresolved
+from pipeline.kafka.client import TOKEN_PROVIDER, admin_of, unresolved
 from pipeline.kafka.positions import End, PartitionKey, Span, shares
 from pipeline.kafka.sources.log_offsets import ask
 from pipeline.kafka.sources.records.ends import EndsAsker
-from pipeline.kafka.tokens import ready
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.source.deadline import within
 from pipeline.source.pace import Pace
@@ -104,7 +102,7 @@ class _Alone:
     def _ask(self) -> EndsAsker:
         settings = self._settings
         return EndsAsker(
-            lambda: AdminClient(ready(resolve(settings.properties))),
+            lambda: admin_of(settings.properties),
             settings.topics,
             timeout_s=settings.timeout_s,
         )

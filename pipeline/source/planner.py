@@ -8,16 +8,14 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from confluent_kafka.admin import AdminClient
 from deltalake.exceptions import DeltaError
 
 from pipeline import clock
 from pipeline.config.secret_values import resolve
 from pipeline.errors import PipelineError, StorageUnavailableError, StoreError
-from pipeline.kafka.client import resolve as resolve_client
+from pipeline.kafka.client import admin_of
 from pipeline.kafka.positions import Answer, Intake, Limits, PartitionKey, choose_spans
 from pipeline.kafka.sources.records.ends import EndsAsker
-from pipeline.kafka.tokens import ready
 from pipeline.source.deadline import within
 from pipeline.source.offset import SourceOffset, state_of
 from pipeline.source.pace import Pace
@@ -57,7 +55,7 @@ class Planner:
         """
         self._settings = settings
         self._ask = ask or EndsAsker(
-            lambda: AdminClient(ready(resolve_client(settings.properties))),
+            lambda: admin_of(settings.properties),
             settings.topics,
             timeout_s=settings.timeout_s,
         )

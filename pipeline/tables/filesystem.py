@@ -1,4 +1,4 @@
-"""Arrow's file systems for the files under a root: a folder of this host, a bucket of S3, or what else delta-rs knows.
+"""Arrow's file systems for the files under a root: a folder of this host, a bucket of S3, or another object store.
 
 Commits go through delta-rs alone, which puts a version only where none is. Files go through Arrow's own file systems.
 The one of deltalake is written in Python: it does not take the buffers of pyarrow's Parquet writer, and Arrow's threads
@@ -8,15 +8,14 @@ let go of its files after a read has returned, so that a process that ends at th
 import os
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
-from pipeline.config.places import is_folder_of_host, is_s3
+from pipeline.config.places import is_s3, s3_option
+from pipeline.tables.storage import folder_of
 
 # As delta-rs takes them, in either case and with `AWS_` or without, from the options and then from the environment.
 _NAMES = {
@@ -50,9 +49,9 @@ def arrows_own(
         request_timeout_s: After which an object store is asked again.
         attempts: How often it is asked, before that is an error.
     """
-    if is_folder_of_host(uri):
-        path = url2pathname(urlsplit(uri).path) if "://" in uri else str(Path(uri).absolute())
-        return SubTreeFileSystem(path, LocalFileSystem())
+    folder = folder_of(uri)
+    if folder is not None:
+        return SubTreeFileSystem(str(folder.absolute()), LocalFileSystem())
     if is_s3(uri):
         place = urlsplit(uri)
         store = _s3(request_timeout_s, attempts, **_settings(storage_options))
@@ -77,7 +76,7 @@ def _s3(request_timeout_s: float, attempts: int, **settings: Any) -> FileSystem:
 
 def _settings(storage_options: Mapping[str, str]) -> dict[str, str]:
     """Arguments for Arrow; the SDK of AWS looks for missing credentials itself (profile, web identity)."""
-    given = {name.lower().removeprefix("aws_"): value for name, value in storage_options.items()}
+    given = {s3_option(name): value for name, value in storage_options.items()}
     found = {}
     for argument, names in _NAMES.items():
         values = (*map(given.get, names), *(os.environ.get(f"AWS_{name.upper()}") for name in names))

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple, TypeVar, final
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata, PartitionMetadata
 
-from pipeline.kafka.client import resolve
+from pipeline.kafka.client import admin_of
 from pipeline.kafka.positions import PartitionKey
-from pipeline.kafka.tokens import ready
 
 T = TypeVar("T")
 
@@ -224,7 +223,7 @@ def leaders_of(properties: dict[str, Any]) -> Leaders:
     if key not in _known:
         max_age_ms = float(properties.get("metadata.max.age.ms", _MAX_AGE_MS))
         _known[key] = Leaders(
-            lambda: AdminClient(ready(resolve(properties))),
+            lambda: admin_of(properties),
             renew_after_s=max_age_ms / 1000 / _RENEWALS_WITHIN_AGE,
         )
     return _known[key]
