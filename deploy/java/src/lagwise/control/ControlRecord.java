@@ -1,4 +1,4 @@
-package lagwise.follow;
+package lagwise.control;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -20,7 +20,7 @@ import org.apache.kafka.common.TopicPartition;
  * @param members by member id
  * @param unassigned by reason, partitions that nobody may read
  */
-record ControlRecord(
+public record ControlRecord(
     String cluster,
     String group,
     long epoch,
@@ -34,19 +34,19 @@ record ControlRecord(
     private static final int MAX_PARTITIONS = 2_000_000;
 
     /** Partitions of one member in the base generation, and in the end. */
-    record Member(List<TopicPartition> base, List<TopicPartition> target) {
-        boolean keepsAll() {
+    public record Member(List<TopicPartition> base, List<TopicPartition> target) {
+        public boolean keepsAll() {
             return new HashSet<>(base).equals(new HashSet<>(target));
         }
     }
 
     /** The key, to the byte: compaction compares bytes. */
-    static byte[] encodeKey(String cluster, String group) {
+    public static byte[] encodeKey(String cluster, String group) {
         return ("{\"cluster\":" + Json.quoted(cluster) + ",\"group\":" + Json.quoted(group) + "}")
             .getBytes(StandardCharsets.UTF_8);
     }
 
-    static ControlRecord decode(byte[] value) throws DamagedException {
+    public static ControlRecord decode(byte[] value) throws DamagedException {
         Fields fields = Json.parse(value);
         fields.integer("schema", 1);
         checkForPeople(fields);
