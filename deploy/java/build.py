@@ -159,8 +159,8 @@ def _class_path(product: Product) -> str:
     if maven is None:
         raise MissingDependencyError(
             f"there is no {product.artifact} to compile against: set {product.place_variable} to a class path of "
-            f"{product.artifact} {product.oldest} and slf4j-api, such as kafka_2.13-{product.oldest}/libs/*, or install "
-            "Maven, or run make setup"
+            f"{product.artifact} {product.oldest} and slf4j-api, such as kafka_2.13-{product.oldest}/libs/*, or "
+            "install Maven, or run make setup"
         )
     return _by_maven(product, maven)
 

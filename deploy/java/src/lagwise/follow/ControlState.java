@@ -58,7 +58,8 @@ final class ControlState {
 
     /** Largest epoch seen, and the plan to follow at that time, in ms since 1970. */
     synchronized Newest newest(long nowMs) {
-        boolean isOver = newest == null || newest.dryRun() || nowMs >= newest.validUntilMs();
+        boolean isOver = newest == null || newest.dryRun() || !newest.isForClassicGroup()
+            || nowMs >= newest.validUntilMs();
         return new Newest(epoch, isOver ? Optional.empty() : Optional.of(newest));
     }
 
