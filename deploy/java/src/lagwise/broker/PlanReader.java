@@ -59,7 +59,7 @@ final class PlanReader {
                 try {
                     read(config, intake);
                 } catch (RuntimeException error) {
-                    pauseMs = counters.isReading ? FIRST_PAUSE_MS : Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+                    pauseMs = counters.isReading ? FIRST_PAUSE_MS : pauseMs;
                     counters.isReading = false;
                     if (!isAway) {
                         LOG.warn("Control topic {} cannot be read ({}): groups keep what they have once their plan is over; "
@@ -67,6 +67,7 @@ final class PlanReader {
                     }
                     isAway = true;
                     Thread.sleep(pauseMs);
+                    pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
                 }
             }
         } catch (InterruptedException error) {
