@@ -95,7 +95,7 @@ class World:
 @contextmanager
 def world(broker: EmbeddedBroker, name: str = "g") -> Iterator[World]:
     bootstrap = broker.bootstrap_servers
-    with Members() as members, JavaHost(java_jar()) as host:
+    with JavaHost(java_jar()) as host, Members() as members:
         yield World(
             group=BrokerGroup(bootstrap=bootstrap, name=name, control=CONTROL),
             cluster=broker.cluster_id,
@@ -110,7 +110,7 @@ def uneven(base: Owned) -> dict[str, frozenset[tuple[str, int]]]:
     first, last = sorted(base)
     few, many = (first, last) if len(base[first]) > 1 else (last, first)
     kept = min(base[few])
-    return {few: frozenset({kept}), many: base[few] | base[many] - {kept}}
+    return {few: frozenset({kept}), many: (base[few] | base[many]) - {kept}}
 
 
 def moved(base: Owned, target: Owned) -> set[tuple[str, int]]:
@@ -244,6 +244,7 @@ def test_broker_that_cannot_read_plans_assigns_all_the_same(tmp_path: Path, serv
         one.members.stop(newcomer)
         one.group.settled(one.places, members=2)
         words = "cannot be read" if servers else "no property lagwise.bootstrap.servers"
+        wait_until(lambda: one.logged(words), what="a word about it")
         assert one.logged(words) == 1
         check_failures(broker, one.members)
 
@@ -280,7 +281,7 @@ def test_reader_comes_by_tls_and_sasl_with_rights_on_two_topics(tmp_path: Path) 
         secured.add_user("reader")
         cluster = admin_client(bootstrap).list_topics(timeout=10).cluster_id
         log = tmp_path / "broker" / "server.log"
-        with Members() as members, JavaHost(java_jar()) as host:
+        with JavaHost(java_jar()) as host, Members() as members:
             group = BrokerGroup(bootstrap=bootstrap, name="g", control=CONTROL)
             one = World(group=group, cluster=str(cluster), log=log, members=members, host=host)
             base = one.two()

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import MemberAssignment
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import ConsumerGroupDescription, MemberAssignment
 
 from assignor.protocol import control
 from assignor.protocol.control import ControlRecord
@@ -19,6 +19,11 @@ from tests.support.plugin_members import PartitionKey, PluginMember
 from tests.support.waiting import wait_until
 
 _POLL_S = 0.1
+_STARTING = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+)
 
 
 class ConfluentMember(PluginMember):
@@ -80,8 +85,13 @@ class BrokerGroup:
     control: str
 
     def owned(self) -> Owned:
-        """What the members have by their ids; nothing while they reconcile."""
-        described = admin_client(self.bootstrap).describe_consumer_groups([self.name])[self.name].result(10)
+        """What the members have by their ids; nothing while they reconcile, or their broker starts."""
+        try:
+            described = self._described()
+        except KafkaException as error:
+            if error.args[0].code() not in _STARTING:
+                raise
+            return {}
         have = {one.member_id: _places(one.assignment) for one in described.members}
         wanted = {one.member_id: _places(one.target_assignment) for one in described.members}
         return have if described.state.name == "STABLE" and have == wanted else {}
@@ -139,8 +149,13 @@ class BrokerGroup:
 
         wait_until(applied, what="the target of the plan", every_s=0.5)
 
+    def _described(self) -> ConsumerGroupDescription:
+        # Without a name for it the client would be gone before the answer comes.
+        admin = admin_client(self.bootstrap)
+        return admin.describe_consumer_groups([self.name])[self.name].result(10)
+
     def _members(self) -> list[str]:
-        described = admin_client(self.bootstrap).describe_consumer_groups([self.name])[self.name].result(10)
+        described = self._described()
         return [one.member_id for one in described.members]
 
 
