@@ -7,10 +7,10 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test java follow wheel sdist docs check check-operate check-release shape fault bench soak clean check-deploy
+.PHONY: help setup run test java broker-assignor follow wheel sdist docs check check-operate check-release shape fault bench soak clean check-deploy
 
 help: ## show this help
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo '  ARGS="--seconds 60 --json out.json" is passed on by `make run`'
 
 setup: $(STAMP) ## make .venv with the pinned dependencies, fetch the Kafka and Spark jars, rehearse a start
@@ -37,6 +37,9 @@ test: setup ## unit, property, oracle (Kafka's own code, all assignments tried),
 
 java: ## build/lagwise-follow-<version>.jar and its pom for consumers in Java, with javac (takes a JDK 17; KAFKA_CLIENTS=<class path>, Maven or `make setup`)
 	@KAFKA_CLIENTS='$(KAFKA_CLIENTS)' PYTHONPATH=. $(or $(wildcard $(BIN)/python),$(PYTHON)) deploy/java/build.py
+
+broker-assignor: ## build/lagwise-broker-assignor-<version>.jar and its pom for Kafka brokers, with javac (takes a JDK 17; KAFKA_BROKER=<class path>, Maven or `make setup`)
+	@KAFKA_BROKER='$(KAFKA_BROKER)' PYTHONPATH=. $(or $(wildcard $(BIN)/python),$(PYTHON)) deploy/java/build.py --broker-assignor
 
 follow: setup ## build/dist/lagwise_follow-<version>-py3-none-any.whl for consumers in Python
 	@PYTHONPATH=. $(BIN)/python deploy/follow/build.py

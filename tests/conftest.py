@@ -17,6 +17,7 @@ _TESTS = Path(__file__).parent
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 # Files that take half a minute of a processor and more: begun last, one of them would be waited for by an idle worker.
 _LONGEST_FIRST = (
+    "test_broker_assignor",
     "test_demo",
     "test_second_driver",
     "test_sticky_family",

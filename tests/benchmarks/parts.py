@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.benchmarks import (
     assignors,
+    broker_assignor,
     cluster,
     decode,
     disk,
@@ -26,6 +27,7 @@ from tests.benchmarks.worlds import bench as worlds
 
 PARTS = {
     "assignors": assignors.measure,
+    "broker-assignor": broker_assignor.measure,
     "cluster": cluster.measure,
     "decode": decode.measure,
     "disk": disk.measure,

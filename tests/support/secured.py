@@ -1,7 +1,7 @@
 """A broker with TLS, SASL and ACLs; the test itself goes in by a plain listener, where everything is allowed."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,12 +80,20 @@ class Secured:
 
 
 @contextmanager
-def secured_broker(folder: Path) -> Iterator[Secured]:
-    """A broker whose keys and data are in the folder."""
+def secured_broker(
+    folder: Path, *, safe_port: int | None = None, more: Mapping[str, str] | None = None
+) -> Iterator[Secured]:
+    """A broker whose keys and data are in the folder.
+
+    Args:
+        folder: The certificate of the broker becomes `ca.pem` in it.
+        safe_port: Of the listener with TLS and SASL, for who has to know it before.
+        more: Properties of the broker.
+    """
     store, ca = _key_store(folder)
     password_file = folder / "password"
     password_file.write_text("mark-9c4e of a password", encoding="utf-8")
-    port, safe, controller = free_port(), free_port(), free_port()
+    port, safe, controller = free_port(), safe_port or free_port(), free_port()
     properties = {
         **SMALL,
         "controller.quorum.voters": f"1@{HOST}:{controller}",
@@ -99,6 +107,7 @@ def secured_broker(folder: Path) -> Iterator[Secured]:
         "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": _SCRAM,
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
+        **(more or {}),
     }
     with EmbeddedBroker(data_dir=folder / "broker", port=port, properties=properties) as broker:
         admin = admin_client(broker.bootstrap_servers)

@@ -2,6 +2,9 @@ package lagwise.follow;
 
 import java.nio.charset.StandardCharsets;
 
+import lagwise.control.Instants;
+import lagwise.control.Json;
+
 /**
  * An acknowledgement: what a member says of a plan.
  *

@@ -2,6 +2,8 @@ package lagwise.follow;
 
 import java.nio.ByteBuffer;
 
+import lagwise.control.DamagedException;
+
 /**
  * User data of an assignment: what the leader tells one member.
  *

@@ -3,6 +3,8 @@ package lagwise.follow;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
+import lagwise.control.ControlReader;
+
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -85,7 +87,8 @@ final class ControlLink implements AutoCloseable {
         long pauseMs = FIRST_PAUSE_MS;
         try (AckWriter writer = new AckWriter(config)) {
             while (!isClosed) {
-                try (ControlReader reader = new ControlReader(config, state)) {
+                try (ControlReader reader = new ControlReader(config.reader(), config.controlTopic(),
+                    record -> state.feed(record.key(), record.value(), record.headers()), state::nameCluster)) {
                     reader.open();
                     if (isAway) {
                         LOG.info("Control topic {} is there again: group {} follows", config.controlTopic(), config.group());

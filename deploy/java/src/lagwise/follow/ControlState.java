@@ -1,11 +1,13 @@
 package lagwise.follow;
 
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
-import org.apache.kafka.common.header.Header;
+import lagwise.control.ControlRecord;
+import lagwise.control.DamagedException;
+import lagwise.control.EpochHeader;
+
 import org.apache.kafka.common.header.Headers;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -16,7 +18,6 @@ import org.slf4j.LoggerFactory;
  */
 final class ControlState {
     private static final Logger LOG = LoggerFactory.getLogger(ControlState.class);
-    private static final int MOST_DIGITS = 19;
 
     /** What a record did. */
     enum Fed { NEWER, WITHDRAWN, OLD, OTHER, DAMAGED }
@@ -57,7 +58,8 @@ final class ControlState {
 
     /** Largest epoch seen, and the plan to follow at that time, in ms since 1970. */
     synchronized Newest newest(long nowMs) {
-        boolean isOver = newest == null || newest.dryRun() || nowMs >= newest.validUntilMs();
+        boolean isOver = newest == null || newest.dryRun() || !newest.isForClassicGroup()
+            || nowMs >= newest.validUntilMs();
         return new Newest(epoch, isOver ? Optional.empty() : Optional.of(newest));
     }
 
@@ -84,7 +86,7 @@ final class ControlState {
             return Fed.OTHER;
         }
         try {
-            Fed fed = value == null ? withdraw(epochOf(headers)) : take(ControlRecord.decode(value));
+            Fed fed = value == null ? withdraw(EpochHeader.read(headers)) : take(ControlRecord.decode(value));
             notifyAll();
             return fed;
         } catch (DamagedException error) {
@@ -117,23 +119,5 @@ final class ControlState {
         epoch = Math.max(epoch, withdrawn.orElse(0L));
         newest = null;
         return Fed.WITHDRAWN;
-    }
-
-    private static Optional<Long> epochOf(Headers headers) {
-        for (Header header : headers) {
-            if (header.key().equals("epoch")) {
-                String text = header.value() == null ? "" : new String(header.value(), StandardCharsets.UTF_8);
-                return text.matches("[0-9]{1," + MOST_DIGITS + "}") ? Optional.of(number(text)) : Optional.empty();
-            }
-        }
-        return Optional.empty();
-    }
-
-    private static long number(String digits) {
-        try {
-            return Long.parseLong(digits);
-        } catch (NumberFormatException error) {
-            return Long.MAX_VALUE;
-        }
     }
 }

@@ -2,6 +2,8 @@ package lagwise.follow;
 
 import java.util.Optional;
 
+import lagwise.control.ControlRecord;
+
 /** What a {@link FollowingConsumer} knows of the assignor that its consumer has made. */
 final class FollowHandle {
     private Membership membership;

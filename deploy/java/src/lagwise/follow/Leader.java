@@ -6,6 +6,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
+import lagwise.control.ControlRecord;
+
 import org.apache.kafka.common.TopicPartition;
 
 /** What the leader of a group does with a plan: applies it as a whole, or leaves the group to Kafka's sticky. */

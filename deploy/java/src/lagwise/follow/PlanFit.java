@@ -9,6 +9,8 @@ import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Predicate;
 
+import lagwise.control.ControlRecord;
+
 import org.apache.kafka.common.TopicPartition;
 
 /**

@@ -4,6 +4,8 @@ import java.nio.ByteBuffer;
 import java.util.Collection;
 import java.util.List;
 
+import lagwise.control.DamagedException;
+
 import org.apache.kafka.common.TopicPartition;
 
 /**

@@ -6,6 +6,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
+import lagwise.control.DamagedException;
+
 import org.apache.kafka.common.TopicPartition;
 
 /** Reads Kafka's big-endian primitive types, one after the other. The buffer that it is given stays as it is. */

@@ -14,6 +14,9 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
+import lagwise.control.ControlRecord;
+import lagwise.control.DamagedException;
+
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
@@ -82,6 +85,17 @@ public final class Checks {
         following.poll(Duration.ZERO);
         following.poll(Duration.ZERO);
         check(calls.stream().filter("enforceRebalance"::equals).count() == 1, calls);
+    }
+
+    public void planForAGroupThatTheBrokerAssignsIsNotFollowedAndCounts() {
+        for (String protocol : new String[] {"consumer", "share", "classic"}) {
+            ControlState state = new ControlState("local", "g");
+            String plan = new String(plan(), StandardCharsets.UTF_8)
+                .replace("\"dry_run\":false,", "\"dry_run\":false,\"group_protocol\":\"" + protocol + "\",");
+            check(state.feed(ControlRecord.encodeKey("local", "g"), plan.getBytes(StandardCharsets.UTF_8), new RecordHeaders())
+                == ControlState.Fed.NEWER, protocol);
+            check(state.newest(0).plan().isPresent() == protocol.equals("classic") && state.epoch() == 1, protocol);
+        }
     }
 
     public void whatTheConsumerThrowsIsThrownAsItIs() {

@@ -9,6 +9,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Map;
 
+import lagwise.control.DamagedException;
+import lagwise.control.Fields;
+import lagwise.control.Json;
+
 import sun.misc.Signal;
 
 /**

@@ -15,6 +15,11 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
+import lagwise.control.DamagedException;
+import lagwise.control.Fields;
+import lagwise.control.Json;
+import lagwise.control.Ranges;
+
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
 import org.apache.kafka.common.Cluster;

@@ -12,6 +12,10 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 
+import lagwise.control.DamagedException;
+import lagwise.control.Fields;
+import lagwise.control.Json;
+
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;

@@ -1,4 +1,4 @@
-package lagwise.follow;
+package lagwise.control;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
@@ -15,7 +15,7 @@ import java.util.Map;
  * {@code List<Object>}; whole numbers {@code Long}, or {@code Double.NaN} where they need more than 64 bits; numbers
  * with a fraction or exponent {@code Double}; null becomes null.
  */
-final class Json {
+public final class Json {
     private static final int DEEPEST = 500;
     private static final int MOST_DIGITS = 4300;
 
@@ -28,7 +28,7 @@ final class Json {
     }
 
     /** The object in these bytes. */
-    static Fields parse(byte[] data) throws DamagedException {
+    public static Fields parse(byte[] data) throws DamagedException {
         Json json = new Json(decoded(data));
         Object value = json.value();
         json.skipSpace();
@@ -39,7 +39,7 @@ final class Json {
     }
 
     /** The text in quotes, with nothing escaped but what JSON requires. */
-    static String quoted(String text) {
+    public static String quoted(String text) {
         StringBuilder quoted = new StringBuilder("\"");
         for (int at = 0; at < text.length(); at++) {
             char c = text.charAt(at);

@@ -1,4 +1,4 @@
-package lagwise.follow;
+package lagwise.control;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -15,48 +15,75 @@ import org.apache.kafka.common.TopicPartition;
  * @param epoch number of the plan, from 1
  * @param strategy name of the strategy that made it
  * @param dryRun nobody is to follow it
+ * @param groupProtocol {@code classic}, {@code consumer}, or a word of a later version: whose members it is for
  * @param validUntilMs nobody is to follow it from then on, in ms since 1970
  * @param baseGeneration generation of the group that it was made for
  * @param members by member id
  * @param unassigned by reason, partitions that nobody may read
  */
-record ControlRecord(
+public record ControlRecord(
     String cluster,
     String group,
     long epoch,
     String strategy,
     boolean dryRun,
+    String groupProtocol,
     long validUntilMs,
     long baseGeneration,
     Map<String, Member> members,
     Map<String, List<TopicPartition>> unassigned) {
 
+    /** The newest format that is known. A reader may read newer ones, and ignore the fields that it does not know. */
+    public static final int SCHEMA = 1;
+
     private static final int MAX_PARTITIONS = 2_000_000;
+    private static final String CLASSIC = "classic";
+    private static final String CONSUMER = "consumer";
 
     /** Partitions of one member in the base generation, and in the end. */
-    record Member(List<TopicPartition> base, List<TopicPartition> target) {
-        boolean keepsAll() {
+    public record Member(List<TopicPartition> base, List<TopicPartition> target) {
+        public boolean keepsAll() {
             return new HashSet<>(base).equals(new HashSet<>(target));
         }
     }
 
+    /** Whether it is for a group whose members assign themselves. */
+    public boolean isForClassicGroup() {
+        return groupProtocol.equals(CLASSIC);
+    }
+
+    /** Whether it is for a group that the broker assigns (KIP-848). */
+    public boolean isForConsumerGroup() {
+        return groupProtocol.equals(CONSUMER);
+    }
+
     /** The key, to the byte: compaction compares bytes. */
-    static byte[] encodeKey(String cluster, String group) {
+    public static byte[] encodeKey(String cluster, String group) {
         return ("{\"cluster\":" + Json.quoted(cluster) + ",\"group\":" + Json.quoted(group) + "}")
             .getBytes(StandardCharsets.UTF_8);
     }
 
-    static ControlRecord decode(byte[] value) throws DamagedException {
-        Fields fields = Json.parse(value);
+    /** The record in a value. */
+    public static ControlRecord decode(byte[] value) throws DamagedException {
+        return of(Json.parse(value), MAX_PARTITIONS);
+    }
+
+    /**
+     * The record in the fields of a value.
+     *
+     * @param atMost number of partitions, base and target together, above which the record is refused
+     */
+    public static ControlRecord of(Fields fields, int atMost) throws DamagedException {
         fields.integer("schema", 1);
         checkForPeople(fields);
-        Partitions partitions = new Partitions();
+        Partitions partitions = new Partitions(atMost);
         return new ControlRecord(
             fields.text("cluster"),
             fields.text("group"),
             fields.integer("epoch", 1),
             fields.text("strategy"),
             fields.bool("dry_run"),
+            fields.has("group_protocol") ? fields.text("group_protocol") : CLASSIC,
             Instants.parse(fields.text("valid_until")),
             fields.fields("base").integer("generation", -1),
             members(fields.fields("members"), partitions),
@@ -110,7 +137,11 @@ record ControlRecord(
 
     /** Spreads out ranges, with one limit for the whole record: a few characters could ask for thousands of millions. */
     private static final class Partitions {
-        private int left = MAX_PARTITIONS;
+        private int left;
+
+        Partitions(int atMost) {
+            left = atMost;
+        }
 
         List<TopicPartition> byTopic(Fields ranges) throws DamagedException {
             List<TopicPartition> partitions = new ArrayList<>();

@@ -1,4 +1,4 @@
-package lagwise.follow;
+package lagwise.control;
 
 import java.time.DateTimeException;
 import java.time.Instant;
@@ -8,7 +8,7 @@ import java.time.format.DateTimeFormatter;
 import java.util.regex.Pattern;
 
 /** Points in time as text: {@code 2026-01-31T12:00:00.000Z}. */
-final class Instants {
+public final class Instants {
     private static final Pattern FORM =
         Pattern.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{3})?Z");
     private static final DateTimeFormatter WRITTEN =
@@ -18,7 +18,7 @@ final class Instants {
     }
 
     /** Milliseconds since 1970; the text may leave the milliseconds out. */
-    static long parse(String text) throws DamagedException {
+    public static long parse(String text) throws DamagedException {
         if (!FORM.matcher(text).matches() || text.startsWith("0000")) {
             throw new DamagedException("time: not like 2026-01-31T12:00:00.000Z");
         }
@@ -30,7 +30,7 @@ final class Instants {
         }
     }
 
-    static String format(long instantMs) {
+    public static String format(long instantMs) {
         return WRITTEN.format(Instant.ofEpochMilli(instantMs));
     }
 }

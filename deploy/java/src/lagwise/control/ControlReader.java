@@ -1,10 +1,13 @@
-package lagwise.follow;
+package lagwise.control;
 
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 
+import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.ClusterResource;
 import org.apache.kafka.common.ClusterResourceListener;
@@ -14,30 +17,38 @@ import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /** Reads all of the control topic, from its beginning. It raises what Kafka raises; then open another. */
-final class ControlReader implements AutoCloseable {
-    static final long POLL_MS = 100;
+public final class ControlReader implements AutoCloseable {
+    /** How long a poll waits for records, at most. */
+    public static final long POLL_MS = 100;
     private static final Duration CLOSE_WITHIN = Duration.ofSeconds(1);
 
-    private final ControlState state;
+    private final Consumer<ConsumerRecord<byte[], byte[]>> feed;
     private final String topic;
     private final KafkaConsumer<byte[], byte[]> consumer;
     private final Set<TopicPartition> reading = new HashSet<>();
 
-    ControlReader(FollowConfig config, ControlState state) {
-        this.state = state;
-        this.topic = config.controlTopic();
-        this.consumer = new KafkaConsumer<>(config.reader(), new ClusterNamer(state), new ByteArrayDeserializer());
+    /**
+     * Connects to nothing yet.
+     *
+     * @param properties of a Kafka consumer, without its deserializers
+     * @param feed is given each record
+     * @param nameCluster is told Kafka's id of the cluster, whenever a client hears of it
+     */
+    public ControlReader(Map<String, Object> properties, String topic, Consumer<ConsumerRecord<byte[], byte[]>> feed,
+        Consumer<String> nameCluster) {
+        this.feed = feed;
+        this.topic = topic;
+        this.consumer = new KafkaConsumer<>(properties, new ClusterNamer(nameCluster), new ByteArrayDeserializer());
     }
 
     /** Finds the topic's partitions, and with them the id of the cluster. */
-    void open() {
+    public void open() {
         look();
     }
 
-    /** Feeds what has come to the state; waits a little for it. */
-    void poll() {
-        consumer.poll(Duration.ofMillis(POLL_MS))
-            .forEach(record -> state.feed(record.key(), record.value(), record.headers()));
+    /** Feeds what has come; waits a little for it. */
+    public void poll() {
+        consumer.poll(Duration.ofMillis(POLL_MS)).forEach(feed);
         // The client answers from its metadata. The sooner a lost topic is noticed, the less the client itself warns of it:
         // it asks for records without a pause, and logs each answer.
         look();
@@ -66,15 +77,15 @@ final class ControlReader implements AutoCloseable {
 
     /** The client tells its deserializers the id of the cluster. */
     private static final class ClusterNamer extends ByteArrayDeserializer implements ClusterResourceListener {
-        private final ControlState state;
+        private final Consumer<String> nameCluster;
 
-        ClusterNamer(ControlState state) {
-            this.state = state;
+        ClusterNamer(Consumer<String> nameCluster) {
+            this.nameCluster = nameCluster;
         }
 
         @Override
         public void onUpdate(ClusterResource cluster) {
-            state.nameCluster(cluster.clusterId());
+            nameCluster.accept(cluster.clusterId());
         }
     }
 }

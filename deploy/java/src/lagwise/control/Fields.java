@@ -1,4 +1,4 @@
-package lagwise.follow;
+package lagwise.control;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -6,11 +6,11 @@ import java.util.Map;
 import java.util.Set;
 
 /** A JSON object whose fields are read by name, each of the right type or not at all. */
-final class Fields {
+public final class Fields {
     private final Map<?, ?> values;
     private final String path;
 
-    Fields(Object value, String path) throws DamagedException {
+    public Fields(Object value, String path) throws DamagedException {
         if (!(value instanceof Map<?, ?> map)) {
             throw new DamagedException(path + ": not an object");
         }
@@ -19,11 +19,11 @@ final class Fields {
     }
 
     /** Whether the field is there at all, null included. */
-    boolean has(String name) {
+    public boolean has(String name) {
         return values.containsKey(name);
     }
 
-    String text(String name) throws DamagedException {
+    public String text(String name) throws DamagedException {
         if (!(value(name) instanceof String text)) {
             throw damaged(name, "not a string");
         }
@@ -31,11 +31,11 @@ final class Fields {
     }
 
     /** A string, or null. */
-    String nullableText(String name) throws DamagedException {
+    public String nullableText(String name) throws DamagedException {
         return value(name) == null ? null : text(name);
     }
 
-    boolean bool(String name) throws DamagedException {
+    public boolean bool(String name) throws DamagedException {
         if (!(value(name) instanceof Boolean bool)) {
             throw damaged(name, "not true or false");
         }
@@ -43,7 +43,7 @@ final class Fields {
     }
 
     /** A whole number from {@code least} on that was written without a fraction. */
-    long integer(String name, long least) throws DamagedException {
+    public long integer(String name, long least) throws DamagedException {
         if (!(value(name) instanceof Long number) || number < least) {
             throw damaged(name, "not a whole number of at least " + least);
         }
@@ -51,7 +51,7 @@ final class Fields {
     }
 
     /** Does nothing if the field is a finite number or null. */
-    void checkNullableNumber(String name) throws DamagedException {
+    public void checkNullableNumber(String name) throws DamagedException {
         Object value = value(name);
         boolean isWhole = value instanceof Long number && number > Long.MIN_VALUE;
         boolean isFinite = value instanceof Double fraction && Double.isFinite(fraction);
@@ -60,11 +60,11 @@ final class Fields {
         }
     }
 
-    Fields fields(String name) throws DamagedException {
+    public Fields fields(String name) throws DamagedException {
         return new Fields(value(name), path + "." + name);
     }
 
-    List<Fields> listOfFields(String name) throws DamagedException {
+    public List<Fields> listOfFields(String name) throws DamagedException {
         if (!(value(name) instanceof List<?> items)) {
             throw damaged(name, "not an array");
         }
@@ -76,7 +76,7 @@ final class Fields {
     }
 
     /** The names of all fields, in their order. */
-    Set<String> names() throws DamagedException {
+    public Set<String> names() throws DamagedException {
         @SuppressWarnings("unchecked")  // the reader makes no other maps
         Set<String> names = (Set<String>) values.keySet();
         for (String name : names) {

@@ -1,4 +1,4 @@
-package lagwise.follow;
+package lagwise.control;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -6,7 +6,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** Partition numbers as text: {@code 0-5,9}, ascending, neighbours joined; the empty text is none. */
-final class Ranges {
+public final class Ranges {
     private static final Pattern SPAN = Pattern.compile("(0|[1-9][0-9]{0,9})(?:-([1-9][0-9]{0,9}))?(,|\\z)");
 
     private Ranges() {
@@ -17,7 +17,7 @@ final class Ranges {
      *
      * @param atMost number of partitions above which the text is refused before it is spread out
      */
-    static List<Integer> parse(String text, int atMost) throws DamagedException {
+    public static List<Integer> parse(String text, int atMost) throws DamagedException {
         List<Integer> partitions = new ArrayList<>();
         Matcher span = SPAN.matcher(text);
         long least = 0;

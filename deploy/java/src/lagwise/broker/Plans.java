@@ -1,0 +1,102 @@
+package lagwise.broker;
+
+import java.util.Collection;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The newest plan of each group, found by the members that it is for: a broker tells an assignor no group's name, and
+ * member ids are random. One thread writes, any number look up without a lock.
+ *
+ * <p>It is bounded: a plan goes when a newer one comes, when it is withdrawn and when it is over, and of a group without
+ * one only its epoch stays.
+ */
+final class Plans {
+    private final int mostGroups;
+    private final long mostBytes;
+    private final Map<String, Held> groups = new LinkedHashMap<>();
+    private final Map<String, GroupPlan> byMember = new ConcurrentHashMap<>();
+    private long bytes;
+
+    Plans() {
+        this(20_000, 64L << 20);
+    }
+
+    Plans(int mostGroups, long mostBytes) {
+        this.mostGroups = mostGroups;
+        this.mostBytes = mostBytes;
+    }
+
+    /** Largest epoch seen of a group, and the plan that goes with it, unless there is none to follow. */
+    private record Held(long epoch, Optional<GroupPlan> plan) {
+    }
+
+    /** The plan of the group with these members, if there is one for any of them. */
+    Optional<GroupPlan> find(Collection<String> memberIds) {
+        return memberIds.stream().map(byMember::get).filter(plan -> plan != null).findFirst();
+    }
+
+    /** Whether the epoch is larger than all that were seen of the group. */
+    synchronized boolean isNew(String group, long epoch) {
+        Held held = groups.get(group);
+        return held == null || epoch > held.epoch();
+    }
+
+    /** Puts a plan in the place of the one before it; false if it would take too much of the broker's heap. */
+    synchronized boolean put(GroupPlan plan) {
+        supersede(plan.group(), plan.epoch());
+        if (bytes + plan.bytes() > mostBytes) {
+            return false;
+        }
+        groups.put(plan.group(), new Held(plan.epoch(), Optional.of(plan)));
+        bytes += plan.bytes();
+        plan.memberIds().forEach(id -> byMember.put(id, plan));
+        return true;
+    }
+
+    /** Notes that the group's plan of this epoch is none to follow. */
+    synchronized void supersede(String group, long epoch) {
+        Held held = groups.remove(group);
+        if (held != null) {
+            held.plan().ifPresent(this::forget);
+        }
+        groups.put(group, new Held(epoch, Optional.empty()));
+        if (groups.size() > mostGroups) {
+            Iterator<Held> eldest = groups.values().iterator();
+            eldest.next().plan().ifPresent(this::forget);
+            eldest.remove();
+        }
+    }
+
+    /** Takes the plan back unless it is newer; without an epoch always, as to follow nothing is always safe. */
+    synchronized void withdraw(String group, Optional<Long> epoch) {
+        long seen = groups.containsKey(group) ? groups.get(group).epoch() : 0;
+        if (epoch.isEmpty() || epoch.get() >= seen) {
+            supersede(group, Math.max(seen, epoch.orElse(0L)));
+        }
+    }
+
+    /** Lets go of the plans that are over. */
+    synchronized void dropOver(long nowMs) {
+        groups.replaceAll((group, held) -> {
+            if (held.plan().isEmpty() || !held.plan().get().isOver(nowMs)) {
+                return held;
+            }
+            forget(held.plan().get());
+            return new Held(held.epoch(), Optional.empty());
+        });
+    }
+
+    /** How many plans there are to follow. */
+    synchronized int size() {
+        return (int) groups.values().stream().filter(held -> held.plan().isPresent()).count();
+    }
+
+    private void forget(GroupPlan plan) {
+        bytes -= plan.bytes();
+        plan.memberIds().forEach(id -> byMember.remove(id, plan));
+    }
+}
