@@ -40,11 +40,11 @@ def served(folder: Path) -> Exposed:
     world, seen = World(folder), list[Samples]()
     world.complete()
 
-    def keep(found: Iterable[Samples]) -> bytes:
+    def keep(found: Iterable[Samples]) -> dict[Family, bytes]:
         seen.extend(found)
-        return b""
+        return {}
 
-    with patch.object(scrape, "text_of", keep):
+    with patch.object(scrape, "texts_of", keep):
         scrape.Scraper(Tables(str(world.root)), Config()).page()
     found = {one.family.name: frozenset(one.labels._columns) for one in seen}
     rest = {one.name for one in _families()} - found.keys()

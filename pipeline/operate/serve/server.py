@@ -5,7 +5,7 @@ import errno
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ import uvicorn
 from pipeline.config.model import Config
 from pipeline.errors import ConfigError
 from pipeline.operate.serve.app import build_app
+from pipeline.operate.serve.clusters import Deployment
 from pipeline.operate.serve.connections import BACKLOG, MOST_HEAD_BYTES, Connection, Connections
 from pipeline.operate.serve.orders import Desk
 from pipeline.operate.serve.seldom import seldom_warnings
@@ -34,6 +35,7 @@ def serve(
     *,
     on_listening: Callable[[str], None],
     desk: Desk | None = None,
+    others: Sequence[Deployment] = (),
     read_token: str | None = None,
 ) -> None:
     """Answer on the address in `config.serve` until SIGINT or SIGTERM.
@@ -43,6 +45,7 @@ def serve(
         config: See `build_app`; port 0 takes any that is free.
         on_listening: Called with the URL as soon as it answers.
         desk: See `build_app`.
+        others: See `build_app`.
         read_token: See `build_app`.
 
     Raises:
@@ -51,7 +54,7 @@ def serve(
     host = config.serve.host
     listening = _listening(host, config.serve.port)
     settings = uvicorn.Config(
-        build_app(tables, config, desk, read_token=read_token),
+        build_app(tables, config, desk, others=others, read_token=read_token),
         http=Connection,
         ws="none",
         backlog=BACKLOG,

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from pipeline.operate.output import NONE, plain
+from pipeline.operate.serve.clusters import PARAMETER
 from pipeline.operate.serve.orders import PATH, STANDING_PATH
 from pipeline.operate.serve.page.meanings import meaning_of
 from pipeline.operate.serve.page.names import abbreviated, member_name
@@ -78,24 +79,28 @@ def status_class(status: str) -> str:
     return _STATUS_CLASSES.get(status, "none")
 
 
-def group_url(group_id: str) -> str:
+def group_url(group_id: str, cluster: str | None = None) -> str:
     """Of a group's page: its name stands in the query, where `..` and `/` mean nothing."""
-    return f"/group?id={quote(group_id, safe='')}"
+    return f"/group?id={quote(group_id, safe='')}{_of(cluster, '&')}"
 
 
-def approve_url(group_id: str) -> str:
+def approve_url(group_id: str, cluster: str | None) -> str:
     """Where the approval of its plan is ordered. A browser would change line ends in the value of a form's field."""
-    return f"{PATH}?id={quote(group_id, safe='')}"
+    return f"{PATH}?id={quote(group_id, safe='')}{_of(cluster, '&')}"
 
 
-def order_url(group_id: str) -> str:
+def order_url(group_id: str, cluster: str | None) -> str:
     """Where pauses and pins of the group are ordered."""
-    return f"{STANDING_PATH}?id={quote(group_id, safe='')}"
+    return f"{STANDING_PATH}?id={quote(group_id, safe='')}{_of(cluster, '&')}"
 
 
-def api_url(group_id: str, rest: str = "") -> str:
+def api_url(group_id: str, rest: str = "", cluster: str | None = None) -> str:
     """Of the same as JSON."""
-    return f"/api/v1/groups/{quote(group_id, safe='')}{rest}"
+    return f"/api/v1/groups/{quote(group_id, safe='')}{rest}{_of(cluster, '?')}"
+
+
+def _of(cluster: str | None, sign: str) -> str:
+    return "" if cluster is None else f"{sign}{PARAMETER}={quote(cluster, safe='')}"
 
 
 FILTERS: Mapping[str, Any] = {
