@@ -182,7 +182,7 @@ def test_no_cluster_at_all_is_no_page(eu: World, us: World, both: Callable[..., 
 
 
 def test_samples_of_all_clusters_have_a_label_and_each_family_is_told_about_once(
-    eu: World, us: World, both: Callable[..., Answer]
+    eu: World, both: Callable[..., Answer]
 ) -> None:
     text = both("/metrics").text
     found = parse(text)
