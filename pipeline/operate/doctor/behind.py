@@ -29,7 +29,7 @@ def behind(group: GroupEvidence) -> Iterator[Finding]:
     rows = [{**row, "owner": _owner(row, names)} for row in group.lags if row["status"] != "DELETED"]
     if not rows:
         return
-    figures = Figures(question="behind", source=TABLE, as_of=group.stream.as_of, object=plain(group.group_id))
+    figures = group.figures("behind", TABLE, group.stream.as_of)
     is_late, found = _verdict(group, rows, figures)
     yield found
     yield from _unknown(rows, figures)
@@ -220,9 +220,7 @@ def _of_the_planner(group: GroupEvidence) -> Iterator[Finding]:
     decision = group.decision
     if decision is None:
         return
-    figures = Figures(
-        question="behind", source="plan_state", as_of=decision["updated_at"], object=plain(group.group_id)
-    )
+    figures = group.figures("behind", "plan_state", decision["updated_at"])
     for remark in (decision["reason"] or "").split("; "):
         if _CAPACITY.search(remark) and not remark.startswith("no member's capacity is known"):
             yield figures.finding("problem", f"the planner says: {plain(remark)}")

@@ -24,12 +24,7 @@ def followed(group: GroupEvidence) -> Iterator[Finding]:
     """What became of the newest plan; nothing while nothing is decided, which `planned` explains."""
     if group.decision is None:
         return
-    figures = Figures(
-        question="followed",
-        source="plan_state",
-        as_of=group.decision["updated_at"],
-        object=plain(group.group_id),
-    )
+    figures = group.figures("followed", "plan_state", group.decision["updated_at"])
     plan = plan_of(group)
     if plan is None and group.decision["plan"] is not None:
         yield figures.finding("unknown", "another version of lagwise has written what became of the plan")

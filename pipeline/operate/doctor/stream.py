@@ -44,6 +44,16 @@ def tables_age(stream: StreamEvidence) -> Iterator[Finding]:
     yield figures.finding(_level(health), f"{age}; {cause}", todo)
 
 
+def held(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
+    """What keeps all groups from plans."""
+    if stream.stamp is not None and stream.stamp.held is not None:
+        yield figures.about("plans").finding(
+            "problem",
+            f"no plan is made for any group: {stream.stamp.held}",
+            "look at what is named there; plans resume by themselves",
+        )
+
+
 def _level(health: Health) -> Level:
     if not health.is_ready or health.is_blocked:
         return "problem"
