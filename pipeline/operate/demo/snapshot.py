@@ -8,41 +8,21 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from pipeline.operate.listings.statuses import rank
 from pipeline.tables.reading import Tables
 
 Row = Mapping[str, Any]
 
 _LAG = (
-    "group_id",
-    "topic",
-    "partition",
-    "lag",
-    "lag_at_commit",
-    "committed_offset",
-    "log_start_offset",
-    "log_end_offset",
-    "lag_seconds",
-    "lag_seconds_is_lower_bound",
-    "arrival_rate",
-    "drain_rate",
-    "status",
-    "member_id",
-    "client_id",
-    "updated_at",
+    *("group_id", "topic", "partition", "lag", "lag_at_commit", "committed_offset", "log_start_offset"),
+    *("log_end_offset", "lag_seconds", "lag_seconds_is_lower_bound", "arrival_rate", "drain_rate"),
+    *("status", "member_id", "client_id", "updated_at"),
 )
 _GROUPS = ("group_id", "group_type", "assignor", "members")
 _PLANS = (
-    "group_id",
-    "created_at",
-    "decision",
-    "reason",
-    "epoch",
-    "moves",
-    "drain_s_before",
-    "drain_s_after",
-    "drain_s_bound",
+    *("group_id", "created_at", "decision", "reason", "epoch", "moves"),
+    *("drain_s_before", "drain_s_after", "drain_s_bound"),
 )
-_WORST_FIRST = ("EXPIRED", "STOP", "STALL", "REWIND", "WARN", "NOT_COMMITTED", "UNKNOWN", "OK")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +150,7 @@ def as_one(group: GroupView) -> Share:
         lag_seconds=group.lag_seconds,
         arrival_rate=group.arrival_rate,
         drain_rate=sum(share.drain_rate for share in group.shares),
-        status=min((share.status for share in group.shares), key=_badness, default="OK"),
+        status=min((share.status for share in group.shares), key=rank, default="OK"),
     )
 
 
@@ -210,7 +190,7 @@ def _share(client_id: str | None, rows: Sequence[Row]) -> Share:
         lag_seconds=_behind(rows),
         arrival_rate=sum(_known(rows, "arrival_rate")),
         drain_rate=sum(_known(rows, "drain_rate")),
-        status=min((row["status"] for row in rows), key=_badness, default="OK"),
+        status=min((row["status"] for row in rows), key=rank, default="OK"),
     )
 
 
@@ -241,10 +221,6 @@ def _behind(rows: Sequence[Row]) -> float | None:
 
 def _known(rows: Iterable[Row], name: str) -> list[Any]:
     return [row[name] for row in rows if row[name] is not None]
-
-
-def _badness(status: str) -> tuple[int, str]:
-    return (_WORST_FIRST.index(status) if status in _WORST_FIRST else len(_WORST_FIRST), status)
 
 
 def _plans(rows: Sequence[Row]) -> tuple[Plan, ...]:

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from pipeline.operate.doctor.evidence import GroupEvidence, Row
 from pipeline.operate.doctor.facts import facts_of, names_of
-from pipeline.operate.doctor.finding import Figures, Finding, named, span_text
+from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.doctor.outages import outages
 from pipeline.operate.doctor.stream import TABLE
 from pipeline.operate.old_log_ends import limit_of
-from pipeline.operate.output import plain
+from pipeline.operate.output import plain, span_text
 
 _MOST_OF_LAG = 0.5
 _GROWS = 1.05

@@ -162,7 +162,7 @@ class _Rows:
         self._groups = _ByGroup(tables, "consumer_groups", _GROUP, wanted)
         self._decisions = _ByGroup(tables, "plan_state", _DECISION, wanted)
         self._acks = _ByGroup(tables, "acks", _ACKS, wanted)
-        self._orders = _ByGroup(tables, "orders", ORDERS, wanted)
+        self._orders = _ByGroup(tables, "orders", ("group_id", *ORDERS), wanted)
         self._topics = defaultdict[str, list[Row]](list)
         of_topics = None
         if only is not None:

@@ -7,8 +7,8 @@ from assignor.protocol.migration import POLICY, is_why
 from pipeline import clock
 from pipeline.operate.doctor.evidence import GroupEvidence
 from pipeline.operate.doctor.facts import facts_of, names_of, plan_of
-from pipeline.operate.doctor.finding import Figures, Finding, named, span_text
-from pipeline.operate.output import plain
+from pipeline.operate.doctor.finding import Figures, Finding, named
+from pipeline.operate.output import plain, span_text
 from pipeline.planning.answers import accepting, answered, follows_within_generation
 from pipeline.planning.facts import AckFacts, GroupFacts
 from pipeline.planning.state import PlanState

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pipeline.operate.doctor.effect import judged
 from pipeline.operate.doctor.evidence import GroupEvidence, Row
 from pipeline.operate.doctor.facts import facts_of
-from pipeline.operate.doctor.finding import Figures, Finding, Level, span_text
+from pipeline.operate.doctor.finding import Figures, Finding, Level
 from pipeline.operate.doctor.stream import held
-from pipeline.operate.output import plain
+from pipeline.operate.output import plain, span_text
 from pipeline.planning import reasons
 from pipeline.planning.eligibility import why_not_plannable
 from pipeline.planning.rows.causes import cause_of, guard_of

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from pipeline.errors import StoreError
 from pipeline.operate.doctor.evidence import StreamEvidence
-from pipeline.operate.doctor.finding import Figures, Finding, Level, span_text
+from pipeline.operate.doctor.finding import Figures, Finding, Level
 from pipeline.operate.health import sight
-from pipeline.operate.output import plain
+from pipeline.operate.output import plain, span_text
 from pipeline.tables.owner.health import Health, Sight, judge, late_after_s
 
 TABLE = "partition_lag"

@@ -1,7 +1,7 @@
 """What operators have ordered for a group, as the page and the doctor read it."""
 
 ORDERS = (
-    *("group_id", "paused", "pause_reason", "pinned", "triggered_at", "resumed_at"),
+    *("paused", "pause_reason", "pinned", "triggered_at", "resumed_at"),
     *("approved_target_hash", "approved_base_hash", "approval_reason", "approved_by", "approved_at"),
     *("ordered_by", "ordered_at", "updated_at"),
 )

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from pipeline.operate.listings.decisions import plan_story
 from pipeline.operate.listings.partitions import COLUMNS, SortKey
+from pipeline.operate.listings.statuses import WORST_FIRST
 from pipeline.operate.listings.waiting import plan_id
 from pipeline.operate.output import Row, iterate
 from pipeline.operate.serve.clusters import Clusters, Look, UnknownClusterError, causes, fleet_rows
@@ -23,7 +24,7 @@ from pipeline.operate.serve.page.names import member_names
 from pipeline.operate.serve.page.spark import spark
 from pipeline.operate.serve.page.words import FILTERS
 from pipeline.operate.serve.responses import respond
-from pipeline.operate.serve.views.fleet import WORST_FIRST, ordered
+from pipeline.operate.serve.views.fleet import ordered
 from pipeline.operate.serve.views.group import decision_rows, group_view, worst
 from pipeline.operate.serve.views.health import health_row
 from pipeline.operate.serve.views.source import Now, Source

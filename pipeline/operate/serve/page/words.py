@@ -7,10 +7,10 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
+from pipeline.operate.listings.statuses import meaning_of
 from pipeline.operate.output import NONE, plain
 from pipeline.operate.serve.clusters import PARAMETER
 from pipeline.operate.serve.orders import PATH, STANDING_PATH
-from pipeline.operate.serve.page.meanings import meaning_of
 from pipeline.operate.serve.page.names import abbreviated, member_name
 
 _MINUTE, _HOUR, _DAY = 60.0, 3_600.0, 86_400.0
