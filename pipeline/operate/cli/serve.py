@@ -17,6 +17,7 @@ from pipeline.operate.cli.locations import (
     find_several,
 )
 from pipeline.operate.output import note
+from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.clusters import Deployment
 from pipeline.operate.serve.orders import Desk, why_too_short
 from pipeline.operate.serve.server import serve as answer
@@ -68,14 +69,8 @@ def serve(
     _tell_who_may_read(settings.serve)
     first, *others = (deployment(one, settings.serve, is_one=len(found) == 1) for one in found)
     roots = ", ".join(one.tables.root for one in found)
-    answer(
-        first.tables,
-        first.config,
-        desk=first.desk,
-        others=others,
-        read_token=read_token_of(settings),
-        on_listening=lambda url: note(f"serving {roots} on {url}"),
-    )
+    app = build_app(first.tables, first.config, first.desk, others=others, read_token=read_token_of(settings))
+    answer(app, settings.serve, on_listening=lambda url: note(f"serving {roots} on {url}"))
 
 
 def deployment(source: TableSource, serve: ServeConfig, *, is_one: bool) -> Deployment:
