@@ -1,6 +1,7 @@
 """Locations of tables and configuration: options that commands share."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,11 +104,10 @@ def find_several(tables: Sequence[str], configs: Sequence[Path]) -> list[TableSo
         raise ConfigError(
             "several --config name the tables themselves: leave out --tables, or give one --config at most"
         )
-    found = [find(None, one) for one in configs] if not tables else list(_shown_alike(tables, configs))
-    places = [_place(one.tables.root) for one in found]
-    twice = [place for place in dict.fromkeys(places) if places.count(place) > 1]
-    if twice:
-        raise ConfigError(f"the tables under {twice[0]} are named twice: name each cluster once")
+    found = list(_shown_alike(tables, configs)) if tables else [find(None, one) for one in configs]
+    place, count = Counter(_place(one.tables.root) for one in found).most_common(1)[0]
+    if count > 1:
+        raise ConfigError(f"the tables under {place} are named twice: name each cluster once")
     return found
 
 

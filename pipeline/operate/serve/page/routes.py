@@ -120,40 +120,39 @@ def _unavailable(looks: Sequence[Look]) -> tuple[int, _Shown]:
 
 
 def _fleet(clusters: Clusters, request: Request) -> tuple[int, _Shown]:
-    asked = request.query_params
-    sort = _SORTS.get(asked.get("sort", ""), "lag")
-    text, status, cluster = asked.get("q", ""), asked.get("status", ""), clusters.link(request)
-    looks, all_rows = fleet_rows(clusters.looks())
+    looks, rows = fleet_rows(clusters.looks())
     drawn_of: dict[str | None, Mapping[str, Series]] = {}
     for number, look in enumerate(looks):
         looks[number], sparks = look.of(lambda source, now: source.sparks(now))
         drawn_of[look.cluster] = sparks or {}
     if not any(look.now for look in looks):
         return _unavailable(looks)
-    rows = [
-        row
-        for row in all_rows
-        if text.lower() in row["group_id"].lower()
-        and (not status or status in row["statuses"])
-        and (not cluster or cluster == row["cluster"])
-    ]
+    asked = request.query_params
+    sort = _SORTS.get(asked.get("sort", ""), "lag")
+    filters = {name: asked.get(name, "") for name in ("q", "status")}
+    filters["cluster"] = clusters.link(request) or ""
+    found = [row for row in rows if _is_wanted(row, **filters)]
     return _OK, (
         "fleet.html",
         {
             "looks": looks,
-            "rows": ordered(rows, sort)[:_ROWS],
-            "found": len(rows),
-            "total": len(all_rows),
+            "rows": ordered(found, sort)[:_ROWS],
+            "found": len(found),
+            "total": len(rows),
             "sort": sort,
-            "q": text,
-            "status": status,
-            "cluster": cluster or "",
+            **filters,
             "statuses": WORST_FIRST,
             "sparks": drawn_of,
             "several": clusters.are_several,
             "not_fresh": {look.cluster for look in looks if look.now and look.now.is_old is not False},
         },
     )
+
+
+def _is_wanted(row: Row, *, q: str, status: str, cluster: str) -> bool:
+    if q.lower() not in row["group_id"].lower() or (status and status not in row["statuses"]):
+        return False
+    return not cluster or row["cluster"] == cluster
 
 
 def _group(clusters: Clusters, request: Request) -> tuple[int, _Shown]:
