@@ -69,6 +69,12 @@ def break_tables(world: World) -> None:
     shutil.rmtree(world.root / "partition_lag" / "_delta_log")
 
 
+def lose_files(world: World) -> None:
+    """Tables that can be opened, and not read."""
+    for file in (world.root / "partition_lag").glob("*.parquet"):
+        file.unlink()
+
+
 def rows_of(answer: Answer) -> set[tuple[str, str, int | None]]:
     return {(row["cluster"], row["group_id"], row["lag"]) for row in json.loads(answer.text)["groups"]}
 
@@ -120,10 +126,11 @@ def test_page_can_be_narrowed_to_a_cluster_and_sorting_keeps_that(both: Callable
     assert 'href="/?sort=lag&amp;q=&amp;status=&amp;cluster=us"' in html
 
 
+@pytest.mark.parametrize("harm", [break_tables, lose_files])
 def test_cluster_whose_tables_are_broken_is_told_and_the_others_stay_true(
-    eu: World, us: World, both: Callable[..., Answer]
+    eu: World, us: World, both: Callable[..., Answer], harm: Callable[[World], None]
 ) -> None:
-    break_tables(eu)
+    harm(eu)
 
     page, api = both("/"), both("/api/v1/groups")
 
