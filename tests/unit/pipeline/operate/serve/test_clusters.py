@@ -19,39 +19,23 @@ from pipeline.operate.serve.orders import Desk
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 from tests.support.asgi import ask
+from tests.support.cluster_world import cluster_world
 from tests.support.page_orders import BY_ANN, TOKEN, sent
 from tests.support.prometheus_text import parse
 from tests.support.serving import Answer, serving
-from tests.support.table_world import NOON, World
+from tests.support.table_world import World
 
-_OWNER = {"owner": "host/7/1", "term": 3, "acquired_at": NOON}
 _TAKES_ORDERS = Config(serve=ServeConfig(token="env:LAGWISE_PAGE_TOKEN"))  # noqa: S106 - a reference
-
-
-def cluster(folder: Path, name: str, *, lag: int) -> World:
-    """Tables of a cluster with a group `billing`, and one that only this cluster has."""
-    world = World(folder)
-    own = {"cluster": name}
-    world.write("planner_state", {**own, **_OWNER})
-    world.write(
-        "partition_lag",
-        {**own, "lag": lag, "lag_seconds": 1.5},
-        {**own, "group_id": f"of-{name}", "lag": 1},
-        stamp=Stamp(batch_id=7, at_ms=clock.now_ms()),
-    )
-    world.write("consumer_groups", {**own, "state": "Stable", "generation": 4})
-    world.complete()
-    return world
 
 
 @pytest.fixture
 def eu(tmp_path: Path) -> World:
-    return cluster(tmp_path / "eu", "eu", lag=70)
+    return cluster_world(tmp_path / "eu", "eu", lag=70)
 
 
 @pytest.fixture
 def us(tmp_path: Path) -> World:
-    return cluster(tmp_path / "us", "us", lag=5)
+    return cluster_world(tmp_path / "us", "us", lag=5)
 
 
 @pytest.fixture
@@ -155,7 +139,7 @@ def test_cluster_that_was_never_readable_goes_by_the_place_of_its_tables(us: Wor
     place = str(tmp_path / "not-there")
 
     assert f"<strong>{place}:</strong>" in ask(app, "/").text
-    cluster(tmp_path / "not-there", "asia", lag=3)
+    cluster_world(tmp_path / "not-there", "asia", lag=3)
     assert f"/group?id=billing&cluster={'asia'}".replace("&", "&amp;") in ask(app, "/").text
     # A link from before it could be read.
     assert "Cluster asia" in ask(app, f"/group?id=billing&cluster={quote(place, safe='')}").text
@@ -164,7 +148,7 @@ def test_cluster_that_was_never_readable_goes_by_the_place_of_its_tables(us: Wor
 def test_clusters_of_the_same_name_are_told_apart_by_the_place_of_their_tables(
     tmp_path: Path,
 ) -> None:
-    worlds = [cluster(tmp_path / name, "prod", lag=lag) for name, lag in (("a", 1), ("b", 2))]
+    worlds = [cluster_world(tmp_path / name, "prod", lag=lag) for name, lag in (("a", 1), ("b", 2))]
     app = app_of(*worlds)
 
     assert {
@@ -214,7 +198,7 @@ def test_samples_of_all_clusters_have_a_label_and_each_family_is_told_about_once
 def test_label_of_a_cluster_is_escaped_and_text_like_a_sample_is_left_alone(
     tmp_path: Path, us: World
 ) -> None:
-    strange = cluster(tmp_path / "strange", 'a"b\\c\nkafka_consumergroup_lag{', lag=7)
+    strange = cluster_world(tmp_path / "strange", 'a"b\\c\nkafka_consumergroup_lag{', lag=7)
 
     found = parse(ask(app_of(strange, us), "/metrics").text)
 
@@ -282,7 +266,7 @@ def desk(clerk: Clerk) -> Desk:
 def test_order_goes_to_the_cluster_of_its_page_and_is_refused_in_words_elsewhere(
     eu: World, us: World, tmp_path: Path
 ) -> None:
-    asia = cluster(tmp_path / "asia", "asia", lag=3)
+    asia = cluster_world(tmp_path / "asia", "asia", lag=3)
     of_eu, of_us = Clerk(), Clerk()
     app = build_app(
         Tables(str(eu.root)),
