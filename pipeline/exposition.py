@@ -38,8 +38,13 @@ class Family:
 
 def line(name: str, labels: Mapping[str, str], value: float) -> str:
     """One sample."""
-    pairs = ",".join(f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items())
+    pairs = ",".join(f'{label}="{escaped(text)}"' for label, text in labels.items())
     return f"{name}{{{pairs}}} {value}\n" if pairs else f"{name} {value}\n"
+
+
+def escaped(text: str) -> str:
+    """The value of a label, between its quotation marks."""
+    return text.translate(_ESCAPES)
 
 
 # What the driver says of itself, and `serve` of the driver.

@@ -44,6 +44,7 @@ _TO_BE_QUOTED = frozenset(',"\r\n')
 # Laying out a terminal table costs about a millisecond per row.
 _MOST_ROWS_IN_COLOUR = 500
 _PROGRESS_AFTER_S = 2.0
+_SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 STYLES = {
     "OK": "green",
     "WARN": "yellow",
@@ -109,6 +110,14 @@ def plain(value: Any) -> str:
 
 def _printable(text: str) -> str:
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+
+
+def span_text(seconds: float) -> str:
+    """So many seconds, in the unit in which people say them."""
+    for size, unit in _SPANS:
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def iterate(rows: pa.Table) -> Iterator[Row]:

@@ -27,7 +27,7 @@ from tests.support.waiting import wait_until
 Rows = list[dict[str, Any]]
 Theme = Literal["dark", "light"]
 
-_READY_WITHIN_S = 2.0
+_SHOWN_WITHIN_S = 1.5
 _TRIED_FOR_S = 120.0
 _WIDTHS = (390, 1280)
 _THEMES: tuple[Theme, ...] = ("light", "dark")
@@ -200,7 +200,17 @@ def test_nothing_is_asked_of_another_host_and_nothing_fails(chromium: Browser, s
     assert troubles == []
 
 
-def test_first_view_of_500_groups_is_ready_within_two_seconds(chromium: Browser, large: World) -> None:
+_TELLS_WHEN_SHOWN = """addEventListener("load", () => requestAnimationFrame(() => {
+  const painted = new MessageChannel();
+  painted.port1.onmessage = () => { window.shownAt = performance.now(); };
+  painted.port2.postMessage(0);
+}))"""
+"""Sets a time, in ms from the request, after the first frame that has everything. The event `load` may come before it."""
+
+
+def test_first_view_of_500_groups_is_shown_within_a_second_and_a_half(
+    chromium: Browser, large: World
+) -> None:
     """Of a version that nobody has asked for yet; tried again where the machine is busy with other things."""
     with serving("--tables", str(large.root)) as running:
 
@@ -208,11 +218,13 @@ def test_first_view_of_500_groups_is_ready_within_two_seconds(chromium: Browser,
             large.write("quarantine")
             large.write("member_rates")
             page = chromium.new_page()
+            page.add_init_script(_TELLS_WHEN_SHOWN)
             page.goto(running.url)
-            ended_ms: float = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+            page.wait_for_function("window.shownAt")
+            ended_ms: float = page.evaluate("window.shownAt")
             assert page.locator("tbody tr").count() == 500
             page.close()
-            return 0 < ended_ms <= 1_000 * _READY_WITHIN_S
+            return 0 < ended_ms <= 1_000 * _SHOWN_WITHIN_S
 
         wait_until(is_soon, what="a view that is ready in time", within_s=_TRIED_FOR_S)
 

@@ -24,6 +24,7 @@ TARGET = frozenset({"job", "instance", "pod"})
 """`pod` is given in Kubernetes."""
 
 _AT_EACH_MOMENT = {LIVE, READY, families.TABLES_AGE, families.SEGLO_POLL_TIME}
+_OF_SEVERAL = families.TABLES_READABLE
 _OF_HISTOGRAMS = ("_bucket", "_sum", "_count")
 
 
@@ -40,16 +41,17 @@ def served(folder: Path) -> Exposed:
     world, seen = World(folder), list[Samples]()
     world.complete()
 
-    def keep(found: Iterable[Samples]) -> bytes:
+    def keep(found: Iterable[Samples]) -> dict[Family, bytes]:
         seen.extend(found)
-        return b""
+        return {}
 
-    with patch.object(scrape, "text_of", keep):
+    with patch.object(scrape, "texts_of", keep):
         scrape.Scraper(Tables(str(world.root)), Config()).page()
     found = {one.family.name: frozenset(one.labels._columns) for one in seen}
     rest = {one.name for one in _families()} - found.keys()
-    assert rest == {one.name for one in _AT_EACH_MOMENT}
-    return {**found, **dict.fromkeys(rest, frozenset({"cluster_name"}))}
+    assert rest == {one.name for one in (*_AT_EACH_MOMENT, _OF_SEVERAL)}
+    labels = dict.fromkeys(rest, frozenset({"cluster_name"}))
+    return {**found, **labels, _OF_SEVERAL.name: frozenset({"cluster"})}
 
 
 def of_the_driver() -> Exposed:

@@ -11,8 +11,8 @@ import typer
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.doctor.diagnosis import diagnose
 from pipeline.operate.doctor.evidence import read_stream
-from pipeline.operate.doctor.finding import Finding, span_text
-from pipeline.operate.output import Column, FormatOption, note, plain, progress, show
+from pipeline.operate.doctor.finding import Finding
+from pipeline.operate.output import Column, FormatOption, note, plain, progress, show, span_text
 
 _NOT_JUDGED = 3
 _SCHEMA = pa.schema(

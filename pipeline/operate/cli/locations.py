@@ -1,7 +1,8 @@
 """Locations of tables and configuration: options that commands share."""
 
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pipeline.config.load import load
-from pipeline.config.model import Config
+from pipeline.config.model import ClusterConfig, Config, KafkaConfig
 from pipeline.config.secret_values import resolve
 from pipeline.errors import ConfigError
 from pipeline.tables.reading import Tables
@@ -32,6 +33,25 @@ ConfigOption = Annotated[
         "--config",
         metavar="FILE",
         help=f"Configuration that names the tables; default LAGWISE_CONFIG, else {DEFAULT_CONFIG}, else the demo's.",
+        show_default=False,
+    ),
+]
+SeveralTablesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tables",
+        metavar="DIR",
+        help="Folder or URL of the tables; default LAGWISE_TABLES. Repeated: several clusters.",
+        show_default=False,
+    ),
+]
+SeveralConfigsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Configuration that names the tables; default LAGWISE_CONFIG, else "
+        f"{DEFAULT_CONFIG}, else the demo's. Repeated: several clusters.",
         show_default=False,
     ),
 ]
@@ -68,6 +88,40 @@ def find(tables: str | None, config: Path | None) -> TableSource:
         settings = load(file) if file else Config()
         return _source(root or settings.tables.root, settings, is_configured=file is not None)
     return next(_in_working_directory(), None) or _nowhere()
+
+
+def find_several(tables: Sequence[str], configs: Sequence[Path]) -> list[TableSource]:
+    """The tables of one cluster, as `find`, or of several: by their roots, or by the configurations of their jobs.
+
+    With several roots, a configuration says how all are shown, and what Kafka it reaches for its own root alone.
+
+    Raises:
+        ConfigError: See `find`; or roots and several configurations are given, or one twice.
+    """
+    if len(tables) <= 1 and len(configs) <= 1:
+        return [find(next(iter(tables), None), next(iter(configs), None))]
+    if tables and len(configs) > 1:
+        raise ConfigError(
+            "several --config name the tables themselves: leave out --tables, or give one --config at most"
+        )
+    found = list(_shown_alike(tables, configs)) if tables else [find(None, one) for one in configs]
+    place, count = Counter(_place(one.tables.root) for one in found).most_common(1)[0]
+    if count > 1:
+        raise ConfigError(f"the tables under {place} are named twice: name each cluster once")
+    return found
+
+
+def _shown_alike(tables: Sequence[str], configs: Sequence[Path]) -> Iterator[TableSource]:
+    file = next(iter(configs), None) or _path_of(os.environ.get("LAGWISE_CONFIG"))
+    settings = load(file) if file else Config()
+    strange = settings.model_copy(update={"cluster": ClusterConfig(), "kafka": KafkaConfig()})
+    for root in tables:
+        is_own = file is not None and _place(root) == _place(settings.tables.root)
+        yield _source(root, settings if is_own else strange, is_configured=is_own)
+
+
+def _place(root: str) -> str:
+    return root.rstrip("/") if "://" in root else str(Path(root).resolve())
 
 
 def find_config(config: Path | None) -> Path:

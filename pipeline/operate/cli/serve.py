@@ -10,8 +10,15 @@ from pipeline.config.hosts import is_loopback
 from pipeline.config.model import Config, ServeConfig
 from pipeline.config.secret_values import resolve
 from pipeline.errors import ConfigError, MissingDependencyError
-from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
+from pipeline.operate.cli.locations import (
+    SeveralConfigsOption,
+    SeveralTablesOption,
+    TableSource,
+    find_several,
+)
 from pipeline.operate.output import note
+from pipeline.operate.serve.app import build_app
+from pipeline.operate.serve.clusters import Deployment
 from pipeline.operate.serve.orders import Desk, why_too_short
 from pipeline.operate.serve.server import serve as answer
 from pipeline.tables.reading import Tables
@@ -33,8 +40,8 @@ def serve(
             show_default=False,
         ),
     ] = None,
-    tables: TablesOption = None,
-    config: ConfigOption = None,
+    tables: SeveralTablesOption = None,
+    config: SeveralConfigsOption = None,
 ) -> None:
     """Answer HTTP from the tables: a page, JSON, /metrics for Prometheus, probes; until Ctrl-C.
 
@@ -49,21 +56,39 @@ def serve(
     which groups, topics and names, and how many series at most.
     /healthz: 200 while this process answers. /readyz: 200 while the stream keeps the tables up to date, or else 503
     and why.
+    Several clusters: repeat --config, one file for each job, of which the first one's [serve] holds; or repeat
+    --tables, where orders can only be given for the cluster of a --config. Each row, link and sample then names its
+    cluster, and one whose tables cannot be read leaves the others as they are.
     It listens on this machine alone, unless --host or serve.host says otherwise; it answers under addresses and the
     names in serve.hosts only. With serve.read_token set, only who brings that token, or serve.token, can read.
     Exit status: 0 stopped, 1 the address or the configuration cannot be used, 2 wrong usage.
     """
     logs.configure()
-    source = find(tables, config)
-    settings = source.config.serving_on(host=host, port=port)
+    found = find_several(tables or (), config or ())
+    settings = found[0].config.serving_on(host=host, port=port)
     _tell_who_may_read(settings.serve)
-    answer(
-        source.tables,
-        settings,
-        desk=desk_of(source.tables, settings),
-        read_token=read_token_of(settings),
-        on_listening=lambda url: note(f"serving {source.tables.root} on {url}"),
-    )
+    first, *others = (deployment(one, settings.serve, is_one=len(found) == 1) for one in found)
+    roots = ", ".join(one.tables.root for one in found)
+    app = build_app(first.tables, first.config, first.desk, others=others, read_token=read_token_of(settings))
+    answer(app, settings.serve, on_listening=lambda url: note(f"serving {roots} on {url}"))
+
+
+def deployment(source: TableSource, serve: ServeConfig, *, is_one: bool) -> Deployment:
+    """One of the clusters that are shown.
+
+    Args:
+        source: Its tables.
+        serve: How the process answers.
+        is_one: No other is shown.
+
+    Raises:
+        ConfigError: See `desk_of`.
+        MissingDependencyError: See `desk_of`.
+    """
+    config = source.config.model_copy(update={"serve": serve})
+    # With several clusters, Kafka is known only where the job's own file says so.
+    desk = desk_of(source.tables, config) if is_one or source.is_configured else None
+    return Deployment(tables=source.tables, config=config, desk=desk)
 
 
 def read_token_of(config: Config) -> str | None:

@@ -1,48 +1,28 @@
 """Contents of the tables after a batch, as the views show them; read without Spark, as any reader would."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import pyarrow.compute as pc
 
+from pipeline.operate.listings.statuses import rank
 from pipeline.tables.reading import Tables
 
 Row = Mapping[str, Any]
 
 _LAG = (
-    "group_id",
-    "topic",
-    "partition",
-    "lag",
-    "lag_at_commit",
-    "committed_offset",
-    "log_start_offset",
-    "log_end_offset",
-    "lag_seconds",
-    "lag_seconds_is_lower_bound",
-    "arrival_rate",
-    "drain_rate",
-    "status",
-    "member_id",
-    "client_id",
-    "updated_at",
+    *("group_id", "topic", "partition", "lag", "lag_at_commit", "committed_offset", "log_start_offset"),
+    *("log_end_offset", "lag_seconds", "lag_seconds_is_lower_bound", "arrival_rate", "drain_rate"),
+    *("status", "member_id", "client_id", "updated_at"),
 )
 _GROUPS = ("group_id", "group_type", "assignor", "members")
 _PLANS = (
-    "group_id",
-    "created_at",
-    "decision",
-    "reason",
-    "epoch",
-    "moves",
-    "drain_s_before",
-    "drain_s_after",
-    "drain_s_bound",
+    *("group_id", "created_at", "decision", "reason", "epoch", "moves"),
+    *("drain_s_before", "drain_s_after", "drain_s_bound"),
 )
-_WORST_FIRST = ("EXPIRED", "STOP", "STALL", "REWIND", "WARN", "NOT_COMMITTED", "UNKNOWN", "OK")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,33 +59,22 @@ class GroupView:
     """By client id; the share without an owner comes last."""
 
     @property
-    def lag(self) -> int:
-        """Records."""
-        return sum(share.lag for share in self.shares)
-
-    @property
-    def unread(self) -> int:
-        """Records."""
-        return sum(share.unread for share in self.shares)
-
-    @property
-    def lag_at_commit(self) -> int | None:
-        """Records that were unread at the newest commits; None when unknown."""
-        found = [share.lag_at_commit for share in self.shares]
-        known = [one for one in found if one is not None]
-        return sum(known) if len(known) == len(found) else None
-
-    @property
-    def arrival_rate(self) -> float:
-        """Records/s."""
-        return sum(share.arrival_rate for share in self.shares)
-
-    @property
-    def lag_seconds(self) -> float | None:
-        """Of the partition that is furthest behind; None when unknown."""
-        behind = [share.lag_seconds for share in self.shares if share.partitions]
-        known = [one for one in behind if one is not None]
-        return max(known) if known and len(known) == len(behind) else None
+    def whole(self) -> Share:
+        """All shares as one, whose name says how many members there are; what is unknown of one is unknown of it."""
+        shares = self.shares
+        members = sum(share.client_id is not None for share in shares)
+        behind = [share.lag_seconds for share in shares if share.partitions]
+        return Share(
+            client_id=f"{members} member{'' if members == 1 else 's'}" if members else None,
+            partitions=sum(share.partitions for share in shares),
+            lag=sum(share.lag for share in shares),
+            unread=sum(share.unread for share in shares),
+            lag_at_commit=_all_or_none(sum, [share.lag_at_commit for share in shares]),
+            lag_seconds=_all_or_none(max, behind) if behind else None,
+            arrival_rate=sum(share.arrival_rate for share in shares),
+            drain_rate=sum(share.drain_rate for share in shares),
+            status=min((share.status for share in shares), key=rank, default="OK"),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +105,7 @@ class Snapshot:
     @property
     def lag(self) -> int:
         """Records."""
-        return sum(group.lag for group in self.groups)
+        return sum(group.whole.lag for group in self.groups)
 
     @property
     def partitions(self) -> int:
@@ -156,22 +125,6 @@ def read_snapshot(tables: Tables, *, plans_after: datetime | None) -> Snapshot:
     plans = tables.read("recommendations", columns=_PLANS, where=later).to_pylist()
     seen_at = max((row["updated_at"] for row in lags), default=None)
     return Snapshot(groups=_groups(groups, lags), plans=_plans(plans), seen_at=seen_at)
-
-
-def as_one(group: GroupView) -> Share:
-    """All shares of a group as one, whose name says how many members there are."""
-    members = sum(share.client_id is not None for share in group.shares)
-    return Share(
-        client_id=f"{members} member{'' if members == 1 else 's'}" if members else None,
-        partitions=sum(share.partitions for share in group.shares),
-        lag=group.lag,
-        unread=group.unread,
-        lag_at_commit=group.lag_at_commit,
-        lag_seconds=group.lag_seconds,
-        arrival_rate=group.arrival_rate,
-        drain_rate=sum(share.drain_rate for share in group.shares),
-        status=min((share.status for share in group.shares), key=_badness, default="OK"),
-    )
 
 
 def _groups(groups: Sequence[Row], lags: Sequence[Row]) -> tuple[GroupView, ...]:
@@ -206,11 +159,11 @@ def _share(client_id: str | None, rows: Sequence[Row]) -> Share:
         partitions=len(rows),
         lag=sum(_known(rows, "lag")),
         unread=sum(map(_unread, rows)),
-        lag_at_commit=_at_commit(rows),
+        lag_at_commit=_all_or_none(sum, list(map(_one_at_commit, rows))),
         lag_seconds=_behind(rows),
         arrival_rate=sum(_known(rows, "arrival_rate")),
         drain_rate=sum(_known(rows, "drain_rate")),
-        status=min((row["status"] for row in rows), key=_badness, default="OK"),
+        status=min((row["status"] for row in rows), key=rank, default="OK"),
     )
 
 
@@ -220,10 +173,10 @@ def _unread(row: Row) -> int:
     return int(row["lag"] or 0)
 
 
-def _at_commit(rows: Sequence[Row]) -> int | None:
-    found = [_one_at_commit(row) for row in rows]
-    known = [one for one in found if one is not None]
-    return sum(known) if len(known) == len(found) else None
+def _all_or_none(of: Callable[[list[Any]], Any], values: Sequence[Any]) -> Any:
+    """A figure of values of which each is known; None where one is not."""
+    known = [one for one in values if one is not None]
+    return of(known) if len(known) == len(values) else None
 
 
 def _one_at_commit(row: Row) -> int | None:
@@ -241,10 +194,6 @@ def _behind(rows: Sequence[Row]) -> float | None:
 
 def _known(rows: Iterable[Row], name: str) -> list[Any]:
     return [row[name] for row in rows if row[name] is not None]
-
-
-def _badness(status: str) -> tuple[int, str]:
-    return (_WORST_FIRST.index(status) if status in _WORST_FIRST else len(_WORST_FIRST), status)
 
 
 def _plans(rows: Sequence[Row]) -> tuple[Plan, ...]:

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from pipeline.operate.doctor.evidence import GroupEvidence, Row
 from pipeline.operate.doctor.facts import facts_of, names_of
-from pipeline.operate.doctor.finding import Figures, Finding, named, span_text
+from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.doctor.outages import outages
 from pipeline.operate.doctor.stream import TABLE
 from pipeline.operate.old_log_ends import limit_of
-from pipeline.operate.output import plain
+from pipeline.operate.output import plain, span_text
 
 _MOST_OF_LAG = 0.5
 _GROWS = 1.05
@@ -29,7 +29,7 @@ def behind(group: GroupEvidence) -> Iterator[Finding]:
     rows = [{**row, "owner": _owner(row, names)} for row in group.lags if row["status"] != "DELETED"]
     if not rows:
         return
-    figures = Figures(question="behind", source=TABLE, as_of=group.stream.as_of, object=plain(group.group_id))
+    figures = group.figures("behind", TABLE, group.stream.as_of)
     is_late, found = _verdict(group, rows, figures)
     yield found
     yield from _unknown(rows, figures)
@@ -220,9 +220,7 @@ def _of_the_planner(group: GroupEvidence) -> Iterator[Finding]:
     decision = group.decision
     if decision is None:
         return
-    figures = Figures(
-        question="behind", source="plan_state", as_of=decision["updated_at"], object=plain(group.group_id)
-    )
+    figures = group.figures("behind", "plan_state", decision["updated_at"])
     for remark in (decision["reason"] or "").split("; "):
         if _CAPACITY.search(remark) and not remark.startswith("no member's capacity is known"):
             yield figures.finding("problem", f"the planner says: {plain(remark)}")

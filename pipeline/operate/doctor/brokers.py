@@ -20,7 +20,13 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 from assignor.errors import DecodeError
 from assignor.protocol.control import decode, decode_key
 from pipeline.config.model import Config
-from pipeline.errors import AccessRefusedError, AuthenticationError, BrokerUnavailableError, ConfigError
+from pipeline.errors import (
+    AccessRefusedError,
+    AuthenticationError,
+    BrokerUnavailableError,
+    ConfigError,
+    PipelineError,
+)
 from pipeline.kafka.asking import allow, answer, outcome_of
 from pipeline.kafka.client import librdkafka_properties
 from pipeline.kafka.errors import RIGHTS, client_with_reason, error_of_call, explained
@@ -113,13 +119,15 @@ def _readable(consumer: Consumer, topic: str, config: Config, figures: Figures) 
     try:
         for _ in _messages(consumer, topic, config, offset=OFFSET_END):
             break
-    except AccessRefusedError as error:
-        return figures.finding("problem", str(error), allow(f"Read on topic {topic}"))
-    except BrokerUnavailableError as error:
-        return figures.finding(
-            "problem", str(error), "start the stream, which makes its topics, or look at the brokers"
-        )
+    except (AccessRefusedError, BrokerUnavailableError) as error:
+        return _unreadable(error, topic, figures)
     return figures.finding("ok", f"topic {topic} can be read")
+
+
+def _unreadable(error: PipelineError, topic: str, figures: Figures) -> Finding:
+    is_refused = isinstance(error, AccessRefusedError)
+    todo = "start the stream, which makes its topics, or look at the brokers"
+    return figures.finding("problem", str(error), allow(f"Read on topic {topic}") if is_refused else todo)
 
 
 def _messages(consumer: Consumer, topic: str, config: Config, *, offset: int) -> Iterator[Message]:
@@ -216,12 +224,8 @@ def _published(
         for message in _messages(consumer, topic, config, offset=OFFSET_BEGINNING):
             if _key_of(message) == wanted:
                 value = message.value()
-    except AccessRefusedError as error:
-        return figures.finding("problem", str(error), allow(f"Read on topic {topic}"))
-    except BrokerUnavailableError as error:
-        return figures.finding(
-            "problem", str(error), "start the stream, which makes its topics, or look at the brokers"
-        )
+    except (AccessRefusedError, BrokerUnavailableError) as error:
+        return _unreadable(error, topic, figures)
     return _compared(value, group, figures)
 
 

@@ -3,16 +3,14 @@
 from collections.abc import Iterator
 
 from pipeline.operate.doctor.evidence import GroupEvidence, Row
-from pipeline.operate.doctor.finding import Figures, Finding
+from pipeline.operate.doctor.finding import Finding
 from pipeline.operate.output import plain
 from pipeline.planning.state import from_json
 
 
 def judged(group: GroupEvidence, decision: Row) -> Iterator[Finding]:
     """The effect of the newest plan, once it is judged, and the probation that the group is on."""
-    figures = Figures(
-        question="planned", source="plan_state", as_of=decision["updated_at"], object=plain(group.group_id)
-    )
+    figures = group.figures("planned", "plan_state", decision["updated_at"])
     plan, effect, why = decision["plan"], decision["plan_effect"], plain(decision["plan_effect_why"])
     if plan is not None and effect == "hurt":
         yield figures.finding(

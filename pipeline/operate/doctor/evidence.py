@@ -3,7 +3,7 @@
 import struct
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,42 +15,21 @@ from assignor.protocol.kafka.offsets import group_id_of
 from pipeline import clock
 from pipeline.config.model import Config
 from pipeline.errors import MissingTableError
+from pipeline.fold.members import with_known_members
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.operate.doctor.finding import Figures, Question
+from pipeline.operate.listings.orders import ORDERS
+from pipeline.operate.output import plain
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
 
 Row = dict[str, Any]
 
 _LAG = (
-    *(
-        "cluster",
-        "group_id",
-        "topic",
-        "partition",
-        "offsets_partition",
-        "committed_offset",
-        "log_start_offset",
-    ),
-    *(
-        "log_end_offset",
-        "log_observed_at",
-        "lag",
-        "lag_seconds",
-        "lag_seconds_is_lower_bound",
-        "arrival_rate",
-    ),
-    *(
-        "drain_rate",
-        "status",
-        "assigned",
-        "member_id",
-        "client_id",
-        "client_host",
-        "provisional",
-        "trend",
-        "unconfirmed_reason",
-        "updated_at",
-    ),
+    *("cluster", "group_id", "topic", "partition", "offsets_partition", "committed_offset"),
+    *("log_start_offset", "log_end_offset", "log_observed_at", "lag", "lag_seconds"),
+    *("lag_seconds_is_lower_bound", "arrival_rate", "drain_rate", "status", "assigned", "member_id"),
+    *("client_id", "client_host", "provisional", "trend", "unconfirmed_reason", "updated_at"),
 )
 _GROUP = (
     *("cluster", "group_id", "group_type", "state", "protocol_type", "assignor", "generation", "members"),
@@ -63,24 +42,6 @@ _DECISION = (
     *("plan_effect", "plan_effect_why", "probation_until"),
 )
 _ACKS = ("group_id", "kind", "epoch", "member_id", "why", "acked_at")
-_ORDERS = (
-    *(
-        "group_id",
-        "paused",
-        "pause_reason",
-        "pinned",
-        "triggered_at",
-        "resumed_at",
-        "approved_target_hash",
-        "approved_base_hash",
-        "approval_reason",
-        "approved_by",
-        "approved_at",
-        "ordered_by",
-        "ordered_at",
-        "updated_at",
-    ),
-)
 _TOPICS = ("topic", "partition", "log_end_offset", "observed_at", "error", "deleted_at")
 _QUARANTINE = ("key", "reason", "updated_at")
 
@@ -123,7 +84,7 @@ class GroupEvidence:
     topics: Sequence[Row]
     """Of `topic_offsets`, of the topics that the group subscribes to or has committed to."""
     quarantined: Sequence[Row]
-    others: Sequence[str]
+    others: Sequence[str] = ()
     """All groups that the tables list; empty when this one is listed."""
 
     @property
@@ -139,10 +100,11 @@ class GroupEvidence:
     @property
     def has_known_members(self) -> bool:
         """Whether the tables know who the members are, or that there are none."""
-        group = self.group
-        return group is not None and bool(
-            group["members"] or group["state"] or group["group_type"] == "classic"
-        )
+        return self.group is not None and self.group["members"] is not None
+
+    def figures(self, question: Question, source: str, as_of: datetime | None) -> Figures:
+        """What findings about the group begin with."""
+        return Figures(question=question, source=source, as_of=as_of, object=plain(self.group_id))
 
     @property
     def offsets_partition(self) -> int | None:
@@ -176,24 +138,8 @@ def read_group(stream: StreamEvidence, group_id: str) -> GroupEvidence:
     Raises:
         StoreError: They cannot be read.
     """
-    tables, own = stream.tables, pc.field("group_id") == group_id
-    lags = rows_of(tables, "partition_lag", _LAG, own)
-    group = _only(rows_of(tables, "consumer_groups", _GROUP, own))
-    topics = pa.array(sorted({row["topic"] for row in lags} | _subscribed(group)), pa.string())
-    return GroupEvidence(
-        group_id=group_id,
-        stream=stream,
-        lags=lags,
-        group=group,
-        decision=_only(rows_of(tables, "plan_state", _DECISION, own)),
-        acks=rows_of(tables, "acks", _ACKS, own),
-        orders=_only(rows_of(tables, "orders", _ORDERS, own)),
-        topics=rows_of(tables, "topic_offsets", _TOPICS, pc.field("topic").isin(topics)),
-        quarantined=[
-            row for row in rows_of(tables, "quarantine", _QUARANTINE) if _group_of(row["key"]) == group_id
-        ],
-        others=() if lags or group else listed_groups(tables),
-    )
+    group = _Rows(stream, group_id).of(group_id)
+    return group if group.is_listed else replace(group, others=listed_groups(stream.tables))
 
 
 def read_groups(stream: StreamEvidence) -> Iterator[GroupEvidence]:
@@ -202,47 +148,69 @@ def read_groups(stream: StreamEvidence) -> Iterator[GroupEvidence]:
     Raises:
         StoreError: They cannot be read.
     """
-    tables = stream.tables
-    lags = _ByGroup(tables, "partition_lag", _LAG)
-    groups = _ByGroup(tables, "consumer_groups", _GROUP)
-    decisions = _ByGroup(tables, "plan_state", _DECISION)
-    acks = _ByGroup(tables, "acks", _ACKS)
-    orders = _ByGroup(tables, "orders", _ORDERS)
-    topics = defaultdict(list)
-    for row in rows_of(tables, "topic_offsets", _TOPICS):
-        topics[row["topic"]].append(row)
-    quarantined = defaultdict(list)
-    for row in rows_of(tables, "quarantine", _QUARANTINE):
-        quarantined[_group_of(row["key"])].append(row)
-    for group_id in sorted(lags.names | groups.names):
-        own, group = lags.rows(group_id), _only(groups.rows(group_id))
-        yield GroupEvidence(
+    found = _Rows(stream, None)
+    return map(found.of, sorted(found.names))
+
+
+class _Rows:
+    """Rows of the tables about one group, or about all."""
+
+    def __init__(self, stream: StreamEvidence, only: str | None) -> None:
+        self._stream, tables = stream, stream.tables
+        wanted = None if only is None else pc.field("group_id") == only
+        self._lags = _ByGroup(tables, "partition_lag", _LAG, wanted)
+        self._groups = _ByGroup(tables, "consumer_groups", _GROUP, wanted)
+        self._decisions = _ByGroup(tables, "plan_state", _DECISION, wanted)
+        self._acks = _ByGroup(tables, "acks", _ACKS, wanted)
+        self._orders = _ByGroup(tables, "orders", ("group_id", *ORDERS), wanted)
+        self._topics = defaultdict[str, list[Row]](list)
+        of_topics = None
+        if only is not None:
+            of_topics = pc.field("topic").isin(pa.array(self._topics_of(only), pa.string()))
+        for row in rows_of(tables, "topic_offsets", _TOPICS, of_topics):
+            self._topics[row["topic"]].append(row)
+        self._quarantined = defaultdict[str | None, list[Row]](list)
+        for row in rows_of(tables, "quarantine", _QUARANTINE):
+            self._quarantined[_group_of(row["key"])].append(row)
+
+    @property
+    def names(self) -> set[str]:
+        """Of the groups that the tables list."""
+        return self._lags.names | self._groups.names
+
+    def _topics_of(self, group_id: str) -> list[str]:
+        """Those that the group subscribes to or has committed to."""
+        members = (self._groups.only(group_id) or {}).get("members") or ()
+        subscribed = {name for member in members for name in member["topics"] or ()}
+        return sorted({row["topic"] for row in self._lags.rows(group_id)} | subscribed)
+
+    def of(self, group_id: str) -> GroupEvidence:
+        """What there is about one of them."""
+        return GroupEvidence(
             group_id=group_id,
-            stream=stream,
-            lags=own,
-            group=group,
-            decision=_only(decisions.rows(group_id)),
-            acks=acks.rows(group_id),
-            orders=_only(orders.rows(group_id)),
-            topics=[
-                row
-                for name in sorted({row["topic"] for row in own} | _subscribed(group))
-                for row in topics[name]
-            ],
-            quarantined=quarantined[group_id],
-            others=(),
+            stream=self._stream,
+            lags=self._lags.rows(group_id),
+            group=self._groups.only(group_id),
+            decision=self._decisions.only(group_id),
+            acks=self._acks.rows(group_id),
+            orders=self._orders.only(group_id),
+            topics=[row for name in self._topics_of(group_id) for row in self._topics[name]],
+            quarantined=self._quarantined[group_id],
         )
 
 
 class _ByGroup:
     """A table in Arrow, of which one group at a time becomes rows of Python; empty if there is none."""
 
-    def __init__(self, tables: Tables, name: str, columns: Sequence[str]) -> None:
+    def __init__(
+        self, tables: Tables, name: str, columns: Sequence[str], wanted: pc.Expression | None
+    ) -> None:
         self._spans: dict[str, tuple[int, int]] = {}
         try:
-            self._table = tables.read(name, columns=columns).sort_by("group_id")
+            found = tables.read(name, columns=columns, where=wanted).sort_by("group_id")
         except MissingTableError:
             return
+        self._table = with_known_members(found) if "members" in columns else found
         for at, group_id in enumerate(self._table["group_id"].to_pylist()):
             first, count = self._spans.get(group_id, (at, 0))
             self._spans[group_id] = first, count + 1
@@ -257,6 +225,9 @@ class _ByGroup:
         rows: list[Row] = self._table.slice(*self._spans[group_id]).to_pylist()
         return rows
 
+    def only(self, group_id: str) -> Row | None:
+        return next(iter(self.rows(group_id)), None)
+
 
 def listed_groups(tables: Tables) -> list[str]:
     """All groups that the tables list.
@@ -268,15 +239,6 @@ def listed_groups(tables: Tables) -> list[str]:
     for table in ("partition_lag", "consumer_groups"):
         names |= {row["group_id"] for row in rows_of(tables, table, ("group_id",))}
     return sorted(names)
-
-
-def _only(rows: Sequence[Row]) -> Row | None:
-    return rows[0] if rows else None
-
-
-def _subscribed(group: Row | None) -> set[str]:
-    members = (group["members"] if group else None) or ()
-    return {name for member in members for name in member["topics"] or ()}
 
 
 def rows_of(

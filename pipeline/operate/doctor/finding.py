@@ -14,7 +14,6 @@ Question: TypeAlias = Literal["groups", "tables", "kafka", "listed", "planned", 
 """What a finding is about, in the order in which they are shown."""
 
 _NAMED = 3
-_MINUTE_S, _HOUR_S, _DAY_S = 60, 3_600, 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +77,3 @@ def group_text(group_id: str) -> str:
 def doctor_command(group_id: str) -> str:
     """What tells more about the group."""
     return f"`lagwise doctor {quote(plain(group_id))}`"
-
-
-def span_text(seconds: float) -> str:
-    """So many seconds, in the unit in which people say them."""
-    for size, unit in ((_DAY_S, "d"), (_HOUR_S, "h"), (_MINUTE_S, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"

@@ -7,8 +7,8 @@ from assignor.protocol.migration import POLICY, is_why
 from pipeline import clock
 from pipeline.operate.doctor.evidence import GroupEvidence
 from pipeline.operate.doctor.facts import facts_of, names_of, plan_of
-from pipeline.operate.doctor.finding import Figures, Finding, named, span_text
-from pipeline.operate.output import plain
+from pipeline.operate.doctor.finding import Figures, Finding, named
+from pipeline.operate.output import plain, span_text
 from pipeline.planning.answers import accepting, answered, follows_within_generation
 from pipeline.planning.facts import AckFacts, GroupFacts
 from pipeline.planning.state import PlanState
@@ -24,12 +24,7 @@ def followed(group: GroupEvidence) -> Iterator[Finding]:
     """What became of the newest plan; nothing while nothing is decided, which `planned` explains."""
     if group.decision is None:
         return
-    figures = Figures(
-        question="followed",
-        source="plan_state",
-        as_of=group.decision["updated_at"],
-        object=plain(group.group_id),
-    )
+    figures = group.figures("followed", "plan_state", group.decision["updated_at"])
     plan = plan_of(group)
     if plan is None and group.decision["plan"] is not None:
         yield figures.finding("unknown", "another version of lagwise has written what became of the plan")

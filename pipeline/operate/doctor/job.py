@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pipeline.decode.bounded import LEFT_OUT
 from pipeline.operate.doctor.evidence import Row, StreamEvidence, listed_groups, rows_of
 from pipeline.operate.doctor.finding import Figures, Finding, doctor_command, group_text, named
-from pipeline.operate.doctor.stream import TABLE
+from pipeline.operate.doctor.stream import TABLE, held
 from pipeline.operate.output import plain
 from pipeline.planning import reasons
 from pipeline.planning.rows.causes import guard_of
@@ -45,12 +45,7 @@ def _unread(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
         yield figures.about("__consumer_offsets").finding(
             "ok", f"all {count} partitions of the offsets topic are read to their ends"
         )
-    if stamp.held is not None:
-        yield figures.about("plans").finding(
-            "problem",
-            f"no plan is made for any group: {stamp.held}",
-            "look at what is named there; plans resume by themselves",
-        )
+    yield from held(stream, figures)
 
 
 def _unanswered(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ _LIKENESS = 0.6
 
 def listed(group: GroupEvidence) -> Iterator[Finding]:
     """Whether the tables have the group and everything it reads."""
-    figures = Figures(question="listed", source=TABLE, as_of=group.stream.as_of, object=plain(group.group_id))
+    figures = group.figures("listed", TABLE, group.stream.as_of)
     yield from _present(group, figures) if group.is_listed else _absent(group, figures)
     yield from _provisional(group, figures)
     yield from _quarantined(group, figures)

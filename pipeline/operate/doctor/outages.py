@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from pipeline.operate.doctor.evidence import GroupEvidence
 from pipeline.operate.doctor.facts import facts_of, names_of
-from pipeline.operate.doctor.finding import Figures, Finding, span_text
-from pipeline.operate.output import plain
+from pipeline.operate.doctor.finding import Figures, Finding
+from pipeline.operate.output import plain, span_text
 from pipeline.planning.problem.capacity import is_given_up
 from pipeline.planning.state import from_json
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 from pipeline.operate.doctor.effect import judged
 from pipeline.operate.doctor.evidence import GroupEvidence, Row
 from pipeline.operate.doctor.facts import facts_of
-from pipeline.operate.doctor.finding import Figures, Finding, Level, span_text
-from pipeline.operate.output import plain
+from pipeline.operate.doctor.finding import Figures, Finding, Level
+from pipeline.operate.doctor.stream import held
+from pipeline.operate.output import plain, span_text
 from pipeline.planning import reasons
 from pipeline.planning.eligibility import why_not_plannable
 from pipeline.planning.rows.causes import cause_of, guard_of
@@ -33,16 +34,7 @@ def planned(group: GroupEvidence) -> Iterator[Finding]:
     """Whether the group gets plans; nothing for one that is not listed, which `listed` explains."""
     if not group.is_listed:
         return
-    if group.stream.stamp is not None and group.stream.stamp.held is not None:
-        yield (
-            _figures(group)
-            .about("plans")
-            .finding(
-                "problem",
-                f"no plan is made for any group: {group.stream.stamp.held}",
-                "look at what is named there; plans resume by themselves",
-            )
-        )
+    yield from held(group.stream, _figures(group))
     yield from planned_itself(group)
 
 
@@ -62,9 +54,7 @@ def planned_itself(group: GroupEvidence) -> Iterator[Finding]:
 
 
 def _figures(group: GroupEvidence) -> Figures:
-    return Figures(
-        question="planned", source="consumer_groups", as_of=group.stream.as_of, object=plain(group.group_id)
-    )
+    return group.figures("planned", "consumer_groups", group.stream.as_of)
 
 
 def _undecided(figures: Figures, now: str | None) -> Iterator[Finding]:
@@ -80,9 +70,7 @@ def _undecided(figures: Figures, now: str | None) -> Iterator[Finding]:
 
 
 def _decided(group: GroupEvidence, decision: Row, now: str | None) -> Iterator[Finding]:
-    figures = Figures(
-        question="planned", source="plan_state", as_of=decision["updated_at"], object=plain(group.group_id)
-    )
+    figures = group.figures("planned", "plan_state", decision["updated_at"])
     reason = decision["reason"] or ""
     if decision["decision"] == "publish":
         yield figures.finding("ok", _published(decision))
@@ -153,9 +141,7 @@ def _pinned(group: GroupEvidence) -> Iterator[Finding]:
     if orders is None or not orders["pinned"]:
         return
     topics = ", ".join(f"{plain(topic)} {plain(ranges)}" for topic, ranges in orders["pinned"])
-    yield Figures(
-        question="planned", source="orders", as_of=orders["ordered_at"], object=plain(group.group_id)
-    ).finding(
+    yield group.figures("planned", "orders", orders["ordered_at"]).finding(
         "note",
         f"plans leave pinned partitions where they are: {topics} (by {plain(orders['ordered_by'])})",
         "`lagwise unpin` lets them move again",

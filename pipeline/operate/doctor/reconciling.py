@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from pipeline.operate.doctor.evidence import GroupEvidence
-from pipeline.operate.doctor.finding import Figures, Finding, named
+from pipeline.operate.doctor.finding import Finding, named
 from pipeline.operate.listings.groups import assignment_text
 from pipeline.operate.listings.reconciling import BehindMember, Held, behind_members
 from pipeline.operate.output import plain
@@ -16,7 +16,7 @@ def reconciling(group: GroupEvidence) -> Iterator[Finding]:
     at = group.stream.as_of
     if group.group is None or at is None:
         return
-    figures = Figures(question="behind", source="consumer_groups", as_of=at, object=plain(group.group_id))
+    figures = group.figures("behind", "consumer_groups", at)
     late = behind_members(group.group, at)
     names = {
         member["member_id"]: plain(member["client_id"] or member["member_id"]) for member in group.members

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from pipeline.errors import StoreError
 from pipeline.operate.doctor.evidence import StreamEvidence
-from pipeline.operate.doctor.finding import Figures, Finding, Level, span_text
+from pipeline.operate.doctor.finding import Figures, Finding, Level
 from pipeline.operate.health import sight
-from pipeline.operate.output import plain
+from pipeline.operate.output import plain, span_text
 from pipeline.tables.owner.health import Health, Sight, judge, late_after_s
 
 TABLE = "partition_lag"
@@ -42,6 +42,16 @@ def tables_age(stream: StreamEvidence) -> Iterator[Finding]:
     if is_old:
         age, todo = f"OLD: {age}", f"{todo or _LOOK}; {_SO_OLD}"
     yield figures.finding(_level(health), f"{age}; {cause}", todo)
+
+
+def held(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
+    """What keeps all groups from plans."""
+    if stream.stamp is not None and stream.stamp.held is not None:
+        yield figures.about("plans").finding(
+            "problem",
+            f"no plan is made for any group: {stream.stamp.held}",
+            "look at what is named there; plans resume by themselves",
+        )
 
 
 def _level(health: Health) -> Level:

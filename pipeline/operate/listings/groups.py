@@ -12,9 +12,9 @@ from pipeline.operate.output import NONE, Column, Row, iterate, names, plain
 from pipeline.tables.reading import Readable
 
 
-def member_count(row: Row) -> str:
-    """How many members the group has; `-` where that is not known."""
-    return NONE if row["members"] is None else str(len(row["members"]))
+def count_of(name: str) -> Callable[[Row], str]:
+    """A cell with how many are listed under this name; `-` where that is not known."""
+    return lambda row: NONE if row[name] is None else str(len(row[name]))
 
 
 def _state_cell(row: Row) -> str:
@@ -29,7 +29,7 @@ COLUMNS = (
     Column(header="ASSIGNMENT-STRATEGY", name="assignor"),
     Column(header="PROTOCOL", name="rebalance_protocol"),
     Column(header="GENERATION", name="generation", is_number=True),
-    Column(header="#MEMBERS", name="members", cell=member_count, is_number=True),
+    Column(header="#MEMBERS", name="members", cell=count_of("members"), is_number=True),
     Column(header="PROTOCOL-TYPE", name="protocol_type", is_wide=True),
     Column(header="LEADER", name="leader", is_wide=True),
     Column(header="TARGET-EPOCH", name="target_epoch", is_number=True, is_wide=True),

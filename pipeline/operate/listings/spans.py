@@ -1,7 +1,9 @@
 """Spans of time of the tables that are partitioned by day."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 
@@ -11,3 +13,10 @@ def between(start: datetime | None, end: datetime) -> pc.Expression:
     if start is None:
         return until
     return until & (pc.field("date") >= start.date()) & (pc.field("updated_at") >= start)
+
+
+def last_of(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    """The last row of each key, by key; `rows` is in the order of time."""
+    numbered = rows.select(list(key)).append_column("row", pa.array(range(rows.num_rows), pa.int64()))
+    last = numbered.group_by(list(key)).aggregate([("row", "max")])
+    return rows.take(last.sort_by([(name, "ascending") for name in key])["row_max"])

@@ -6,8 +6,9 @@ Rows have the names of the tables' columns, and are those of `-o json` of the co
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
 from urllib.parse import unquote, urlencode
+from zlib import crc32
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,6 +17,15 @@ from starlette.routing import Route
 from assignor.errors import DecodeError
 from pipeline.errors import StoreError
 from pipeline.operate.output import Row, iterate
+from pipeline.operate.serve.clusters import (
+    PARAMETER,
+    Clusters,
+    Look,
+    UnknownClusterError,
+    causes,
+    fleet_rows,
+    observed,
+)
 from pipeline.operate.serve.paging import MOST_OF_A_PAGE, PAGE, Place, page_of, place_of, token_of
 from pipeline.operate.serve.responses import has_it, json_bytes, not_modified, respond
 from pipeline.operate.serve.views.fleet import ordered
@@ -37,15 +47,15 @@ class _UsageError(Exception):
 _Rows = Callable[[Source, Now, Request], Row | None]
 
 
-def api_routes(source: Source) -> Sequence[Route]:
+def api_routes(clusters: Clusters) -> Sequence[Route]:
     """Routes of the API."""
     group = "/api/v1/groups/{group}"
     return [
-        Route("/api/v1/groups", _answering(source, _groups)),
-        Route(group, _answering(source, _group)),
-        Route(f"{group}/partitions", _answering(source, _partitions)),
-        Route(f"{group}/decisions", _answering(source, _decisions)),
-        Route("/api/v1/health", _health(source)),
+        Route("/api/v1/groups", partial(_groups, clusters)),
+        Route(group, _answering(clusters, _group)),
+        Route(f"{group}/partitions", _answering(clusters, _partitions)),
+        Route(f"{group}/decisions", _answering(clusters, _decisions)),
+        Route("/api/v1/health", partial(_health, clusters)),
     ]
 
 
@@ -54,8 +64,20 @@ def group_of(request: Request) -> str:
     return unquote(request.path_params["group"])
 
 
-def _groups(source: Source, now: Now, _request: Request) -> Row:
-    return {"groups": ordered(list(source.fleet(now).rows.values()), "group")}
+def _groups(clusters: Clusters, request: Request) -> Response:
+    looks = clusters.looks()
+    if has_it(request, _etag(looks)):
+        return not_modified(_headers(looks))
+    looks, rows = fleet_rows(looks)
+    if not any(look.now for look in looks):
+        return _error(request, causes(looks), _UNAVAILABLE)
+    of_each = {"clusters": [_told(look) for look in looks]} if clusters.are_several else {}
+    value = {**observed(looks), **of_each, "groups": ordered(rows, "group")}
+    return respond(request, json_bytes(value), media_type=_JSON, headers=_headers(looks))
+
+
+def _told(look: Look) -> Row:
+    return {"cluster": look.cluster, **observed([look]), "error": look.error}
 
 
 def _group(source: Source, now: Now, request: Request) -> Row | None:
@@ -113,21 +135,25 @@ def _count(request: Request, name: str, default: int, most: int) -> int:
     return int(text)
 
 
-def _answering(source: Source, rows: _Rows) -> Callable[[Request], Response]:
+def _answering(clusters: Clusters, rows: _Rows) -> Callable[[Request], Response]:
+    """Answers about one cluster."""
+
     def answer(request: Request) -> Response:
         try:
-            now = source.now()
-            headers = _headers(source, now)
+            look = clusters.look(request)
+            if look.now is None:
+                return _error(request, causes([look]), _UNAVAILABLE)
+            headers = _headers([look])
             if has_it(request, headers["ETag"]):
                 return not_modified(headers)
-            found = rows(source, now, request)
-        except _UsageError as error:
+            found = rows(look.source, look.now, request)
+        except (_UsageError, UnknownClusterError) as error:
             return _error(request, str(error), _BAD_REQUEST)
         except (StoreError, DecodeError) as error:
             return _error(request, str(error), _UNAVAILABLE)
         if found is None:
             return _error(request, _NO_GROUP, _NOT_FOUND)
-        value = {"observed_at": now.observed_at, "is_old": now.is_old, **found}
+        value = {**observed([look]), **_cluster(look), **found}
         if found.get("next"):
             headers["Link"] = f'<{found["next"]}>; rel="next"'
         return respond(request, json_bytes(value), media_type=_JSON, headers=headers)
@@ -135,20 +161,41 @@ def _answering(source: Source, rows: _Rows) -> Callable[[Request], Response]:
     return answer
 
 
-def _headers(source: Source, now: Now) -> dict[str, str]:
-    headers = {"ETag": source.etag(now), "Cache-Control": "no-cache"}
-    return headers if now.age_s is None else {**headers, "Age": f"{now.age_s:.0f}"}
+def _cluster(look: Look) -> Row:
+    return {} if look.cluster is None else {"cluster": look.cluster}
 
 
-def _health(source: Source) -> Callable[[Request], Response]:
-    def health(request: Request) -> Response:
-        try:
-            row: dict[str, Any] = health_row(source.now())
-        except StoreError as error:
-            return _error(request, str(error), _UNAVAILABLE)
-        return respond(request, json_bytes(row), media_type=_JSON)
+def _headers(looks: Sequence[Look]) -> dict[str, str]:
+    headers = {"ETag": _etag(looks), "Cache-Control": "no-cache"}
+    ages = [look.now.age_s if look.now else None for look in looks]
+    known = [age for age in ages if age is not None]
+    return {**headers, "Age": f"{max(known):.0f}"} if len(known) == len(ages) else headers
 
-    return health
+
+def _etag(looks: Sequence[Look]) -> str:
+    """The same for the same answer to the same question."""
+    # That of a failure holds no longer than the failure.
+    tags = (
+        look.source.tag(look.now) if look.now else f"{crc32(str(look.error).encode()):x}" for look in looks
+    )
+    return f'W/"{".".join(tags)}"'
+
+
+def _health(clusters: Clusters, request: Request) -> Response:
+    try:
+        one = (
+            None if clusters.are_several and PARAMETER not in request.query_params else clusters.look(request)
+        )
+    except UnknownClusterError as error:
+        return _error(request, str(error), _BAD_REQUEST)
+    looks = clusters.looks() if one is None else [one]
+    if not any(look.now for look in looks):
+        return _error(request, causes(looks), _UNAVAILABLE)
+    rows = [
+        {**_cluster(look), **(health_row(look.now) if look.now else {"error": look.error})} for look in looks
+    ]
+    value = {"clusters": rows} if one is None else rows[0]
+    return respond(request, json_bytes(value), media_type=_JSON)
 
 
 def _error(request: Request, cause: str, status: int) -> Response:

@@ -93,7 +93,7 @@ class Answer(Protocol):
         """The page."""
 
 
-_Clerk: TypeAlias = Callable[[Form], tuple[str, str]]
+_Clerk: TypeAlias = Callable[[Form, Desk], tuple[str, str]]
 """Gives an order; title and text of what is answered."""
 
 
@@ -104,8 +104,17 @@ def why_too_short(token: str) -> str | None:
     return f"has {len(token)} characters, and anybody who reaches the page may guess; take {_LEAST_TOKEN} or more"
 
 
-def order_routes(desk: Desk, config: ServeConfig, answer: Answer) -> Sequence[Route]:
-    """Routes on which orders are taken."""
+def order_routes(
+    token: str, desk_of: Callable[[Request], Desk], config: ServeConfig, answer: Answer
+) -> Sequence[Route]:
+    """Routes on which orders are taken.
+
+    Args:
+        token: What whoever orders must know.
+        desk_of: Where the order of a request is taken; raises `RefusedError` where none is.
+        config: By which names the page is known.
+        answer: Shows what became of it.
+    """
     # The second of two operators is then told who was first, instead of that somebody was.
     lock = threading.Lock()
     rate = Rate(MOST_ORDERS, per_s=_RATE_S)
@@ -114,9 +123,10 @@ def order_routes(desk: Desk, config: ServeConfig, answer: Answer) -> Sequence[Ro
         def give(request: Request, body: bytes) -> Response:
             group = request.query_params.get("id")
             try:
-                form = form_of(request, body, what=what, token=desk.token, config=config)
+                form = form_of(request, body, what=what, token=token, config=config)
+                desk = desk_of(request)
                 with lock:
-                    title, told = _given(form, clerk)
+                    title, told = _given(form, desk, clerk)
             except RefusedError as error:
                 client = request.client.host if request.client else None
                 log.warning(
@@ -138,8 +148,8 @@ def order_routes(desk: Desk, config: ServeConfig, answer: Answer) -> Sequence[Ro
         return take
 
     return [
-        Route(PATH, taking("plan", lambda form: _approve(form, desk)), methods=["POST"]),
-        Route(STANDING_PATH, taking("order", lambda form: _stand(form, desk)), methods=["POST"]),
+        Route(PATH, taking("plan", _approve), methods=["POST"]),
+        Route(STANDING_PATH, taking("order", _stand), methods=["POST"]),
     ]
 
 
@@ -165,9 +175,9 @@ def _stand(form: Form, desk: Desk) -> tuple[str, str]:
     return "Ordered", told
 
 
-def _given(form: Form, clerk: _Clerk) -> tuple[str, str]:
+def _given(form: Form, desk: Desk, clerk: _Clerk) -> tuple[str, str]:
     try:
-        return clerk(form)
+        return clerk(form, desk)
     except NotWaitingError as error:
         raise RefusedError("Not approved", f"{error}.", _CONFLICT) from error
     except (OrderError, EncodeError) as error:

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import logging
 import signal
 import socket
@@ -11,14 +12,12 @@ from typing import Any
 
 import anyio.to_thread
 import uvicorn
+from starlette.types import ASGIApp
 
-from pipeline.config.model import Config
+from pipeline.config.model import ServeConfig
 from pipeline.errors import ConfigError
-from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.connections import BACKLOG, MOST_HEAD_BYTES, Connection, Connections
-from pipeline.operate.serve.orders import Desk
 from pipeline.operate.serve.seldom import seldom_warnings
-from pipeline.tables.reading import Tables
 
 log = logging.getLogger(__name__)
 
@@ -28,30 +27,21 @@ _THREADS = 4
 _NO_HANDLES = (errno.EMFILE, errno.ENFILE)
 
 
-def serve(
-    tables: Tables,
-    config: Config,
-    *,
-    on_listening: Callable[[str], None],
-    desk: Desk | None = None,
-    read_token: str | None = None,
-) -> None:
-    """Answer on the address in `config.serve` until SIGINT or SIGTERM.
+def serve(app: ASGIApp, config: ServeConfig, *, on_listening: Callable[[str], None]) -> None:
+    """Answer until SIGINT or SIGTERM.
 
     Args:
-        tables: What is shown.
-        config: See `build_app`; port 0 takes any that is free.
+        app: What answers.
+        config: Where; port 0 takes any that is free.
         on_listening: Called with the URL as soon as it answers.
-        desk: See `build_app`.
-        read_token: See `build_app`.
 
     Raises:
         ConfigError: The address cannot be had.
     """
-    host = config.serve.host
-    listening = _listening(host, config.serve.port)
+    host = config.host
+    listening = _listening(host, config.port)
     settings = uvicorn.Config(
-        build_app(tables, config, desk, read_token=read_token),
+        app,
         http=Connection,
         ws="none",
         backlog=BACKLOG,
@@ -64,6 +54,9 @@ def serve(
     )
     shown = f"[{host}]" if ":" in host else host
     on_listening(f"http://{shown}:{listening.getsockname()[1]}")
+    # What is imported stays; to look at it again with each collection takes a third of the time that reading does.
+    gc.collect()
+    gc.freeze()
     with listening, seldom_warnings():
         _Server(settings).run(sockets=[listening])
 

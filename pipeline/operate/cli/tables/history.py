@@ -3,7 +3,6 @@
 from datetime import datetime, timedelta, timezone
 from typing import Annotated
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
@@ -11,7 +10,7 @@ from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption, TopicsOption
 from pipeline.operate.cli.times import parse_time
 from pipeline.operate.listings.partitions import MEASURES, PARTITION
-from pipeline.operate.listings.spans import between
+from pipeline.operate.listings.spans import between, last_of
 from pipeline.operate.old_log_ends import limit_of, with_is_old
 from pipeline.operate.output import Column, FormatOption, WideOption, names, note, progress, show
 from pipeline.tables.reading import all_of, matches
@@ -75,15 +74,8 @@ def history(
     rows = with_is_old(rows, limit_of(source.config)).sort_by(
         [(name, "ascending") for name in (_UPDATED, *_KEY)]
     )
-    rows = _newest(rows) if at else rows
+    rows = last_of(rows, _KEY) if at else rows
     show(rows, _COLUMNS, output=output, wide=wide)
     if not rows.num_rows:
         note(f"no row between {start:%Y-%m-%dT%H:%M:%SZ} and {end:%Y-%m-%dT%H:%M:%SZ} matches")
         raise typer.Exit(1)
-
-
-def _newest(rows: pa.Table) -> pa.Table:
-    """The last row of each partition, by key; `rows` is in the order of time."""
-    numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
-    last = numbered.group_by(_KEY).aggregate([("row", "max")])
-    return rows.take(last.sort_by([(name, "ascending") for name in _KEY])["row_max"])

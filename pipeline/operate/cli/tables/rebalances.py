@@ -3,28 +3,19 @@
 from datetime import datetime, timezone
 from typing import Annotated
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
 from pipeline.operate.cli.locations import ConfigOption, TablesOption, find
 from pipeline.operate.cli.tables.lag import GroupsOption
 from pipeline.operate.cli.times import parse_time
-from pipeline.operate.listings.groups import MEMBERS, by_member, member_count
-from pipeline.operate.listings.spans import between
-from pipeline.operate.output import NONE, Column, FormatOption, Row, WideOption, names, note, progress, show
+from pipeline.operate.listings.groups import MEMBERS, by_member, count_of
+from pipeline.operate.listings.spans import between, last_of
+from pipeline.operate.output import Column, FormatOption, WideOption, names, note, progress, show
 from pipeline.tables.reading import all_of, matches
 
 _UPDATED = "updated_at"
 _ORDER = [(name, "ascending") for name in (_UPDATED, "group_id", "cluster")]
-
-
-def _joined(row: Row) -> str:
-    return NONE if row["joined"] is None else str(len(row["joined"]))
-
-
-def _left(row: Row) -> str:
-    return NONE if row["left"] is None else str(len(row["left"]))
 
 
 _KEY = (
@@ -36,9 +27,9 @@ _COLUMNS = (
     *_KEY,
     Column(header="TYPE", name="group_type"),
     Column(header="STATE", name="state"),
-    Column(header="#MEMBERS", name="members", cell=member_count, is_number=True),
-    Column(header="JOINED", name="joined", cell=_joined, is_number=True),
-    Column(header="LEFT", name="left", cell=_left, is_number=True),
+    Column(header="#MEMBERS", name="members", cell=count_of("members"), is_number=True),
+    Column(header="JOINED", name="joined", cell=count_of("joined"), is_number=True),
+    Column(header="LEFT", name="left", cell=count_of("left"), is_number=True),
     Column(header="WHY", name="why"),
     Column(header="ASSIGNMENT-STRATEGY", name="assignor", is_wide=True),
     Column(header="PROTOCOL", name="rebalance_protocol", is_wide=True),
@@ -88,7 +79,9 @@ def rebalances(
         rows = stored.read(
             "group_history", columns=names(_COLUMNS), where=all_of(between(start, end), wanted)
         ).sort_by(_ORDER)
-    rows = _newest(rows) if at else rows
+    if at:
+        rows = last_of(rows, ("group_id", "cluster"))
+        rows = rows.filter(pc.not_equal(rows["why"], "gone"))
     if members:
         keys = ("cluster", *names(_KEY))
         show(by_member(rows, keys), (*_KEY, *MEMBERS), output=output, wide=wide)
@@ -99,13 +92,3 @@ def rebalances(
             f"no row {f'since {start:%Y-%m-%dT%H:%M:%SZ} ' if start else ''}until {end:%Y-%m-%dT%H:%M:%SZ} matches"
         )
         raise typer.Exit(1)
-
-
-def _newest(rows: pa.Table) -> pa.Table:
-    """The last row of each group that is not gone, by group; `rows` is in the order of time."""
-    keys = rows.select(["group_id", "cluster"]).append_column(
-        "row", pa.array(range(rows.num_rows), pa.int64())
-    )
-    last = keys.group_by(["group_id", "cluster"]).aggregate([("row", "max")])
-    newest = rows.take(last.sort_by([("group_id", "ascending"), ("cluster", "ascending")])["row_max"])
-    return newest.filter(pc.not_equal(newest["why"], "gone"))

@@ -91,16 +91,8 @@ def _show(rows: pa.Table, *, output: Format, wide: bool) -> None:
 
 
 STORY_COLUMNS = (
-    *(
-        "group_id",
-        "epoch",
-        "decision",
-        "strategy",
-        "reason",
-        "drain_s_before",
-        "drain_s_after",
-        "drain_s_bound",
-    ),
+    *("group_id", "epoch", "decision", "strategy", "reason"),
+    *("drain_s_before", "drain_s_after", "drain_s_bound"),
     *("plan", "plan_effect", "plan_effect_why", "probation_until", "moves", "assignment", "updated_at"),
 )
 """Columns of `plan_state` that `story` needs."""

@@ -13,6 +13,7 @@ from pipeline import logs
 from pipeline.config.load import load
 from pipeline.errors import ConfigError
 from pipeline.operate.demo.processes.child import stop_with_parent
+from pipeline.operate.serve.app import build_app
 from pipeline.operate.serve.server import serve
 from pipeline.tables.reading import Tables
 
@@ -26,12 +27,12 @@ def _serve_until_the_demo_ends(file: Path) -> None:
 
     Thread(target=end, daemon=True).start()
     config = load(file)
-    tables = Tables(config.tables.root)
+    app = build_app(Tables(config.tables.root), config)
     try:
-        serve(tables, config, on_listening=_tell)
+        serve(app, config.serve, on_listening=_tell)
     except ConfigError:
         # Somebody else has the port.
-        serve(tables, config.serving_on(port=0), on_listening=_tell)
+        serve(app, config.serving_on(port=0).serve, on_listening=_tell)
 
 
 def _tell(url: str) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pipeline.operate.demo.moves import Move
 from pipeline.operate.demo.scenario import Scenario
-from pipeline.operate.demo.snapshot import GroupView, Snapshot
+from pipeline.operate.demo.snapshot import GroupView, Share, Snapshot
 
 DRAINED_WITHIN_S = 10.0
 """A group is behind when a record that it has not read is older, or when so many seconds of arrivals were unread at its
@@ -61,15 +61,15 @@ class Timeline:
         for group in snapshot.groups:
             points = self._points.get(group.group_id)
             if points is not None and (not points or points[-1].at_s < at_s):
-                points.append(Point(at_s=at_s, lag=group.unread))
+                points.append(Point(at_s=at_s, lag=group.whole.unread))
                 self._judge(group, at_s)
 
     def _judge(self, group: GroupView, at_s: float) -> None:
         """Note whether the group is behind or drained; between the two it stays what it was."""
-        if _is_behind(group):
+        if _is_behind(group.whole):
             self._behind.add(group.group_id)
             self._drained_s.pop(group.group_id, None)
-        elif group.group_id in self._behind and _is_drained(group):
+        elif group.group_id in self._behind and _is_drained(group.whole):
             self._drained_s.setdefault(group.group_id, at_s)
 
     def moved(self, moves: Iterable[Move]) -> None:
@@ -96,7 +96,7 @@ class Timeline:
         )
 
 
-def _is_behind(group: GroupView) -> bool:
+def _is_behind(group: Share) -> bool:
     """Also where the age of its lag is unknown, as that of every older backlog is at first."""
     if group.lag_seconds is None or group.lag_seconds > DRAINED_WITHIN_S:
         return True
@@ -104,6 +104,6 @@ def _is_behind(group: GroupView) -> bool:
     return at_commit is not None and at_commit > DRAINED_WITHIN_S * arrivals > 0
 
 
-def _is_drained(group: GroupView) -> bool:
+def _is_drained(group: Share) -> bool:
     at_commit = group.lag_at_commit
     return at_commit is not None and at_commit <= ONE_POLL_S * group.arrival_rate

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.operate.demo.moves import Move
-from pipeline.operate.demo.snapshot import GroupView, Plan, Share, as_one
+from pipeline.operate.demo.snapshot import GroupView, Plan, Share
 from pipeline.operate.demo.views.words import grounds, handed_over, verdict
 from pipeline.operate.output import STYLES
 
@@ -31,7 +31,7 @@ def lag_table(
         folded: A row for each group instead.
     """
     table = _lag_headers()
-    shown = [(group, (as_one(group),) if folded else group.shares) for group in groups]
+    shown = [(group, (group.whole,) if folded else group.shares) for group in groups]
     longest = max([_BAR_FROM_RECORDS, *(share.lag for _, shares in shown for share in shares)])
     for group, shares in shown:
         names = (group.group_id, group.assignor or _NAMES.get(group.group_type, ""))

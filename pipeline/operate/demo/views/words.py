@@ -2,18 +2,12 @@
 
 from pipeline.operate.demo.moves import Move
 from pipeline.operate.demo.snapshot import Plan
-
-_UNITS = (("h", 3600), ("min", 60))
+from pipeline.operate.output import span_text
 
 
 def seconds(value: float | None) -> str:
     """Seconds in two or three digits; null is never."""
-    if value is None:
-        return "never"
-    for unit, size in _UNITS:
-        if value >= 2 * size:
-            return f"{value / size:.0f} {unit}"
-    return f"{value:.0f} s"
+    return "never" if value is None else span_text(value)
 
 
 def verdict(plan: Plan) -> str:

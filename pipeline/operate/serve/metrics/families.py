@@ -99,6 +99,9 @@ PLAN_PROBATION = Family(
 PLAN_VALID_UNTIL = Family("lagwise_plan_valid_until_timestamp_seconds", "When the open plan expires")
 
 # lagwise itself; more in `pipeline.exposition`.
+TABLES_READABLE = Family(
+    "lagwise_tables_readable", "1 while the tables of a cluster can be read, where one process shows several"
+)
 TABLES_AGE = Family("lagwise_tables_age_seconds", "Age of the newest batch in the tables")
 DRIVER_TERM = Family("lagwise_driver_term", "Term of the driver that owns the tables")
 DEGRADED = Family("lagwise_metrics_degraded", "1 while max_series makes metrics coarser than configured")

@@ -57,15 +57,22 @@ class Members:
         owners = self.owned.get(group_id, {})
         return sum(one.facts.member_id not in owners and not one.has_unseen for one in members)
 
+    def capacities(self, group_id: str) -> dict[str, float | None]:
+        """What each has shown, records/s, by member id; None for those that have shown nothing yet."""
+        facts = [one.facts for one in self.by_group.get(group_id) or ()]
+        return {
+            member.member_id: self.shown.get((group_id, identity))
+            for member, identity in zip(facts, identities(facts), strict=True)
+        }
+
     def capacity_ratio(self, group_id: str) -> float | None:
         """What arrives for the owners, by what they have shown; None unless each of them has shown it."""
         owners = self.owned.get(group_id, {})
-        facts = [one.facts for one in self.by_group.get(group_id) or ()]
         arriving, shown = 0.0, 0.0
-        for member, identity in zip(facts, identities(facts), strict=True):
-            if member.member_id not in owners:
+        for member_id, rate in self.capacities(group_id).items():
+            if member_id not in owners:
                 continue
-            arrival_rate, rate = owners[member.member_id].arrival_rate, self.shown.get((group_id, identity))
+            arrival_rate = owners[member_id].arrival_rate
             if arrival_rate is None or rate is None:
                 return None
             arriving, shown = arriving + arrival_rate, shown + rate

@@ -1,9 +1,11 @@
 """The text of one version of the tables, plain and compressed."""
 
 import zlib
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from pipeline.exposition import Family, escaped
 from pipeline.tables.stamp import Stamp
 
 _GZIP = 31
@@ -16,7 +18,12 @@ class Page:
     """A text to which each scrape adds what is different each time."""
 
     def __init__(
-        self, *, versions: tuple[int, ...], clusters: tuple[str, ...], stamp: Stamp | None, text: bytes
+        self,
+        *,
+        versions: tuple[int, ...] = (),
+        clusters: tuple[str, ...],
+        stamp: Stamp | None = None,
+        texts: Mapping[Family, bytes],
     ) -> None:
         """Keep the text; it is compressed when somebody first wants it so.
 
@@ -24,12 +31,13 @@ class Page:
             versions: Of the tables.
             clusters: Names of the clusters that they are about: one, or none before the first start of a driver.
             stamp: Of the newest batch.
-            text: Metrics.
+            texts: The lines of each family.
         """
         self.versions = versions
         self.clusters = clusters
         self.stamp = stamp
-        self._text = text
+        self.texts = texts
+        self._text = b"".join(texts.values())
 
     def plain(self, more: bytes) -> bytes:
         """The text with what is added."""
@@ -46,3 +54,27 @@ class Page:
     def _begun(self) -> tuple[bytes, Any]:
         compressor = zlib.compressobj(_LEVEL, wbits=_GZIP)
         return compressor.compress(self._text) + compressor.flush(zlib.Z_SYNC_FLUSH), compressor
+
+
+def joined(pages: Mapping[str, Page]) -> Page:
+    """The pages of several clusters as one, with the name of the cluster as label `cluster` of every sample.
+
+    Args:
+        pages: By name of the cluster.
+    """
+    lines: dict[Family, list[bytes]] = {}
+    for name, page in pages.items():
+        for family, text in page.texts.items():
+            lines.setdefault(family, []).append(_labelled(text, family, name))
+    texts = {
+        family: family.header.encode() + b"".join(found) for family, found in lines.items() if any(found)
+    }
+    return Page(clusters=tuple(pages), texts=texts)
+
+
+def _labelled(text: bytes, family: Family, cluster: str) -> bytes:
+    """The samples with one more label, and without the lines about the family."""
+    start = f"\n{family.name}{{".encode()
+    # What is in a label is escaped, so only samples begin a line like this.
+    labelled = text.replace(start, start + f'cluster="{escaped(cluster)}",'.encode())
+    return labelled[len(family.header) :]

@@ -16,7 +16,7 @@ from pipeline.operate.serve.metrics.groups import group_samples
 from pipeline.operate.serve.metrics.page import Page
 from pipeline.operate.serve.metrics.partitions import partition_samples, topic_samples
 from pipeline.operate.serve.metrics.plans import plan_samples
-from pipeline.operate.serve.metrics.text import Labels, Samples, samples, text_of
+from pipeline.operate.serve.metrics.text import Labels, Samples, samples, texts_of
 from pipeline.operate.serve.snapshot import Snapshot, snapshot
 from pipeline.tables.reading import Tables
 from pipeline.tables.stamp import Stamp
@@ -70,7 +70,7 @@ class Scraper:
             versions=found.versions,
             clusters=tuple(rows.planner_state["cluster"].to_pylist()),
             stamp=stamp,
-            text=text_of([*shown, *self._own(rows, stamp, used, series)]),
+            texts=texts_of([*shown, *self._own(rows, stamp, used, series)]),
         )
 
     def _tell(self, used: Granularity, series: dict[Granularity, int]) -> None:

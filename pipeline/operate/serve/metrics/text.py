@@ -86,9 +86,9 @@ def samples(family: Family, labels: Labels, values: Column) -> Samples:
     return Samples(family, labels, pc.if_else(pc.fill_null(is_sound, fill_value=False), whole, None))
 
 
-def text_of(found: Iterable[Samples]) -> bytes:
-    """All samples, one family after the other."""
-    return b"".join(one.text() for one in found)
+def texts_of(found: Iterable[Samples]) -> dict[Family, bytes]:
+    """The lines of each family, in the order of the families."""
+    return {one.family: one.text() for one in found}
 
 
 def _bytes(lines: pa.Array) -> bytes:

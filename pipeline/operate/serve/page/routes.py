@@ -10,23 +10,25 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from assignor.errors import DecodeError
-from pipeline.errors import StoreError
 from pipeline.operate.listings.decisions import plan_story
 from pipeline.operate.listings.partitions import COLUMNS, SortKey
+from pipeline.operate.listings.statuses import WORST_FIRST
 from pipeline.operate.listings.waiting import plan_id
 from pipeline.operate.output import Row, iterate
-from pipeline.operate.serve.orders import Answer, Desk, order_routes
+from pipeline.operate.serve.clusters import Clusters, Look, UnknownClusterError, causes, fleet_rows
+from pipeline.operate.serve.order_form import BAD_REQUEST, RefusedError
+from pipeline.operate.serve.orders import Desk, order_routes
 from pipeline.operate.serve.page.charts import drawn
 from pipeline.operate.serve.page.heat import LEVELS, heat
 from pipeline.operate.serve.page.names import member_names
 from pipeline.operate.serve.page.spark import spark
 from pipeline.operate.serve.page.words import FILTERS
 from pipeline.operate.serve.responses import respond
-from pipeline.operate.serve.views.fleet import WORST_FIRST, ordered
+from pipeline.operate.serve.views.fleet import ordered
 from pipeline.operate.serve.views.group import decision_rows, group_view, worst
 from pipeline.operate.serve.views.health import health_row
 from pipeline.operate.serve.views.source import Now, Source
+from pipeline.operate.serve.views.sparks import Series
 
 _OK, _NOT_FOUND, _UNAVAILABLE = 200, 404, 503
 _ROWS, _DECISIONS, _PARTITIONS = 500, 20, 100
@@ -37,8 +39,13 @@ _SORTS: Mapping[str, SortKey] = {"group": "group", "lag": "lag", "lag_seconds": 
 _Shown = tuple[str, Mapping[str, Any]]
 """Name of a template, and its values."""
 
+_NO_DESK = (
+    "orders for this cluster are not taken here, since the configuration of its job is not known: repeat --config, "
+    "one for each cluster, and leave out --tables"
+)
 
-def page_routes(source: Source, desk: Desk | None) -> Sequence[Route]:
+
+def page_routes(clusters: Clusters) -> Sequence[Route]:
     """Routes of the page, of its style and script, and of orders, where there is a desk for them."""
     environment = Environment(
         loader=PackageLoader(_HERE, "templates"),
@@ -48,12 +55,16 @@ def page_routes(source: Source, desk: Desk | None) -> Sequence[Route]:
         lstrip_blocks=True,
     )
     environment.filters.update(FILTERS)
-    environment.globals.update(
-        plan_story=plan_story, plan_id=plan_id, takes_orders=desk is not None, spark=spark
-    )
+    environment.globals.update(plan_story=plan_story, plan_id=plan_id, spark=spark)
 
-    def shows(view: Callable[[Source, Now, Request], _Shown | None]) -> Callable[[Request], Response]:
-        return lambda request: _answer(environment, source, view, request)
+    def shows(view: Callable[[Clusters, Request], tuple[int, _Shown]]) -> Callable[[Request], Response]:
+        def answer(request: Request) -> Response:
+            status, (name, values) = view(clusters, request)
+            # Thousands of line ends between cells would be as many nodes.
+            html = environment.get_template(name).render(values).replace("\n<td", "<td")
+            return respond(request, html.encode(), media_type="text/html", status=status)
+
+        return answer
 
     return [
         Route("/", shows(_fleet)),
@@ -61,80 +72,115 @@ def page_routes(source: Source, desk: Desk | None) -> Sequence[Route]:
         Route("/health", shows(_health)),
         Route("/static/page.css", _static("page.css", "text/css")),
         Route("/static/refresh.js", _static("refresh.js", "text/javascript")),
-        *(order_routes(desk, source.config.serve, _told(environment)) if desk else ()),
+        *_order_routes(clusters, environment),
     ]
 
 
-def _told(environment: Environment) -> Answer:
-    """What is shown to who has ordered something."""
+def _order_routes(clusters: Clusters, environment: Environment) -> Sequence[Route]:
+    if clusters.token is None:
+        return ()
+
+    def desk_of(request: Request) -> Desk:
+        try:
+            desk = clusters.desk(request)
+        except UnknownClusterError as error:
+            raise RefusedError("Not taken", f"{error}.", BAD_REQUEST) from None
+        if desk is None:
+            raise RefusedError("Not taken", f"{_NO_DESK}.", BAD_REQUEST)
+        return desk
 
     def answer(request: Request, title: str, text: str, *, group: str | None, status: int) -> Response:
-        values = {"now": None, "title": title, "cause": text, "group": group}
-        html = environment.get_template("error.html").render(values)
+        """What is shown to who has ordered something."""
+        name, values = _error(title, text, group=group, cluster=clusters.link(request))
+        html = environment.get_template(name).render(values)
         return respond(request, html.encode(), media_type="text/html", status=status)
 
-    return answer
+    return order_routes(clusters.token, desk_of, clusters.serve, answer)
 
 
-def _answer(
-    environment: Environment,
-    source: Source,
-    view: Callable[[Source, Now, Request], _Shown | None],
-    request: Request,
-) -> Response:
-    values: Mapping[str, Any] = {"now": None}
-    shown: _Shown | None
-    status = _OK
-    try:
-        now = source.now()
-        values = {"now": now}
-        shown = view(source, now, request)
-    except (StoreError, DecodeError) as error:
-        status, shown = (
-            _UNAVAILABLE,
-            ("error.html", {"title": "Not available", "cause": str(error), "group": None}),
-        )
-    if shown is None:
-        status, shown = (
-            _NOT_FOUND,
-            ("error.html", {"title": "No group of this name", "cause": None, "group": None}),
-        )
-    name, more = shown
-    html = environment.get_template(name).render({**values, **more})
-    return respond(request, html.encode(), media_type="text/html", status=status)
-
-
-def _fleet(source: Source, now: Now, request: Request) -> _Shown:
-    asked = request.query_params
-    sort = _SORTS.get(asked.get("sort", ""), "lag")
-    text, status = asked.get("q", ""), asked.get("status", "")
-    fleet = source.fleet(now)
-    rows = [
-        row
-        for row in fleet.rows.values()
-        if text.lower() in row["group_id"].lower() and (not status or status in row["statuses"])
-    ]
-    return "fleet.html", {
-        "rows": ordered(rows, sort)[:_ROWS],
-        "found": len(rows),
-        "total": len(fleet.rows),
-        "sort": sort,
-        "q": text,
-        "status": status,
-        "statuses": WORST_FIRST,
-        "sparks": source.sparks(now),
+def _error(
+    title: str,
+    cause: str | None,
+    *,
+    looks: Sequence[Look] = (),
+    group: str | None = None,
+    cluster: str | None = None,
+) -> _Shown:
+    return "error.html", {
+        "looks": looks,
+        "title": title,
+        "cause": cause,
+        "group": group,
+        "cluster": cluster,
     }
 
 
-def _group(source: Source, now: Now, request: Request) -> _Shown | None:
+def _unavailable(looks: Sequence[Look]) -> tuple[int, _Shown]:
+    return _UNAVAILABLE, _error("Not available", causes(looks), looks=[one for one in looks if one.now])
+
+
+def _fleet(clusters: Clusters, request: Request) -> tuple[int, _Shown]:
+    looks, rows = fleet_rows(clusters.looks())
+    drawn_of: dict[str | None, Mapping[str, Series]] = {}
+    for number, look in enumerate(looks):
+        looks[number], sparks = look.of(lambda source, now: source.sparks(now))
+        drawn_of[look.cluster] = sparks or {}
+    if not any(look.now for look in looks):
+        return _unavailable(looks)
+    asked = request.query_params
+    sort = _SORTS.get(asked.get("sort", ""), "lag")
+    filters = {name: asked.get(name, "") for name in ("q", "status")}
+    filters["cluster"] = clusters.link(request) or ""
+    found = [row for row in rows if _is_wanted(row, **filters)]
+    return _OK, (
+        "fleet.html",
+        {
+            "looks": looks,
+            "rows": ordered(found, sort)[:_ROWS],
+            "found": len(found),
+            "total": len(rows),
+            "sort": sort,
+            **filters,
+            "statuses": WORST_FIRST,
+            "sparks": drawn_of,
+            "several": clusters.are_several,
+            "not_fresh": {look.cluster for look in looks if look.now and look.now.is_old is not False},
+        },
+    )
+
+
+def _is_wanted(row: Row, *, q: str, status: str, cluster: str) -> bool:
+    if q.lower() not in row["group_id"].lower() or (status and status not in row["statuses"]):
+        return False
+    return not cluster or row["cluster"] == cluster
+
+
+def _group(clusters: Clusters, request: Request) -> tuple[int, _Shown]:
     group_id = request.query_params.get("id", "")
+    try:
+        look = clusters.look(request)
+    except UnknownClusterError as error:
+        return _NOT_FOUND, _error("No cluster of this name", str(error))
+    look, shown = look.of(lambda source, now: _group_values(source, now, group_id))
+    if look.now is None:
+        return _unavailable([look])
+    if shown is None:
+        return _NOT_FOUND, _error("No group of this name", None, looks=[look])
+    orders = {
+        "takes_orders": look.desk is not None,
+        "no_orders": _NO_DESK if clusters.are_several and clusters.serve.token else None,
+    }
+    return _OK, ("group.html", {"looks": [look], "cluster": look.cluster, **shown, **orders})
+
+
+def _group_values(source: Source, now: Now, group_id: str) -> Row | None:
     view = group_view(now.found, source.fleet(now), group_id, source.config)
     if view is None:
         return None
     decided = list(iterate(decision_rows(now.found, group_id, _DECISIONS)))
     moves = (view.decision or {}).get("moves") or ()
     names = member_names(view.members)
-    return "group.html", {
+    return {
         "group": view.row,
         "view": view,
         "names": names,
@@ -154,8 +200,12 @@ def _worst_first(partitions: pa.Table) -> list[Row]:
     return sorted(shown, key=lambda row: (row["lag"] is not None, -(row["lag"] or 0)))
 
 
-def _health(_source: Source, now: Now, _request: Request) -> _Shown:
-    return "health.html", {"health": health_row(now)}
+def _health(clusters: Clusters, _request: Request) -> tuple[int, _Shown]:
+    looks = clusters.looks()
+    if not any(look.now for look in looks):
+        return _unavailable(looks)
+    rows = [(look.cluster, health_row(look.now)) for look in looks if look.now]
+    return _OK, ("health.html", {"looks": looks, "rows": rows})
 
 
 def _static(name: str, media_type: str) -> Callable[[Request], Response]:

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
+from pipeline.operate.listings.statuses import meaning_of
 from pipeline.operate.output import NONE, plain
+from pipeline.operate.serve.clusters import PARAMETER
 from pipeline.operate.serve.orders import PATH, STANDING_PATH
-from pipeline.operate.serve.page.meanings import meaning_of
 from pipeline.operate.serve.page.names import abbreviated, member_name
 
 _MINUTE, _HOUR, _DAY = 60.0, 3_600.0, 86_400.0
@@ -51,7 +53,8 @@ def duration(seconds: float | None, *, at_least: object = False, at_most: object
 
 
 def _data(value: float, text: str, bound: str) -> Markup:
-    return Markup('{}<data value="{}">{}</data>').format(bound, value, text)
+    # Of numbers, so there is nothing to escape; `Markup.format` takes ten times as long.
+    return Markup(f'{bound}<data value="{value}">{text}</data>')  # noqa: S704 - as above
 
 
 def drain(seconds: float | None) -> Markup:
@@ -63,7 +66,7 @@ def share(ratio: float | None) -> Markup:
     """A ratio in percent."""
     if ratio is None:
         return escape(NONE)
-    return Markup('<data value="{}">{:.0f} %</data>').format(ratio, 100 * ratio)
+    return _data(ratio, f"{100 * ratio:.0f} %", "")
 
 
 def moment(at: datetime | None) -> Markup:
@@ -73,29 +76,37 @@ def moment(at: datetime | None) -> Markup:
     return Markup('<time datetime="{}">{}</time>').format(plain(at), f"{at:%Y-%m-%d %H:%M:%S}")
 
 
-def status_class(status: str) -> str:
-    """How a status is coloured, beside its word."""
-    return _STATUS_CLASSES.get(status, "none")
+@cache
+def status_tag(status: str) -> Markup:
+    """A status in its colour; a bad one says what it means."""
+    colour = _STATUS_CLASSES.get(status, "none")
+    meaning = meaning_of(status) if colour == "bad" else ""
+    title = Markup(' title="{}"').format(meaning) if meaning else ""
+    return Markup('<span class="status {}"{}>{}</span>').format(colour, title, status)
 
 
-def group_url(group_id: str) -> str:
+def group_url(group_id: str, cluster: str | None = None) -> str:
     """Of a group's page: its name stands in the query, where `..` and `/` mean nothing."""
-    return f"/group?id={quote(group_id, safe='')}"
+    return f"/group?id={quote(group_id, safe='')}{_of(cluster, '&')}"
 
 
-def approve_url(group_id: str) -> str:
+def approve_url(group_id: str, cluster: str | None) -> str:
     """Where the approval of its plan is ordered. A browser would change line ends in the value of a form's field."""
-    return f"{PATH}?id={quote(group_id, safe='')}"
+    return f"{PATH}?id={quote(group_id, safe='')}{_of(cluster, '&')}"
 
 
-def order_url(group_id: str) -> str:
+def order_url(group_id: str, cluster: str | None) -> str:
     """Where pauses and pins of the group are ordered."""
-    return f"{STANDING_PATH}?id={quote(group_id, safe='')}"
+    return f"{STANDING_PATH}?id={quote(group_id, safe='')}{_of(cluster, '&')}"
 
 
-def api_url(group_id: str, rest: str = "") -> str:
+def api_url(group_id: str, rest: str = "", cluster: str | None = None) -> str:
     """Of the same as JSON."""
-    return f"/api/v1/groups/{quote(group_id, safe='')}{rest}"
+    return f"/api/v1/groups/{quote(group_id, safe='')}{rest}{_of(cluster, '?')}"
+
+
+def _of(cluster: str | None, sign: str) -> str:
+    return "" if cluster is None else f"{sign}{PARAMETER}={quote(cluster, safe='')}"
 
 
 FILTERS: Mapping[str, Any] = {
@@ -105,7 +116,7 @@ FILTERS: Mapping[str, Any] = {
     "share": share,
     "moment": moment,
     "plain": plain,
-    "status_class": status_class,
+    "status_tag": status_tag,
     "meaning": meaning_of,
     "abbreviated": abbreviated,
     "member_name": member_name,

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from pipeline.config.model import Config
 from pipeline.operate.listings import groups, partitions
+from pipeline.operate.listings.statuses import rank
 from pipeline.operate.listings.totals import totals
 from pipeline.operate.old_log_ends import limit_of, with_is_old
 from pipeline.operate.output import Row, iterate, names
@@ -35,8 +36,6 @@ _NO_LAG: Row = {
     "lag_seconds_is_lower_bound": False,
 }
 """Of a group without commits."""
-WORST_FIRST = ("STOP", "STALL", "EXPIRED", "REWIND", "WARN", "NOT_COMMITTED", "UNKNOWN", "DELETED", "OK")
-"""Statuses in the order in which somebody should look at them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,11 +138,6 @@ def _statuses(lag: pa.Table) -> dict[str, dict[str, int]]:
     for row in sorted(iterate(counted), key=lambda row: rank(row["status"])):
         found[row["group_id"]][row["status"]] = row["partition_count"]
     return found
-
-
-def rank(status: str) -> int:
-    """The lower, the sooner somebody should look at it."""
-    return WORST_FIRST.index(status) if status in WORST_FIRST else 0
 
 
 def _rates() -> list[Any]:

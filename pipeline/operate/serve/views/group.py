@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from pipeline.config.model import Config
 from pipeline.operate.listings import decisions, groups, partitions
+from pipeline.operate.listings.orders import ORDERS
 from pipeline.operate.old_log_ends import IS_OLD, limit_of, with_is_old
 from pipeline.operate.output import Row, iterate, names
 from pipeline.operate.serve.snapshot import Snapshot
@@ -19,19 +20,6 @@ _WORST_LAG = 2**63 - 1
 _DECISION = (
     *("epoch", "strategy", "base_generation", "valid_until", "assignment", "moves", "updated_at"),
     *("target_hash", "base_hash", "awaiting_since"),
-)
-_ORDERS = (
-    *(
-        "paused",
-        "pause_reason",
-        "pinned",
-        "triggered_at",
-        "resumed_at",
-        "ordered_by",
-        "ordered_at",
-        "updated_at",
-    ),
-    *("approved_target_hash", "approved_base_hash", "approval_reason", "approved_by", "approved_at"),
 )
 
 
@@ -68,13 +56,12 @@ def group_view(found: Snapshot, fleet: Fleet, group_id: str, config: Config) -> 
     own = pc.field("group_id") == group_id
     decision = _one(found.read("plan_state", columns=_DECISION, where=own))
     listed = groups.by_member(groups.group_rows(found, own), ("group_id",))
-    rates = found.read("member_rates", columns=("identity", "shown_rate"), where=own)
     members = member_rows(
         listed=list(iterate(listed)),
         lag=lag,
         decision=decision,
         plan=fleet.plans.get(group_id),
-        shown=dict(zip(rates["identity"].to_pylist(), rates["shown_rate"].to_pylist(), strict=True)),
+        capacities=fleet.members.capacities(group_id),
     )
     waits = row["plan"] is not None and row["plan"]["decision"] == "awaiting_approval"
     moves = (decision["moves"] or ()) if decision else ()
@@ -82,7 +69,7 @@ def group_view(found: Snapshot, fleet: Fleet, group_id: str, config: Config) -> 
         row=row,
         members=members,
         decision=decision,
-        orders=_one(found.read("orders", columns=_ORDERS, where=own)),
+        orders=_one(found.read("orders", columns=ORDERS, where=own)),
         advice=list(advice(row, members)),
         following=following(found, row, members, moves) if waits else None,
         partitions=lag.select([*names(partitions.COLUMNS), IS_OLD]),

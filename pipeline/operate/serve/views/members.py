@@ -4,13 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
+from pipeline.operate.listings.statuses import rank
 from pipeline.operate.listings.totals import totals
 from pipeline.operate.output import Row, iterate
 from pipeline.operate.serve.metrics.plans import Plan
-from pipeline.operate.serve.views.fleet import rank
 from pipeline.operate.serve.views.plans import Key, answers, moved, of_target, target_of
-from pipeline.planning.facts import MemberFacts
-from pipeline.planning.problem.capacity import identities
 
 _WHO = ("member_id", "client_id", "client_host", "group_instance_id", "rack", "error")
 _SUMS = (
@@ -26,7 +24,7 @@ def member_rows(
     lag: pa.Table,
     decision: Row | None,
     plan: Plan | None,
-    shown: Mapping[str, float | None],
+    capacities: Mapping[str, float | None],
 ) -> list[Row]:
     """One row per member, and one of null for what nobody owns; a rate that is known in part is unknown.
 
@@ -35,7 +33,7 @@ def member_rows(
         lag: Rows `with_is_old` of the group's partitions.
         decision: The newest, with its target and its moves; None when there is none.
         plan: The newest plan; None when nothing was decided.
-        shown: Records/s that members drained with a backlog, by identity.
+        capacities: Records/s that members drained with a backlog, by member id.
     """
     summed, _ = totals(lag, by="member")
     sums = {row["member_id"]: row for row in iterate(summed)}
@@ -43,7 +41,6 @@ def member_rows(
     for member_id, row in sums.items():
         # What nobody owns, and owners of before whom the group's newest records do not name.
         rows.setdefault(member_id, {**dict.fromkeys(_WHO), **row})
-    capacities = _capacities(listed, shown)
     said = answers(plan) if plan else {}
     after = _after(rows, lag, decision)
     owned = _owned(lag)
@@ -87,21 +84,6 @@ def _measured(owned: Sequence[Row], *, has_any: bool) -> Row:
     return {
         **{name: None if None in rates else float(sum(rates)) for name, rates in sums.items()},
         "status": min((row["status"] for row in owned), key=rank, default=None),
-    }
-
-
-def _capacities(listed: Iterable[Row], shown: Mapping[str, float | None]) -> dict[str, float | None]:
-    facts = [
-        MemberFacts(
-            member_id=str(row["member_id"]),
-            instance_id=row["group_instance_id"],
-            client_id=row["client_id"],
-            client_host=row["client_host"],
-        )
-        for row in listed
-    ]
-    return {
-        one.member_id: shown.get(identity) for one, identity in zip(facts, identities(facts), strict=True)
     }
 
 

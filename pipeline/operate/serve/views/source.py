@@ -69,6 +69,7 @@ class Source:
         self._sparks = Sparks(max_gap=self.max_gap)
         # Another process may show the same versions by other rules.
         self._token = secrets.token_hex(4)
+        self._cluster: str | None = None
 
     def now(self) -> Now:
         """The newest version of the tables.
@@ -83,6 +84,17 @@ class Source:
         except StoreError:
             seen = None
         return Now(found=found, seen=seen, at_ms=clock.now_ms())
+
+    def cluster(self) -> str | None:
+        """What the cluster calls itself: `cluster.name`, or else Kafka's id; None as long as that cannot be read."""
+        if self._cluster is None:
+            try:
+                rows = self.tables.open("planner_state").read(columns=("cluster",))
+            except StoreError:
+                return None
+            # Tables are of one cluster for good; there is no row before the first start of a driver.
+            self._cluster = next(iter(rows["cluster"].to_pylist()), None)
+        return self._cluster
 
     def fleet(self, now: Now) -> Fleet:
         """All groups.
@@ -100,7 +112,7 @@ class Source:
         """
         return self._sparks.of(now.found, end=now.end)
 
-    def etag(self, now: Now) -> str:
+    def tag(self, now: Now) -> str:
         """The same for the same answer to the same question."""
         versions = "-".join(map(str, now.found.versions))
-        return f'W/"{self._token}-{versions}-{now.is_old}"'
+        return f"{self._token}-{versions}-{now.is_old}"

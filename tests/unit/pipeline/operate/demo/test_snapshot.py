@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from pipeline.operate.demo.snapshot import Snapshot, as_one, read_snapshot
+from pipeline.operate.demo.snapshot import Snapshot, read_snapshot
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import TABLES
@@ -76,7 +76,7 @@ def test_a_group_is_as_far_behind_as_its_worst_partition_if_all_are_known(
 
     found = _read(tmp_path, lags=lags, groups=[{"members": [_member("idle", "idle")]}])
 
-    assert found.groups[0].lag_seconds == expected
+    assert found.groups[0].whole.lag_seconds == expected
 
 
 def test_without_a_commit_all_of_the_log_is_unread(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_without_a_commit_all_of_the_log_is_unread(tmp_path: Path) -> None:
 
     found = _read(tmp_path, lags=lags)
 
-    assert (found.groups[0].lag, found.groups[0].unread) == (4, 11)
+    assert (found.groups[0].whole.lag, found.groups[0].whole.unread) == (4, 11)
 
 
 @pytest.mark.parametrize(
@@ -109,17 +109,17 @@ def test_unread_records_at_the_commits_are_known_if_they_are_of_every_partition(
 
     found = _read(tmp_path, lags=[first, {"partition": 1, **second}])
 
-    assert found.groups[0].lag_at_commit == expected
+    assert found.groups[0].whole.lag_at_commit == expected
 
 
 def test_a_group_without_partitions_is_not_known_to_be_behind_or_not(tmp_path: Path) -> None:
     found = _read(tmp_path, groups=[{"members": [_member("m", "one")]}])
 
-    assert found.groups[0].lag_seconds is None
+    assert found.groups[0].whole.lag_seconds is None
 
 
 def test_a_group_as_one_has_the_sums_and_the_worst_status() -> None:
-    one = as_one(group(share("a", lag=1), share("b", lag=2, status="STALL"), share(None, lag=4)))
+    one = group(share("a", lag=1), share("b", lag=2, status="STALL"), share(None, lag=4)).whole
 
     assert (one.client_id, one.partitions, one.lag, one.status) == ("2 members", 9, 7, "STALL")
     assert (one.arrival_rate, one.drain_rate) == (30.0, 30.0)

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from pipeline.lag.status import STATUS_NAMES
-from pipeline.operate.serve.page.meanings import MEANINGS
-from pipeline.operate.serve.views.fleet import WORST_FIRST
+from pipeline.operate.listings.statuses import MEANINGS, WORST_FIRST
 from tests.support.read_html import Read
 from tests.support.serving import Answer
 from tests.support.table_world import NOON, World

@@ -1,4 +1,4 @@
-"""What the statuses of partitions mean, in a sentence each; `pipeline.lag.status` has the rules."""
+"""Statuses of partitions, the worst first, and what they mean; `pipeline.lag.status` has the rules."""
 
 from collections.abc import Mapping
 
@@ -13,9 +13,15 @@ MEANINGS: Mapping[str, str] = {
     "DELETED": "the brokers say that the topic does not exist",
     "OK": "the group keeps up with this partition, or works off its lag",
 }
-"""By status, the worst first."""
+"""A sentence for each, in the order in which somebody should look at them."""
+WORST_FIRST = tuple(MEANINGS)
 
 
 def meaning_of(status: str) -> str:
     """A sentence; empty for a status that this version does not know."""
     return MEANINGS.get(status, "")
+
+
+def rank(status: str) -> int:
+    """The lower, the sooner somebody should look at it; what this version does not know is as bad as the worst."""
+    return WORST_FIRST.index(status) if status in MEANINGS else 0

@@ -1,0 +1,165 @@
+"""The clusters that one process shows: one in most cases, several where `--tables` or `--config` is repeated.
+
+Each has tables of its own. With one, no answer names it; with several, each row and link does, and one whose tables
+cannot be read leaves the others as they are.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from starlette.requests import Request
+
+from assignor.errors import DecodeError
+from pipeline.config.model import Config
+from pipeline.errors import StoreError
+from pipeline.operate.output import Row
+from pipeline.operate.serve.orders import Desk
+from pipeline.operate.serve.views.source import Now, Source
+from pipeline.tables.reading import Tables
+
+PARAMETER = "cluster"
+"""Of the query, by which requests name one of several."""
+
+_Found = TypeVar("_Found")
+
+
+class UnknownClusterError(Exception):
+    """A request names no cluster, or one that is not shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """Tables of one cluster, and what is known of the job that writes them."""
+
+    tables: Tables
+    config: Config
+    desk: Desk | None = None
+    """Where orders for this cluster are taken; without it, none are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """One cluster at one moment."""
+
+    cluster: str | None
+    """What it is called; None where only one is shown."""
+    source: Source
+    desk: Desk | None
+    now: Now | None
+    error: str | None = None
+    """Why its tables cannot be read."""
+
+    def of(self, read: Callable[[Source, Now], _Found]) -> "tuple[Look, _Found | None]":
+        """What is read of it; if that fails, None and a look that says why."""
+        if self.now is None:
+            return self, None
+        try:
+            return self, read(self.source, self.now)
+        except (StoreError, DecodeError) as error:
+            return replace(self, now=None, error=str(error)), None
+
+
+class Clusters:
+    """All of them, in the order in which they were given."""
+
+    def __init__(self, deployments: Sequence[Deployment]) -> None:
+        """Read nothing yet.
+
+        Args:
+            deployments: One or more. The configuration of the first says how `serve` answers.
+        """
+        self._given = [(one, Source(one.tables, one.config)) for one in deployments]
+        self.are_several = len(deployments) > 1
+        self.serve = deployments[0].config.serve
+        self.sources = [source for _, source in self._given]
+        self.token = next((one.desk.token for one in deployments if one.desk), None)
+        """What whoever orders must know, for whichever cluster; None where no orders are taken."""
+
+    def looks(self) -> list[Look]:
+        """All, as they are now; one that cannot be read says why."""
+        found = [_look(one, source) for one, source in self._given]
+        if not self.are_several:
+            return found
+        return [replace(look, cluster=name) for name, look in zip(self.names(), found, strict=True)]
+
+    def look(self, request: Request) -> Look:
+        """The one that a request is about.
+
+        Raises:
+            UnknownClusterError: There are several, and it names none of them.
+        """
+        if not self.are_several:
+            return _look(*self._given[0])
+        number, name = self._number(request)
+        return replace(_look(*self._given[number]), cluster=name)
+
+    def desk(self, request: Request) -> Desk | None:
+        """Where orders for the cluster of a request are taken; None where none are.
+
+        Raises:
+            UnknownClusterError: See `look`.
+        """
+        return self._given[self._number(request)[0] if self.are_several else 0][0].desk
+
+    def link(self, request: Request) -> str | None:
+        """The cluster that links of an answer lead back to."""
+        return request.query_params.get(PARAMETER) if self.are_several else None
+
+    def _number(self, request: Request) -> tuple[int, str]:
+        wanted = request.query_params.get(PARAMETER)
+        names = self.names()
+        if wanted in names:
+            return names.index(wanted), wanted
+        # A link made while the tables could not be read has their place instead of the name.
+        roots = [one.tables.root for one, _ in self._given]
+        if wanted in roots:
+            return (number := roots.index(wanted)), names[number]
+        cause = f"name one with {PARAMETER}=" if wanted is None else f"{wanted!r} is not shown here"
+        raise UnknownClusterError(f"there are several clusters, and {cause}: {', '.join(names)}")
+
+    def names(self) -> list[str]:
+        """What the clusters call themselves, with the place of their tables where that is not unique or not known."""
+        names = [one.config.cluster.name or source.cluster() for one, source in self._given]
+        count = Counter(names)
+        return [
+            one.tables.root if name is None else f"{name} ({one.tables.root})" if count[name] > 1 else name
+            for name, (one, _) in zip(names, self._given, strict=True)
+        ]
+
+
+def observed(looks: Sequence[Look]) -> Mapping[str, object]:
+    """`observed_at` and `is_old` of several: of the oldest, and null where those of one are not known."""
+    times = [look.now.observed_at if look.now else None for look in looks]
+    ages = [look.now.is_old if look.now else None for look in looks]
+    known = [at for at in times if at is not None]
+    return {
+        "observed_at": min(known) if len(known) == len(times) else None,
+        "is_old": True if True in ages else None if None in ages else False,
+    }
+
+
+def fleet_rows(looks: Sequence[Look]) -> tuple[list[Look], list[Row]]:
+    """All groups, each with the name of its cluster; and the looks, of which more may have failed."""
+    read = [look.of(lambda source, now: source.fleet(now)) for look in looks]
+    rows = [
+        row if look.cluster is None else {**row, "cluster": look.cluster}
+        for look, fleet in read
+        if fleet is not None
+        for row in fleet.rows.values()
+    ]
+    return [look for look, _ in read], rows
+
+
+def causes(looks: Sequence[Look]) -> str:
+    """Why nothing can be read."""
+    return "; ".join(str(look.error) for look in looks)
+
+
+def _look(one: Deployment, source: Source) -> Look:
+    try:
+        now, error = source.now(), None
+    except StoreError as problem:
+        now, error = None, str(problem)
+    return Look(cluster=None, source=source, desk=one.desk, now=now, error=error)

@@ -1,0 +1,323 @@
+"""Several clusters in one process: each row, link, sample and order is of the cluster that it says."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from pipeline import clock
+from pipeline.config.model import Config, ServeConfig
+from pipeline.errors import ConfigError
+from pipeline.operate.cli.locations import find_several
+from pipeline.operate.serve.app import build_app
+from pipeline.operate.serve.clusters import Deployment
+from pipeline.operate.serve.orders import Desk
+from pipeline.tables.reading import Tables
+from pipeline.tables.stamp import Stamp
+from tests.support.asgi import ask
+from tests.support.cluster_world import cluster_world
+from tests.support.page_orders import BY_ANN, TOKEN, sent
+from tests.support.prometheus_text import parse
+from tests.support.serving import Answer, serving
+from tests.support.table_world import World
+
+_TAKES_ORDERS = Config(serve=ServeConfig(token="env:LAGWISE_PAGE_TOKEN"))  # noqa: S106 - a reference
+
+
+@pytest.fixture
+def eu(tmp_path: Path) -> World:
+    return cluster_world(tmp_path / "eu", "eu", lag=70)
+
+
+@pytest.fixture
+def us(tmp_path: Path) -> World:
+    return cluster_world(tmp_path / "us", "us", lag=5)
+
+
+@pytest.fixture
+def both(eu: World, us: World) -> Callable[..., Answer]:
+    app = app_of(eu, us)
+    return lambda path, **headers: ask(app, path, **headers)
+
+
+def app_of(*worlds: World) -> Any:
+    first, *others = (Deployment(tables=Tables(str(one.root)), config=Config()) for one in worlds)
+    return build_app(first.tables, first.config, others=others)
+
+
+def break_tables(world: World) -> None:
+    shutil.rmtree(world.root / "partition_lag" / "_delta_log")
+
+
+def lose_files(world: World) -> None:
+    """Tables that can be opened, and not read."""
+    for file in (world.root / "partition_lag").glob("*.parquet"):
+        file.unlink()
+
+
+def rows_of(answer: Answer) -> set[tuple[str, str, int | None]]:
+    return {(row["cluster"], row["group_id"], row["lag"]) for row in json.loads(answer.text)["groups"]}
+
+
+def test_groups_of_all_clusters_stand_together_each_with_its_cluster(both: Callable[..., Answer]) -> None:
+    answer = both("/api/v1/groups")
+
+    assert rows_of(answer) == {
+        ("eu", "billing", 70),
+        ("eu", "of-eu", 1),
+        ("us", "billing", 5),
+        ("us", "of-us", 1),
+    }
+    assert [one["cluster"] for one in json.loads(answer.text)["clusters"]] == ["eu", "us"]
+    html = both("/").text
+    assert html.count('<td data-head="Cluster">eu</td>') == html.count('<td data-head="Cluster">us</td>') == 2
+
+
+def test_link_of_each_row_leads_to_the_group_of_its_cluster(both: Callable[..., Answer]) -> None:
+    html = both("/").text
+
+    for name, lag in (("eu", 70), ("us", 5)):
+        path = f"/group?id=billing&cluster={name}"
+        assert f'href="{path.replace("&", "&amp;")}"' in html
+        page = both(path).text
+        assert f'<data value="{lag}">' in page
+        assert f'href="/api/v1/groups/billing?cluster={name}"' in page
+        told = json.loads(both(f"/api/v1/groups/billing?cluster={name}").text)
+        assert (told["cluster"], told["group"]["lag"]) == (name, lag)
+        partitions = json.loads(both(f"/api/v1/groups/billing/partitions?cluster={name}&limit=1").text)
+        assert [row["lag"] for row in partitions["partitions"]] == [lag]
+    assert both("/group?id=of-us&cluster=eu").status == 404
+
+
+@pytest.mark.parametrize("query", ["", "?cluster=asia", "?cluster="])
+def test_group_of_no_cluster_is_not_guessed(both: Callable[..., Answer], query: str) -> None:
+    answer = both(f"/api/v1/groups/billing{query}")
+
+    assert answer.status == 400
+    assert "there are several clusters" in answer.text
+    assert both(f"/group{query or '?'}&id=billing").status == 404
+
+
+def test_page_can_be_narrowed_to_a_cluster_and_sorting_keeps_that(both: Callable[..., Answer]) -> None:
+    html = both("/?cluster=us").text
+
+    assert "2 shown of 2 found, 4 in all" in html
+    assert "/group?id=billing&amp;cluster=eu" not in html
+    assert 'href="/?sort=lag&amp;q=&amp;status=&amp;cluster=us"' in html
+
+
+@pytest.mark.parametrize("harm", [break_tables, lose_files])
+def test_cluster_whose_tables_are_broken_is_told_and_the_others_stay_true(
+    eu: World, us: World, both: Callable[..., Answer], harm: Callable[[World], None]
+) -> None:
+    harm(eu)
+
+    page, api = both("/"), both("/api/v1/groups")
+
+    assert (page.status, api.status) == (200, 200)
+    assert "<strong>eu:</strong> <strong>Not available: its groups are not shown.</strong>" in page.text
+    assert f"{eu.root}" in page.text
+    assert '<td data-head="Cluster">eu</td>' not in page.text
+    assert rows_of(api) == {("us", "billing", 5), ("us", "of-us", 1)}
+    told = json.loads(api.text)
+    assert (told["observed_at"], told["is_old"]) == (None, True), "no driver is alive, and one is not known"
+    broken, sound = told["clusters"]
+    assert (broken["observed_at"], str(eu.root) in broken["error"]) == (None, True)
+    assert sound["error"] is None
+    assert sound["observed_at"] is not None
+    assert both("/group?id=billing&cluster=eu").status == 503
+    assert both("/group?id=billing&cluster=us").status == 200
+    assert us.run("lag").exit_code == 0
+
+
+def test_cluster_that_was_never_readable_goes_by_the_place_of_its_tables(us: World, tmp_path: Path) -> None:
+    app = app_of(World(tmp_path / "not-there"), us)
+    place = str(tmp_path / "not-there")
+
+    assert f"<strong>{place}:</strong>" in ask(app, "/").text
+    cluster_world(tmp_path / "not-there", "asia", lag=3)
+    assert f"/group?id=billing&cluster={'asia'}".replace("&", "&amp;") in ask(app, "/").text
+    # A link from before it could be read.
+    assert "Cluster asia" in ask(app, f"/group?id=billing&cluster={quote(place, safe='')}").text
+
+
+def test_clusters_of_the_same_name_are_told_apart_by_the_place_of_their_tables(
+    tmp_path: Path,
+) -> None:
+    worlds = [cluster_world(tmp_path / name, "prod", lag=lag) for name, lag in (("a", 1), ("b", 2))]
+    app = app_of(*worlds)
+
+    assert {
+        (name, lag) for name, group, lag in rows_of(ask(app, "/api/v1/groups")) if group == "billing"
+    } == {
+        (f"prod ({worlds[0].root})", 1),
+        (f"prod ({worlds[1].root})", 2),
+    }
+    wanted = quote(f"prod ({worlds[1].root})", safe="")
+    assert json.loads(ask(app, f"/api/v1/groups/billing?cluster={wanted}").text)["group"]["lag"] == 2
+
+
+def test_no_cluster_at_all_is_no_page(eu: World, us: World, both: Callable[..., Answer]) -> None:
+    for one in (eu, us):
+        break_tables(one)
+
+    for path in ("/", "/health", "/metrics", "/api/v1/groups", "/api/v1/health", "/readyz"):
+        answer = both(path)
+        assert answer.status == 503, path
+        assert str(eu.root) in answer.text
+        assert str(us.root) in answer.text
+
+
+def test_samples_of_all_clusters_have_a_label_and_each_family_is_told_about_once(
+    eu: World, both: Callable[..., Answer]
+) -> None:
+    text = both("/metrics").text
+    found = parse(text)
+
+    place = {"consumergroup": "billing", "topic": "invoices", "partition": "0"}
+    assert found.value("kafka_consumergroup_lag", cluster="eu", **place) == 70
+    assert found.value("kafka_consumergroup_lag", cluster="us", **place) == 5
+    assert found.value("lagwise_tables_readable", cluster="eu") == 1
+    assert all("cluster" in dict(labels) for _, labels in found.values)
+    heads = [line for line in text.splitlines() if line.startswith("# HELP")]
+    assert len(heads) == len(set(heads))
+
+    break_tables(eu)
+    rest = parse(both("/metrics").text)
+    assert rest.value("lagwise_tables_readable", cluster="eu") == 0
+    assert rest.value("kafka_consumergroup_lag", cluster="us", **place) == 5
+    assert {dict(labels)["cluster"] for name, labels in rest.values if name != "lagwise_tables_readable"} == {
+        "us"
+    }
+
+
+def test_label_of_a_cluster_is_escaped_and_text_like_a_sample_is_left_alone(
+    tmp_path: Path, us: World
+) -> None:
+    strange = cluster_world(tmp_path / "strange", 'a"b\\c\nkafka_consumergroup_lag{', lag=7)
+
+    found = parse(ask(app_of(strange, us), "/metrics").text)
+
+    names = {dict(labels).get("cluster") for _, labels in found.values}
+    assert names == {'a"b\\c\nkafka_consumergroup_lag{', "us"}
+
+
+def test_metrics_of_several_are_made_anew_when_one_changes(
+    eu: World, us: World, both: Callable[..., Answer]
+) -> None:
+    place = {"consumergroup": "billing", "topic": "invoices", "partition": "0"}
+    both("/metrics")
+    us.replace("partition_lag", {"cluster": "us", "lag": 6}, stamp=Stamp(batch_id=8, at_ms=clock.now_ms()))
+
+    found = parse(both("/metrics").text)
+
+    assert found.value("kafka_consumergroup_lag", cluster="us", **place) == 6
+    assert found.value("kafka_consumergroup_lag", cluster="eu", **place) == 70
+    assert eu.root.exists()
+
+
+def test_answer_that_has_not_changed_is_not_sent_again_and_a_failure_is(
+    eu: World, both: Callable[..., Answer]
+) -> None:
+    first = both("/api/v1/groups")
+    assert both("/api/v1/groups", If_None_Match=first.headers["etag"]).status == 304
+
+    break_tables(eu)
+    broken = both("/api/v1/groups", If_None_Match=first.headers["etag"])
+
+    assert broken.status == 200
+    assert both("/api/v1/groups", If_None_Match=broken.headers["etag"]).status == 304
+
+
+def test_health_is_that_of_each_cluster(both: Callable[..., Answer]) -> None:
+    assert [one["cluster"] for one in json.loads(both("/api/v1/health").text)["clusters"]] == ["eu", "us"]
+    assert json.loads(both("/api/v1/health?cluster=us").text)["cluster"] == "us"
+    assert both("/api/v1/health?cluster=asia").status == 400
+    html = both("/health").text
+    assert "Health of eu" in html
+    assert "Health of us" in html
+    ready = both("/readyz")
+    assert ready.status == 503, "no driver is alive"
+    assert list(json.loads(ready.text)["clusters"]) == ["eu", "us"]
+
+
+class Clerk:
+    """Takes orders for one cluster."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    def approve(self, group: str, **_: str) -> None:
+        self.written.append(f"approve {group}")
+
+    def stand(self, group: str, *, order: str, **_: str) -> str:
+        self.written.append(f"{order} {group}")
+        return "holds now"
+
+
+def desk(clerk: Clerk) -> Desk:
+    return Desk(token=TOKEN, approve=clerk.approve, stand=clerk.stand)
+
+
+def test_order_goes_to_the_cluster_of_its_page_and_is_refused_in_words_elsewhere(
+    eu: World, us: World, tmp_path: Path
+) -> None:
+    asia = cluster_world(tmp_path / "asia", "asia", lag=3)
+    of_eu, of_us = Clerk(), Clerk()
+    app = build_app(
+        Tables(str(eu.root)),
+        _TAKES_ORDERS,
+        desk(of_eu),
+        others=[
+            Deployment(tables=Tables(str(us.root)), config=_TAKES_ORDERS, desk=desk(of_us)),
+            Deployment(tables=Tables(str(asia.root)), config=_TAKES_ORDERS),
+        ],
+    )
+    pause = {"order": "pause", **BY_ANN}
+
+    assert 'action="/order?id=billing&amp;cluster=us"' in ask(app, "/group?id=billing&cluster=us").text
+    written = sent(app, "/order?id=billing&cluster=us", pause)
+    approved = sent(app, "/approve?id=billing&cluster=eu", {"plan": "3f2a-91bc", **BY_ANN})
+    refused = [
+        sent(app, f"/order?id=billing{query}", pause) for query in ("", "&cluster=asia", "&cluster=nowhere")
+    ]
+
+    assert (written.status, approved.status) == (200, 200)
+    assert 'href="/group?id=billing&amp;cluster=us"' in written.text
+    assert (of_eu.written, of_us.written) == (["approve billing"], ["pause billing"])
+    assert [one.status for one in refused] == [400, 400, 400]
+    assert "there are several clusters" in refused[0].text
+    assert "repeat --config, one for each cluster" in refused[1].text
+    html = ask(app, "/group?id=billing&cluster=asia").text
+    assert "<form" not in html
+    assert "Orders for this cluster are not taken here" in html
+
+
+def test_command_shows_the_clusters_of_its_options(eu: World, us: World) -> None:
+    with serving("--tables", str(eu.root), "--tables", str(us.root)) as running:
+        assert rows_of(running.get("/api/v1/groups")) >= {("eu", "billing", 70), ("us", "billing", 5)}
+
+
+def test_options_that_do_not_say_which_cluster_is_meant_are_refused(tmp_path: Path) -> None:
+    files = []
+    for name in "ab":
+        file = tmp_path / f"{name}.toml"
+        file.write_text(
+            f'[cluster]\nname = "{name}"\n[tables]\nroot = "{tmp_path / name}"\n', encoding="utf-8"
+        )
+        files.append(file)
+
+    with pytest.raises(ConfigError, match=r"^several --config name the tables themselves"):
+        find_several(["x"], files)
+    with pytest.raises(ConfigError, match=r"is not|named twice"):
+        find_several(["x", "x"], [])
+    with pytest.raises(ConfigError, match=r"named twice"):
+        find_several([], [files[0], files[0]])
+    assert [one.config.cluster.name for one in find_several([], files)] == ["a", "b"]
+    # Kafka of the file is that of its own tables alone.
+    of_one = find_several([str(tmp_path / "b"), str(tmp_path / "a")], files[:1])
+    assert [(one.is_configured, one.config.cluster.name) for one in of_one] == [(False, ""), (True, "a")]
