@@ -5,17 +5,14 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline import task_sizes
 from pipeline.arrow_stream import unpacked
-from pipeline.placement import placed
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import DECIDED_ARROW, PlanSettings
 from pipeline.run.driver import Driver
 from pipeline.run.session import attempts_of_tasks
 from pipeline.run.tasks.deciding import DECIDED, DecidingTask, share
 from pipeline.tables.store import Store, absolute
-
-_PARTITIONS_A_TASK = 2_000
-"""To start another task takes longer than to decide about fewer."""
 
 
 def decide_all(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...] | None) -> pa.Table:
@@ -30,9 +27,7 @@ def decide_all(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...] 
     weights = _rows_by_group(store, None if only is None else _is_any_of(only))
     if not weights:
         return DECIDED_ARROW.empty_table()
-    tasks = min(driver.parallelism, 1 + sum(weights.values()) // _PARTITIONS_A_TASK)
-    # A group without commits takes time, too.
-    shares = placed(sorted(weights), lambda group: weights[group] + 1, tasks=min(tasks, len(weights)))
+    shares = task_sizes.deciding(weights, cores=driver.parallelism)
     task = DecidingTask(
         # Executors have working folders of their own.
         root=absolute(store.root),
