@@ -46,14 +46,14 @@ def test_few_rows_gain_nothing() -> None:
 
 
 def test_large_group_bounds_what_cores_buy() -> None:
-    costs = dict.fromkeys(Cost(0.0, 0.0)) | {"fold partition_lag": Cost(0.0, 1e-6)}
+    costs = FREE | {"fold partition_lag": Cost(0.0, 1e-6)}
     times = predicted(groups_of(ROWS, largest=600_000), cores=8, costs=costs)
 
     assert times.batch_s == pytest.approx(0.6)
 
 
 def test_tasks_wait_for_a_core_in_their_order() -> None:
-    costs = dict.fromkeys(Cost(0.0, 0.0)) | {
+    costs = FREE | {
         "fold partition_lag": Cost(1.0, 0.0),
         DRIVER: Cost(5.0, 0.0),
     }
