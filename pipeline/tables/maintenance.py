@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, write_deltalake
 
 from pipeline import clock
-from pipeline.row_keys import codes, last_of_each
+from pipeline.row_keys import codes, newest_of_groups
 from pipeline.tables.encoding import by_delta_rs
 from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME, TABLES, Table
@@ -45,9 +45,7 @@ class _Last:
 
     def of(self, some: pa.Table) -> pa.Table:
         """These of some rows."""
-        (group,) = codes(("group_id",), some)
-        last = last_of_each(group, some[self.time].cast(pa.int64()).to_numpy())
-        return some.take(pa.array(last)).filter(~self.unless)
+        return newest_of_groups(some, self.time).filter(~self.unless)
 
 
 _LAST = {

@@ -24,7 +24,7 @@ def decide_all(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...] 
         only: Groups to decide about; None for all.
     """
     store = driver.services.store
-    weights = _rows_by_group(store, None if only is None else _is_any_of(only))
+    weights = _rows_by_group(store, only)
     if not weights:
         return DECIDED_ARROW.empty_table()
     shares = task_sizes.deciding(weights, cores=driver.parallelism)
@@ -41,12 +41,9 @@ def decide_all(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...] 
     return pa.concat_tables(map(unpacked, decided)).sort_by("group_id")
 
 
-def _is_any_of(group_ids: Iterable[str]) -> pc.Expression:
-    return pc.field("group_id").isin(pa.array(group_ids, pa.string()))
-
-
-def _rows_by_group(store: Store, wanted: pc.Expression | None) -> dict[str, int]:
-    """How many partitions each of the wanted groups has rows of; 0 for one without commits."""
+def _rows_by_group(store: Store, only: tuple[str, ...] | None) -> dict[str, int]:
+    """How many partitions each of these groups, or each group, has rows of; 0 for one without commits."""
+    wanted = None if only is None else pc.field("group_id").isin(pa.array(only, pa.string()))
     names = store.arrow("consumer_groups", ["group_id"], wanted)["group_id"].to_pylist()
     counted = store.arrow("partition_lag", ["group_id"], wanted)["group_id"].value_counts()
     return dict.fromkeys(names, 0) | {one["values"]: one["counts"] for one in counted.to_pylist()}
