@@ -77,7 +77,7 @@ def _has_news(batch: Settled, confirmed: Confirmed) -> bool:
         or batch.stamp.behind != driver.progress.behind
     )
     return bool(
-        batch.read.summary.group_records or (is_stale and batch.services.store.has_rows("consumer_groups"))
+        batch.read.summary.group_records or (is_stale and batch.services.store.count("consumer_groups"))
     )
 
 
