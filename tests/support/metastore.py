@@ -43,6 +43,8 @@ class Metastore:
             # A new database has no tables of the metastore's own yet.
             "datanucleus.schema.autoCreateAll": "true",
             "hive.metastore.schema.verification": "false",
+            # It takes a library that Spark does not ship.
+            "hive.async.log.enabled": "false",
         }
         options = [word for name, value in settings.items() for word in ("--hiveconf", f"{name}={value}")]
         with self._log.open("wb") as log:
