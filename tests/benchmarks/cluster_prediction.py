@@ -1,7 +1,9 @@
-"""The costs of `pipeline.config.cluster_times`, fitted to batches of one core, and held against batches of more."""
+"""The costs of `pipeline.config.cluster_times`, fitted to batches of one core, and held against batches of more.
+
+Of several batches the fastest one counts, job by job: whatever else a machine does can only add to it.
+"""
 
 import re
-import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -41,21 +43,21 @@ class Measured(NamedTuple):
 
     def held_s(self) -> dict[str, float]:
         """By job: the seconds in which its tasks had a core, all tasks together; and what is left for the driver."""
-        return self._medians(lambda job: sum(job.held_ms))
+        return self._least(lambda job: sum(job.held_ms))
 
     def times(self) -> Times:
         """From the launch of each job's first task to the end of its last; the rest is the driver's."""
-        found = self._medians(lambda job: job.tasks_ended_ms - job.tasks_begun_ms)
+        found = self._least(lambda job: job.tasks_ended_ms - job.tasks_begun_ms)
         return Times(driver_s=found.pop(DRIVER), job_s=found)
 
-    def _medians(self, of: Any) -> dict[str, float]:
+    def _least(self, of: Any) -> dict[str, float]:
         by_batch: dict[int, defaultdict[str, float]] = {number: defaultdict(float) for number in self.seconds}
         for job in self.jobs:
             by_batch[job.batch_id][_NUMBER.sub("", job.name)] += of(job) / 1000
         for number, seconds in self.seconds.items():
             by_batch[number][DRIVER] = seconds - sum(by_batch[number].values())
         names = dict.fromkeys(name for batch in by_batch.values() for name in batch)
-        return {name: statistics.median(batch[name] for batch in by_batch.values()) for name in names}
+        return {name: min(batch[name] for batch in by_batch.values()) for name in names}
 
 
 def tables(measured: Sequence[Measured]) -> Iterator[dict[str, Any]]:
@@ -95,7 +97,7 @@ def _fitted(seen: Sequence[tuple[int, int, float]]) -> Cost:
 
 def _compared(one: Measured, costs: Mapping[str, Cost]) -> Iterator[list[Any]]:
     wanted, found = predicted(one.sizes, cores=one.cores, costs=costs), one.times()
-    whole = statistics.median(one.seconds.values())
+    whole = min(one.seconds.values())
     pairs = [
         ("batch", whole, wanted.batch_s),
         (DRIVER, found.driver_s, wanted.driver_s),
