@@ -12,11 +12,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.benchmarks import cluster_prediction, cluster_tasks
 from tests.benchmarks.cluster_prediction import Measured
+from tests.benchmarks.cluster_processors import ProcessorLog
 from tests.benchmarks.load import Load
 from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.event_log import event_log
@@ -39,7 +41,9 @@ max_gap_s = 1
 [plan]
 dry_run = false
 {eager_plan}"""
-_BATCH = re.compile(r"batch_id=(\d+) seconds=(\S+) .*counts=(\{.*?\}) steps=(\{.*?\})")
+_BATCH = re.compile(
+    r"(\S+) INFO +pipeline\.run\.query batch batch_id=(\d+) seconds=(\S+) .*counts=(\{.*?\}) steps=(\{.*?\})"
+)
 _WARM_UP, _BATCHES = 2, 5
 _STEPS = ("read_source", "store_lag", "store_history", "make_plans", "record_decisions", "publish_plans")
 _SECONDS = ("first batch s", "batch p50 s", "fastest", "slowest")
@@ -74,6 +78,7 @@ class _Batch:
     """What the log says of one."""
 
     batch_id: int
+    ended_ms: float
     seconds: float
     commits: int
     steps: dict[str, float]
@@ -84,8 +89,7 @@ class _Run(NamedTuple):
     """Executors that have a Python."""
     first_s: float
     counted: list[_Batch]
-    jobs: list[cluster_tasks.Job]
-    """Of the counted batches."""
+    measured: Measured
 
     def figures(self) -> list[float]:
         """Of `_SECONDS` and `_STEPS`."""
@@ -105,14 +109,9 @@ def measure(say: Say, *, quick: bool) -> dict[str, Any]:
             row = [size.groups * _PARTITIONS, cores.name, run.at_work, *run.figures()]
             say(", ".join(f"{what}: {value}" for what, value in zip(_HEADER, row, strict=True)))
             rows.append(row)
-            work += [[*row[:2], *job] for job in cluster_tasks.rows_of(run.jobs)]
+            work += [[*row[:2], *job] for job in cluster_tasks.rows_of(run.measured.jobs)]
             if cores.executors:
-                seconds = {one.batch_id: one.seconds for one in run.counted}
-                measured.append(
-                    Measured(
-                        size.groups, _PARTITIONS, cores.executors * cores.cores, cores.name, seconds, run.jobs
-                    )
-                )
+                measured.append(run.measured)
             batches[f"{row[0]} rows, {cores.name}"] = [
                 one.steps | {"whole": one.seconds} for one in run.counted
             ]
@@ -142,11 +141,25 @@ def _run(size: _Size, cores: _Cores, batches: int) -> _Run:
         broker.stop()
         broker.start()
         load.advance(one_in=1)
-        with _driver(Path(folder), load.bootstrap, size, cores) as (driver, spark):
+        with (
+            _driver(Path(folder), load.bootstrap, size, cores) as (driver, spark),
+            ProcessorLog(lambda: spark.executors() if spark else ()) as of_executors,
+            ProcessorLog(lambda: (driver.pid,)) as of_driver,
+        ):
             counted = _watched(driver, load, _WARM_UP + batches)[_WARM_UP:]
             at_work = len(spark.busy_executors()) if spark else 0
             jobs = cluster_tasks.jobs_of(Path(folder, "events"), {one.batch_id for one in counted})
-            return _Run(at_work, _batches(driver)[0].seconds, counted, jobs)
+            measured = Measured(
+                size.groups,
+                _PARTITIONS,
+                cores.executors * cores.cores,
+                cores.name,
+                {one.batch_id: (one.ended_ms - 1000 * one.seconds, one.ended_ms) for one in counted},
+                jobs,
+                of_executors.between,
+                of_driver.between,
+            )
+            return _Run(at_work, _batches(driver)[0].seconds, counted, measured)
 
 
 @contextmanager
@@ -196,9 +209,10 @@ def _batches(driver: SubmittedDriver) -> list[_Batch]:
     return [
         _Batch(
             batch_id=int(number),
+            ended_ms=datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp() * 1000,
             seconds=float(seconds),
             commits=json.loads(counts).get("commit", 0),
             steps=json.loads(steps),
         )
-        for number, seconds, counts, steps in _BATCH.findall(driver.log)
+        for at, number, seconds, counts, steps in _BATCH.findall(driver.log)
     ]

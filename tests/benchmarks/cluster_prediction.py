@@ -1,12 +1,13 @@
 """The costs of `pipeline.config.cluster_times`, fitted to batches of one core, and held against batches of more.
 
-Of several batches the fastest one counts, job by job: whatever else a machine does can only add to it.
+A cost is processor time, which other work on the machine hardly changes, and of several batches the least: what a
+batch takes on a core of its own.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,10 @@ _TIMES = ["rows", "cores as", "what", "measured s", "predicted s", "difference"]
 _NUMBER = re.compile(r" \d+ groups$")
 
 
+Used: TypeAlias = Callable[[float, float], float]
+"""Processor seconds that were used between two times, in ms since the epoch."""
+
+
 class Measured(NamedTuple):
     """Batches of one size on one cluster."""
 
@@ -27,9 +32,11 @@ class Measured(NamedTuple):
     cores: int
     name: str
     """Of where these are."""
-    seconds: Mapping[int, float]
-    """By batch, as the driver's log has it."""
+    spans_ms: Mapping[int, tuple[float, float]]
+    """By batch: its begin and its end, as the driver's log has them."""
     jobs: Sequence[Job]
+    of_executors: Used
+    of_driver: Used
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -41,21 +48,27 @@ class Measured(NamedTuple):
         """Of `partition_lag`."""
         return self.groups * self.partitions
 
-    def held_s(self) -> dict[str, float]:
-        """By job: the seconds in which its tasks had a core, all tasks together; and what is left for the driver."""
-        return self._least(lambda job: sum(job.held_ms))
+    @property
+    def batch_s(self) -> float:
+        """The fastest batch."""
+        return min(ended_ms - begun_ms for begun_ms, ended_ms in self.spans_ms.values()) / 1000
+
+    def processor_s(self) -> dict[str, float]:
+        """By job: the processor seconds of the executors in it; and those of the driver in the whole batch."""
+        found = self._least(lambda job: self.of_executors(job.tasks_begun_ms, job.tasks_ended_ms))
+        return found | {DRIVER: min(self.of_driver(*span) for span in self.spans_ms.values())}
 
     def times(self) -> Times:
-        """From the launch of each job's first task to the end of its last; the rest is the driver's."""
-        found = self._least(lambda job: job.tasks_ended_ms - job.tasks_begun_ms)
-        return Times(driver_s=found.pop(DRIVER), job_s=found)
+        """From the launch of each job's first task to the end of its last; the rest of the batch is the driver's."""
+        job_s = self._least(lambda job: (job.tasks_ended_ms - job.tasks_begun_ms) / 1000)
+        return Times(driver_s=self.batch_s - sum(job_s.values()), job_s=job_s)
 
-    def _least(self, of: Any) -> dict[str, float]:
-        by_batch: dict[int, defaultdict[str, float]] = {number: defaultdict(float) for number in self.seconds}
+    def _least(self, of: Callable[[Job], float]) -> dict[str, float]:
+        by_batch: dict[int, defaultdict[str, float]] = {
+            number: defaultdict(float) for number in self.spans_ms
+        }
         for job in self.jobs:
-            by_batch[job.batch_id][_NUMBER.sub("", job.name)] += of(job) / 1000
-        for number, seconds in self.seconds.items():
-            by_batch[number][DRIVER] = seconds - sum(by_batch[number].values())
+            by_batch[job.batch_id][_NUMBER.sub("", job.name)] += of(job)
         names = dict.fromkeys(name for batch in by_batch.values() for name in batch)
         return {name: min(batch[name] for batch in by_batch.values()) for name in names}
 
@@ -76,7 +89,7 @@ def fitted(of_one_core: Sequence[Measured]) -> dict[str, Cost]:
     seen: defaultdict[str, list[tuple[int, int, float]]] = defaultdict(list)
     for one in of_one_core:
         tasks = rows_of_tasks(one.sizes, cores=one.cores) | {DRIVER: [one.rows]}
-        for name, seconds in one.held_s().items():
+        for name, seconds in one.processor_s().items():
             seen[name].append((len(tasks[name]), sum(tasks[name]), seconds))
     return {name: _fitted(seen[name]) for name in seen}
 
@@ -97,9 +110,8 @@ def _fitted(seen: Sequence[tuple[int, int, float]]) -> Cost:
 
 def _compared(one: Measured, costs: Mapping[str, Cost]) -> Iterator[list[Any]]:
     wanted, found = predicted(one.sizes, cores=one.cores, costs=costs), one.times()
-    whole = min(one.seconds.values())
     pairs = [
-        ("batch", whole, wanted.batch_s),
+        ("batch", one.batch_s, wanted.batch_s),
         (DRIVER, found.driver_s, wanted.driver_s),
         *((job, found.job_s.get(job, 0.0), seconds) for job, seconds in wanted.job_s.items()),
     ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-HEADER = ["job", "tasks", "their work s", "longest s", "with their start s", "job s"]
+HEADER = ["job", "tasks", "their work s", "longest s", "job s"]
 _DESCRIPTION = re.compile(r"batch (\d+) · (.*)")
 
 
@@ -23,8 +23,6 @@ class Job:
     ended_ms: int = 0
     run_ms: list[int] = field(default_factory=list)
     """Of each task."""
-    held_ms: list[int] = field(default_factory=list)
-    """Of each task: how long it had a core, with its way there and the way of its rows back."""
     tasks_begun_ms: int = 0
     tasks_ended_ms: int = 0
 
@@ -45,7 +43,6 @@ def jobs_in(events: Iterable[str]) -> Iterator[Job]:
             case "SparkListenerTaskEnd" if event["Stage ID"] in by_stage and event.get("Task Metrics"):
                 job, info = by_stage[event["Stage ID"]], event["Task Info"]
                 job.run_ms.append(event["Task Metrics"]["Executor Run Time"])
-                job.held_ms.append(info["Finish Time"] - info["Launch Time"])
                 job.tasks_begun_ms = min(job.tasks_begun_ms or info["Launch Time"], info["Launch Time"])
                 job.tasks_ended_ms = max(job.tasks_ended_ms, info["Finish Time"])
             case "SparkListenerJobEnd" if event["Job ID"] in by_job:
@@ -74,7 +71,6 @@ def rows_of(jobs: Iterable[Job]) -> list[list[Any]]:
                 for values in (
                     [sum(job.run_ms) for job in jobs],
                     [max(job.run_ms, default=0) for job in jobs],
-                    [sum(job.held_ms) for job in jobs],
                     [job.ended_ms - job.begun_ms for job in jobs],
                 )
             ),

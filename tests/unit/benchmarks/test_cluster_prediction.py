@@ -23,14 +23,18 @@ def batch(groups: int, costs: Mapping[str, Cost] = _COSTS) -> Measured:
     sizes = {f"{number}": 1000 for number in range(groups)}
     jobs, now_ms = list[Job](), 0
     for name, tasks in rows_of_tasks(sizes, cores=1).items():
-        held_ms = [round(costs[name].of(rows) * 1000) for rows in tasks]
+        took_ms = sum(round(costs[name].of(rows) * 1000) for rows in tasks)
         title = f"decide {groups} groups" if name == "decide" else name
-        job = Job(7, title, now_ms, held_ms=held_ms, tasks_begun_ms=now_ms)
-        now_ms += sum(held_ms)
+        job = Job(7, title, now_ms, tasks_begun_ms=now_ms)
+        now_ms += took_ms
         job.tasks_ended_ms = job.ended_ms = now_ms
         jobs.append(job)
-    seconds = costs[DRIVER].of(1000 * groups) + now_ms / 1000
-    return Measured(groups, 1000, 1, "1 executor of 1", {7: seconds}, jobs)
+    driver_s = costs[DRIVER].of(1000 * groups)
+    return Measured(
+        *(groups, 1000, 1, "1 executor of 1", {7: (0.0, now_ms + 1000 * driver_s)}, jobs),
+        of_executors=lambda begun_ms, ended_ms: (ended_ms - begun_ms) / 1000,
+        of_driver=lambda _begun_ms, _ended_ms: driver_s,
+    )
 
 
 def test_known_costs_are_found() -> None:
