@@ -32,6 +32,8 @@ def ask(uri: str, database: str) -> None:
         .config("spark.ui.enabled", "false")
         .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
         .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+        # By default 50 tasks read the log of each table.
+        .config("spark.databricks.delta.snapshotPartitions", "1")
         .config(_OF_METASTORE, uri)
         .enableHiveSupport()
         .getOrCreate()
