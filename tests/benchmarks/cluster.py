@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,7 +77,6 @@ class _Batch:
     """What the log says of one."""
 
     batch_id: int
-    ended_ms: float
     seconds: float
     commits: int
     steps: dict[str, float]
@@ -143,8 +141,7 @@ def _run(size: _Size, cores: _Cores, batches: int) -> _Run:
         load.advance(one_in=1)
         with (
             _driver(Path(folder), load.bootstrap, size, cores) as (driver, spark),
-            ProcessorLog(lambda: spark.executors() if spark else ()) as of_executors,
-            ProcessorLog(lambda: (driver.pid,)) as of_driver,
+            ProcessorLog(lambda: spark.executors() if spark else ()) as processors,
         ):
             counted = _watched(driver, load, _WARM_UP + batches)[_WARM_UP:]
             at_work = len(spark.busy_executors()) if spark else 0
@@ -154,10 +151,9 @@ def _run(size: _Size, cores: _Cores, batches: int) -> _Run:
                 _PARTITIONS,
                 cores.executors * cores.cores,
                 cores.name,
-                {one.batch_id: (one.ended_ms - 1000 * one.seconds, one.ended_ms) for one in counted},
+                {one.batch_id: one.seconds for one in counted},
                 jobs,
-                of_executors.between,
-                of_driver.between,
+                processors.between,
             )
             return _Run(at_work, _batches(driver)[0].seconds, counted, measured)
 
@@ -209,10 +205,9 @@ def _batches(driver: SubmittedDriver) -> list[_Batch]:
     return [
         _Batch(
             batch_id=int(number),
-            ended_ms=datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp() * 1000,
             seconds=float(seconds),
             commits=json.loads(counts).get("commit", 0),
             steps=json.loads(steps),
         )
-        for at, number, seconds, counts, steps in _BATCH.findall(driver.log)
+        for number, seconds, counts, steps in _BATCH.findall(driver.log)
     ]

@@ -1,7 +1,7 @@
 """The costs of `pipeline.config.cluster_times`, fitted to batches of one core, and held against batches of more.
 
-A cost is processor time, which other work on the machine hardly changes, and of several batches the least: what a
-batch takes on a core of its own.
+What a task costs is processor time, which other work on the machine hardly changes. Of several batches the least
+counts, job by job.
 """
 
 import re
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from pipeline.config.cluster_times import DRIVER, Cost, Times, predicted, rows_of_tasks
+from pipeline.config.cluster_times import DRIVER, Cost, predicted, rows_of_tasks
 from tests.benchmarks.cluster_tasks import Job
 
-_COSTS = ["what", "fixed s", "µs a row"]
-_TIMES = ["rows", "cores as", "what", "measured s", "predicted s", "difference"]
+COSTS = ["what", "fixed s", "µs a row"]
+_TIMES = ["rows", "cores as", "what", "tasks", "predicted", "measured s", "predicted s", "difference"]
 _NUMBER = re.compile(r" \d+ groups$")
 
 
@@ -32,11 +32,11 @@ class Measured(NamedTuple):
     cores: int
     name: str
     """Of where these are."""
-    spans_ms: Mapping[int, tuple[float, float]]
-    """By batch: its begin and its end, as the driver's log has them."""
+    seconds: Mapping[int, float]
+    """By batch, as the driver's log has it."""
     jobs: Sequence[Job]
-    of_executors: Used
-    of_driver: Used
+    used: Used
+    """By the executors."""
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -48,29 +48,35 @@ class Measured(NamedTuple):
         """Of `partition_lag`."""
         return self.groups * self.partitions
 
-    @property
-    def batch_s(self) -> float:
-        """The fastest batch."""
-        return min(ended_ms - begun_ms for begun_ms, ended_ms in self.spans_ms.values()) / 1000
+    def costs_s(self) -> dict[str, float]:
+        """By job: the processor seconds of the executors in it; and the seconds that are the driver's."""
+        return self._least(lambda job: self.used(job.tasks_begun_ms, job.tasks_ended_ms)) | {
+            DRIVER: self.times()[DRIVER]
+        }
 
-    def processor_s(self) -> dict[str, float]:
-        """By job: the processor seconds of the executors in it; and those of the driver in the whole batch."""
-        found = self._least(lambda job: self.of_executors(job.tasks_begun_ms, job.tasks_ended_ms))
-        return found | {DRIVER: min(self.of_driver(*span) for span in self.spans_ms.values())}
+    def times(self) -> dict[str, float]:
+        """By job: from the launch of its first task to the end of its last; the rest of a batch is the driver's."""
+        found = self._least(_took_s)
+        rest = (
+            whole_s - sum(_took_s(job) for job in self.jobs if job.batch_id == number)
+            for number, whole_s in self.seconds.items()
+        )
+        return found | {DRIVER: min(rest)}
 
-    def times(self) -> Times:
-        """From the launch of each job's first task to the end of its last; the rest of the batch is the driver's."""
-        job_s = self._least(lambda job: (job.tasks_ended_ms - job.tasks_begun_ms) / 1000)
-        return Times(driver_s=self.batch_s - sum(job_s.values()), job_s=job_s)
+    def tasks(self) -> dict[str, int]:
+        """By job: how many it had."""
+        return {_NUMBER.sub("", job.name): len(job.run_ms) for job in self.jobs}
 
     def _least(self, of: Callable[[Job], float]) -> dict[str, float]:
-        by_batch: dict[int, defaultdict[str, float]] = {
-            number: defaultdict(float) for number in self.spans_ms
-        }
+        by_batch: dict[int, defaultdict[str, float]] = {number: defaultdict(float) for number in self.seconds}
         for job in self.jobs:
             by_batch[job.batch_id][_NUMBER.sub("", job.name)] += of(job)
         names = dict.fromkeys(name for batch in by_batch.values() for name in batch)
         return {name: min(batch[name] for batch in by_batch.values()) for name in names}
+
+
+def _took_s(job: Job) -> float:
+    return (job.tasks_ended_ms - job.tasks_begun_ms) / 1000
 
 
 def tables(measured: Sequence[Measured]) -> Iterator[dict[str, Any]]:
@@ -80,7 +86,7 @@ def tables(measured: Sequence[Measured]) -> Iterator[dict[str, Any]]:
         return
     costs = fitted(of_one_core)
     rows = [[job, round(cost.fixed_s, 3), round(cost.row_s * 1e6, 3)] for job, cost in costs.items()]
-    yield {"header": _COSTS, "rows": rows}
+    yield {"header": COSTS, "rows": rows}
     yield {"header": _TIMES, "rows": [row for one in measured for row in _compared(one, costs)]}
 
 
@@ -89,7 +95,7 @@ def fitted(of_one_core: Sequence[Measured]) -> dict[str, Cost]:
     seen: defaultdict[str, list[tuple[int, int, float]]] = defaultdict(list)
     for one in of_one_core:
         tasks = rows_of_tasks(one.sizes, cores=one.cores) | {DRIVER: [one.rows]}
-        for name, seconds in one.processor_s().items():
+        for name, seconds in one.costs_s().items():
             seen[name].append((len(tasks[name]), sum(tasks[name]), seconds))
     return {name: _fitted(seen[name]) for name in seen}
 
@@ -110,11 +116,13 @@ def _fitted(seen: Sequence[tuple[int, int, float]]) -> Cost:
 
 def _compared(one: Measured, costs: Mapping[str, Cost]) -> Iterator[list[Any]]:
     wanted, found = predicted(one.sizes, cores=one.cores, costs=costs), one.times()
+    cut, seen = rows_of_tasks(one.sizes, cores=one.cores), one.tasks()
     pairs = [
-        ("batch", one.batch_s, wanted.batch_s),
-        (DRIVER, found.driver_s, wanted.driver_s),
-        *((job, found.job_s.get(job, 0.0), seconds) for job, seconds in wanted.job_s.items()),
+        ("batch", min(one.seconds.values()), wanted.batch_s),
+        (DRIVER, found[DRIVER], wanted.driver_s),
+        *((job, found[job], seconds) for job, seconds in wanted.job_s.items()),
     ]
     for what, measured_s, predicted_s in pairs:
-        difference = f"{predicted_s / measured_s - 1:+.0%}" if measured_s else "not measured"
-        yield [one.rows, one.name, what, round(measured_s, 2), round(predicted_s, 2), difference]
+        tasks = (seen[what], len(cut[what])) if what in cut else ("", "")
+        difference = f"{predicted_s / measured_s - 1:+.0%}"
+        yield [one.rows, one.name, what, *tasks, round(measured_s, 2), round(predicted_s, 2), difference]

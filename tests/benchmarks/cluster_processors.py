@@ -1,9 +1,9 @@
-"""Processor time of executors and of the driver, moment by moment: what else a machine does hardly changes it."""
+"""Processor time of executors, moment by moment: what else a machine does hardly changes it."""
 
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from types import TracebackType
 
 from tests.benchmarks import processes
@@ -49,11 +49,15 @@ class ProcessorLog:
         return used[behind - 1] + min(max(share, 0.0), 1.0) * (used[behind] - used[behind - 1])
 
     def _look(self) -> None:
-        pids: Sequence[int] = ()
-        listed_s = -_TREE_EVERY_S
+        last: dict[int, float] = {}
+        used_s, listed_s = 0.0, -_TREE_EVERY_S
         while not self._ended.wait(_LOOK_EVERY_S):
             if time.monotonic() - listed_s >= _TREE_EVERY_S:
-                pids, listed_s = processes.below(self._roots()), time.monotonic()
+                # What one that comes has used by then it has used since the last list.
+                last = {pid: last.get(pid, 0.0) for pid in processes.below(self._roots())}
+                listed_s = time.monotonic()
+            for pid, before_s in last.items():
+                last[pid] = max(before_s, processes.cpu_of(pid))
+                used_s += last[pid] - before_s
             self._times_ms.append(time.time() * 1000)
-            # A process that has ended counts in its parent, a moment later.
-            self._cpu_s.append(max(sum(map(processes.cpu_of, pids)), *self._cpu_s[-1:], 0.0))
+            self._cpu_s.append(used_s)

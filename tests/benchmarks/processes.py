@@ -31,9 +31,9 @@ def below(roots: Iterable[int]) -> list[int]:
 
 
 def cpu_of(pid: int) -> float:
-    """Processor seconds of one process so far, with those of children that have ended; 0 where it is gone."""
+    """Processor seconds of one process so far, without its children; 0 where it is gone."""
     text = _read(pid, "stat")
-    return _cpu_s(text.rpartition(")")[2].split()) if text else 0.0
+    return _cpu_s(text.rpartition(")")[2].split()[: _TIMES.start + 2]) if text else 0.0
 
 
 def each(root: int) -> dict[int, Share]:
