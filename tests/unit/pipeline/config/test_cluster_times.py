@@ -69,3 +69,10 @@ def test_reading_is_cut_as_the_source_cuts_it() -> None:
         0,
     ]
     assert len(rows_of_tasks(groups_of(partitions.RECORDS_A_TASK + 1), cores=8)["read"]) == 3
+
+
+def test_one_core_has_its_jobs_cut_for_two_as_spark_says() -> None:
+    tasks = rows_of_tasks(groups_of(200_000), cores=1)
+
+    assert tasks == rows_of_tasks(groups_of(200_000), cores=2)
+    assert tasks["decide"] == [100_000, 100_000]
