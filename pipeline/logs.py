@@ -25,11 +25,11 @@ def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def configure(level: str = "INFO") -> None:
+def configure() -> None:
     """Send the logs of `pipeline` to stderr, and nothing of the libraries below warnings."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Line())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    logging.getLogger("pipeline").setLevel(level)
+    logging.getLogger("pipeline").setLevel("INFO")
     # py4j reports at INFO each callback that was cut off by a stop.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)

@@ -70,6 +70,17 @@ def last_of_each(key: Int64s, *ranks: npt.NDArray[Any]) -> Int64s:
     return rows
 
 
+def newest_of_groups(rows: pa.Table, time: str) -> pa.Table:
+    """The row of each group with the latest time.
+
+    Args:
+        rows: With `group_id`.
+        time: Column of timestamps, none of them null.
+    """
+    (group,) = codes(("group_id",), rows)
+    return rows.take(pa.array(last_of_each(group, rows[time].cast(pa.int64()).to_numpy())))
+
+
 def key_columns(
     key: Sequence[str], tables: Sequence[pa.Table], rows: Sequence[Int64s]
 ) -> dict[str, pa.Array]:

@@ -4,7 +4,6 @@ Acknowledgements come from the followers of a plan, orders from `lagwise pause` 
 """
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -12,8 +11,9 @@ from pyspark.sql.types import StructField, StructType
 
 from assignor.errors import DecodeError
 from assignor.protocol import acks, commands
-from pipeline import clock
+from pipeline.clock import at
 from pipeline.decode.filters import ControlTopics
+from pipeline.decode.raw_records import raw_records
 from pipeline.tables.columns import ACK_FIELDS, ORDER_FIELDS
 from pipeline.tables.schemas import ACKS
 
@@ -34,10 +34,8 @@ def control_rows(
     """Rows of kind 'ack' and 'orders', and rows of kind 'bad'; what is about other clusters is left out."""
     good: list[Row] = []
     bad: list[Row] = []
-    columns = records.select(["topic", "partition", "offset", "timestamp", "key", "value"])
-    columns = columns.set_column(3, "timestamp", columns["timestamp"].cast(pa.int64()))
     acks_topics = topics.every_acks
-    for record in columns.to_pylist():
+    for record in raw_records(records).to_pylist():
         is_ack = record["topic"] in acks_topics
         as_bad = record | {"row_kind": "bad", "kind": "ack" if is_ack else "orders"}
         try:
@@ -72,7 +70,7 @@ def _ack(key: bytes, value: bytes | None) -> tuple[str, Row]:
         "generation": ack.generation,
         "epoch": ack.epoch,
         "member_id": ack.member,
-        "acked_at": _time(ack.at_ms),
+        "acked_at": at(ack.at_ms),
         **{column: getattr(ack, name, None) for column, name in _BESIDES.items()},
     }
     return about.cluster, row | {"ack": row["ack"] | fields}
@@ -97,11 +95,11 @@ def _orders(key: bytes, value: bytes | None) -> tuple[str, Row]:
         "paused": orders.paused,
         "pause_reason": orders.pause_reason,
         "pinned": [(topic, commands.format_pin(numbers)) for topic, numbers in orders.pinned.items()],
-        "triggered_at": None if orders.triggered_at_ms is None else _time(orders.triggered_at_ms),
-        "resumed_at": None if orders.resumed_at_ms is None else _time(orders.resumed_at_ms),
+        "triggered_at": None if orders.triggered_at_ms is None else at(orders.triggered_at_ms),
+        "resumed_at": None if orders.resumed_at_ms is None else at(orders.resumed_at_ms),
         **_approval(orders.approval),
         "ordered_by": orders.by,
-        "ordered_at": _time(orders.at_ms),
+        "ordered_at": at(orders.at_ms),
     }
     return orders.cluster, row | {"orders": fields}
 
@@ -114,9 +112,5 @@ def _approval(approval: commands.Approval | None) -> Row:
         "approved_base_hash": approval.base_hash,
         "approval_reason": approval.reason,
         "approved_by": approval.by,
-        "approved_at": _time(approval.at_ms),
+        "approved_at": at(approval.at_ms),
     }
-
-
-def _time(at_ms: int) -> datetime:
-    return clock.at(at_ms)

@@ -21,6 +21,7 @@ from assignor.protocol.kafka.sticky import claims_of
 from assignor.strategies.catalogue import RebalanceProtocol
 from assignor.strategies.registry import STRATEGIES
 from pipeline.decode.consumer_groups import consumer_group_row
+from pipeline.decode.raw_records import raw_records
 from pipeline.tables.schemas import CONSUMER_GROUPS, GROUP_STATE
 
 _EAGER, _COOPERATIVE = (protocol.name.lower() for protocol in RebalanceProtocol)
@@ -66,7 +67,7 @@ def group_rows(records: pa.RecordBatch, wants_group: Callable[[str], bool]) -> G
         wants_group: Whether a group of this name is wanted.
     """
     rows = GroupRows()
-    raw, keys = _raw(records), records["key"].to_pylist()
+    raw, keys = raw_records(records), records["key"].to_pylist()
     partitions, offsets = (records[name].to_pylist() for name in ("partition", "offset"))
     done: set[tuple[int, bytes]] = set()
     # A record of a large group takes a tenth of a second, and each member that comes or goes leaves one.
@@ -94,12 +95,6 @@ def _add_row(rows: GroupRows, record_of_one: pa.RecordBatch, wants_group: Callab
     if unreadable is not None:
         rows.bad.append(_bad(record, unreadable))
     return True
-
-
-def _raw(records: pa.RecordBatch) -> pa.RecordBatch:
-    columns = records.select(["topic", "partition", "offset", "timestamp", "key", "value"])
-    # As microseconds: a producer may name a time after the year 9999, which no `datetime` can hold.
-    return columns.set_column(3, "timestamp", columns["timestamp"].cast(pa.int64()))
 
 
 def _why(members: list[Row]) -> str | None:

@@ -5,7 +5,7 @@ lost, kept and restored together. Pure: what the brokers say comes in, what to r
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from pipeline.clock import duration
@@ -227,13 +227,7 @@ def _records(spans: Iterable[Span]) -> int:
 
 
 def _first(span: Span, records: int) -> Span:
-    return Span(
-        topic=span.topic,
-        partition=span.partition,
-        start=span.start,
-        end=min(span.end, span.start + records),
-        leader_epoch=span.leader_epoch,
-    )
+    return replace(span, end=min(span.end, span.start + records))
 
 
 def shares(spans: tuple[Span, ...], *, tasks: int, records_a_task: int) -> list[list[Span]]:

@@ -8,10 +8,12 @@ Example: the log end was 100 at second 0 and 400 at second 30; the group has com
 Offset 250 was written at second 15, so at second 30 the next record has waited for 15 seconds.
 
     >>> import numpy as np
+    >>> import pyarrow as pa
     >>> from pipeline.lag import samples
     >>> from pipeline.lag.age import lag_age
     >>> from pipeline.lag.lag import lag
-    >>> ring, committed, log_start = samples.empty(1), np.array([250]), np.array([0])
+    >>> ring = samples.from_arrow(pa.nulls(1, samples.SAMPLES_TYPE))
+    >>> committed, log_start = np.array([250]), np.array([0])
     >>> for at_ms, log_end in ((0, 100), (30_000, 400)):
     ...     ring = samples.append(ring, np.array([at_ms]), np.array([log_end]))
     >>> records = lag(committed, log_start, np.array([400]))

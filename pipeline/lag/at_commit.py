@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 
 from assignor.model.arrays import Bools, Floats, Int64s
-from pipeline.lag.bounded_lists import entry
+from pipeline.lag.bounded_lists import entry, rows_of
 from pipeline.lag.lag import UNKNOWN, lag
 from pipeline.lag.readable import readable_end
-from pipeline.lag.samples import Samples, rows_of
+from pipeline.lag.samples import Samples
 
 CLOCK_ERROR_MS: Final = 5_000
 """How far the coordinator's clock, which stamps commits, may be ahead of ours or behind it, which stamps samples, and

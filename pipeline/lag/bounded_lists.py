@@ -5,6 +5,8 @@ the same rows are ``list<struct<field: int64, ...>>``, where an unknown value is
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +14,29 @@ import pyarrow.compute as pc
 
 from assignor.model.arrays import Bools, Int64s
 from pipeline.lag.lag import UNKNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Lists:
+    """The lists of P partitions; all further fields are matrices."""
+
+    count: Int64s
+    """``[P]``, entries in each list."""
+
+
+ListsT = TypeVar("ListsT", bound=Lists)
+
+
+def rows_of(lists: ListsT, rows: Int64s) -> ListsT:
+    """The lists of some partitions, by their indices."""
+    return replace(lists, **{one.name: getattr(lists, one.name)[rows] for one in fields(lists)})
+
+
+def emptied(lists: ListsT, where: Bools) -> ListsT:
+    """The lists, without their entries where `where` (``[P]``) holds."""
+    matrices = {one.name: getattr(lists, one.name) for one in fields(lists) if one.name != "count"}
+    none = {name: np.where(where[:, None], UNKNOWN, matrix) for name, matrix in matrices.items()}
+    return replace(lists, **none, count=np.where(where, 0, lists.count))
 
 
 def list_type(*, required: Sequence[str], optional: Sequence[str] = ()) -> pa.ListType:

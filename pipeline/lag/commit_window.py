@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from assignor.model.arrays import Bools, Int64s
 from pipeline.lag import bounded_lists
-from pipeline.lag.bounded_lists import rewritten
+from pipeline.lag.bounded_lists import Lists, rewritten
 from pipeline.lag.lag import UNKNOWN
 
 WINDOW_SIZE: Final = 10
@@ -22,7 +22,7 @@ WINDOW_TYPE: Final = bounded_lists.list_type(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CommitWindow:
+class CommitWindow(Lists):
     """Windows of P partitions as dense matrices, in the order of commit positions, oldest first."""
 
     committed_offset: Int64s
@@ -31,16 +31,6 @@ class CommitWindow:
     """``[P, W]``, the group coordinator's clock; may go back when the coordinator moves."""
     lag: Int64s
     """``[P, W]``, records, as it was when the commit was made (``at_commit``); may be UNKNOWN."""
-    count: Int64s
-    """``[P]``, commits in the window."""
-
-
-def empty(partitions: int) -> CommitWindow:
-    """Windows without a commit."""
-    # One matrix can stand for all three: appending makes copies and never writes into it.
-    nothing = np.full((partitions, WINDOW_SIZE), UNKNOWN, dtype=np.int64)
-    count = np.zeros(partitions, dtype=np.int64)
-    return CommitWindow(committed_offset=nothing, commit_timestamp_ms=nothing, lag=nothing, count=count)
 
 
 def from_arrow(lists: pa.ListArray) -> CommitWindow:
@@ -53,17 +43,6 @@ def to_arrow(window: CommitWindow) -> pa.ListArray:
     """The windows as a column of ``WINDOW_TYPE``, without null lists."""
     matrices = (window.committed_offset, window.commit_timestamp_ms, window.lag)
     return bounded_lists.to_arrow(matrices, window.count, WINDOW_TYPE)
-
-
-def emptied(window: CommitWindow, where: Bools) -> CommitWindow:
-    """The windows, without their commits where `where` (``[P]``) holds."""
-    rows = where[:, None]
-    return CommitWindow(
-        committed_offset=np.where(rows, UNKNOWN, window.committed_offset),
-        commit_timestamp_ms=np.where(rows, UNKNOWN, window.commit_timestamp_ms),
-        lag=np.where(rows, UNKNOWN, window.lag),
-        count=np.where(where, 0, window.count),
-    )
 
 
 def without_raw_lag(window: CommitWindow, where: Bools) -> CommitWindow:

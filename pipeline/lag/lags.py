@@ -11,7 +11,7 @@ from pipeline.arrow_columns import bools, is_set
 from pipeline.lag import commit_window, samples
 from pipeline.lag.age import lag_age
 from pipeline.lag.at_commit import CLOCK_ERROR_MS, lag_at_commit
-from pipeline.lag.bounded_lists import entry
+from pipeline.lag.bounded_lists import emptied, entry, rows_of
 from pipeline.lag.columns import (
     differ,
     field,
@@ -29,7 +29,7 @@ from pipeline.lag.history_turn import history_turn
 from pipeline.lag.lag import UNKNOWN, difference, lag, raw_lag
 from pipeline.lag.rates import drain_rate
 from pipeline.lag.retention import kept_seconds, seconds_left
-from pipeline.lag.samples import Samples, rows_of
+from pipeline.lag.samples import Samples
 from pipeline.lag.settings import LagSettings
 from pipeline.lag.status import STATUS_NAMES, Offsets, judge
 from pipeline.lag.trend import NO_TREND, TREND_NAMES, LagNow, Trend, TrendPace, trend_of
@@ -65,7 +65,7 @@ def measured_lags(batch: pa.RecordBatch, settings: LagSettings) -> dict[str, pa.
     # What was read late came in at other times than it was committed, and offsets of another topic are other
     # offsets: no statement on speed, or on what the group did before.
     is_apart = bools(batch["is_reread"]) | differ(topic_id, field(old, "commit_topic_id"))
-    before = commit_window.emptied(commit_window.from_arrow(field(old, "recent_commits")), is_apart)
+    before = emptied(commit_window.from_arrow(field(old, "recent_commits")), is_apart)
     is_upgraded = _has_lag_when_seen(old, before)
     is_provisional = _is_provisional(int64s(batch["offsets_partition"]), settings.behind) | is_set(
         batch["unconfirmed_reason"]

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 from assignor.model.arrays import Bools, Int64s
 from pipeline.arrow_columns import is_set
 from pipeline.lag import samples
+from pipeline.lag.bounded_lists import emptied
 from pipeline.lag.columns import (
     differ,
     field,
@@ -42,7 +43,7 @@ def measured_logs(batch: pa.RecordBatch, settings: TopicSettings) -> dict[str, p
     answered = end != UNKNOWN
     # A topic that was deleted and made again has another history under the same name.
     is_reborn = answered & (is_set(field(old, "deleted_at")) | _has_other_id(old, new))
-    fresh = samples.append(_emptied(known, is_reborn), np.where(answered, observed_ms, UNKNOWN), end)
+    fresh = samples.append(emptied(known, is_reborn), np.where(answered, observed_ms, UNKNOWN), end)
     previous = np.where(is_reborn, np.nan, floats(field(old, "arrival_rate")))
     grown = np.where(is_reborn, UNKNOWN, difference(end, old_end))
     rate = arrival_rate(previous, grown, difference(observed_ms, old_at), settings.half_life_ms)
@@ -117,11 +118,3 @@ def _absent(batch: pa.RecordBatch, settings: TopicSettings) -> tuple[Bools, pa.A
         if why[row] is None and not is_gone[row] and not was_deleted[row]:
             why[row] = _NOT_LISTED
     return is_gone, pa.array(why, pa.string())
-
-
-def _emptied(known: samples.Samples, where: Bools) -> samples.Samples:
-    return samples.Samples(
-        observed_at_ms=np.where(where[:, None], UNKNOWN, known.observed_at_ms),
-        log_end=np.where(where[:, None], UNKNOWN, known.log_end),
-        count=np.where(where, 0, known.count),
-    )

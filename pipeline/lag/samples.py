@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from assignor.model.arrays import Bools, Int64s
 from pipeline.lag import bounded_lists
-from pipeline.lag.bounded_lists import entry, rewritten
+from pipeline.lag.bounded_lists import Lists, entry, rewritten
 from pipeline.lag.lag import UNKNOWN
 
 RING_SIZE: Final = 16
@@ -24,21 +24,13 @@ SAMPLES_TYPE: Final = bounded_lists.list_type(required=("observed_at_ms", "log_e
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Samples:
+class Samples(Lists):
     """Rings of P partitions as dense matrices, oldest sample first, UNKNOWN behind the last one."""
 
     observed_at_ms: Int64s
     """``[P, K]``, ms since the epoch, strictly rising."""
     log_end: Int64s
     """``[P, K]``, log end offset at that time, never falling."""
-    count: Int64s
-    """``[P]``, samples in the ring."""
-
-
-def empty(partitions: int) -> Samples:
-    """Rings without a sample."""
-    nothing = np.full((partitions, RING_SIZE), UNKNOWN, dtype=np.int64)
-    return Samples(observed_at_ms=nothing, log_end=nothing, count=np.zeros(partitions, dtype=np.int64))
 
 
 def from_arrow(lists: pa.ListArray) -> Samples:
@@ -50,13 +42,6 @@ def from_arrow(lists: pa.ListArray) -> Samples:
 def to_arrow(samples: Samples) -> pa.ListArray:
     """The rings as a column of ``SAMPLES_TYPE``, without nulls."""
     return bounded_lists.to_arrow((samples.observed_at_ms, samples.log_end), samples.count, SAMPLES_TYPE)
-
-
-def rows_of(samples: Samples, rows: Int64s) -> Samples:
-    """The rings of some partitions, by their indices."""
-    return Samples(
-        observed_at_ms=samples.observed_at_ms[rows], log_end=samples.log_end[rows], count=samples.count[rows]
-    )
 
 
 def append(samples: Samples, observed_at_ms: Int64s, log_end: Int64s) -> Samples:

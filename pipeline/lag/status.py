@@ -32,10 +32,10 @@ import numpy as np
 
 from assignor.model.arrays import Bools, Int8s, Int64s
 from pipeline.lag.age import passage_of
-from pipeline.lag.bounded_lists import entry
+from pipeline.lag.bounded_lists import entry, rows_of
 from pipeline.lag.commit_window import CommitWindow
 from pipeline.lag.lag import UNKNOWN
-from pipeline.lag.samples import Samples, rows_of
+from pipeline.lag.samples import Samples
 
 MIN_SPAN_MS: Final = 45_000
 """Kafka's default session timeout: so long the group itself does not take a silent member for dead."""
@@ -92,7 +92,7 @@ def judge(
     codes = np.full(len(committed), Status.OK, dtype=np.int8)
     # Where the log end is unknown the difference wraps around; rule 3 overwrites what comes of it.
     lagging = np.flatnonzero((committed != UNKNOWN) & (log_end - committed > allowed_lag))
-    codes[lagging] = _judge_lagging(_rows(window, lagging), rows_of(samples, lagging), now_ms, allowed_lag)
+    codes[lagging] = _judge_lagging(rows_of(window, lagging), rows_of(samples, lagging), now_ms, allowed_lag)
     codes[committed < log_start] = Status.EXPIRED
     codes[log_end == UNKNOWN] = Status.UNKNOWN
     codes[committed == UNKNOWN] = Status.NOT_COMMITTED
@@ -153,12 +153,3 @@ def _lag_never_fell(window: CommitWindow) -> Bools:
 def _any(entries: Bools) -> Bools:
     has_any: Bools = np.count_nonzero(entries, axis=1) > 0
     return has_any
-
-
-def _rows(window: CommitWindow, rows: Int64s) -> CommitWindow:
-    return CommitWindow(
-        committed_offset=window.committed_offset[rows],
-        commit_timestamp_ms=window.commit_timestamp_ms[rows],
-        lag=window.lag[rows],
-        count=window.count[rows],
-    )

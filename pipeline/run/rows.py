@@ -10,28 +10,17 @@ from pipeline.arrow_columns import moment
 _DAY_MS = 86_400_000
 
 
-def less_ghosts(stored: pa.Table, ghosts: Sequence[str] | None) -> pa.Table:
-    """The stored rows that count.
-
-    Args:
-        stored: With `group_id`.
-        ghosts: `batch.writes.ghosts_of`.
-    """
-    if ghosts is None:
-        return stored.slice(0, 0)
-    return stored.filter(pc.invert(pc.is_in(stored["group_id"], value_set=pa.array(ghosts, pa.string()))))
+def without(rows: pa.Table, column: str, values: Sequence[str] | pa.ChunkedArray | None) -> pa.Table:
+    """The rows that have none of these texts in a column; None: no row counts, for all are about another cluster."""
+    if values is None:
+        return rows.slice(0, 0)
+    texts = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else pa.array(values, pa.string())
+    return rows.filter(pc.invert(pc.is_in(rows[column], value_set=texts)))
 
 
 def of_cluster(cluster: str, rows: pa.Table) -> pa.Table:
     """The rows with the cluster's name."""
     return rows.append_column("cluster", pa.repeat(pa.scalar(cluster, pa.string()), rows.num_rows))
-
-
-def wanted_topics(stored: pa.Table, unwanted: tuple[str, ...] | None) -> pa.Table:
-    """The stored rows, less those about topics that are no longer wanted; None: all are about another cluster."""
-    if unwanted is None:
-        return stored.slice(0, 0)
-    return stored.filter(pc.invert(pc.is_in(stored["topic"], value_set=pa.array(unwanted, pa.string()))))
 
 
 def remembered_topics(stored: pa.Table, *, at_ms: int, keep_days: int) -> pa.Table:

@@ -12,7 +12,7 @@ commits here.
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -23,12 +23,11 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, write_deltalake
 
 from pipeline import clock
-from pipeline.row_keys import codes, last_of_each
+from pipeline.row_keys import codes, newest_of_groups
 from pipeline.tables.encoding import by_delta_rs
-from pipeline.tables.reading import Tables
 from pipeline.tables.schemas import BY_NAME, TABLES, Table
 from pipeline.tables.storage import trouble_of
-from pipeline.tables.store import path_of
+from pipeline.tables.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -45,9 +44,7 @@ class _Last:
 
     def of(self, some: pa.Table) -> pa.Table:
         """These of some rows."""
-        (group,) = codes(("group_id",), some)
-        last = last_of_each(group, some[self.time].cast(pa.int64()).to_numpy())
-        return some.take(pa.array(last)).filter(~self.unless)
+        return newest_of_groups(some, self.time).filter(~self.unless)
 
 
 _LAST = {
@@ -76,10 +73,8 @@ _MAY_TAKE = 2.0
 class Kept:
     """Which tables are kept small, and what of them stays."""
 
-    root: str
+    store: Store
     keep_days: int
-    storage_options: Mapping[str, str] = field(repr=False)
-    """For delta-rs, secrets resolved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +160,7 @@ class Round:
             if trouble_of(error) is not None:
                 raise
             # What was not done now is done next time.
-            log.exception("maintenance failed", extra={"tables_root": kept.root, "doing": str(one)})
+            log.exception("maintenance failed", extra={"tables_root": kept.store.root, "doing": str(one)})
         self._left.popleft()
         self._took_s[one] = time.monotonic() - begun_s
         self._worked_s += self._took_s[one]
@@ -177,23 +172,19 @@ class Round:
             self._is_overdue, self._worked_s, self._removed = False, 0.0, 0
 
 
-def _handle(kept: Kept, table: Table) -> DeltaTable:
-    return DeltaTable(path_of(kept.root, table.name), storage_options=dict(kept.storage_options) or None)
-
-
 def _clean(kept: Kept, table: Table, _now: datetime) -> int:
     """Remove files that no version needs, and cut the log; how many files were removed.
 
     Replaced files and the table log stay as long as each table's own retention properties say.
     """
-    handle = _handle(kept, table)
+    handle = kept.store.handle(table.name)
     # Full, by what lies in the folder: a checkpoint forgets which files were replaced when their retention
     # is over, whether or not they were removed by then, and a killed writer's files were never in the log.
     removed = len(handle.vacuum(dry_run=False, full=True))
     handle.create_checkpoint()
     handle.cleanup_metadata()
-    if "://" not in kept.root:
-        removed += _sweep(Path(path_of(kept.root, table.name)))
+    if "://" not in kept.store.root:
+        removed += _sweep(Path(kept.store.path(table.name)))
     return removed
 
 
@@ -213,18 +204,18 @@ def _sweep(table: Path) -> int:
     return removed
 
 
-def _expire_but_last(handle: DeltaTable, tables: Tables, name: str, oldest: date) -> None:
+def _expire_but_last(handle: DeltaTable, store: Store, name: str, oldest: date) -> None:
     """Delete the rows of the days before, less the last one of each group."""
     last, is_old = _LAST[name], pc.field("date") < pa.scalar(oldest)
     key = ("group_id", last.time)
     # Of ten million decisions few are plans: the others are not read.
-    held = last.of(tables.read(name, columns=[*key, last.says], where=is_old & last.among))
-    if held.num_rows == tables.dataset(name).count_rows(filter=is_old):
+    held = last.of(store.arrow(name, [*key, last.says], is_old & last.among))
+    if held.num_rows == store.count(name, is_old):
         return
     is_candidate = is_old & last.among & pc.field(last.time).isin(held[last.time].combine_chunks().unique())
     # Those of another version of lagwise, too.
     columns = [field.name for field in handle.schema().fields]
-    rows = tables.read(name, columns=columns, where=is_candidate)
+    rows = store.arrow(name, columns, is_candidate)
     own, kept = codes(key, rows, held)
     rows = rows.filter(pa.array(np.isin(own, kept)))
     write_deltalake(
@@ -241,10 +232,10 @@ def _expire(kept: Kept, table: Table, now: datetime) -> int:
 
     What the history of groups says last of a group stays for as long as the group does, and its last plan for ever.
     """
-    handle = _handle(kept, table)
+    handle = kept.store.handle(table.name)
     oldest = (now - timedelta(days=kept.keep_days)).date()
     if table.name in _LAST:
-        _expire_but_last(handle, Tables(kept.root, kept.storage_options), table.name, oldest)
+        _expire_but_last(handle, kept.store, table.name, oldest)
     else:
         # As the table is: one that an earlier version made has other partitions, or none.
         column = "date" if _is_by_day(handle) else _TIME_COLUMN[table.name]
@@ -254,7 +245,7 @@ def _expire(kept: Kept, table: Table, now: datetime) -> int:
 
 def _compact(kept: Kept, table: Table, now: datetime) -> int:
     """Merge small files."""
-    handle = _handle(kept, table)
+    handle = kept.store.handle(table.name)
     # Yesterday's rows may still be in files that were written after midnight.
     days = [(now - _DAY).date().isoformat(), now.date().isoformat()]
     handle.optimize.compact(
@@ -267,7 +258,7 @@ def _compact(kept: Kept, table: Table, now: datetime) -> int:
 
 def _fill(kept: Kept, table: Table, now: datetime) -> int:
     """Merge today's small files if they fill a file; otherwise the same rows would be rewritten again and again."""
-    handle = _handle(kept, table)
+    handle = kept.store.handle(table.name)
     files = pa.table(handle.get_add_actions(flatten=True))
     if _is_by_day(handle):
         files = files.filter(pc.field("partition.date") == pa.scalar(now.date()))

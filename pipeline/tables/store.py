@@ -147,7 +147,7 @@ class Store:
 
     def schema_version(self, name: str) -> int:
         """See `versions.stated`."""
-        return versions.stated(self._handle(name))
+        return versions.stated(self.handle(name))
 
     def _commit(
         self,
@@ -168,7 +168,7 @@ class Store:
         )
         check_room(self.root)
         for attempt in range(1, _ATTEMPTS + 1):
-            handle = self._handle(name)
+            handle = self.handle(name)
             # As Delta does before its own writes: nothing of an earlier term comes after a later one.
             if (handle.transaction_version(_APP) or -1) >= version:
                 return
@@ -184,16 +184,16 @@ class Store:
 
     def highest_term(self) -> int:
         """The highest term that any table has seen: `planner_state` itself may be lost, or restored from a copy."""
-        handles = (self._handle(table.name) for table in TABLES)
+        handles = (self.handle(table.name) for table in TABLES)
         return max((handle.transaction_version(_APP) or 0) // _TERM for handle in handles)
 
     def stamp(self, name: str) -> Stamp | None:
         """See `newest_stamp`."""
-        return newest_stamp(self._handle(name))
+        return newest_stamp(self.handle(name))
 
     def versions(self, names: Iterable[str]) -> dict[str, int]:
         """Version of each of these tables; it never goes down, unless a table is lost or restored."""
-        return {name: self._handle(name).version() for name in names}
+        return {name: self.handle(name).version() for name in names}
 
     def rows(self, name: str, columns: list[str]) -> list[dict[str, Any]]:
         """Some columns of the newest version of a small table, without Spark."""
@@ -209,13 +209,14 @@ class Store:
 
     def identity(self) -> str:
         """Delta's id of the tables: lost ones that are made anew have another, a copy has the same."""
-        return str(self._handle("planner_state").metadata().id)
+        return str(self.handle("planner_state").metadata().id)
 
-    def has_rows(self, name: str) -> bool:
-        """Whether the newest version of a table has any row, without Spark."""
-        return bool(Tables(self.root, self.storage_options).dataset(name).count_rows())
+    def count(self, name: str, where: pc.Expression | None = None) -> int:
+        """How many rows of the newest version of a table there are for which `where` holds, without Spark."""
+        return int(Tables(self.root, self.storage_options).dataset(name).count_rows(filter=where))
 
-    def _handle(self, name: str) -> DeltaTable:
+    def handle(self, name: str) -> DeltaTable:
+        """The newest version of a table, for delta-rs."""
         return DeltaTable(self.path(name), storage_options=self.storage_options or None)
 
 

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.benchmarks import cluster_tasks
+from tests.benchmarks import cluster_prediction, cluster_tasks
+from tests.benchmarks.cluster_prediction import Measured
+from tests.benchmarks.cluster_processors import ProcessorLog
 from tests.benchmarks.load import Load
 from tests.support.broker import create_offsets_topic, small_broker
 from tests.support.event_log import event_log
@@ -38,7 +40,9 @@ max_gap_s = 1
 [plan]
 dry_run = false
 {eager_plan}"""
-_BATCH = re.compile(r"batch_id=(\d+) seconds=(\S+) .*counts=(\{.*?\}) steps=(\{.*?\})")
+_BATCH = re.compile(
+    r"(\S+) INFO +pipeline\.run\.query batch batch_id=(\d+) seconds=(\S+) .*counts=(\{.*?\}) steps=(\{.*?\})"
+)
 _WARM_UP, _BATCHES = 2, 5
 _STEPS = ("read_source", "store_lag", "store_history", "make_plans", "record_decisions", "publish_plans")
 _SECONDS = ("first batch s", "batch p50 s", "fastest", "slowest")
@@ -59,7 +63,7 @@ class _Cores(NamedTuple):
     """Of each executor."""
 
 
-_SIZES = (_Size(10, 5), _Size(200, 10), _Size(1000, 30))
+_SIZES = (_Size(10, 5), _Size(200, 10), _Size(1000, 45))
 _CORES = (
     _Cores("local[2]"),
     _Cores("1 executor of 1", 1, 1),
@@ -83,8 +87,7 @@ class _Run(NamedTuple):
     """Executors that have a Python."""
     first_s: float
     counted: list[_Batch]
-    work: list[list[Any]]
-    """See `cluster_tasks.HEADER`."""
+    measured: Measured
 
     def figures(self) -> list[float]:
         """Of `_SECONDS` and `_STEPS`."""
@@ -97,19 +100,23 @@ class _Run(NamedTuple):
 def measure(say: Say, *, quick: bool) -> dict[str, Any]:
     """Seconds of a batch by rows, and by where its two cores are."""
     rows, work, batches = list[list[Any]](), list[list[Any]](), {}
+    measured: list[Measured] = []
     for size in _SIZES[:1] if quick else _SIZES:
         for cores in _CORES:
             run = _run(size, cores, 1 if quick else _BATCHES)
             row = [size.groups * _PARTITIONS, cores.name, run.at_work, *run.figures()]
             say(", ".join(f"{what}: {value}" for what, value in zip(_HEADER, row, strict=True)))
             rows.append(row)
-            work += [[*row[:2], *job] for job in run.work]
+            work += [[*row[:2], *job] for job in cluster_tasks.rows_of(run.measured.jobs)]
+            if cores.executors:
+                measured.append(run.measured)
             batches[f"{row[0]} rows, {cores.name}"] = [
                 one.steps | {"whole": one.seconds} for one in run.counted
             ]
     tables = [
         {"header": _HEADER, "rows": rows},
         {"header": ["rows", "cores as", *cluster_tasks.HEADER], "rows": work},
+        *cluster_prediction.tables(measured),
     ]
     return {"tables": tables, "batches": batches}
 
@@ -132,11 +139,23 @@ def _run(size: _Size, cores: _Cores, batches: int) -> _Run:
         broker.stop()
         broker.start()
         load.advance(one_in=1)
-        with _driver(Path(folder), load.bootstrap, size, cores) as (driver, spark):
+        with (
+            _driver(Path(folder), load.bootstrap, size, cores) as (driver, spark),
+            ProcessorLog(lambda: spark.executors() if spark else ()) as processors,
+        ):
             counted = _watched(driver, load, _WARM_UP + batches)[_WARM_UP:]
             at_work = len(spark.busy_executors()) if spark else 0
-            work = cluster_tasks.rows_of(Path(folder, "events"), {one.batch_id for one in counted})
-            return _Run(at_work, _batches(driver)[0].seconds, counted, work)
+            jobs = cluster_tasks.jobs_of(Path(folder, "events"), {one.batch_id for one in counted})
+            measured = Measured(
+                size.groups,
+                _PARTITIONS,
+                cores.executors * cores.cores,
+                cores.name,
+                {one.batch_id: one.seconds for one in counted},
+                jobs,
+                processors.between,
+            )
+            return _Run(at_work, _batches(driver)[0].seconds, counted, measured)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import json
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ class Job:
     ended_ms: int = 0
     run_ms: list[int] = field(default_factory=list)
     """Of each task."""
+    tasks_begun_ms: int = 0
+    tasks_ended_ms: int = 0
 
 
 def jobs_in(events: Iterable[str]) -> Iterator[Job]:
@@ -39,19 +41,27 @@ def jobs_in(events: Iterable[str]) -> Iterator[Job]:
                     by_job[event["Job ID"]] = job
                     by_stage |= dict.fromkeys(event["Stage IDs"], job)
             case "SparkListenerTaskEnd" if event["Stage ID"] in by_stage and event.get("Task Metrics"):
-                by_stage[event["Stage ID"]].run_ms.append(event["Task Metrics"]["Executor Run Time"])
+                job, info = by_stage[event["Stage ID"]], event["Task Info"]
+                job.run_ms.append(event["Task Metrics"]["Executor Run Time"])
+                job.tasks_begun_ms = min(job.tasks_begun_ms or info["Launch Time"], info["Launch Time"])
+                job.tasks_ended_ms = max(job.tasks_ended_ms, info["Finish Time"])
             case "SparkListenerJobEnd" if event["Job ID"] in by_job:
                 by_job[event["Job ID"]].ended_ms = event["Completion Time"]
     yield from by_job.values()
 
 
-def rows_of(folder: Path, batches: set[int]) -> list[list[Any]]:
-    """By job: the median over these batches of the columns of `HEADER`."""
+def jobs_of(folder: Path, batches: Collection[int]) -> list[Job]:
+    """The jobs of these batches, from the event log in the folder."""
     (events,) = (path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    found = jobs_in(events.read_text(encoding="utf-8").splitlines())
+    return [job for job in found if job.batch_id in batches]
+
+
+def rows_of(jobs: Iterable[Job]) -> list[list[Any]]:
+    """By job: the median over the batches of the columns of `HEADER`."""
     by_name: defaultdict[str, list[Job]] = defaultdict(list)
-    for job in jobs_in(events.read_text(encoding="utf-8").splitlines()):
-        if job.batch_id in batches:
-            by_name[job.name].append(job)
+    for job in jobs:
+        by_name[job.name].append(job)
     return [
         [
             name,

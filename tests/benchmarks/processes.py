@@ -1,7 +1,7 @@
 """Processor time and memory of this process, or of another, with its JVM and its Python workers, from /proc."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +23,17 @@ class Share(NamedTuple):
 def cpu_s(without: int | None = None) -> float:
     """Processor seconds used so far by the whole tree of processes, but for the subtree of `without`."""
     return sum(_cpu_s(fields) for _, fields in _tree(without))
+
+
+def below(roots: Iterable[int]) -> list[int]:
+    """Ids of these processes and of all below them."""
+    return [pid for root in roots for pid, _ in _tree(None, root)]
+
+
+def cpu_of(pid: int) -> float:
+    """Processor seconds of one process so far, without its children; 0 where it is gone."""
+    text = _read(pid, "stat")
+    return _cpu_s(text.rpartition(")")[2].split()[: _TIMES.start + 2]) if text else 0.0
 
 
 def each(root: int) -> dict[int, Share]:
@@ -55,7 +66,8 @@ def _tree(without: int | None, root: int | None = None) -> Iterator[tuple[int, l
         pid = waiting.pop()
         if pid == without:
             continue
-        yield pid, stats[pid]
+        if pid in stats:
+            yield pid, stats[pid]
         waiting += [child for child, fields in stats.items() if int(fields[1]) == pid]
 
 

@@ -10,6 +10,7 @@ import pytest
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
+from pipeline import task_sizes
 from pipeline.arrow_stream import unpacked
 from pipeline.config.model import PlanConfig
 from pipeline.planning.memory import PlanMemory
@@ -84,7 +85,7 @@ def test_groups_are_decided_about_in_the_same_way_however_many_shares_there_are(
     spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, tasks: int
 ) -> None:
     here = plan_here(store)
-    monkeypatch.setattr(decisions, "_PARTITIONS_A_TASK", 1)
+    monkeypatch.setattr(task_sizes, "_LEAST_PARTITIONS", 1)
     monkeypatch.setattr(Driver, "parallelism", tasks)
     there = pa.table({})
 
@@ -158,7 +159,7 @@ def test_planner_that_always_ends_its_process_costs_the_groups_of_its_task_their
     spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, tasks: int
 ) -> None:
     monkeypatch.setattr(decisions, "DecidingTask", DeadlyPlanner)
-    monkeypatch.setattr(decisions, "_PARTITIONS_A_TASK", 1)
+    monkeypatch.setattr(task_sizes, "_LEAST_PARTITIONS", 1)
     monkeypatch.setattr(Driver, "parallelism", tasks)
     calm = {row["group_id"]: row for row in plan_here(store).to_pylist()}
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from pipeline.run.batch import in_tasks
+from pipeline import task_sizes
 from pipeline.run.batch.in_tasks import Folding, write_folded
 from pipeline.run.batch.lag import store_history
 from pipeline.tables.creation import create_tables
@@ -30,7 +30,7 @@ def test_ranges_are_shared_out_also_when_a_batch_brings_much(
 ) -> None:
     create_tables(str(tmp_path), retention_hours=1, storage_options={})
     store = Store(str(tmp_path), term=1)
-    monkeypatch.setattr(in_tasks, "_MOST_ROWS_A_TASK", 1)
+    monkeypatch.setattr(task_sizes, "_MOST_ROWS", 1)
 
     def by_task(_tables: Tables, new: pa.Table, _where: pc.Expression | None) -> pa.Table:
         context = TaskContext.get()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.run.batch import in_tasks
+from pipeline import task_sizes
 from pipeline.run.batch.control_messages import store_control_messages
 from pipeline.run.batch.groups import store_group_history, store_groups
 from pipeline.run.batch.lag import store_history, store_lag
@@ -98,7 +98,7 @@ def tables_after(
     driver = idle_driver(store=store, spark=spark)
     for number, (events, way) in enumerate(zip(BATCHES, ways, strict=True)):
         monkeypatch.setattr(Driver, "parallelism", int(way))
-        monkeypatch.setattr(in_tasks, "_LEAST_ROWS_A_TASK", 1)
+        monkeypatch.setattr(task_sizes, "_LEAST_ROWS", 1)
         kinds = [event["row_kind"] for event in events if event["row_kind"] in COUNTED]
         batch = batch_of(
             driver,

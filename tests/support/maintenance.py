@@ -4,11 +4,12 @@ import math
 from collections.abc import Mapping
 
 from pipeline.tables.maintenance import Kept, Round
+from pipeline.tables.store import Store
 
 
 def run(root: str, *, at_ms: int, keep_days: int, storage_options: Mapping[str, str] = {}) -> None:
     """A whole round, however many times two seconds that takes."""
-    kept = Kept(root=root, keep_days=keep_days, storage_options=storage_options)
+    kept = Kept(store=Store(root, term=0, storage_options=storage_options), keep_days=keep_days)
     begun: list[str] = []
     one = Round()
     one.begin()

@@ -49,9 +49,19 @@ def window_rows(window: CommitWindow) -> list[list[Commit]]:
     ]
 
 
+def no_samples(partitions: int) -> Samples:
+    """Rings without a sample."""
+    return samples.from_arrow(pa.nulls(partitions, samples.SAMPLES_TYPE))
+
+
+def no_commits(partitions: int) -> CommitWindow:
+    """Windows without a commit."""
+    return commit_window.from_arrow(pa.nulls(partitions, commit_window.WINDOW_TYPE))
+
+
 def after(*observations: tuple[int | None, int | None], ring: Samples | None = None) -> Samples:
     """One ring after these observations, one by one."""
-    current = samples.empty(1) if ring is None else ring
+    current = no_samples(1) if ring is None else ring
     for observed_at_ms, log_end in observations:
         current = samples.append(current, ints([observed_at_ms]), ints([log_end]))
     return current

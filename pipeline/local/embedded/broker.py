@@ -13,6 +13,7 @@ from pipeline.local.embedded.node import KafkaNode, PortTakenError, new_cluster_
 from pipeline.local.embedded.probe import BrokerProbe
 
 _PORT_ATTEMPTS = 3
+_HEAP_MB = 512
 
 
 @final
@@ -29,7 +30,6 @@ class EmbeddedBroker(KafkaNode):
         data_dir: Path | None = None,
         port: int | None = None,
         properties: Mapping[str, str] | None = None,
-        heap_mb: int = 512,
         report: Callable[[str], None] | None = None,
         archive: Path | None = None,
     ) -> None:
@@ -40,13 +40,12 @@ class EmbeddedBroker(KafkaNode):
                 temporary one is removed on leaving.
             port: Port of the broker; without it a free one is chosen at the first start and kept.
             properties: Server properties that go before those of `server_properties`.
-            heap_mb: Largest heap of the Java process.
             report: Told what is downloaded, the first time ever.
             archive: Where the broker leaves a class data archive when it ends, if it is to make one.
         """
         folder = (data_dir or Path(tempfile.mkdtemp(prefix="lagwise-broker-"))).resolve()
         super().__init__(
-            name="the embedded broker", data_dir=folder, heap_mb=heap_mb, report=report, archive=archive
+            name="the embedded broker", data_dir=folder, heap_mb=_HEAP_MB, report=report, archive=archive
         )
         self._temporary = data_dir is None
         self._port = port

@@ -47,7 +47,6 @@ class EmbeddedCluster:
         data_dir: Path | None = None,
         properties: Mapping[str, str] | None = None,
         advertised_ports: Mapping[int, int] | None = None,
-        heap_mb: int = 256,
     ) -> None:
         """Prepare, start nothing.
 
@@ -59,14 +58,12 @@ class EmbeddedCluster:
             properties: Server properties of all nodes that go before those of `node_properties`.
             advertised_ports: By broker id, the port that clients are told to connect to where it is not the
                 broker's own but that of a proxy.
-            heap_mb: Largest heap of each Java process.
         """
         self.data_dir = (data_dir or Path(tempfile.mkdtemp(prefix="lagwise-cluster-"))).resolve()
         self._temporary = data_dir is None
         self._size = (nodes, controllers)
         self._properties = dict(properties or {})
         self._advertised_ports = dict(advertised_ports or {})
-        self._heap_mb = heap_mb
         self._nodes: tuple[ClusterNode, ...] = ()
 
     def __enter__(self) -> "EmbeddedCluster":
@@ -171,7 +168,6 @@ class EmbeddedCluster:
                     one, folder=self.data_dir, nodes=settings, overrides=self._properties
                 ),
                 cluster_id=cluster_id,
-                heap_mb=self._heap_mb,
             )
             for one in settings
         )

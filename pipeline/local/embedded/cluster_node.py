@@ -8,6 +8,7 @@ from pipeline.local.embedded.cluster_config import NodeSettings
 from pipeline.local.embedded.node import KafkaNode
 from pipeline.local.embedded.probe import BrokerProbe
 
+_HEAP_MB = 256
 # The last line that Kafka logs of a start; of a controller, when it leads the quorum or follows who leads.
 _STARTED = "Kafka Server started"
 
@@ -31,7 +32,6 @@ class ClusterNode(KafkaNode):
         folder: Path,
         properties: Mapping[str, str],
         cluster_id: str,
-        heap_mb: int,
     ) -> None:
         """Prepare, start nothing.
 
@@ -40,12 +40,11 @@ class ClusterNode(KafkaNode):
             folder: That of the cluster.
             properties: All server properties.
             cluster_id: What it becomes part of if its folder is new.
-            heap_mb: Largest heap of the Java process.
         """
         super().__init__(
             name=f"{settings.role} {settings.node_id} of the embedded cluster",
             data_dir=settings.data_dir(folder),
-            heap_mb=heap_mb,
+            heap_mb=_HEAP_MB,
             report=None,
         )
         self.node_id = settings.node_id

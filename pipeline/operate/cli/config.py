@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from pipeline.config import capacity
+from pipeline.config import capacity, cluster_times
 from pipeline.config.advice import warnings
 from pipeline.config.capacity import MEASURED, Cluster
+from pipeline.config.cluster_times import MEASURED_COSTS, groups_of, predicted
 from pipeline.config.load import load
 from pipeline.config.model import Config
 from pipeline.config.places import check_places
@@ -49,12 +50,26 @@ def check(
         ),
     ] = None,
     commits: Annotated[float, typer.Option(min=0, help="Commits/s of all groups.", show_default=False)] = 0.0,
+    cores: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Cores of all executors of a Spark cluster; predicts a batch on them.",
+            show_default=False,
+        ),
+    ] = None,
+    largest: Annotated[
+        int,
+        typer.Option(min=1, help="Partitions of the largest group, which one task folds; for --cores."),
+    ] = cluster_times.GROUP_ROWS,
 ) -> None:
     """Print the effective configuration of FILE, with defaults filled in and secrets masked, and what it can take.
 
     Example: lagwise config check conf/lagwise.toml --partitions 300000 --commits 60000
 
     What it can take is reckoned from figures measured on two cores, and stands in comments: the output is TOML.
+    With --cores it also predicts a batch on that many cores of a Spark cluster, from tasks measured on one core.
     Warnings go to stderr. The command connects to nothing.
     Exit status: 0 the configuration can be used, 1 it cannot (`lagwise run` would refuse it), 2 wrong usage.
     """
@@ -63,7 +78,10 @@ def check(
     check_places(loaded.tables, master=loaded.spark.get("spark.master", "local[*]"), ships_code=True)
     asked = _asked(partitions, logs, commits)
     typer.echo("\n".join(_toml(_effective(loaded))).strip())
-    typer.echo(_reckoned(loaded, asked or [_cluster(size.rows, None, 0) for size in MEASURED]))
+    sizes = asked or [_cluster(size.rows, None, 0) for size in MEASURED]
+    typer.echo(_reckoned(loaded, sizes))
+    if cores is not None:
+        typer.echo(_predicted(sizes, cores, largest))
     for warning in (*warnings(loaded), *(line for one in asked for line in capacity.warnings(loaded, one))):
         note(f"warning: {warning}")
 
@@ -109,6 +127,23 @@ def _reckoned(loaded: Config, clusters: Iterable[Cluster]) -> str:
         lines.append(
             f"#   log offsets in {takes.log_offsets_s:.1f} s; {takes.memory_gb:.1f} GB of memory; on disk "
             f"{takes.latest_gb:.1f} GB, and {takes.history_gb_a_day:.1f} GB of history a day"
+        )
+    return "\n".join(lines)
+
+
+def _predicted(clusters: Iterable[Cluster], cores: int, largest: int) -> str:
+    """Comments of TOML: what executors would buy, by size of the cluster."""
+    lines = [
+        "",
+        f"# What {cores} cores of a Spark cluster would buy: predicted from tasks measured on one core, for batches",
+        "# with a new commit of every partition and plans for all groups, log offsets apart (deploying-spark.md).",
+    ]
+    for one in clusters:
+        groups = groups_of(one.partitions, largest=largest)
+        times, of_one = (predicted(groups, cores=number, costs=MEASURED_COSTS) for number in (cores, 1))
+        lines.append(
+            f"# {one.partitions:,}: {times.batch_s:.1f} s, with one core {of_one.batch_s:.1f} s; the driver's own "
+            f"{times.driver_s:.1f} s stay, whatever the cores"
         )
     return "\n".join(lines)
 

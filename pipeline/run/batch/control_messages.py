@@ -29,7 +29,7 @@ def store_control_messages(batch: Settled) -> None:
 def _has_news(batch: Settled, name: str, records_read: int, *, is_reread: bool) -> bool:
     if name in batch.held:
         return False
-    return records_read > 0 or (is_reread and batch.services.store.has_rows(name))
+    return records_read > 0 or (is_reread and batch.services.store.count(name) > 0)
 
 
 def _acks_before(batch: Settled, reread: set[str]) -> pa.Table:

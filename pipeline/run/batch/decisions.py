@@ -5,17 +5,14 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline import task_sizes
 from pipeline.arrow_stream import unpacked
-from pipeline.placement import placed
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.step import DECIDED_ARROW, PlanSettings
 from pipeline.run.driver import Driver
 from pipeline.run.session import attempts_of_tasks
 from pipeline.run.tasks.deciding import DECIDED, DecidingTask, share
 from pipeline.tables.store import Store, absolute
-
-_PARTITIONS_A_TASK = 2_000
-"""To start another task takes longer than to decide about fewer."""
 
 
 def decide_all(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...] | None) -> pa.Table:
@@ -27,12 +24,10 @@ def decide_all(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...] 
         only: Groups to decide about; None for all.
     """
     store = driver.services.store
-    weights = _rows_by_group(store, None if only is None else _is_any_of(only))
+    weights = _rows_by_group(store, only)
     if not weights:
         return DECIDED_ARROW.empty_table()
-    tasks = min(driver.parallelism, 1 + sum(weights.values()) // _PARTITIONS_A_TASK)
-    # A group without commits takes time, too.
-    shares = placed(sorted(weights), lambda group: weights[group] + 1, tasks=min(tasks, len(weights)))
+    shares = task_sizes.deciding(weights, cores=driver.parallelism)
     task = DecidingTask(
         # Executors have working folders of their own.
         root=absolute(store.root),
@@ -46,12 +41,9 @@ def decide_all(driver: Driver, settings: PlanSettings, *, only: tuple[str, ...] 
     return pa.concat_tables(map(unpacked, decided)).sort_by("group_id")
 
 
-def _is_any_of(group_ids: Iterable[str]) -> pc.Expression:
-    return pc.field("group_id").isin(pa.array(group_ids, pa.string()))
-
-
-def _rows_by_group(store: Store, wanted: pc.Expression | None) -> dict[str, int]:
-    """How many partitions each of the wanted groups has rows of; 0 for one without commits."""
+def _rows_by_group(store: Store, only: tuple[str, ...] | None) -> dict[str, int]:
+    """How many partitions each of these groups, or each group, has rows of; 0 for one without commits."""
+    wanted = None if only is None else pc.field("group_id").isin(pa.array(only, pa.string()))
     names = store.arrow("consumer_groups", ["group_id"], wanted)["group_id"].to_pylist()
     counted = store.arrow("partition_lag", ["group_id"], wanted)["group_id"].value_counts()
     return dict.fromkeys(names, 0) | {one["values"]: one["counts"] for one in counted.to_pylist()}

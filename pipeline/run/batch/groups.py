@@ -20,10 +20,10 @@ from pipeline.fold.groups import fold_groups
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.planning.memory import PlanMemory
 from pipeline.planning.state import from_json
-from pipeline.row_keys import NO_ROW, codes, last_of_each
+from pipeline.row_keys import NO_ROW, codes, newest_of_groups
 from pipeline.run.batch.confirmation import Confirmed
 from pipeline.run.batch.intake import Settled
-from pipeline.run.rows import less_ghosts
+from pipeline.run.rows import without
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.reading import all_of
 from pipeline.tables.schemas import GROUP_HISTORY
@@ -42,7 +42,7 @@ def store_group_history(batch: Settled, confirmed: Confirmed) -> pa.Table | None
     if "consumer_groups" in batch.held or not (_has_news(batch, confirmed) or _has_new_names(store)):
         return None
     stored = store.arrow("consumer_groups")
-    kept = less_ghosts(stored, confirmed.ghosts)
+    kept = without(stored, "group_id", confirmed.ghosts)
     groups = fold_groups(
         kept,
         _events(batch, kept),
@@ -77,7 +77,7 @@ def _has_news(batch: Settled, confirmed: Confirmed) -> bool:
         or batch.stamp.behind != driver.progress.behind
     )
     return bool(
-        batch.read.summary.group_records or (is_stale and batch.services.store.has_rows("consumer_groups"))
+        batch.read.summary.group_records or (is_stale and batch.services.store.count("consumer_groups"))
     )
 
 
@@ -130,10 +130,10 @@ def _changes(batch: Settled, stored: pa.Table, folded: pa.Table) -> pa.Table:
     was = stored.filter(
         pa.array(~_is_in(stored, behind) & ~_is_in(stored, caught_up) & _is_other(stored, folded))
     )
-    strangers = now.filter(_is_none_of(now, stored))["group_id"].combine_chunks()
+    strangers = without(now, "group_id", stored["group_id"])["group_id"].combine_chunks()
     recorded = _recorded(batch.services.store, caught_up, strangers)
     recorded = recorded.filter(pa.array(~_is_in(recorded, behind)))
-    was = was.filter(_is_none_of(was, recorded)).select(KNOWN).cast(_KNOWN)
+    was = without(was, "group_id", recorded["group_id"]).select(KNOWN).cast(_KNOWN)
     there = was.append_column(IS_GONE, pa.repeat(pa.scalar(value=False), was.num_rows))
     return group_changes(
         pa.concat_tables([there, recorded]),
@@ -169,17 +169,11 @@ def _recorded(store: Store, partitions: tuple[int, ...] | None, groups: pa.Array
         of_partitions = pc.field("offsets_partition").isin(pa.array(partitions, pa.int32()))
         wanted = of_partitions | pc.field("group_id").isin(groups)
     # Rows are wide, and all but the newest are looked at for their time only.
-    newest = _last(store.arrow("group_history", ["group_id", "updated_at"], wanted))
+    newest = newest_of_groups(store.arrow("group_history", ["group_id", "updated_at"], wanted), "updated_at")
     is_as_new = pc.field("updated_at").isin(newest["updated_at"].combine_chunks().unique())
     rows = store.arrow("group_history", [*KNOWN, "updated_at", "why"], all_of(wanted, is_as_new))
-    last = _last(rows)
+    last = newest_of_groups(rows, "updated_at")
     return last.select(KNOWN).append_column(IS_GONE, pc.equal(last["why"], GONE)).cast(_RECORDED)
-
-
-def _last(rows: pa.Table) -> pa.Table:
-    """The row of each group with the latest time."""
-    (group,) = codes(("group_id",), rows)
-    return rows.take(pa.array(last_of_each(group, rows["updated_at"].cast(pa.int64()).to_numpy())))
 
 
 def _is_in(groups: pa.Table, partitions: tuple[int, ...] | None) -> Bools:
@@ -199,7 +193,3 @@ def _records(groups: pa.Table) -> pa.Table:
     columns = {name: groups[name] for name in _RECORD}
     numbers = ("offsets_partition", "group_position")
     return pa.table({**columns, **{name: pc.fill_null(columns[name], NO_ROW) for name in numbers}})
-
-
-def _is_none_of(groups: pa.Table, others: pa.Table) -> pa.ChunkedArray:
-    return pc.invert(pc.is_in(groups["group_id"], value_set=others["group_id"].combine_chunks()))

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 from deltalake.transaction import AddAction
 
+from pipeline import task_sizes
 from pipeline.arrow_stream import packed
-from pipeline.row_ranges import Ranges, ranges_of
+from pipeline.row_ranges import Ranges
 from pipeline.run.batch.intake import Settled
 from pipeline.run.tasks.folding import FILES, SHARES, Fold, FoldingTask
 from pipeline.tables.store import absolute
-
-_MOST_ROWS_A_TASK = 250_000
-"""So many stored rows, with what is made of them, take a worker about 1 GB."""
-_LEAST_ROWS_A_TASK = 50_000
-"""To open the tables and to make a file takes longer than to fold fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +51,7 @@ def rows_by(key: str, *tables: pa.Table) -> dict[str, int]:
 
 def _files(batch: Settled, folding: Folding, new: pa.Table, rows: Mapping[str, int]) -> list[AddAction]:
     driver = batch.driver
-    tasks = min(driver.parallelism, sum(rows.values()) // _LEAST_ROWS_A_TASK)
-    ranges = ranges_of(folding.key, rows, at_least=tasks, most_rows=_MOST_ROWS_A_TASK)
+    ranges = task_sizes.folding(folding.key, rows, cores=driver.parallelism)
     task = FoldingTask(
         # Executors have working folders of their own.
         root=absolute(driver.services.store.root),

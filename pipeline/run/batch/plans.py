@@ -21,6 +21,7 @@ from pipeline.run.batch import clock
 from pipeline.run.batch.decisions import decide_all
 from pipeline.run.batch.intake import Settled
 from pipeline.run.driver import Services
+from pipeline.run.rows import without
 from pipeline.tables.store import Store
 
 log = logging.getLogger(__name__)
@@ -197,7 +198,7 @@ def _decisions_at(store: Store, at_ms: int) -> pa.Table:
 def _unrecorded(store: Store, due: pa.Table, at_ms: int) -> pa.Table:
     """The rows that are not in the history, whatever the stamps say: those go with the log's retention."""
     there = store.arrow("recommendations", ["group_id"], where=pc.field("created_at") == moment(at_ms))
-    return due.filter(pc.invert(pc.is_in(due["group_id"], value_set=there["group_id"].combine_chunks())))
+    return without(due, "group_id", there["group_id"])
 
 
 def publish_plans(batch: Settled, decided: pa.Table | None) -> int:

@@ -13,7 +13,7 @@ from pipeline.lag.settings import TopicSettings
 from pipeline.row_keys import PARTITION_KEY
 from pipeline.run.batch.in_tasks import Folding, rows_by, write_folded
 from pipeline.run.batch.intake import Settled
-from pipeline.run.rows import wanted_topics
+from pipeline.run.rows import without
 from pipeline.run.tasks.tables import TopicFold
 
 
@@ -60,7 +60,7 @@ def _left_of_missing(
     stored = batch.services.store.arrow("topic_offsets", [*PARTITION_KEY, "deleted_at"])
     return topics_gone.confirm_gone(
         leaders_of(unresolved(config)),
-        missing_topics(wanted_topics(stored, unwanted), answers),
+        missing_topics(without(stored, "topic", unwanted), answers),
         timeout_s=config.source.request_timeout_s,
     )
 

@@ -14,14 +14,14 @@ def maintain_tables(batch: Settled) -> None:
 
     The batch is stored and published by now.
     """
-    driver, config, store = batch.driver, batch.services.config, batch.services.store
+    driver, config = batch.driver, batch.services.config
     number, every = batch.stamp.batch_id + 1, config.tables.upkeep_every_batches
     if number % every == 0:
         driver.maintenance.begin()
     elif number % max(1, every // _FILLS) == 0:
         driver.maintenance.begin_filling()
     driver.maintenance.work(
-        Kept(root=store.root, keep_days=config.history.keep_days, storage_options=store.storage_options),
+        Kept(store=batch.services.store, keep_days=config.history.keep_days),
         at_ms=batch.stamp.at_ms,
         spare_s=_spare_s(batch),
         begins=lambda doing: driver.monitor.does(f"maintain_tables ({doing})"),

@@ -11,7 +11,7 @@ from pipeline.fold.owners import assigned_topics, held_partitions
 from pipeline.fold.topic_offsets import fold_topic_offsets
 from pipeline.lag.settings import LagSettings, TopicSettings
 from pipeline.lag.step import LOG_COLUMNS, lag_of, topic_offsets_of
-from pipeline.run.rows import less_ghosts, of_cluster, remembered_topics, wanted_topics
+from pipeline.run.rows import of_cluster, remembered_topics, without
 from pipeline.tables.reading import Tables, all_of
 from pipeline.tables.schemas import ACKS, GROUP_STATE, LAG_HISTORY, PARTITION_LAG, TOPIC_OFFSETS
 
@@ -32,7 +32,7 @@ class TopicFold:
     def __call__(self, tables: Tables, answers: pa.Table, where: pc.Expression | None) -> pa.Table:
         """`schemas.TOPIC_OFFSETS` of the topics for which `where` holds."""
         stored = tables.read("topic_offsets", columns=TOPIC_OFFSETS.fieldNames(), where=where)
-        wanted = wanted_topics(stored, self.unwanted)
+        wanted = without(stored, "topic", self.unwanted)
         kept = remembered_topics(wanted, at_ms=self.settings.at_ms, keep_days=self.keep_days)
         folded = fold_topic_offsets(kept, answers)
         return of_cluster(self.cluster, topic_offsets_of(folded, self.settings))
@@ -64,7 +64,7 @@ class LagFold:
         # Members may be given any number of partitions of topics that nobody knows.
         known = _topics(stored, commits, logs)
         folded = fold_commits(
-            less_ghosts(stored, self.ghosts),
+            without(stored, "group_id", self.ghosts),
             commits,
             held_partitions(groups, handed_over(acks, groups), known),
             reread=self.reread,

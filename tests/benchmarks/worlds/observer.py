@@ -12,13 +12,13 @@ from pipeline.lag.age import lag_age
 from pipeline.lag.at_commit import lag_at_commit
 from pipeline.lag.commit_pace import CommitPace, commit_pace
 from pipeline.lag.commit_window import append_commit
-from pipeline.lag.commit_window import empty as no_commits
 from pipeline.lag.lag import UNKNOWN, difference, lag
 from pipeline.lag.rates import arrival_rate, drain_rate
 from pipeline.lag.readable import readable_offset
-from pipeline.lag.samples import append, empty
+from pipeline.lag.samples import append
 from tests.benchmarks.worlds.scenario import FRAME_S
 from tests.benchmarks.worlds.world import World
+from tests.support.measures import no_commits, no_samples
 
 START_MS = 1_700_000_000_000
 _HALF_LIFE_MS = RatesConfig().half_life_s * 1000
@@ -53,7 +53,7 @@ class Observer:
         self.age_s: Floats = np.zeros(partitions)
         self.at_ms = START_MS
         self._window = no_commits(partitions)
-        self._samples = empty(partitions)
+        self._samples = no_samples(partitions)
         for ago_s in _HISTORY_S:
             end = (_FIRST_END - scenario.mean_rate[0] * ago_s).astype(np.int64)
             self._samples = append(self._samples, np.full(partitions, START_MS - ago_s * 1000), end)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pipeline.lag import samples
 from pipeline.lag.samples import RING_SIZE
 from tests.property.pipeline.lag import oracles
-from tests.support.measures import Sample, after, ints, ring_rows
+from tests.support.measures import Sample, after, ints, no_samples, ring_rows
 
 Observation = tuple[int | None, int | None]
 
@@ -36,7 +36,7 @@ def observations(
 @settings(deadline=None)
 def test_rings_equal_the_plain_rule(series: list[list[Observation]]) -> None:
     expected: list[list[Sample]] = [[] for _ in series]
-    ring = samples.empty(len(series))
+    ring = no_samples(len(series))
     for tick in range(max(map(len, series))):
         row = [observed[tick] if tick < len(observed) else (None, None) for observed in series]
         ring = samples.append(ring, ints(at for at, _ in row), ints(end for _, end in row))

@@ -2,11 +2,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.lag import commit_window
 from pipeline.lag.commit_window import WINDOW_SIZE, append_commit
 from pipeline.lag.status import STATUS_NAMES, Offsets, judge
 from tests.property.pipeline.lag import oracles
-from tests.support.measures import Commit, Sample, ints, rings, window_rows, windows
+from tests.support.measures import Commit, Sample, ints, no_commits, rings, window_rows, windows
 
 # Few values, so that equal offsets, equal times and times just at a limit come up often.
 commit = st.tuples(
@@ -68,7 +67,7 @@ def test_status_equals_the_first_rule_that_holds(rows: list[Row], now: int, allo
 def test_window_holds_the_last_new_commits_since_the_offset_was_deleted(
     events: list[tuple[Commit | None, bool]],
 ) -> None:
-    window = commit_window.empty(1)
+    window = no_commits(1)
     expected: list[Commit] = []
     for event, is_new in events:
         offset, at, lag = event or (None, None, None)

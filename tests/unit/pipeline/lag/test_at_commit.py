@@ -8,6 +8,7 @@ from pipeline.lag import commit_window, samples
 from pipeline.lag.at_commit import CLOCK_ERROR_MS, lag_at_commit, log_end_at
 from pipeline.lag.commit_pace import CommitPace, commit_pace
 from pipeline.lag.lag import UNKNOWN
+from tests.support.measures import no_commits, no_samples
 
 
 def _array(*values: int) -> Int64s:
@@ -15,7 +16,7 @@ def _array(*values: int) -> Int64s:
 
 
 def _ring(*seen: tuple[int, int]) -> samples.Samples:
-    ring = samples.empty(1)
+    ring = no_samples(1)
     for at_ms, end in seen:
         ring = samples.append(ring, _array(at_ms), _array(end))
     return ring
@@ -44,7 +45,7 @@ def _at_commit(
 
 def _pace(*commits: tuple[int, int, int]) -> CommitPace:
     """Of commits as (s, offset, lag at the commit)."""
-    window = commit_window.empty(1)
+    window = no_commits(1)
     for at_s, offset, lag in commits:
         window = commit_window.append_commit(
             window,
@@ -100,8 +101,8 @@ def test_without_a_bracket_the_lag_at_a_commit_is_unknown(commit_ms: int, end: i
 
 
 def test_a_group_without_lag_had_none_at_its_commit_and_an_empty_ring_tells_nothing_else() -> None:
-    assert _at_commit(samples.empty(1), committed=5, commit_ms=0, end=5) == 0
-    assert _at_commit(samples.empty(1), committed=4, commit_ms=0, end=5) == UNKNOWN
+    assert _at_commit(no_samples(1), committed=5, commit_ms=0, end=5) == 0
+    assert _at_commit(no_samples(1), committed=4, commit_ms=0, end=5) == UNKNOWN
 
 
 def test_a_commit_stamped_long_before_its_records_came_in_tells_nothing() -> None:

@@ -2,7 +2,7 @@ import numpy as np
 
 from pipeline.lag import commit_window
 from pipeline.lag.commit_window import WINDOW_SIZE, CommitWindow, append_commit
-from tests.support.measures import Commit, ints, window_rows, windows
+from tests.support.measures import Commit, ints, no_commits, window_rows, windows
 
 
 def append(
@@ -70,10 +70,10 @@ def test_deleted_offset_empties_the_window() -> None:
     window = append(windows([(5, 1000, None), (9, 2000, 3)]), (None, 3000, None))
 
     assert window_rows(window) == [[]]
-    assert (window.lag == commit_window.empty(1).lag).all()
+    assert (window.lag == no_commits(1).lag).all()
 
 
 def test_empty_windows_take_their_first_commit() -> None:
-    window = append(commit_window.empty(1), (5, 1000, 3))
+    window = append(no_commits(1), (5, 1000, 3))
 
     assert window_rows(window) == [[(5, 1000, 3)]]

@@ -3,7 +3,7 @@ import pytest
 
 from pipeline.lag import samples
 from pipeline.lag.samples import RING_SIZE
-from tests.support.measures import after, ints, ring_rows, rings
+from tests.support.measures import after, ints, no_samples, ring_rows, rings
 
 
 def test_observation_is_added_behind_the_others() -> None:
@@ -106,6 +106,6 @@ def test_append_leaves_its_input_alone() -> None:
 
 
 def test_no_partitions_give_no_rings() -> None:
-    ring = samples.append(samples.empty(0), ints([]), ints([]))
+    ring = samples.append(no_samples(0), ints([]), ints([]))
 
     assert ring_rows(ring) == []

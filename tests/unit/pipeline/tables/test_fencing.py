@@ -88,7 +88,7 @@ def test_term_is_never_made_known_after_a_later_one(
     stale = {table.name: DeltaTable(new.path(table.name)) for table in TABLES}
     new.touch()
     if looked == "before":
-        monkeypatch.setattr(old, "_handle", lambda name: stale.pop(name, None) or DeltaTable(old.path(name)))
+        monkeypatch.setattr(old, "handle", lambda name: stale.pop(name, None) or DeltaTable(old.path(name)))
 
     old.touch()
 

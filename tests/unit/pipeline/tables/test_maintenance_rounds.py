@@ -17,7 +17,7 @@ from pipeline.tables.store import Store
 from tests.support.frames import NOW_MS, arrow, at
 from tests.support.maintenance import run
 
-NOWHERE = Kept(root="nowhere", keep_days=30, storage_options={})
+NOWHERE = Kept(store=Store("nowhere", term=0), keep_days=30)
 ROUND = [
     *(f"{doing} {one.name}" for one in TABLES if not one.is_latest for doing in ("expire", "compact")),
     *(f"clean {one.name}" for one in TABLES),
@@ -159,7 +159,7 @@ def test_round_that_was_killed_between_two_slices_is_done_by_the_next_process(
 ) -> None:
     root = tmp_path / "killed"
     history(root, -60 * 24 * 40, 1, 2, 3)
-    kept = Kept(root=str(root), keep_days=30, storage_options={})
+    kept = Kept(store=Store(str(root), term=0), keep_days=30)
     before = Round()
     before.begin()
     done = [doing for _ in range(killed_after) for doing in worked(before, spare_s=math.inf, kept=kept)]
@@ -177,7 +177,7 @@ def test_history_is_merged_between_rounds_as_soon_as_small_files_fill_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history(tmp_path, 1, 2, 3)
-    kept = Kept(root=str(tmp_path), keep_days=30, storage_options={})
+    kept = Kept(store=Store(str(tmp_path), term=0), keep_days=30)
     one = Round()
 
     one.begin_filling()
@@ -206,6 +206,6 @@ def test_file_that_is_nearly_full_is_not_rewritten_for_each_small_one(
     one = Round()
 
     one.begin_filling()
-    worked(one, spare_s=math.inf, kept=Kept(root=str(tmp_path), keep_days=30, storage_options={}))
+    worked(one, spare_s=math.inf, kept=Kept(store=Store(str(tmp_path), term=0), keep_days=30))
 
     assert compacted == []

@@ -126,7 +126,7 @@ def test_driver_that_is_replaced_between_look_and_commit_writes_nothing(
     rows = {"plan_state": decisions, "recommendations": recorded}[name]
     old, new = store_of(root, 1), store_of(root, 2)
     before = [DeltaTable(old.path(name))]
-    monkeypatch.setattr(old, "_handle", lambda name: before.pop() if before else DeltaTable(old.path(name)))
+    monkeypatch.setattr(old, "handle", lambda name: before.pop() if before else DeltaTable(old.path(name)))
     new.write(name, rows("of the new one"), stamp(0))
 
     old.write(name, rows("of the old one"), stamp(9))
@@ -168,7 +168,7 @@ def test_files_of_an_append_table_are_added_once_in_the_folder_of_their_day(root
     assert sorted(row["partition"] for row in rows) == [0, 0, 3, 3]
     assert {row["date"] for row in rows} == {day}
     assert store.stamp("lag_history") == stamp(1)
-    assert {Path(uri).parent.name for uri in store._handle("lag_history").file_uris()} == {f"date={day}"}
+    assert {Path(uri).parent.name for uri in store.handle("lag_history").file_uris()} == {f"date={day}"}
 
 
 def test_what_a_dead_driver_left_is_appended_and_hides_no_batch_of_a_new_checkpoint(root: Path) -> None:

@@ -118,6 +118,39 @@ def test_commits_are_not_asked_about_without_a_number_of_partitions(command: Any
     assert command("config", "check", str(file), "--commits", "60000").exit_code == 2
 
 
+def test_cores_of_a_cluster_are_predicted_and_a_large_group_takes_from_what_they_buy(
+    command: Any, file: Path
+) -> None:
+    file.write_text("", encoding="utf-8")
+
+    def printed(*options: str) -> str:
+        (line,) = (
+            line
+            for line in command(
+                "config", "check", str(file), "--partitions", "300000", *options
+            ).stdout.splitlines()
+            if line.startswith("# 300,000: ")
+        )
+        return str(line)
+
+    alike, one_large = printed("--cores", "8"), printed("--cores", "8", "--largest", "200000")
+
+    seconds = [
+        float(line.removeprefix("# 300,000: ").partition(" s, with one core ")[0])
+        for line in (alike, one_large)
+    ]
+    assert seconds[0] < seconds[1]
+    assert "the driver's own " in alike
+
+
+def test_a_cluster_is_predicted_only_where_its_cores_are_given(command: Any, file: Path) -> None:
+    file.write_text("", encoding="utf-8")
+
+    assert "predicted" not in command("config", "check", str(file)).stdout
+    by_default = command("config", "check", str(file), "--cores", "4").stdout
+    assert [f"\n# {size}: " in by_default for size in ("10,000", "100,000", "1,000,000")] == [True] * 3
+
+
 @pytest.mark.parametrize("scheme", ["hdfs", "abfss", "gs"])
 def test_place_that_run_would_refuse_is_refused_and_one_that_it_would_take_is_warned_of(
     command: Any, file: Path, scheme: str
