@@ -6,6 +6,7 @@ from assignor.errors import AbstainError
 from assignor.model.arrays import Bools
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning import reasons
+from pipeline.planning.broker_groups import why_not_reconciled
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 
 # A member on Kafka Streams' own assignor is given tasks, which its partitions only follow.
@@ -47,8 +48,14 @@ def _why_not_of_a_kind(facts: GroupFacts, *, is_excluded: bool) -> str | None:
         (is_excluded, reasons.EXCLUDED),
         (facts.provisional is not None, reasons.provisional(facts.provisional or "")),
         (facts.group_type is None, reasons.NO_MEMBERS_NO_RECORD),
-        (facts.group_type == "consumer", reasons.CONSUMER_PROTOCOL),
         (facts.group_type in {"share", "streams"}, reasons.broker_assigns(facts.group_type or "")),
+    )
+    reason = next((reason for applies, reason in candidates if applies), None)
+    return reason or (why_not_reconciled(facts) if facts.is_kip848 else _why_not_classic(facts))
+
+
+def _why_not_classic(facts: GroupFacts) -> str | None:
+    candidates = (
         (not facts.members, reasons.NO_MEMBERS),
         (facts.protocol_type != "consumer", reasons.not_consumers(facts.protocol_type)),
         (facts.assignor == _STREAMS_ASSIGNOR, reasons.KAFKA_STREAMS),

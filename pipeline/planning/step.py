@@ -48,6 +48,7 @@ _NO_GROUP: Mapping[str, Any] = dict.fromkeys(
         "assignor",
         "generation",
         "members",
+        "reconciliation",
         "offsets_partition",
         "unconfirmed_reason",
     )
@@ -207,6 +208,7 @@ def _decide(
             behind=settings.behind,
             provisional_reason=settings.provisional_reason,
             held=settings.held,
+            at_ms=settings.at_ms,
         )
         return decide(
             group,

@@ -91,7 +91,7 @@ def _decided(group: GroupEvidence, decision: Row, now: str | None) -> Iterator[F
         yield figures.finding(
             _level(reason) if _is_same(reason, now) else "problem", f"abstained: {plain(cause)}", todo
         )
-    elif decision["decision"] == "dry_run":
+    elif decision["decision"] in {"dry_run", "advice"}:
         cause, todo = _halves(reason)
         yield figures.finding(
             "note", f"a plan with {len(decision['moves'])} move(s) is made; {plain(cause)}", todo

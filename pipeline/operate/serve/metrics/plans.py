@@ -18,7 +18,7 @@ from pipeline.planning.rows.causes import guard_of
 from pipeline.planning.state import PlanState, from_json
 
 OUTCOMES = ("open", "applied", "partly", "refused", "superseded", "expired")
-DECIDED = ("none", "held_back", "dry_run", "awaiting_approval", "abstain", "paused")
+DECIDED = ("none", "held_back", "dry_run", "advice", "awaiting_approval", "abstain", "paused")
 EFFECTS = ("helped", "hurt", "cannot tell")
 KINDS = ("accepted", "applied", "refused", "void")
 

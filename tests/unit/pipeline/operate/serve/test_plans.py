@@ -29,6 +29,7 @@ def states(found: Scrape) -> set[str]:
         ({"decision": "unchanged", "reason": None}, {"none"}),
         ({"decision": "unchanged", "reason": "held back by cooldown: 3 s"}, {"held_back"}),
         ({"decision": "dry_run"}, {"dry_run"}),
+        ({"decision": "advice"}, {"advice"}),
         ({"decision": "awaiting_approval"}, {"awaiting_approval"}),
         ({"decision": "abstain", "reason": "provisional: …"}, {"abstain"}),
         ({"decision": "publish", "plan": {**MADE, "status": "open"}}, {"open"}),
@@ -47,7 +48,7 @@ def test_state_is_of_the_decision_and_of_the_plan(
     found = scrape()
 
     assert states(found) == expected
-    assert len(found.of("lagwise_plan_state")) == 12
+    assert len(found.of("lagwise_plan_state")) == 13
 
 
 def test_paused_group_is_so_by_its_order(world: World, scrape: Scraping) -> None:
