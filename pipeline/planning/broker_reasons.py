@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 
+ASSIGNOR = "lagwise"
+"""Name of the broker's assignor that follows plans, for `group.remote.assignor`."""
+
 ADVICE = (
     "the broker assigns the group's partitions (group.protocol=consumer, KIP-848), so the plan is advice and is not "
-    "published; where lag stays, add members or partitions, or run the consumers with group.protocol=classic and follow"
+    'published; where the brokers run lagwise\'s assignor, set follow = "broker" for the group in [[plan.groups]]'
 )
+OTHER_TARGET = "the broker has made another target assignment for the group"
 GROUP_UNKNOWN = (
     "the state of the group is unknown: some of its records are missing or unreadable; planning resumes when its "
     "coordinator has written them again"
@@ -16,6 +20,29 @@ SUBSCRIPTION_UNKNOWN = (
 PARTITIONS_UNKNOWN = "its partitions are unknown"
 TARGET_UNKNOWN = "its target assignment is unknown"
 NO_RECONCILIATION = "how far it has come to its target assignment is unknown"
+
+
+def other_assignor(member_id: str, name: str) -> str:
+    """The brokers' assignor that would apply the plan is not asked."""
+    return (
+        f"member {member_id} asks for the broker's assignor {name}, which follows no plan, so the plan is advice and "
+        f"is not published; set group.remote.assignor={ASSIGNOR} in the group's consumers, or leave it out"
+    )
+
+
+def waiting(epoch: int, made: int, moves: int, *, is_taken: bool) -> str:
+    """The broker has made the plan its target assignment, or has not begun."""
+    if is_taken:
+        return f"plan epoch {epoch} is under way: {made} of {moves} moves are made"
+    return f"plan epoch {epoch} is still current, and the broker takes it when it assigns the group next"
+
+
+def waiting_stuck(epoch: int, made: int, moves: int, member_id: str) -> str:
+    """A member keeps the plan from its end."""
+    return (
+        f"plan epoch {epoch} is stuck: {made} of {moves} moves are made, and member {member_id} is behind its target "
+        "assignment for longer than its rebalance timeout"
+    )
 
 
 def topics_unknown(topic_ids: Sequence[str]) -> str:

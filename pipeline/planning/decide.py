@@ -10,8 +10,15 @@ from dataclasses import replace
 
 from assignor.errors import AssignorError
 from assignor.evaluation.validity import check
-from pipeline.planning import answers, approval, judge, price, reasons
-from pipeline.planning.broker_groups import require_owned, rules_of
+from pipeline.planning import answers, approval, broker_reasons, judge, price, reasons
+from pipeline.planning.broker_groups import (
+    has_other_target,
+    has_taken,
+    is_on_its_way,
+    require_owned,
+    rules_of,
+    stuck_members,
+)
 from pipeline.planning.eligibility import old_offsets, paused_reason, require_plannable_group, why_old
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 from pipeline.planning.lifecycle import Action, Sight, advance, ended, expired
@@ -65,7 +72,7 @@ def decide(
     if paused is not None and published is not None and published.is_valid(now_ms):
         return _withdrawn(facts, rules, published, state, why=paused, now_ms=now_ms)
     try:
-        require_plannable_group(facts, rules)
+        require_plannable_group(facts, rules, on_its_way=is_on_its_way(facts, state.plan))
         require_owned(facts, partitions)
         old = old_offsets(facts, partitions, rules, now_ms=now_ms)
         problem, state = to_problem(facts, partitions, rules, state, now_ms=now_ms)
@@ -104,6 +111,8 @@ def _decided(case: Case, state: GroupState) -> Decision:
     if action is Action.WITHDRAW and case.published is not None:
         why = reasons.NOW_PINNED
         return _withdrawn(case.facts, case.rules, case.published, state, why=why, now_ms=case.now_ms)
+    if case.facts.is_between_targets:
+        return _on_its_way(case, state, action, progress)
     outlook = approval.look_at(case, state, is_overtaken=action is not Action.PLAN)
     state = approval.answered(state, outlook)
     if state.plan is None or progress is None or action is Action.PLAN:
@@ -140,13 +149,40 @@ def _sent_back(case: Case, state: GroupState) -> Decision | None:
     return _published(case, state, target, wanted_verdict(target))
 
 
+def _on_its_way(case: Case, state: GroupState, action: Action, progress: PlanProgress | None) -> Decision:
+    """The broker is about to apply the newest plan, or something else: nothing is planned before it has."""
+    plan = state.plan
+    if plan is None or progress is None or action is not Action.WAIT:
+        return Decision(
+            strategy=case.rules.strategy,
+            base_generation=case.facts.generation,
+            verdict=Verdict(decided="abstain", reason=reasons.not_stable(case.facts.state)),
+            plan=plan,
+            state=state,
+        )
+    return case.decision(
+        state, case.target(progress.target), Verdict(decided="unchanged", reason=_waits(case, plan, progress))
+    )
+
+
+def _waits(case: Case, plan: PlanState, progress: PlanProgress) -> str:
+    """Why nothing is planned while the newest plan is under way."""
+    made = max(progress.done, 0)
+    if not case.facts.is_kip848:
+        return reasons.waiting(plan.epoch, plan.is_adopted, made, progress.moves)
+    stuck = stuck_members(case.facts)
+    if stuck:
+        return broker_reasons.waiting_stuck(plan.epoch, made, progress.moves, stuck[0])
+    return broker_reasons.waiting(plan.epoch, made, progress.moves, is_taken=plan.is_adopted)
+
+
 def _continued(
     case: Case, state: GroupState, plan: PlanState, action: Action, progress: PlanProgress
 ) -> Decision:
     """What the life of the newest published plan asks for."""
     if action is Action.WAIT:
-        reason = reasons.waiting(plan.epoch, plan.is_adopted, max(progress.done, 0), progress.moves)
-        return case.decision(state, case.target(progress.target), Verdict(decided="unchanged", reason=reason))
+        verdict = Verdict(decided="unchanged", reason=_waits(case, plan, progress))
+        return case.decision(state, case.target(progress.target), verdict)
     if action is Action.RESEND:
         return _resent(case, state, plan, progress)
     return _returned(case, state, plan, progress) if action is Action.RETURN else _planned(case, state)
@@ -163,10 +199,13 @@ def _looked_at(case: Case, state: GroupState) -> tuple[GroupState, Action, PlanP
         generation=case.facts.generation,
         is_on_topic=_is_on_topic(case, plan),
         is_pinned=_is_pinned(case, progress),
-        accepted=bool(answers.accepting(plan, case.facts)),
+        accepted=bool(answers.accepting(plan, case.facts)) or has_taken(case.facts, plan),
         refusal=answers.refusal(plan, case.facts),
         silent=answers.silent(plan, case.facts, settle_ms=case.rules.guards.settle_ms, now_ms=case.now_ms),
         migration=case.rules.migration,
+        is_reconciling=case.facts.is_between_targets,
+        is_stuck=bool(stuck_members(case.facts)),
+        has_other_target=has_other_target(case.facts, plan),
         follows_within=answers.follows_within_generation(case.facts),
         now_ms=case.now_ms,
         valid_for_ms=case.rules.valid_for_ms,

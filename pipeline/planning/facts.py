@@ -23,6 +23,10 @@ class Reconciliation:
     """It speaks the classic protocol: the group is on its way from one protocol to the other."""
     is_stuck: bool = False
     """It is behind its target assignment for longer than its rebalance timeout."""
+    server_assignor: str | None = None
+    """The assignor in the broker that it asks for; None for the broker's default."""
+    target: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Its target assignment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +68,9 @@ class GroupFacts:
     protocol_type: str | None = None
     assignor: str | None = None
     generation: int | None = None
+    """Of a KIP-848 group: its group epoch."""
+    target_epoch: int | None = None
+    """Of a KIP-848 group: epoch of its target assignment."""
     members: tuple[MemberFacts, ...] = ()
     provisional: str | None = None
     """Why the group's state may be incomplete; None when it is complete."""
@@ -75,6 +82,11 @@ class GroupFacts:
     def is_kip848(self) -> bool:
         """Whether the broker assigns the group's partitions: its consumers have `group.protocol=consumer`."""
         return self.group_type == "consumer"
+
+    @property
+    def is_between_targets(self) -> bool:
+        """Whether a KIP-848 group is on its way from one target assignment to the next."""
+        return self.is_kip848 and self.state in {"Assigning", "Reconciling"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -128,6 +140,8 @@ class Rules:
     """Nothing is published."""
     needs_approval: bool = False
     """Each plan waits until an operator approves it."""
+    broker_follows: bool = False
+    """An assignor in the broker applies plans of the group, if it is one of KIP-848."""
     advice: str | None = None
     """Why plans are advice, and are not published; None when somebody may apply them."""
     max_staleness_ms: int

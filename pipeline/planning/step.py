@@ -49,6 +49,7 @@ _NO_GROUP: Mapping[str, Any] = dict.fromkeys(
         "generation",
         "members",
         "reconciliation",
+        "target_epoch",
         "offsets_partition",
         "unconfirmed_reason",
     )
@@ -241,6 +242,7 @@ def _rules(group_id: str, settings: PlanSettings) -> Rules:
         exclude=own.exclude,
         dry_run=own.dry_run is True,
         needs_approval=own.dry_run == "approve",
+        broker_follows=own.follow == "broker",
         max_staleness_ms=config.max_staleness_s * 1000,
         valid_for_ms=config.valid_for_s * 1000,
         max_record_bytes=settings.max_record_bytes,

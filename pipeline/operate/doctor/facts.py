@@ -8,8 +8,8 @@ from pipeline.planning.state import PlanState, from_json
 
 _NO_GROUP: Row = dict.fromkeys(
     (
-        *("group_type", "state", "protocol_type", "assignor", "generation", "members", "reconciliation"),
-        "offsets_partition",
+        *("group_type", "state", "protocol_type", "assignor", "generation", "members"),
+        *("target_epoch", "reconciliation", "offsets_partition"),
     )
 )
 """A group that only commits offsets."""

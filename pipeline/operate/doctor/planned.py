@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from pipeline.operate.doctor.effect import judged
 from pipeline.operate.doctor.evidence import GroupEvidence, Row
-from pipeline.operate.doctor.facts import facts_of
+from pipeline.operate.doctor.facts import facts_of, plan_of
 from pipeline.operate.doctor.finding import Figures, Finding, Level, span_text
 from pipeline.operate.output import plain
 from pipeline.planning import reasons
+from pipeline.planning.broker_groups import is_on_its_way
 from pipeline.planning.eligibility import why_not_plannable
 from pipeline.planning.rows.causes import cause_of, guard_of
 
@@ -49,7 +50,9 @@ def planned(group: GroupEvidence) -> Iterator[Finding]:
 def planned_itself(group: GroupEvidence) -> Iterator[Finding]:
     """The same without what keeps all groups from plans."""
     figures = _figures(group)
-    now = why_not_plannable(facts_of(group), is_excluded=_is_excluded(group))
+    facts = facts_of(group)
+    on_its_way = is_on_its_way(facts, plan_of(group))
+    now = why_not_plannable(facts, is_excluded=_is_excluded(group), on_its_way=on_its_way)
     if group.decision is None:
         yield from _undecided(figures, now)
     else:

@@ -38,6 +38,7 @@ def group_facts(
         protocol_type=row["protocol_type"],
         assignor=row["assignor"],
         generation=row["generation"],
+        target_epoch=row["target_epoch"],
         members=_members(row, at_ms=at_ms),
         provisional=held
         or (provisional_reason if partition in behind else None)

@@ -29,6 +29,8 @@ def _of_member(member: Mapping[str, Any], reached: Mapping[str, Any], *, at_ms: 
         unknown=_unknown(member, reached),
         is_classic=bool(reached["is_classic"]),
         is_stuck=is_late and at_ms - since.timestamp() * 1000 > timeout_ms,
+        server_assignor=reached["server_assignor"],
+        target={topic: tuple(numbers) for topic, numbers in reached["target"] or ()},
     )
 
 

@@ -69,6 +69,9 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     broker_reasons.member_unknown: [("member-1", broker_reasons.SUBSCRIPTION_UNKNOWN)],
     broker_reasons.member_classic: [("member-1",)],
     broker_reasons.member_stuck: [("member-1", "billing")],
+    broker_reasons.other_assignor: [("member-1", "uniform")],
+    broker_reasons.waiting: [],
+    broker_reasons.waiting_stuck: [(7, 3, 12, "member-1")],
     broker_reasons.unowned: [("invoices-3", 0), ("invoices-3", 2)],
     broker_reasons.owned_twice: [("invoices-3", 0), ("invoices-3", 2)],
 }

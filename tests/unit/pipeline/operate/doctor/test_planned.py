@@ -151,7 +151,7 @@ def test_advice_is_told_with_what_to_do_about_it(patient: Patient) -> None:
 
     assert found.level == "note"
     assert found.cause.startswith("a plan with 1 move(s) is made; the broker assigns the group's partitions")
-    assert (found.todo or "").startswith("where lag stays, add members or partitions")
+    assert (found.todo or "").startswith("where the brokers run lagwise's assignor, set follow")
 
 
 def test_plan_that_waits_is_told_with_since_when_and_what_was_refused(patient: Patient) -> None:

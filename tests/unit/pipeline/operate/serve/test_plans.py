@@ -176,6 +176,20 @@ def test_plan_that_was_just_withdrawn_is_not_open(world: World, scrape: Scraping
     assert found.value("lagwise_plan_valid_until_timestamp_seconds", **GROUP) is None
 
 
+def test_nobody_is_missed_in_a_group_that_the_broker_assigns(world: World, scrape: Scraping) -> None:
+    state = state_of(revoked={"a": {}}, receivers=("b",))
+    world.write("plan_state", {"plan": {**MADE, "status": "open"}, "state": state, "recorded_at": NOON})
+    world.write(
+        "consumer_groups", {"group_type": "consumer", "members": [{"member_id": "a"}, {"member_id": "b"}]}
+    )
+
+    found = scrape()
+
+    assert found.of("lagwise_plan_acks") == {}
+    assert found.value("lagwise_plan_acks_missing", **GROUP) is None
+    assert states(found) == {"open"}
+
+
 def test_members_that_an_open_plan_needs_are_missed_until_they_answer(world: World, scrape: Scraping) -> None:
     state = state_of(revoked={"a": {}, "left": {}}, receivers=("b", "c"))
     plan = {**MADE, "status": "open"}
