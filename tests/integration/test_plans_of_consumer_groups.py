@@ -55,11 +55,14 @@ def kip848_broker() -> Iterator[EmbeddedBroker]:
 class Scene:
     """A group with its members, and what is decided about it."""
 
-    def __init__(self, bootstrap: str, group: str, folder: Path) -> None:
+    def __init__(
+        self, bootstrap: str, group: str, folder: Path, *, topic: str = "crabs", partitions: int = N
+    ) -> None:
         self.members: dict[str, Member] = {}
         self.log = GroupLog(bootstrap)
         self.memory = PlanMemory()
         self._bootstrap, self._group, self._folder = bootstrap, group, folder
+        self._topic, self._partitions = topic, partitions
 
     def join(self, name: str, *subscription: str, **properties: Any) -> None:
         given = {"client.id": name, **{key.replace("_", "."): value for key, value in properties.items()}}
@@ -79,9 +82,10 @@ class Scene:
 
     def decide(self, settings: PlanSettings = SETTINGS) -> Row:
         """The decision about the group as it is in the table, by lag of which the first half has nearly all."""
-        topic = {"topic": "crabs", "log_start_offset": 0, "log_end_offset": 10_000, "observed_at": at(0)}
-        lag = {"topic": "crabs", "group_id": self._group}
-        committed = [1000 * n if n < N // 2 else 9_990 for n in range(N)]
+        topic = {"topic": self._topic, "log_start_offset": 0, "log_end_offset": 10_000, "observed_at": at(0)}
+        lag = {"topic": self._topic, "group_id": self._group}
+        n_partitions = self._partitions
+        committed = [1000 * n if n < n_partitions // 2 else 9_990 for n in range(n_partitions)]
         stored = Stored(
             groups=self.log.groups.table,
             lags=arrow(
@@ -92,7 +96,7 @@ class Scene:
                 ),
             ),
             topic_offsets=arrow(
-                "topic_offsets", *(topic | {"partition": n, "arrival_rate": 0.0} for n in range(N))
+                "topic_offsets", *(topic | {"partition": n, "arrival_rate": 0.0} for n in range(n_partitions))
             ),
             acks=arrow("acks"),
             moved=HANDED_OVER.empty_table(),
