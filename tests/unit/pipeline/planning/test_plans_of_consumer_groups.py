@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from assignor.protocol.kafka.consumer_group import ClassicMember, MemberState
+from pipeline.config.model import GroupRule
 from pipeline.fold.control_messages import about_plans, handed_over
 from pipeline.planning.broker_reasons import ADVICE
 from pipeline.planning.memory import PlanMemory
-from pipeline.planning.step import Stored, make_plans
+from pipeline.planning.step import PlanSettings, Stored, make_plans
+from pipeline.planning.values import Published
 from tests.support.consumer_group_records import (
     Written,
     current,
@@ -26,8 +28,8 @@ from tests.unit.pipeline.planning.test_make_plans import SETTINGS
 _A, _B = {"t": [0, 1]}, {"t": [2, 3]}
 _STABLE: tuple[Written, ...] = (
     epoch(4),
-    metadata("a", "t", server_assignor="uniform"),
-    metadata("b", "t", server_assignor="uniform"),
+    metadata("a", "t", server_assignor="lagwise"),
+    metadata("b", "t", server_assignor="lagwise"),
     target_epoch(4),
     target("a", _A),
     target("b", _B),
@@ -36,8 +38,14 @@ _STABLE: tuple[Written, ...] = (
 )
 
 
-def decided(*records: Written, acks: list[dict[str, Any]] | None = None, later_ms: int = 0) -> dict[str, Any]:
-    settings = replace(SETTINGS, at_ms=SETTINGS.at_ms + later_ms)
+def decided(
+    *records: Written,
+    acks: list[dict[str, Any]] | None = None,
+    later_ms: int = 0,
+    memory: PlanMemory | None = None,
+    settings: PlanSettings = SETTINGS,
+) -> dict[str, Any]:
+    settings = replace(settings, at_ms=settings.at_ms + later_ms)
     groups = Groups().run(*_STABLE, *records).table
     said = arrow("acks", *(acks or []))
     topic = [
@@ -59,7 +67,7 @@ def decided(*records: Written, acks: list[dict[str, Any]] | None = None, later_m
         moved=handed_over(said, groups),
         orders=arrow("orders"),
     )
-    (row,) = make_plans(stored, ["g"], settings, PlanMemory()).to_pylist()
+    (row,) = make_plans(stored, ["g"], settings, memory or PlanMemory()).to_pylist()
     return dict(row)
 
 
@@ -135,3 +143,22 @@ def test_what_somebody_writes_to_the_acks_topic_moves_nothing() -> None:
     }
 
     assert decided(acks=[said | {"id": "t-0"}])["moves"] == decided()["moves"]
+
+
+def test_plan_for_the_broker_is_accepted_by_nobody_who_writes_to_the_acks_topic() -> None:
+    rules = SETTINGS.config.model_copy(update={"groups": (GroupRule(pattern="g", follow="broker"),)})
+    settings = replace(SETTINGS, config=rules)
+    first = decided(settings=settings)
+    published = Published(
+        epoch=first["epoch"],
+        target_hash=first["target_hash"],
+        base_hash=first["base_hash"],
+        valid_until_ms=round(first["valid_until"].timestamp() * 1000),
+    )
+    memory = PlanMemory(published={"g": published}, states={"g": first["state"]})
+    said = [{"kind": "accepted", "id": "a", "member_id": "a", "epoch": first["epoch"], "generation": 4}]
+
+    second = decided(acks=said, memory=memory, settings=settings)
+
+    assert (first["decision"], second["decision"]) == ("publish", "unchanged")
+    assert second["reason"].endswith("the broker takes it when it assigns the group next")
