@@ -4,7 +4,7 @@ It is fed raw records, from the beginning of the topic, in whatever order and ho
 no clock: the time is passed in. It belongs to no client library. One thread feeds it; others may ask meanwhile.
 
     newest = the record of the largest epoch seen; an epoch that is not larger changes nothing
-    plan   = newest, unless it was withdrawn, is a dry run, or its time is over
+    plan   = newest, unless it was withdrawn, is a dry run, is for a group that the broker assigns, or its time is over
 """
 
 import enum
@@ -78,6 +78,9 @@ class ControlState:
         """Largest epoch seen, and the plan to follow at that time, in ms since 1970; None for none."""
         epoch, newest = self._seen
         if newest is None or newest.dry_run or now_ms >= newest.valid_until_ms:
+            return epoch, None
+        if newest.group_protocol != "classic":
+            # Whoever asks is a member that speaks the classic protocol.
             return epoch, None
         return epoch, newest
 

@@ -1,4 +1,4 @@
-"""The record of the control topic, which tells the members of a group what each of them should read.
+"""The record of the control topic, which says what each member of a group should read.
 
     key      {"cluster":"…","group":"…"}      exactly so: compaction compares bytes
     value    null = the plan is withdrawn, else
@@ -12,9 +12,12 @@
               "why":{"drain_s_before":412.0,"drain_s_after":121.5,"drain_s_bound":119.8,"lag":184203}}
     headers  schema, epoch as decimal text
 
+A plan for a KIP-848 group, which the broker assigns, has "group_protocol":"consumer" behind `dry_run`, and the group
+epoch for its generation.
+
 Equal records give equal bytes, whatever the order of their mappings. Later schemas add fields; a reader
-ignores those it does not know, takes an absent `unassigned` for an empty one, and an absent `migration` for
-`unknown`.
+ignores those it does not know, takes an absent `unassigned` for an empty one, an absent `migration` for
+`unknown`, and an absent `group_protocol` for `classic`.
 """
 
 import json
@@ -91,6 +94,8 @@ class ControlRecord:
     """Generation of the group that the plan was made for."""
     base_protocol: str
     """Assignor of that generation."""
+    group_protocol: str = "classic"
+    """Kafka's `group.protocol` of the group: members follow a plan for `classic`, the broker one for `consumer`."""
     migration: Migration = "unknown"
     """Whether a KIP-848 member may migrate the group: then nobody may follow within a generation."""
     members: Mapping[str, ControlMember]
@@ -136,6 +141,8 @@ def encode(record: ControlRecord, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> 
             "epoch": record.epoch,
             "strategy": record.strategy,
             "dry_run": record.dry_run,
+            # Without it the bytes are those of versions that knew classic groups alone.
+            **({} if record.group_protocol == "classic" else {"group_protocol": record.group_protocol}),
             "created_at": format_instant(record.created_at_ms),
             "valid_until": format_instant(record.valid_until_ms),
             "base": {"generation": record.base_generation, "protocol": record.base_protocol},
@@ -173,6 +180,7 @@ def decode(value: bytes) -> ControlRecord:
         epoch=fields.integer("epoch", least=1),
         strategy=fields.text("strategy"),
         dry_run=fields.boolean("dry_run"),
+        group_protocol=fields.text("group_protocol") if fields.has("group_protocol") else "classic",
         created_at_ms=parse_instant(fields.text("created_at")),
         valid_until_ms=parse_instant(fields.text("valid_until")),
         base_generation=base.integer("generation", least=-1),

@@ -23,6 +23,7 @@ from pipeline.config.values import (
     DatabaseName,
     DryRun,
     Duration,
+    Follow,
     Pattern,
     Patterns,
     Properties,
@@ -217,6 +218,7 @@ class GroupSettings:
     guards: GuardsConfig
     exclude: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
+    follow: Follow = "members"
 
 
 class GroupRule(_Section):
@@ -227,6 +229,8 @@ class GroupRule(_Section):
     dry_run: DryRun | None = None
     auto_offset_reset: OffsetReset | None = None
     exclude: bool = False
+    follow: Follow = "members"
+    """Who applies the plans of KIP-848 groups: nobody, as their members cannot, or an assignor in the broker."""
     options: dict[str, Any] = Field(default={})
     guards: GuardsConfig = GuardsConfig()
     """What is not set in it is taken from `[plan.guards]`."""
@@ -267,6 +271,7 @@ class PlanConfig(_Section):
             guards=self.guards_of(rule),
             exclude=rule.exclude,
             options=rule.options,
+            follow=rule.follow,
         )
 
     def guards_of(self, rule: GroupRule) -> GuardsConfig:

@@ -112,6 +112,8 @@ Properties = Annotated[dict[str, str], BeforeValidator(_flat)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 # TOML has arrays where Python has tuples; nothing else is converted.
 Patterns = Annotated[tuple[Pattern, ...], Field(strict=False)]
+Follow = Literal["members", "broker"]
+"""Who applies plans of a KIP-848 group."""
 DryRun = Annotated[bool | Literal["approve"], PlainValidator(_dry_run)]
 StrategyName = Annotated[str, AfterValidator(_strategy)]
 TopicName = Annotated[str, AfterValidator(_topic_name)]

@@ -16,7 +16,8 @@ _LEAST_TIME_MS = 60_000
 
 def follows_within_generation(facts: GroupFacts) -> bool:
     """Whether the group's members may follow a plan within their generation."""
-    return facts.assignor in _FOLLOWED_WITHIN
+    # The broker's own assignor may be called range as well.
+    return not facts.is_kip848 and facts.assignor in _FOLLOWED_WITHIN
 
 
 def accepting(plan: PlanState, facts: GroupFacts) -> frozenset[str]:

@@ -3,22 +3,27 @@
 A pure function of what is known of the group, what was decided before, and the time: the same facts give the same
 record, byte for byte. `decide` reads from top to bottom: can the group be planned (`eligibility`), what became of its
 plan (`lifecycle`) and of one that waits (`approval`), what is wanted (`problem.wanted`), does anything speak against it
-(`_judged`), and what is sent.
+(`verdicts`), and what is sent.
 """
 
 from dataclasses import replace
 
 from assignor.errors import AssignorError
 from assignor.evaluation.validity import check
-from assignor.strategies.registry import strategy
-from pipeline.planning import answers, approval, judge, price, reasons
+from pipeline.planning import answers, approval, broker_reasons, judge, price, reasons
+from pipeline.planning.broker_groups import (
+    has_other_target,
+    has_taken,
+    is_on_its_way,
+    require_owned,
+    rules_of,
+    stuck_members,
+)
 from pipeline.planning.eligibility import old_offsets, paused_reason, require_plannable_group, why_old
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
-from pipeline.planning.guards import Proposal, guard_against
 from pipeline.planning.lifecycle import Action, Sight, advance, ended, expired
 from pipeline.planning.next_state import (
     on_answers,
-    on_confirmed,
     on_judged,
     on_observed,
     on_orders,
@@ -29,13 +34,13 @@ from pipeline.planning.problem.behind import behind_s
 from pipeline.planning.problem.case import Case
 from pipeline.planning.problem.fixed import pinned
 from pipeline.planning.problem.group import to_problem
-from pipeline.planning.problem.improvement import NEVER_DRAINS, gain, headroom_lost
+from pipeline.planning.problem.improvement import gain
 from pipeline.planning.problem.measured import measured
-from pipeline.planning.problem.steps import evens_counts, moves_of
 from pipeline.planning.problem.wanted import wanted
 from pipeline.planning.progress import PlanProgress, progress_of
 from pipeline.planning.state import GroupState, PlanState
 from pipeline.planning.values import Decision, Published, Sent, Target, Verdict, next_epoch
+from pipeline.planning.verdicts import is_out, judged, must_be_replaced, wanted_verdict
 from pipeline.planning.way_back import way_back
 
 
@@ -58,6 +63,7 @@ def decide(
         state: What the decision before this one remembered.
         now_ms: Time of the decision, ms since the epoch.
     """
+    rules = rules_of(facts, rules)
     state = on_orders(state.seen(facts.generation, now_ms), facts.orders)
     paused = paused_reason(facts)
     if paused is not None:
@@ -66,7 +72,8 @@ def decide(
     if paused is not None and published is not None and published.is_valid(now_ms):
         return _withdrawn(facts, rules, published, state, why=paused, now_ms=now_ms)
     try:
-        require_plannable_group(facts, rules)
+        require_plannable_group(facts, rules, on_its_way=is_on_its_way(facts, state.plan))
+        require_owned(facts, partitions)
         old = old_offsets(facts, partitions, rules, now_ms=now_ms)
         problem, state = to_problem(facts, partitions, rules, state, now_ms=now_ms)
         group = problem.group
@@ -104,6 +111,8 @@ def _decided(case: Case, state: GroupState) -> Decision:
     if action is Action.WITHDRAW and case.published is not None:
         why = reasons.NOW_PINNED
         return _withdrawn(case.facts, case.rules, case.published, state, why=why, now_ms=case.now_ms)
+    if case.facts.is_between_targets:
+        return _on_its_way(case, state, action, progress)
     outlook = approval.look_at(case, state, is_overtaken=action is not Action.PLAN)
     state = approval.answered(state, outlook)
     if state.plan is None or progress is None or action is Action.PLAN:
@@ -137,7 +146,34 @@ def _sent_back(case: Case, state: GroupState) -> Decision | None:
         waiting = approval.proposed(case, state.waiting, target, needs_calm=needs_calm)
         state = replace(state, waiting=waiting)
         return case.decision(state, target, approval.awaiting(waiting, case.facts.group_id))
-    return _published(case, state, target, _wanted_verdict(target))
+    return _published(case, state, target, wanted_verdict(target))
+
+
+def _on_its_way(case: Case, state: GroupState, action: Action, progress: PlanProgress | None) -> Decision:
+    """The broker is about to apply the newest plan, or something else: nothing is planned before it has."""
+    plan = state.plan
+    if plan is None or progress is None or action is not Action.WAIT:
+        return Decision(
+            strategy=case.rules.strategy,
+            base_generation=case.facts.generation,
+            verdict=Verdict(decided="abstain", reason=reasons.not_stable(case.facts.state)),
+            plan=plan,
+            state=state,
+        )
+    return case.decision(
+        state, case.target(progress.target), Verdict(decided="unchanged", reason=_waits(case, plan, progress))
+    )
+
+
+def _waits(case: Case, plan: PlanState, progress: PlanProgress) -> str:
+    """Why nothing is planned while the newest plan is under way."""
+    made = max(progress.done, 0)
+    if not case.facts.is_kip848:
+        return reasons.waiting(plan.epoch, plan.is_adopted, made, progress.moves)
+    stuck = stuck_members(case.facts)
+    if stuck:
+        return broker_reasons.waiting_stuck(plan.epoch, made, progress.moves, stuck[0])
+    return broker_reasons.waiting(plan.epoch, made, progress.moves, is_taken=plan.is_adopted)
 
 
 def _continued(
@@ -145,8 +181,8 @@ def _continued(
 ) -> Decision:
     """What the life of the newest published plan asks for."""
     if action is Action.WAIT:
-        reason = reasons.waiting(plan.epoch, plan.is_adopted, max(progress.done, 0), progress.moves)
-        return case.decision(state, case.target(progress.target), Verdict(decided="unchanged", reason=reason))
+        verdict = Verdict(decided="unchanged", reason=_waits(case, plan, progress))
+        return case.decision(state, case.target(progress.target), verdict)
     if action is Action.RESEND:
         return _resent(case, state, plan, progress)
     return _returned(case, state, plan, progress) if action is Action.RETURN else _planned(case, state)
@@ -163,10 +199,13 @@ def _looked_at(case: Case, state: GroupState) -> tuple[GroupState, Action, PlanP
         generation=case.facts.generation,
         is_on_topic=_is_on_topic(case, plan),
         is_pinned=_is_pinned(case, progress),
-        accepted=bool(answers.accepting(plan, case.facts)),
+        accepted=bool(answers.accepting(plan, case.facts)) or has_taken(case.facts, plan),
         refusal=answers.refusal(plan, case.facts),
         silent=answers.silent(plan, case.facts, settle_ms=case.rules.guards.settle_ms, now_ms=case.now_ms),
         migration=case.rules.migration,
+        is_reconciling=case.facts.is_between_targets,
+        is_stuck=bool(stuck_members(case.facts)),
+        has_other_target=has_other_target(case.facts, plan),
         follows_within=answers.follows_within_generation(case.facts),
         now_ms=case.now_ms,
         valid_for_ms=case.rules.valid_for_ms,
@@ -233,11 +272,11 @@ def _planned(case: Case, state: GroupState) -> Decision:
     before, state = state.waiting, replace(state, waiting=None)
     case, assignment = wanted(case, state)
     target = case.target(assignment)
-    if not target.moves and _must_be_replaced(case, state, target) and case.published is not None:
+    if not target.moves and must_be_replaced(case, state, target) and case.published is not None:
         # Members that follow it would move what is where it should be.
         why = reasons.OTHERWISE_AT_TARGET
         return _withdrawn(case.facts, case.rules, case.published, state, why=why, now_ms=case.now_ms)
-    verdict, state = _judged(case, state, target)
+    verdict, state = judged(case, state, target)
     if verdict.decided == "publish" and _needs_approval(case, state, target):
         waiting = approval.proposed(case, before, target)
         verdict = approval.awaiting(waiting, case.facts.group_id)
@@ -250,7 +289,7 @@ def _planned(case: Case, state: GroupState) -> Decision:
 def _needs_approval(case: Case, state: GroupState, target: Target) -> bool:
     """Whether an operator has to approve the target; not again while the approved one is on the control topic."""
     is_approved = state.plan is not None and state.plan.approved_by is not None
-    return case.rules.needs_approval and not (is_approved and _is_out(case, state, target))
+    return case.rules.needs_approval and not (is_approved and is_out(case, state, target))
 
 
 def _published(
@@ -259,7 +298,7 @@ def _published(
     """Publish the target."""
     sent, plan = case.sent(target), state.plan
     published = case.publication(target, sent, approved_by=approved_by)
-    if plan is not None and _is_out(case, state, target):
+    if plan is not None and is_out(case, state, target):
         # Members that look at it only at their next rebalance must find one that is valid.
         after = on_resent(state, replace(plan, valid_until_ms=sent.valid_until_ms), published, done=plan.done)
         return case.decision(after, target, verdict, sent=sent)
@@ -268,115 +307,6 @@ def _published(
         state = replace(state, plan=plan)
     after = on_published(state, published, case.seen, case.rules.guards) if target.moves else state
     return replace(case.decision(after, target, verdict, sent=sent), plan=plan)
-
-
-def _judged(case: Case, state: GroupState, target: Target) -> tuple[Verdict, GroupState]:
-    """What is decided about the target, and the state with its confirmation counted or its trigger used."""
-    unchanged = _why_unchanged(case, state, target)
-    if unchanged is not None:
-        # A trigger is answered by this reason: it publishes no later plan.
-        return _not_now(unchanged, target), on_confirmed(_without_trigger(case, state), None)
-    state = on_confirmed(state, target.base_hash)
-    if target.moves and not _is_out(case, state, target):
-        if case.trigger(state) is not None:
-            state = _without_trigger(case, state)
-        elif (guard := _guard(case, state, target)) is not None:
-            return _not_now(reasons.held_back(guard), target), state
-    if case.rules.dry_run:
-        return Verdict(decided="dry_run", reason=reasons.DRY_RUN), state
-    return _wanted_verdict(target), state
-
-
-def _without_trigger(case: Case, state: GroupState) -> GroupState:
-    triggered_ms = case.trigger(state)
-    return state if triggered_ms is None else replace(state, triggered_at_ms=triggered_ms)
-
-
-def _wanted_verdict(target: Target) -> Verdict:
-    return Verdict(decided="publish", reason="; ".join(target.assignment.remarks) or None)
-
-
-def _not_now(reason: str, target: Target) -> Verdict:
-    return Verdict(decided="unchanged", reason="; ".join((reason, *target.assignment.remarks)))
-
-
-def _why_unchanged(case: Case, state: GroupState, target: Target) -> str | None:
-    """Why there is nothing to publish; None when there is."""
-    published = case.published
-    if not target.moves:
-        return reasons.AT_TARGET
-    if published is None:
-        return None
-    # Half of its life before a plan expires there is still time for the next one to be missed.
-    is_young = published.valid_until_ms - case.now_ms > case.rules.valid_for_ms // 2
-    has_news = state.plan is not None and state.plan.migration != case.rules.migration
-    if published.hashes == target.hashes and is_young and not has_news:
-        return reasons.still_current(published.epoch)
-    return None
-
-
-def _must_be_replaced(case: Case, state: GroupState, target: Target) -> bool:
-    """Whether the published plan must not be followed although the group is where it should be.
-
-    One for other members cannot be followed, and is welcome when they come back.
-    """
-    published, plan = case.published, state.plan
-    if published is None or not published.is_valid(case.now_ms) or case.rules.dry_run:
-        return False
-    if plan is not None and plan.takes_back is not None and plan.status == "open":
-        # Its partitions rest, so the strategy would leave them where they are.
-        return False
-    is_welcome = _is_for_others(case, state)
-    return published.target_hash != target.target_hash and not is_welcome
-
-
-def _is_for_others(case: Case, state: GroupState) -> bool:
-    """Whether the published plan was accepted by members that are not the group's now."""
-    plan, published = state.plan, case.published
-    if plan is None or published is None or plan.epoch != published.epoch:
-        return False
-    return plan.is_restored and set(plan.target) != set(case.group.member_ids)
-
-
-def _guard(case: Case, state: GroupState, target: Target) -> str | None:
-    """The guard that holds the plan back and its cause; None if none does."""
-    plan, migration, group = state.plan, case.rules.migration, case.group
-    if plan is not None and answers.is_refused_for_migration(plan, group, case.facts):
-        if migration != "disabled":
-            return reasons.guard_migration(migration)
-        # It had passed the guards, and migration, for which members refused it, is disabled now.
-        if case.now_ms < plan.valid_until_ms:
-            return None
-    better = gain(group, group.owner, target.assignment.member)
-    chosen = strategy(case.rules.strategy)
-    proposal = Proposal(
-        moves=int(moves_of(group, target.assignment.member).sum()),
-        n_partitions=group.n_partitions,
-        has_budget=chosen.has_budget,
-        moves_whole=chosen.moves_whole,
-        gain=better,
-        evens_counts=better > NEVER_DRAINS
-        and evens_counts(group, target.assignment.member, case.rules.options),
-        lag=int(case.seen.backlog.sum()),
-        lag_s=case.lag_s,
-        headroom_lost=headroom_lost(group, group.owner, target.assignment.member),
-    )
-    if judge.is_pending(plan) and plan is not None:
-        return reasons.guard_effect(plan.epoch)
-    if judge.is_needless(case.seen, plan, target.assignment.member):
-        why = judge.why_needless_waits(state, case.rules.guards, now_ms=case.now_ms)
-        if why is not None:
-            return why
-    why = price.why_waits(state, case, target.assignment.member)
-    if why is not None:
-        return why
-    return guard_against(proposal, case.rules.guards, state, now_ms=case.now_ms)
-
-
-def _is_out(case: Case, state: GroupState, target: Target) -> bool:
-    """Whether the newest plan on the control topic is the same, and members may still accept it."""
-    is_over = state.plan is not None and state.plan.status in {"refused", "partly", "expired"}
-    return case.published is not None and case.published.hashes == target.hashes and not is_over
 
 
 def _withdrawn(

@@ -6,6 +6,7 @@ from assignor.errors import AbstainError
 from assignor.model.arrays import Bools
 from pipeline.lag.lag import UNKNOWN
 from pipeline.planning import reasons
+from pipeline.planning.broker_groups import why_not_reconciled
 from pipeline.planning.facts import GroupFacts, PartitionFacts, Rules
 
 # A member on Kafka Streams' own assignor is given tasks, which its partitions only follow.
@@ -14,21 +15,26 @@ _MOST_OLD = 0.25
 """Share of partitions: a leader is missing, not a broker of three, after which members stand still as well."""
 
 
-def require_plannable_group(facts: GroupFacts, rules: Rules) -> None:
-    """Return if the group is one that can be planned.
+def require_plannable_group(facts: GroupFacts, rules: Rules, *, on_its_way: bool) -> None:
+    """Return if the group is one that can be planned, or whose plan can be looked at.
+
+    Args:
+        facts: The group.
+        rules: Of the group.
+        on_its_way: See `broker_groups.is_on_its_way`.
 
     Raises:
         AbstainError: It is not; the message says why.
     """
-    reason = why_not_plannable(facts, is_excluded=rules.exclude)
+    reason = why_not_plannable(facts, is_excluded=rules.exclude, on_its_way=on_its_way)
     if reason is not None:
         raise AbstainError(reason)
 
 
-def why_not_plannable(facts: GroupFacts, *, is_excluded: bool) -> str | None:
-    """Why the group, whatever its lag, gets no plan; None when it may get one."""
+def why_not_plannable(facts: GroupFacts, *, is_excluded: bool, on_its_way: bool) -> str | None:
+    """Why the group, whatever its lag, gets no plan; None when it may get one, or its plan is on its way."""
     return (
-        _why_not_of_a_kind(facts, is_excluded=is_excluded)
+        _why_not_of_a_kind(facts, is_excluded=is_excluded, on_its_way=on_its_way)
         or paused_reason(facts)
         or next(
             (
@@ -41,14 +47,22 @@ def why_not_plannable(facts: GroupFacts, *, is_excluded: bool) -> str | None:
     )
 
 
-def _why_not_of_a_kind(facts: GroupFacts, *, is_excluded: bool) -> str | None:
+def _why_not_of_a_kind(facts: GroupFacts, *, is_excluded: bool, on_its_way: bool) -> str | None:
     # In this order: the first one that applies is the one that the operator has to know.
     candidates = (
         (is_excluded, reasons.EXCLUDED),
         (facts.provisional is not None, reasons.provisional(facts.provisional or "")),
         (facts.group_type is None, reasons.NO_MEMBERS_NO_RECORD),
-        (facts.group_type == "consumer", reasons.CONSUMER_PROTOCOL),
         (facts.group_type in {"share", "streams"}, reasons.broker_assigns(facts.group_type or "")),
+    )
+    reason = next((reason for applies, reason in candidates if applies), None)
+    if reason is not None:
+        return reason
+    return why_not_reconciled(facts, on_its_way=on_its_way) if facts.is_kip848 else _why_not_classic(facts)
+
+
+def _why_not_classic(facts: GroupFacts) -> str | None:
+    candidates = (
         (not facts.members, reasons.NO_MEMBERS),
         (facts.protocol_type != "consumer", reasons.not_consumers(facts.protocol_type)),
         (facts.assignor == _STREAMS_ASSIGNOR, reasons.KAFKA_STREAMS),

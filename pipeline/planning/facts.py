@@ -14,6 +14,22 @@ from pipeline.planning.guards import Guards
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reconciliation:
+    """How far a member of a KIP-848 group has come to its target assignment, as the group's records show it."""
+
+    unknown: str | None = None
+    """What of its subscription, its partitions and its target is not known; None when all of it is."""
+    is_classic: bool = False
+    """It speaks the classic protocol: the group is on its way from one protocol to the other."""
+    is_stuck: bool = False
+    """It is behind its target assignment for longer than its rebalance timeout."""
+    server_assignor: str | None = None
+    """The assignor in the broker that it asks for; None for the broker's default."""
+    target: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Its target assignment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemberFacts:
     """A member as the group's record shows it."""
 
@@ -27,6 +43,8 @@ class MemberFacts:
     """What it owns now: the leader's assignment, with the hand-overs between followers since."""
     error: str | None = None
     """Why its subscription could not be read."""
+    reconciliation: Reconciliation | None = None
+    """None for a member of a group of another type than KIP-848's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +68,25 @@ class GroupFacts:
     protocol_type: str | None = None
     assignor: str | None = None
     generation: int | None = None
+    """Of a KIP-848 group: its group epoch."""
+    target_epoch: int | None = None
+    """Of a KIP-848 group: epoch of its target assignment."""
     members: tuple[MemberFacts, ...] = ()
     provisional: str | None = None
     """Why the group's state may be incomplete; None when it is complete."""
     acks: tuple[AckFacts, ...] = ()
     orders: Orders | None = None
     """Standing orders of operators; None when there are none."""
+
+    @property
+    def is_kip848(self) -> bool:
+        """Whether the broker assigns the group's partitions: its consumers have `group.protocol=consumer`."""
+        return self.group_type == "consumer"
+
+    @property
+    def is_between_targets(self) -> bool:
+        """Whether a KIP-848 group is on its way from one target assignment to the next."""
+        return self.is_kip848 and self.state in {"Assigning", "Reconciling"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -109,6 +140,10 @@ class Rules:
     """Nothing is published."""
     needs_approval: bool = False
     """Each plan waits until an operator approves it."""
+    broker_follows: bool = False
+    """An assignor in the broker applies plans of the group, if it is one of KIP-848."""
+    advice: str | None = None
+    """Why plans are advice, and are not published; None when somebody may apply them."""
     max_staleness_ms: int
     """With log offsets older than this the decision is to abstain."""
     valid_for_ms: int

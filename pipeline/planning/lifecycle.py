@@ -15,7 +15,7 @@ from enum import Enum, auto
 from typing import Final
 
 from assignor.protocol.migration import Migration
-from pipeline.planning import reasons
+from pipeline.planning import broker_reasons, reasons
 from pipeline.planning.progress import PlanProgress
 from pipeline.planning.state import PlanState, PlanStatus
 
@@ -50,6 +50,12 @@ class Event(Enum):
     """A member refuses the newest publication, nobody has accepted it, and nothing has moved since."""
     EXPIRED = auto()
     """It is open and its time is up."""
+    OTHER_TARGET = auto()
+    """The broker, which assigns the group, has made another target assignment than the plan's."""
+    STUCK = auto()
+    """Members are between two target assignments, and one of them for longer than its rebalance timeout."""
+    RECONCILING = auto()
+    """Members are between two target assignments, or the broker is about to make the next one."""
     REBALANCED = auto()
     """Kafka has made a new generation in which partitions are elsewhere; none is on its way."""
     NEEDLESS = auto()
@@ -115,6 +121,9 @@ _ROWS: Final = {
     Event.ARRIVED: (_REPLACED, _APPLIED, _APPLIED, _PLAN, _PLAN),
     Event.REFUSED: (_WAIT, _REFUSED, _REFUSED, _PLAN, _PLAN),
     Event.EXPIRED: (_EXPIRED, _EXPIRED, Step(Action.RETURN, "expired"), _PLAN, _PLAN),
+    Event.OTHER_TARGET: (_WAIT, _REPLACED, _REPLACED, _PLAN, _PLAN),
+    Event.STUCK: (_WAIT, _WAIT, _WAIT, _PLAN, _PLAN),
+    Event.RECONCILING: (_WAIT, _WAIT, _WAIT, _PLAN, _PLAN),
     Event.REBALANCED: (_REPLACED, _REPLACED, _RETURN, _RETURN, _RETURN),
     Event.NEEDLESS: (_REPLACED, _WAIT, _WAIT, _PLAN, _PLAN),
     Event.APPROVED: (Step(Action.PUBLISH), _WAIT, _WAIT, _PLAN, _PLAN),
@@ -142,12 +151,18 @@ class Sight:
     is_pinned: bool
     """See `Event.PINNED`."""
     accepted: bool
-    """A member has accepted the newest publication."""
+    """A member has accepted the newest publication, or the broker has made it its target assignment."""
     refusal: str | None
     """The first refusal of the newest publication."""
     silent: tuple[str, ...]
     """See `Event.IGNORED`; members."""
     migration: Migration
+    is_reconciling: bool = False
+    """See `Event.RECONCILING`."""
+    is_stuck: bool = False
+    """See `Event.STUCK`."""
+    has_other_target: bool = False
+    """See `Event.OTHER_TARGET`."""
     follows_within: bool
     """The group's members may follow within a generation, and so look at migration."""
     now_ms: int
@@ -192,9 +207,14 @@ def _events(plan: PlanState, sight: Sight, progress: PlanProgress) -> Iterator[t
     """Whether each event applies, in their order."""
     is_open, is_news = plan.status == "open", _is_news(plan, sight, progress)
     yield sight.is_pinned, Event.PINNED
-    yield progress.is_there and not is_news, Event.ARRIVED
+    yield progress.is_there and not is_news and not sight.is_reconciling, Event.ARRIVED
     yield _is_refused(plan, sight), Event.REFUSED
-    yield is_open and sight.now_ms >= plan.valid_until_ms, Event.EXPIRED
+    # What the broker has taken goes on, whatever the time.
+    is_taken = sight.is_reconciling and sight.accepted
+    yield is_open and sight.now_ms >= plan.valid_until_ms and not is_taken, Event.EXPIRED
+    yield sight.has_other_target, Event.OTHER_TARGET
+    yield sight.is_reconciling and sight.is_stuck, Event.STUCK
+    yield sight.is_reconciling, Event.RECONCILING
     yield _is_rebalanced(plan, sight, progress), Event.REBALANCED
     yield is_news, Event.MIGRATION_NEWS
     yield is_open and bool(sight.silent), Event.IGNORED
@@ -275,6 +295,7 @@ def _cause(event: Event, plan: PlanState, sight: Sight) -> str:
         Event.ARRIVED: reasons.all_made(plan.moves),
         Event.REFUSED: sight.refusal or "",
         Event.EXPIRED: _expiry(sight.refusal),
+        Event.OTHER_TARGET: broker_reasons.OTHER_TARGET,
         Event.REBALANCED: reasons.REBALANCED_BEFORE_ACCEPTED,
         Event.IGNORED: reasons.not_answered(sight.silent),
     }

@@ -16,10 +16,6 @@ NO_MEMBERS_NO_RECORD = (
     "no members: its consumers use assign() or have left, so nobody can follow a plan; "
     "consumers that call subscribe() get plans"
 )
-CONSUMER_PROTOCOL = (
-    "the group uses group.protocol=consumer (KIP-848), where the broker assigns partitions; "
-    "only classic groups get plans"
-)
 NO_MEMBERS = "no members: the group is empty; planning resumes when consumers join"
 KAFKA_STREAMS = (
     "Kafka Streams assigns tasks, and the group's partitions follow them; only plain consumers get plans"
@@ -58,7 +54,7 @@ def provisional(cause: str) -> str:
 
 def broker_assigns(group_type: str) -> str:
     """A share or streams group."""
-    return f"the group is a {group_type} group, where the broker assigns partitions; only classic groups get plans"
+    return f"the group is a {group_type} group, where the broker assigns partitions; only consumers get plans"
 
 
 def not_consumers(protocol_type: str | None) -> str:

@@ -110,6 +110,7 @@ def to_sent(
         epoch=epoch,
         strategy=rules.strategy,
         dry_run=rules.dry_run,
+        group_protocol="consumer" if facts.is_kip848 else "classic",
         created_at_ms=now_ms,
         valid_until_ms=valid_until_ms,
         base_generation=facts.generation or 0,

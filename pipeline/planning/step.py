@@ -48,6 +48,8 @@ _NO_GROUP: Mapping[str, Any] = dict.fromkeys(
         "assignor",
         "generation",
         "members",
+        "reconciliation",
+        "target_epoch",
         "offsets_partition",
         "unconfirmed_reason",
     )
@@ -207,6 +209,7 @@ def _decide(
             behind=settings.behind,
             provisional_reason=settings.provisional_reason,
             held=settings.held,
+            at_ms=settings.at_ms,
         )
         return decide(
             group,
@@ -239,6 +242,7 @@ def _rules(group_id: str, settings: PlanSettings) -> Rules:
         exclude=own.exclude,
         dry_run=own.dry_run is True,
         needs_approval=own.dry_run == "approve",
+        broker_follows=own.follow == "broker",
         max_staleness_ms=config.max_staleness_s * 1000,
         valid_for_ms=config.valid_for_s * 1000,
         max_record_bytes=settings.max_record_bytes,

@@ -7,7 +7,7 @@ from assignor.model.assignment import Assignment
 from assignor.protocol.migration import Migration
 from pipeline.planning.state import FRESH, GroupState, PlanState, Ranges, WaitingPlan
 
-Decided: TypeAlias = Literal["publish", "dry_run", "awaiting_approval", "unchanged", "abstain"]
+Decided: TypeAlias = Literal["publish", "dry_run", "advice", "awaiting_approval", "unchanged", "abstain"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,7 +118,7 @@ PLAN = t.StructType(
 # What is decided about a group.
 DECISION = [
     column("epoch", LONG, "plan epoch, rising per group for ever; null when nothing was decided"),
-    key("decision", STRING, "publish, dry_run, awaiting_approval, unchanged or abstain"),
+    key("decision", STRING, "publish, dry_run, advice, awaiting_approval, unchanged or abstain"),
     column("reason", STRING, "why, in words"),
     column("strategy", STRING, "assignor that made the target"),
     column("base_generation", INT, "generation the target starts from"),

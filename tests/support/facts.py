@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from pipeline.lag.lag import UNKNOWN
-from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
+from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Reconciliation, Rules
 from pipeline.planning.guards import Guards
 
 NOW_MS = 1_700_000_000_000
@@ -57,6 +57,13 @@ def group(assigned: Mapping[str, Mapping[str, tuple[int, ...]]], **changes: obje
         members=members,
     )
     return replace(facts, **changes)  # type: ignore[arg-type]  # the tests know their types
+
+
+def kip848_group(assigned: Mapping[str, Mapping[str, tuple[int, ...]]], **changes: object) -> GroupFacts:
+    """A stable group of `group.protocol=consumer`, of which everything is known."""
+    facts = group(assigned, group_type="consumer", protocol_type=None, assignor="uniform")
+    members = tuple(replace(member, reconciliation=Reconciliation()) for member in facts.members)
+    return replace(facts, members=members, **changes)  # type: ignore[arg-type]  # the tests know their types
 
 
 def partitions(lags: list[int | None], *, topic: str = "t", observed_at_ms: int = NOW_MS) -> PartitionFacts:

@@ -5,7 +5,7 @@ billing-plain    its control group: equal in everything, but does not follow.
 shipping         roundrobin. One member is half as fast as the others, and loses ground. Follows.
 shipping-plain   its control group: equal in everything, but does not follow.
 search           cooperative-sticky, static members, even traffic: nothing to gain.
-fraud            KIP-848: the broker assigns, so no plan is made.
+fraud            KIP-848: the broker assigns, so plans are advice.
 invoicing        members in Java, one of them slow. Follows, with the assignor of lagwise; only where there is a JDK.
 export           takes its partitions with assign(), so it has no members; too slow for its topic.
 

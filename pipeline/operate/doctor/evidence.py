@@ -33,7 +33,7 @@ _LAG = (
 )
 _GROUP = (
     *("cluster", "group_id", "group_type", "state", "protocol_type", "assignor", "generation", "members"),
-    *("reconciliation", "offsets_partition", "unconfirmed_reason", "updated_at"),
+    *("target_epoch", "reconciliation", "offsets_partition", "unconfirmed_reason", "updated_at"),
 )
 _DECISION = (
     "group_id",

@@ -7,7 +7,10 @@ from pipeline.planning.rows.facts_of_rows import group_facts
 from pipeline.planning.state import PlanState, from_json
 
 _NO_GROUP: Row = dict.fromkeys(
-    ("group_type", "state", "protocol_type", "assignor", "generation", "members", "offsets_partition")
+    (
+        *("group_type", "state", "protocol_type", "assignor", "generation", "members"),
+        *("target_epoch", "reconciliation", "offsets_partition"),
+    )
 )
 """A group that only commits offsets."""
 _HAND_OVERS = frozenset({"release", "taken"})
@@ -38,6 +41,7 @@ def facts_of(group: GroupEvidence) -> GroupFacts:
         behind=stamp.behind if stamp else (),
         provisional_reason=stamp.reason if stamp else None,
         held=stamp.held if stamp else None,
+        at_ms=stamp.at_ms if stamp else 0,
     )
 
 

@@ -10,11 +10,16 @@ from pipeline.operate.doctor.facts import facts_of, names_of, plan_of
 from pipeline.operate.doctor.finding import Figures, Finding, named
 from pipeline.operate.output import plain, span_text
 from pipeline.planning.answers import accepting, answered, follows_within_generation
+from pipeline.planning.broker_groups import has_taken
 from pipeline.planning.facts import AckFacts, GroupFacts
 from pipeline.planning.state import PlanState
 
 _FOLLOW = (
     "make all its members followers of the control topic, or pin the partitions of those that cannot follow"
+)
+_BROKER = (
+    "check that every broker runs lagwise's assignor, and that the group's consumers ask for it "
+    "(group.remote.assignor=lagwise)"
 )
 _STATIC = "static"
 """How a follower with a `group.instance.id` refuses every plan."""
@@ -34,18 +39,18 @@ def followed(group: GroupEvidence) -> Iterator[Finding]:
         )
     else:
         figures = figures.about(f"plan epoch {plan.epoch}")
-        yield _outcome(plan, figures)
+        yield _outcome(plan, figures, _BROKER if facts_of(group).is_kip848 else _FOLLOW)
         yield from _answers(group, plan, figures)
 
 
-def _outcome(plan: PlanState, figures: Figures) -> Finding:
+def _outcome(plan: PlanState, figures: Figures, todo: str) -> Finding:
     made = f"{plan.done} of {plan.moves} moves are made"
     why = f": {plain(plan.why)}" if plan.why else ""
     name = f"plan epoch {plan.epoch}"
     if plan.status in {"open", "applied"}:
         return figures.finding("ok", f"{name} is {plan.status}; {made}")
     if plan.status == "expired":
-        return figures.finding("problem", f"nothing had moved when {name} expired{why}", _FOLLOW)
+        return figures.finding("problem", f"nothing had moved when {name} expired{why}", todo)
     if plan.status == "refused":
         return figures.finding("problem", f"{name} is refused{why}", "see what its members say")
     return figures.finding("note", f"{name} is {plan.status}{why}")
@@ -54,6 +59,9 @@ def _outcome(plan: PlanState, figures: Figures) -> Finding:
 def _answers(group: GroupEvidence, plan: PlanState, figures: Figures) -> Iterator[Finding]:
     """What members say about the newest publication of the plan."""
     facts = facts_of(group)
+    if facts.is_kip848:
+        yield from _taken(plan, facts, figures)
+        return
     names = names_of(facts)
     figures = replace(figures, source="acks", as_of=group.stream.as_of)
     for ack in facts.acks:
@@ -65,6 +73,21 @@ def _answers(group: GroupEvidence, plan: PlanState, figures: Figures) -> Iterato
     if accepted:
         yield figures.finding("ok", f"{len(accepted)} of {len(facts.members)} members have accepted it")
     yield from _silent(group, plan, facts, figures)
+
+
+def _taken(plan: PlanState, facts: GroupFacts, figures: Figures) -> Iterator[Finding]:
+    """Whether the broker has taken the open plan of a group that it assigns."""
+    figures = replace(figures, source="consumer_groups")
+    if plan.status != "open":
+        return
+    if has_taken(facts, plan):
+        yield figures.finding("ok", "the broker has made the plan its target assignment")
+        return
+    yield figures.finding(
+        "note",
+        "the broker has not made the plan its target assignment: it assigns a group when members or topics change",
+        _BROKER,
+    )
 
 
 def _silent(group: GroupEvidence, plan: PlanState, facts: GroupFacts, figures: Figures) -> Iterator[Finding]:

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 from pipeline.operate.doctor.effect import judged
 from pipeline.operate.doctor.evidence import GroupEvidence, Row
-from pipeline.operate.doctor.facts import facts_of
+from pipeline.operate.doctor.facts import facts_of, plan_of
 from pipeline.operate.doctor.finding import Figures, Finding, Level
 from pipeline.operate.doctor.stream import held
 from pipeline.operate.output import plain, span_text
 from pipeline.planning import reasons
+from pipeline.planning.broker_groups import is_on_its_way
 from pipeline.planning.eligibility import why_not_plannable
 from pipeline.planning.rows.causes import cause_of, guard_of
 
@@ -41,7 +42,9 @@ def planned(group: GroupEvidence) -> Iterator[Finding]:
 def planned_itself(group: GroupEvidence) -> Iterator[Finding]:
     """The same without what keeps all groups from plans."""
     figures = _figures(group)
-    now = why_not_plannable(facts_of(group), is_excluded=_is_excluded(group))
+    facts = facts_of(group)
+    on_its_way = is_on_its_way(facts, plan_of(group))
+    now = why_not_plannable(facts, is_excluded=_is_excluded(group), on_its_way=on_its_way)
     if group.decision is None:
         yield from _undecided(figures, now)
     else:
@@ -79,7 +82,7 @@ def _decided(group: GroupEvidence, decision: Row, now: str | None) -> Iterator[F
         yield figures.finding(
             _level(reason) if _is_same(reason, now) else "problem", f"abstained: {plain(cause)}", todo
         )
-    elif decision["decision"] == "dry_run":
+    elif decision["decision"] in {"dry_run", "advice"}:
         cause, todo = _halves(reason)
         yield figures.finding(
             "note", f"a plan with {len(decision['moves'])} move(s) is made; {plain(cause)}", todo

@@ -4,8 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from assignor.protocol.commands import Approval, Orders, parse_pin
-from pipeline.planning.facts import AckFacts, GroupFacts, MemberFacts
+from pipeline.planning.facts import AckFacts, GroupFacts, MemberFacts, Reconciliation
 from pipeline.planning.rows.control_messages import Moved
+from pipeline.planning.rows.reconciliation import reconciliations
 
 
 def group_facts(
@@ -15,6 +16,7 @@ def group_facts(
     behind: Sequence[int],
     provisional_reason: str | None,
     held: str | None = None,
+    at_ms: int,
 ) -> GroupFacts:
     """The group, its members, and what they and operators say.
 
@@ -26,6 +28,7 @@ def group_facts(
         behind: Partitions of the offsets topic whose groups are provisional.
         provisional_reason: Why they are.
         held: Why no group may have a plan; None when they may.
+        at_ms: When the tables were true.
     """
     partition = row["offsets_partition"] if row["offsets_partition"] is not None else row["commits_partition"]
     return GroupFacts(
@@ -35,19 +38,27 @@ def group_facts(
         protocol_type=row["protocol_type"],
         assignor=row["assignor"],
         generation=row["generation"],
-        members=_members(row),
+        target_epoch=row["target_epoch"],
+        members=_members(row, at_ms=at_ms),
         provisional=held
         or (provisional_reason if partition in behind else None)
         or row["unconfirmed_reason"],
-        acks=tuple(
-            AckFacts(kind=ack["kind"], member_id=ack["member_id"], epoch=ack["epoch"], why=ack["why"])
-            for ack in row["acks"]
-        ),
+        acks=_acks(row),
         orders=_orders(row["orders"], cluster) if row["orders"] else None,
     )
 
 
-def _members(row: Mapping[str, Any]) -> tuple[MemberFacts, ...]:
+def _acks(row: Mapping[str, Any]) -> tuple[AckFacts, ...]:
+    if row["group_type"] == "consumer":
+        # Its members acknowledge by what they own, and anybody may write to the topic.
+        return ()
+    return tuple(
+        AckFacts(kind=ack["kind"], member_id=ack["member_id"], epoch=ack["epoch"], why=ack["why"])
+        for ack in row["acks"]
+    )
+
+
+def _members(row: Mapping[str, Any], *, at_ms: int) -> tuple[MemberFacts, ...]:
     """The members, each with what it holds now."""
     moved: Sequence[Moved] = row["moved"]
     gained: dict[str, list[tuple[str, int]]] = {}
@@ -55,13 +66,18 @@ def _members(row: Mapping[str, Any]) -> tuple[MemberFacts, ...]:
         if one.member_id is not None:
             gained.setdefault(one.member_id, []).append((one.topic, one.partition))
     left = {(one.topic, one.partition) for one in moved}
+    reached = reconciliations(row, at_ms=at_ms)
     return tuple(
-        _member_facts(member, left, gained.get(member["member_id"], [])) for member in row["members"] or ()
+        _member_facts(member, left, gained.get(member["member_id"], []), reached.get(member["member_id"]))
+        for member in row["members"] or ()
     )
 
 
 def _member_facts(
-    member: Mapping[str, Any], left: Collection[tuple[str, int]], gained: list[tuple[str, int]]
+    member: Mapping[str, Any],
+    left: Collection[tuple[str, int]],
+    gained: list[tuple[str, int]],
+    reached: Reconciliation | None,
 ) -> MemberFacts:
     # Arrow maps are lists of pairs.
     given = member["assigned"] or ()
@@ -76,6 +92,7 @@ def _member_facts(
         topics=tuple(member["topics"] or ()),
         assigned={topic: tuple(numbers) for topic, numbers in held.items()},
         error=member["error"],
+        reconciliation=reached,
     )
 
 

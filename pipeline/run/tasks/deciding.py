@@ -21,7 +21,7 @@ from pipeline.planning.reasons import task_failed
 from pipeline.source.deadline import TABLES_S, within
 from pipeline.source.last_attempt import failures_before_last
 from pipeline.tables.reading import Tables
-from pipeline.tables.schemas import ACKS, CONSUMER_GROUP_STATE, CONSUMER_GROUPS, ORDERS
+from pipeline.tables.schemas import ACKS, CONSUMER_GROUPS, ORDERS
 
 DECIDED = t.StructType([t.StructField("decided", t.BinaryType())])
 """What a task gives back: its decisions, packed. Each has a list of moves, and Spark would take thousands apart."""
@@ -29,10 +29,10 @@ DECIDED = t.StructType([t.StructField("decided", t.BinaryType())])
 _GROUP_S = 1.0
 """What planning a group may take at most, on average; the largest take tenths of a second."""
 _WHOLE = {
-    name: tuple(column for column in schema.fieldNames() if column not in CONSUMER_GROUP_STATE)
+    name: tuple(column for column in schema.fieldNames() if column != "records")
     for name, schema in (("consumer_groups", CONSUMER_GROUPS), ("acks", ACKS), ("orders", ORDERS))
 }
-"""Tables of which decisions need everything, but for what only KIP-848 groups have."""
+"""Tables of which decisions need everything, but for the records that other columns are made from."""
 
 
 def share(group_ids: list[str], memory: PlanMemory) -> pa.RecordBatch:

@@ -52,7 +52,8 @@ class Entry:
             return f"{head}  {plain(self.key)}  withdrawn"
         plan = self.record
         moves = len(plan.get("moves", ()))
-        mode = "dry run" if plan["dry_run"] else "to be followed"
+        by = " by the broker" if plan.get("group_protocol") == "consumer" else ""
+        mode = "dry run" if plan["dry_run"] else f"to be followed{by}"
         return (
             f"{head}  {plain(plan['group'])}  epoch {plan['epoch']}  {plain(plan['strategy'])}  "
             f"{moves} move{'' if moves == 1 else 's'}  {mode} until {plan['valid_until']}"

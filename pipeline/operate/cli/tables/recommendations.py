@@ -36,6 +36,7 @@ class Decision(str, Enum):
 
     PUBLISH = "publish"
     DRY_RUN = "dry_run"
+    ADVICE = "advice"
     AWAITING_APPROVAL = "awaiting_approval"
     UNCHANGED = "unchanged"
     ABSTAIN = "abstain"

@@ -20,6 +20,7 @@ from pipeline.operate.demo.views.live_tables import (
     entry_table,
     lag_table,
 )
+from pipeline.operate.demo.views.words import has_target
 from pipeline.run.query import Report
 
 _REDRAWS_PER_S = 4
@@ -95,7 +96,7 @@ class Screen:
     def _show_plan(self, plan: Plan) -> None:
         entry = entry_of_plan(plan)
         self._newest[plan.group_id] = entry
-        if plan.decision in ("publish", "dry_run"):
+        if has_target(plan):
             self._earlier.append(entry)
 
     def draw(self) -> RenderableType:

@@ -15,9 +15,14 @@ def verdict(plan: Plan) -> str:
     return plan.decision if plan.epoch is None else f"{plan.decision} epoch {plan.epoch}"
 
 
+def has_target(plan: Plan) -> bool:
+    """Whether the decision wants partitions elsewhere."""
+    return plan.decision in {"publish", "dry_run", "advice"}
+
+
 def grounds(plan: Plan) -> str:
     """Why: the reason, or what the plan is predicted to gain."""
-    if plan.decision not in ("publish", "dry_run"):
+    if not has_target(plan):
         return plan.reason or ""
     moves = "1 move" if plan.moves == 1 else f"{plan.moves} moves"
     if plan.drain_s_bound is None:

@@ -18,7 +18,7 @@ from pipeline.planning.rows.causes import guard_of
 from pipeline.planning.state import PlanState, from_json
 
 OUTCOMES = ("open", "applied", "partly", "refused", "superseded", "expired")
-DECIDED = ("none", "held_back", "dry_run", "awaiting_approval", "abstain", "paused")
+DECIDED = ("none", "held_back", "dry_run", "advice", "awaiting_approval", "abstain", "paused")
 EFFECTS = ("helped", "hurt", "cannot tell")
 KINDS = ("accepted", "applied", "refused", "void")
 
@@ -56,6 +56,8 @@ class Plan:
     acks: Mapping[str, frozenset[str]]
     """Members by what they said about the newest plan."""
     members: frozenset[str]
+    is_kip848: bool = False
+    """The broker assigns the group, and its members answer nothing."""
 
     @property
     def guard(self) -> str | None:
@@ -83,7 +85,7 @@ class Plan:
     def acks_missing(self) -> int | None:
         """Members of the group that the open plan needs, and that have said nothing."""
         needed = self.outcome.needed if self.outcome else None
-        if needed is None:
+        if needed is None or self.is_kip848:
             return None
         return len((needed & self.members).difference(*self.acks.values()))
 
@@ -106,7 +108,7 @@ def _outcomes(published: list[tuple[Plan, Outcome]]) -> Iterator[Samples]:
     judged = [(one, plan.effect) for one, plan in published if plan.effect]
     effects = ((one, name.replace(" ", "_"), int(name == found)) for one, found in judged for name in EFFECTS)
     yield _by(families.PLAN_EFFECT, "effect", effects)
-    acks = ((one, kind, len(one.acks[kind])) for one, _ in published for kind in KINDS)
+    acks = ((one, kind, len(one.acks[kind])) for one, _ in published if not one.is_kip848 for kind in KINDS)
     yield _by(families.PLAN_ACKS, "kind", acks)
     yield _each(families.PLAN_ACKS_MISSING, ((one, one.acks_missing) for one, _ in published))
     yield _each(families.PLAN_EPOCH, ((one, plan.epoch) for one, plan in published))
@@ -150,6 +152,9 @@ def plans_of(facts: Facts) -> Iterator[Plan]:
     states = pc.if_else(is_read, rows["state"].combine_chunks(), None)
     paused = set(facts.orders.filter(facts.orders["paused"])["group_id"].to_pylist())
     members, acks = _members(facts), _acks(facts)
+    types = dict(
+        zip(*(facts.consumer_groups[name].to_pylist() for name in ("group_id", "group_type")), strict=True)
+    )
     small = rows.drop_columns(["assignment", "moves", "state"]).to_pylist()
     for row, moves, state in zip(small, n_moves.to_pylist(), states.to_pylist(), strict=True):
         group_id = row["group_id"]
@@ -162,6 +167,7 @@ def plans_of(facts: Facts) -> Iterator[Plan]:
             is_paused=group_id in paused,
             acks={kind: acks[group_id, outcome.epoch if outcome else None, kind] & present for kind in KINDS},
             members=present,
+            is_kip848=types.get(group_id) == "consumer",
         )
 
 

@@ -19,6 +19,8 @@ _COLUMNS = ("kind", "epoch", "member_id", "acked_at")
 class Following:
     """How many of a group's members follow plans, as far as is known."""
 
+    is_by_broker: bool
+    """The broker assigns the group: its assignor applies the plan, and no member has to."""
     lists_assignor: bool
     """The group selected the assignor that applies plans, which every member lists then."""
     count: int
@@ -44,11 +46,15 @@ def following(
     ids = {one["member_id"] for one in members if one["member_id"] is not None}
     if not ids or row["member_count"] != len(ids):
         return None
-    lists_assignor = row["assignor"] == PLAN_ASSIGNOR
-    known = ids if lists_assignor else ids & _acknowledging(found, row["group_id"])
+    is_by_broker, lists_assignor = row["group_type"] == "consumer", row["assignor"] == PLAN_ASSIGNOR
+    known = ids if is_by_broker or lists_assignor else ids & _acknowledging(found, row["group_id"])
     needed = {move[side] for move in moves for side in ("from", "to")} & ids
     return Following(
-        lists_assignor=lists_assignor, count=len(known), of=len(ids), missing=sorted(needed - known)
+        is_by_broker=is_by_broker,
+        lists_assignor=lists_assignor,
+        count=len(known),
+        of=len(ids),
+        missing=sorted(needed - known),
     )
 
 

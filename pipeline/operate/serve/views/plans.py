@@ -28,7 +28,9 @@ def plan_row(plan: Plan) -> Row:
         "drain_s_before": plan.row["drain_s_before"],
         "drain_s_after": plan.row["drain_s_after"],
         "drain_s_bound": plan.row["drain_s_bound"],
-        "acks": {kind: len(plan.acks[kind]) for kind in KINDS} if plan.outcome else None,
+        "acks": {kind: len(plan.acks[kind]) for kind in KINDS}
+        if plan.outcome and not plan.is_kip848
+        else None,
         "acks_missing": plan.acks_missing,
         "published": None if plan.outcome is None else _published(plan.outcome),
     }

@@ -39,6 +39,7 @@ records = st.builds(
     epoch=st.integers(1, 2**63 - 1),
     strategy=texts(),
     dry_run=st.booleans(),
+    group_protocol=st.sampled_from(["classic", "consumer"]) | texts(),
     created_at_ms=instants,
     valid_until_ms=instants,
     base_generation=st.integers(-1, 2**31 - 1),

@@ -41,6 +41,16 @@ def test_epoch_that_is_not_newer_is_ignored(informed: ControlState, epoch: int) 
     assert informed.plan(0) == PLAN
 
 
+@pytest.mark.parametrize("protocol", ["consumer", "of a later version"])
+def test_plan_for_another_protocol_is_followed_by_no_member_and_replaces_the_one_before(
+    informed: ControlState, protocol: str
+) -> None:
+    other = replace(PLAN, epoch=6, group_protocol=protocol)
+
+    assert informed.feed(KEY, control.encode(other)) is Fed.NEWER
+    assert informed.newest(0) == (6, None)
+
+
 def test_record_of_another_group_or_cluster_is_ignored(informed: ControlState) -> None:
     for cluster, group in [(CLUSTER, "other"), ("other", GROUP)]:
         other = replace(PLAN, epoch=9, cluster=cluster, group=group)

@@ -101,6 +101,14 @@ def test_unknown_fields_of_a_later_schema_are_ignored() -> None:
     assert control.decode(changed(extend)) == RECORD
 
 
+def test_plan_for_the_broker_says_so_and_one_for_members_is_as_ever() -> None:
+    for_broker = replace(RECORD, group_protocol="consumer")
+
+    assert control.decode(control.encode(for_broker)) == for_broker
+    assert json.loads(control.encode(for_broker))["group_protocol"] == "consumer"
+    assert b"group_protocol" not in control.encode(RECORD)
+
+
 def test_absent_unassigned_is_empty() -> None:
     assert control.decode(changed(lambda document: document.pop("unassigned"))).unassigned == {}
 

@@ -84,7 +84,10 @@ SIGHTS = {
     Event.TRIGGERED: sight(is_triggered=True),
     Event.QUIET: sight(),
 }
-NEVER = {Event.REFUSED, Event.MIGRATION_NEWS, Event.IGNORED, Event.AGED}
+NEVER = {
+    *(Event.REFUSED, Event.MIGRATION_NEWS, Event.IGNORED, Event.AGED),
+    *(Event.OTHER_TARGET, Event.STUCK, Event.RECONCILING),
+}
 """What concerns published plans only."""
 
 

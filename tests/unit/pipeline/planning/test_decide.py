@@ -215,7 +215,6 @@ _ABSTENTIONS = {
     "excluded": ({}, {"exclude": True}, "[[plan.groups]] excludes the group"),
     "provisional": ({"provisional": "not read yet"}, {}, "provisional: not read yet"),
     "only commits": ({"group_type": None, "members": ()}, {}, "assign()"),
-    "KIP-848": ({"group_type": "consumer"}, {}, "KIP-848"),
     "share group": ({"group_type": "share"}, {}, "share"),
     "streams group": ({"group_type": "streams"}, {}, "streams"),
     "no members": ({"members": ()}, {}, "no members"),

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pipeline.planning import reasons
+from pipeline.planning import broker_reasons, reasons
 from tests.support.message_form import faults
 
 _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
@@ -65,10 +65,21 @@ _SAMPLES: dict[Callable[..., str], list[tuple[object, ...]]] = {
     reasons.not_answered: [(("member-1",),)],
     reasons.planned_around: [(("member-1",),)],
     reasons.optimistic: [(("member-1",),), (("member-1", "member-2", "member-3", "member-4"),)],
+    broker_reasons.topics_unknown: [(["A3kX"],)],
+    broker_reasons.member_unknown: [("member-1", broker_reasons.SUBSCRIPTION_UNKNOWN)],
+    broker_reasons.member_classic: [("member-1",)],
+    broker_reasons.member_stuck: [("member-1", "billing")],
+    broker_reasons.other_assignor: [("member-1", "uniform")],
+    broker_reasons.waiting: [],
+    broker_reasons.waiting_stuck: [(7, 3, 12, "member-1")],
+    broker_reasons.unowned: [("invoices-3", 0), ("invoices-3", 2)],
+    broker_reasons.owned_twice: [("invoices-3", 0), ("invoices-3", 2)],
 }
+_MODULES = (reasons, broker_reasons)
 _CONSTANTS = {
     name: text
-    for name, text in vars(reasons).items()
+    for module in _MODULES
+    for name, text in vars(module).items()
     if name.isupper() and name[0] != "_" and name != "POLICY"
 }
 _MADE = {
@@ -80,7 +91,10 @@ _MADE = {
 
 def test_every_reason_is_among_the_samples() -> None:
     templates = {
-        name for name, found in inspect.getmembers(reasons, inspect.isfunction) if not name.startswith("_")
+        name
+        for module in _MODULES
+        for name, found in inspect.getmembers(module, inspect.isfunction)
+        if not name.startswith("_")
     }
 
     assert {template.__name__ for template in _SAMPLES} == templates

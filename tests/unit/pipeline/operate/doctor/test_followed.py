@@ -125,3 +125,41 @@ def test_state_of_another_version_is_unknown_and_not_taken_for_no_plan(patient: 
     assert told(patient.findings(), "followed") == [
         ("unknown", "another version of lagwise has written what became of the plan")
     ]
+
+
+def consumer_group(patient: Patient, **fields: Any) -> None:
+    """A KIP-848 group at group epoch 17, with the plan that moves partition 0 to b-2."""
+    reached = {"member_epoch": 17, "unresolved_topic_ids": [], "is_classic": False}
+    patient.write(
+        "consumer_groups",
+        group(
+            group_type="consumer",
+            reconciliation=[
+                {**reached, "member_id": "b-1", "target": []},
+                {**reached, "member_id": "b-2", "target": [("invoices", [0, 1])]},
+            ],
+            **fields,
+        ),
+    )
+    moved = plan(target={"b-1": {}, "b-2": {"invoices": "0-1"}})
+    patient.decide("unchanged", "plan epoch 7 is still current", plan=moved)
+
+
+def test_plan_that_the_broker_has_taken_is_told_of_a_group_that_it_assigns(patient: Patient) -> None:
+    consumer_group(patient, generation=18, target_epoch=18, state="Reconciling")
+
+    found = [one for one in patient.findings() if one.question == "followed"][-1]
+
+    assert (found.level, found.cause) == ("ok", "the broker has made the plan its target assignment")
+
+
+def test_plan_that_the_broker_has_not_taken_says_what_to_look_at(patient: Patient) -> None:
+    consumer_group(patient, target_epoch=17)
+
+    found = [one for one in patient.findings() if one.question == "followed"][-1]
+
+    assert (found.level, found.cause.partition(":")[0]) == (
+        "note",
+        "the broker has not made the plan its target assignment",
+    )
+    assert "group.remote.assignor=lagwise" in (found.todo or "")

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from pipeline.config.model import Config
+from pipeline.planning.broker_reasons import ADVICE
 from tests.support.findings import told
 from tests.support.frames import at, member
 from tests.support.patient import BATCH_MS, OFFSETS_PARTITION, Patient, group, lag
@@ -15,7 +16,8 @@ _EXCLUDED = Config.model_validate({"plan": {"groups": [{"pattern": "bill.*", "ex
 @pytest.mark.parametrize(
     ("fields", "cause"),
     [
-        ({"group_type": "consumer"}, "the group uses group.protocol=consumer (KIP-848), where the broker"),
+        ({"group_type": "consumer"}, "member b-1: how far it has come to its target assignment is unknown"),
+        ({"group_type": "consumer", "members": None, "state": None}, "the state of the group is unknown"),
         ({"group_type": "share"}, "the group is a share group, where the broker assigns partitions"),
         ({"members": [], "state": "Empty"}, "no members: the group is empty"),
         ({"protocol_type": "connect"}, "the group's protocol type is 'connect', not 'consumer'"),
@@ -139,6 +141,17 @@ def test_dry_run_is_told_with_the_setting(patient: Patient) -> None:
     assert told(patient.findings(), "planned") == [
         ("note", "a plan with 1 move(s) is made; plan.dry_run is true, so the plan is not published")
     ]
+
+
+def test_advice_is_told_with_what_to_do_about_it(patient: Patient) -> None:
+    moves = [{"topic": "invoices", "partition": 0, "from": "b-1", "to": "b-2", "lag": 5}]
+    patient.decide("advice", ADVICE, moves=moves)
+
+    (found,) = [one for one in patient.findings() if one.question == "planned"]
+
+    assert found.level == "note"
+    assert found.cause.startswith("a plan with 1 move(s) is made; the broker assigns the group's partitions")
+    assert (found.todo or "").startswith("where the brokers run lagwise's assignor, set follow")
 
 
 def test_plan_that_waits_is_told_with_since_when_and_what_was_refused(patient: Patient) -> None:

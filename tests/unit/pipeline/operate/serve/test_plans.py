@@ -29,6 +29,7 @@ def states(found: Scrape) -> set[str]:
         ({"decision": "unchanged", "reason": None}, {"none"}),
         ({"decision": "unchanged", "reason": "held back by cooldown: 3 s"}, {"held_back"}),
         ({"decision": "dry_run"}, {"dry_run"}),
+        ({"decision": "advice"}, {"advice"}),
         ({"decision": "awaiting_approval"}, {"awaiting_approval"}),
         ({"decision": "abstain", "reason": "provisional: …"}, {"abstain"}),
         ({"decision": "publish", "plan": {**MADE, "status": "open"}}, {"open"}),
@@ -47,7 +48,7 @@ def test_state_is_of_the_decision_and_of_the_plan(
     found = scrape()
 
     assert states(found) == expected
-    assert len(found.of("lagwise_plan_state")) == 12
+    assert len(found.of("lagwise_plan_state")) == 13
 
 
 def test_paused_group_is_so_by_its_order(world: World, scrape: Scraping) -> None:
@@ -173,6 +174,20 @@ def test_plan_that_was_just_withdrawn_is_not_open(world: World, scrape: Scraping
 
     assert states(found) == {"superseded"}
     assert found.value("lagwise_plan_valid_until_timestamp_seconds", **GROUP) is None
+
+
+def test_nobody_is_missed_in_a_group_that_the_broker_assigns(world: World, scrape: Scraping) -> None:
+    state = state_of(revoked={"a": {}}, receivers=("b",))
+    world.write("plan_state", {"plan": {**MADE, "status": "open"}, "state": state, "recorded_at": NOON})
+    world.write(
+        "consumer_groups", {"group_type": "consumer", "members": [{"member_id": "a"}, {"member_id": "b"}]}
+    )
+
+    found = scrape()
+
+    assert found.of("lagwise_plan_acks") == {}
+    assert found.value("lagwise_plan_acks_missing", **GROUP) is None
+    assert states(found) == {"open"}
 
 
 def test_members_that_an_open_plan_needs_are_missed_until_they_answer(world: World, scrape: Scraping) -> None:

@@ -86,6 +86,12 @@ def test_plan_is_one_line() -> None:
     )
 
 
+def test_plan_for_the_broker_says_who_follows_it() -> None:
+    plan = json.dumps({**json.loads(_PLAN), "group_protocol": "consumer"}).encode()
+
+    assert "to be followed by the broker until" in entry(_Message(data=plan)).as_text()
+
+
 def test_json_has_the_plan_as_published_with_fields_of_later_versions() -> None:
     later = json.dumps({**json.loads(_PLAN), "colour": "blue"}).encode()
 

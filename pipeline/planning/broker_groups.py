@@ -1,0 +1,142 @@
+"""KIP-848 groups, whose partitions the broker assigns: what has to be known before one is planned, and for whom.
+
+Such a group keeps reading while it is assigned anew, and each member comes to its target assignment by itself. So it
+is planned only when every member has arrived, and everything that a target depends on stands in its records.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from typing import TypeAlias
+
+from assignor.errors import AbstainError
+from assignor.protocol.ranges import parse_ranges
+from pipeline.planning import broker_reasons, reasons
+from pipeline.planning.facts import GroupFacts, MemberFacts, PartitionFacts, Rules
+from pipeline.planning.state import PlanState, Ranges
+
+Places: TypeAlias = frozenset[tuple[str, int]]
+
+_MOST_PARTITIONS = 1_000_000
+"""More than any group has."""
+
+
+def rules_of(facts: GroupFacts, rules: Rules) -> Rules:
+    """The rules as they hold for the group: nobody applies plans of one that the broker assigns, unless it follows."""
+    if not facts.is_kip848:
+        return rules
+    why = _why_advice(facts, rules)
+    if why is not None:
+        return replace(rules, advice=why, dry_run=True, needs_approval=False)
+    # The group is migrated already. Followers of versions that know no other protocol refuse what says so.
+    return replace(rules, migration="possible")
+
+
+def _why_advice(facts: GroupFacts, rules: Rules) -> str | None:
+    if not rules.broker_follows:
+        return broker_reasons.ADVICE
+    for member in facts.members:
+        asked = member.reconciliation.server_assignor if member.reconciliation is not None else None
+        if asked is not None and asked != broker_reasons.ASSIGNOR:
+            return broker_reasons.other_assignor(member.member_id, asked)
+    return None
+
+
+def is_on_its_way(facts: GroupFacts, plan: PlanState | None) -> bool:
+    """Whether the broker may be about to apply the group's plan, so that its state is looked at while it changes."""
+    return facts.is_kip848 and plan is not None and plan.status == "open"
+
+
+def why_not_reconciled(facts: GroupFacts, *, on_its_way: bool) -> str | None:
+    """Why a KIP-848 group cannot be planned as its records are; None when it can.
+
+    Args:
+        facts: The group.
+        on_its_way: See `is_on_its_way`: then it need not have arrived.
+    """
+    unknown = next((reason for member in facts.members if (reason := _why_unknown(member))), None)
+    stuck = stuck_members(facts)
+    classic = [one.member_id for one in facts.members if one.reconciliation and one.reconciliation.is_classic]
+    # In this order: the first one that applies is the one that the operator has to know.
+    candidates = (
+        (unknown is not None, unknown),
+        (facts.state is None or facts.generation is None, broker_reasons.GROUP_UNKNOWN),
+        (not facts.members, reasons.NO_MEMBERS),
+        (bool(stuck) and not on_its_way, broker_reasons.member_stuck("".join(stuck[:1]), facts.group_id)),
+        (facts.is_between_targets and not on_its_way, reasons.not_stable(facts.state)),
+        (facts.state != "Stable" and not facts.is_between_targets, reasons.not_stable(facts.state)),
+        (bool(classic), broker_reasons.member_classic("".join(classic[:1]))),
+    )
+    return next((reason for applies, reason in candidates if applies), None)
+
+
+def stuck_members(facts: GroupFacts) -> tuple[str, ...]:
+    """Members that are behind their target assignment for longer than their rebalance timeout."""
+    return tuple(one.member_id for one in facts.members if one.reconciliation and one.reconciliation.is_stuck)
+
+
+def has_taken(facts: GroupFacts, plan: PlanState) -> bool:
+    """Whether the broker has made the plan's target its own since the plan was sent."""
+    return _is_newer(facts, plan) and _targets(facts) == _parsed(plan.target)
+
+
+def has_other_target(facts: GroupFacts, plan: PlanState) -> bool:
+    """Whether members are on their way to a target assignment that the broker has made since, and not by the plan."""
+    return facts.state == "Reconciling" and _is_newer(facts, plan) and _targets(facts) != _parsed(plan.target)
+
+
+def _is_newer(facts: GroupFacts, plan: PlanState) -> bool:
+    return facts.is_kip848 and facts.target_epoch is not None and facts.target_epoch > plan.base_generation
+
+
+def _targets(facts: GroupFacts) -> dict[str, Places]:
+    return {
+        one.member_id: frozenset((t, n) for t, numbers in one.reconciliation.target.items() for n in numbers)
+        for one in facts.members
+        if one.reconciliation is not None
+    }
+
+
+def _parsed(target: Ranges) -> dict[str, Places]:
+    return {
+        member_id: frozenset(
+            (topic, number)
+            for topic, ranges in topics.items()
+            for number in parse_ranges(ranges, at_most=_MOST_PARTITIONS)
+        )
+        for member_id, topics in target.items()
+    }
+
+
+def require_owned(facts: GroupFacts, partitions: PartitionFacts) -> None:
+    """Return if each partition that a KIP-848 group subscribes to has one owner; of other groups nothing is asked.
+
+    One that has left its owner and not reached the next one has none, while the group is between two targets.
+
+    Raises:
+        AbstainError: One has none, or two; the message names it.
+    """
+    if not facts.is_kip848:
+        return
+    owners = Counter(
+        (topic, number)
+        for member in facts.members
+        for topic, numbers in member.assigned.items()
+        for number in numbers
+    )
+    twice = [place for place, count in owners.items() if count > 1]
+    if twice:
+        raise AbstainError(broker_reasons.owned_twice(_name(*min(twice)), len(twice) - 1))
+    subscribed = zip(partitions.topic, partitions.partition.tolist(), strict=True)
+    unowned = [place for place in subscribed if place not in owners]
+    if unowned and not facts.is_between_targets:
+        raise AbstainError(broker_reasons.unowned(_name(*unowned[0]), len(unowned) - 1))
+
+
+def _why_unknown(member: MemberFacts) -> str | None:
+    found = member.reconciliation
+    what = broker_reasons.NO_RECONCILIATION if found is None else found.unknown
+    return None if what is None else broker_reasons.member_unknown(member.member_id, what)
+
+
+def _name(topic: str, number: int) -> str:
+    return f"{topic}-{number}"
