@@ -13,6 +13,12 @@ from deltalake import DeltaTable
 
 from pipeline.kafka.positions import PartitionKey, Position, Span, from_fields, to_fields
 
+NO_PLANS_BY_ANSWERS = (
+    'source.offsets = "admin": coordinators tell neither subscriptions nor generations nor when a commit was made, '
+    "so lagwise measures and makes no plans"
+)
+"""`Stamp.held` of a job that reads no offsets topic: it lasts, and nothing is wrong."""
+
 # A stamp is looked for among so many of a table's newest commits first: reading the whole log takes a second for each
 # thousand. Maintenance and every start add commits without one.
 _SEARCH_COMMITS = 50

@@ -39,6 +39,7 @@ def store_lag(batch: Settled, confirmed: Confirmed, topics: tuple[str, ...]) -> 
             reread=batch.reread(OFFSETS_TOPIC),
             beheaded=batch.beheaded(OFFSETS_TOPIC),
             settings=_settings(batch, topics),
+            asked=confirmed.asked,
         )
         write_folded(
             replace(batch, stamp=stamp),
