@@ -119,18 +119,19 @@ class _Questions:
             KafkaException: There is no answer, or a refusal.
         """
         described = self._described(group)
-        if described is None and group.group_type == "classic":
-            return GroupAnswer(group=group, error=_NO_SUCH_GROUP)
         commits = self._commits(group.group_id)
         if isinstance(commits, str):
             return GroupAnswer(group=group, error=commits)
+        if described is None and (commits == () or group.group_type == "classic"):
+            return GroupAnswer(group=group, error=_NO_SUCH_GROUP)
         if described is None:
-            return GroupAnswer(group=group, commits=commits)
+            # Share and streams groups, of which share groups commit nothing.
+            return GroupAnswer(group=group, commits=commits or ())
         return GroupAnswer(
             group=_as_described(group, described),
             assignor=described.partition_assignor or None,
             members=tuple(map(_member, described.members)),
-            commits=commits,
+            commits=commits or (),
         )
 
     def _left_s(self) -> float:
@@ -152,8 +153,8 @@ class _Questions:
             raise
         return None if state_of(described) == "Dead" else described
 
-    def _commits(self, group_id: str) -> tuple[Commit, ...] | str:
-        """All that the group has committed; a text where some of it is not known.
+    def _commits(self, group_id: str) -> tuple[Commit, ...] | str | None:
+        """All that the group has committed; a text where some of it is not known; None where such groups do not commit.
 
         Raises:
             KafkaException: There is no answer, or a refusal.
@@ -162,8 +163,14 @@ class _Questions:
         asked = self._admin.list_consumer_group_offsets(
             [ConsumerGroupTopicPartitions(group_id)], request_timeout=left_s
         )
+        try:
+            answered = answer(asked[group_id], left_s)
+        except KafkaException as failure:
+            if failure.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return None
+            raise
         found = []
-        for one in answer(asked[group_id], left_s).topic_partitions or ():
+        for one in answered.topic_partitions or ():
             if one.error is not None:
                 return f"its coordinator does not tell its commit in {one.topic}-{one.partition}: {one.error.str()}"
             if one.offset == OFFSET_INVALID:
