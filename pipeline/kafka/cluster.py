@@ -23,6 +23,7 @@ from pipeline.kafka.topic_configs import (
 
 log = logging.getLogger(__name__)
 
+_HIDDEN = f'a managed service may hide {OFFSETS_TOPIC}: source.offsets = "admin" asks coordinators in its place'
 _COMPACTED = {"cleanup.policy": "compact"}
 # A hand-over holds as long as its generation, which may be months; the records of dead members have to go at last.
 _ACKS = {
@@ -121,8 +122,9 @@ def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) 
         if time.monotonic() > deadline:
             for topic in missing:
                 _refuse_hidden(admin, topic, timeout_s=timeout_s)
+            hint = f"; {_HIDDEN}" if OFFSETS_TOPIC in missing else ""
             raise BrokerUnavailableError(
-                f"the cluster did not list topics {', '.join(missing)} within {timeout_s:g} s; check its controller"
+                f"the cluster did not list topics {', '.join(missing)} within {timeout_s:g} s; check its controller{hint}"
             )
 
 

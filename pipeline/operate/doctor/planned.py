@@ -11,6 +11,7 @@ from pipeline.operate.output import plain
 from pipeline.planning import reasons
 from pipeline.planning.eligibility import why_not_plannable
 from pipeline.planning.rows.causes import cause_of, guard_of
+from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS
 
 _INTERVALS_UNTIL_OLD = 3
 _TODO_OF_GUARD = {
@@ -33,13 +34,17 @@ def planned(group: GroupEvidence) -> Iterator[Finding]:
     """Whether the group gets plans; nothing for one that is not listed, which `listed` explains."""
     if not group.is_listed:
         return
-    if group.stream.stamp is not None and group.stream.stamp.held is not None:
+    held = None if group.stream.stamp is None else group.stream.stamp.held
+    if held == NO_PLANS_BY_ANSWERS:
+        yield _figures(group).about("source.offsets").finding("note", f"no plan is made for any group: {held}")
+        return
+    if held is not None:
         yield (
             _figures(group)
             .about("plans")
             .finding(
                 "problem",
-                f"no plan is made for any group: {group.stream.stamp.held}",
+                f"no plan is made for any group: {held}",
                 "look at what is named there; plans resume by themselves",
             )
         )
