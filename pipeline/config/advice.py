@@ -113,7 +113,7 @@ def _plans(config: Config) -> Iterator[str]:
     if config.source.asks_groups and (plan.dry_run is not True or plan.groups):
         yield (
             'source.offsets: "admin" makes no plans, since coordinators tell neither subscriptions nor generations, so '
-            'plan.dry_run and plan.groups have no effect; remove them, or set "topic" where __consumer_offsets can be read'
+            'plan.dry_run and plan.groups have no effect; remove them, or set "topic" if __consumer_offsets is there'
         )
     if plan.dry_run is False:
         yield (

@@ -23,7 +23,9 @@ from pipeline.kafka.topic_configs import (
 
 log = logging.getLogger(__name__)
 
-_HIDDEN = f'a managed service may hide {OFFSETS_TOPIC}: source.offsets = "admin" asks coordinators in its place'
+_HIDDEN = (
+    f'a managed service may hide {OFFSETS_TOPIC}: source.offsets = "admin" asks coordinators in its place'
+)
 _COMPACTED = {"cleanup.policy": "compact"}
 # A hand-over holds as long as its generation, which may be months; the records of dead members have to go at last.
 _ACKS = {
@@ -124,7 +126,8 @@ def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) 
                 _refuse_hidden(admin, topic, timeout_s=timeout_s)
             hint = f"; {_HIDDEN}" if OFFSETS_TOPIC in missing else ""
             raise BrokerUnavailableError(
-                f"the cluster did not list topics {', '.join(missing)} within {timeout_s:g} s; check its controller{hint}"
+                f"the cluster did not list topics {', '.join(missing)} within {timeout_s:g} s; check its controller"
+                f"{hint}"
             )
 
 

@@ -36,7 +36,9 @@ def planned(group: GroupEvidence) -> Iterator[Finding]:
         return
     held = None if group.stream.stamp is None else group.stream.stamp.held
     if held == NO_PLANS_BY_ANSWERS:
-        yield _figures(group).about("source.offsets").finding("note", f"no plan is made for any group: {held}")
+        yield (
+            _figures(group).about("source.offsets").finding("note", f"no plan is made for any group: {held}")
+        )
         return
     if held is not None:
         yield (
