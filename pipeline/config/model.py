@@ -103,6 +103,8 @@ class SourceConfig(_Section):
     """Where commits and members come from: records of the offsets topic, or answers of coordinators."""
     group_requests: Count = 50
     """Groups that coordinators are asked for at the same time."""
+    group_max_age_s: Duration = 120
+    """How old the answer about a group may be that has not committed for as long."""
     isolation: Isolation = "read_uncommitted"
     max_offsets_per_trigger: Count = 4_000_000
     request_timeout_s: Seconds = 10

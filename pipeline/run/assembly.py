@@ -155,6 +155,8 @@ def build_source(services: Services, *, query: str, once: bool, attempts: int) -
         cluster_id=services.cluster_id,
         query=query,
         most_group_requests=source.group_requests if source.asks_groups else 0,
+        # Who asks once wants to know what is so now.
+        group_max_age_s=0 if once else source.group_max_age_s,
     )
 
 

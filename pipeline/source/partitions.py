@@ -66,7 +66,7 @@ def _parts(given: Json, planner: Planner, settings: SourceSettings) -> Iterator[
             # The client may end the process of a task that asks for groups: no records are lost to that.
             yield part
             yield from (Part(spans=tuple(share)) for share in others)
-            yield from _asking(planner, settings, asked, tasks=tasks)
+            yield from _asking(planner, settings, asked, tasks=tasks, tick=offset.tick)
             return
         if _are_few(wanted, asked):
             yield replace(part, share=asked[0])
@@ -77,7 +77,7 @@ def _parts(given: Json, planner: Planner, settings: SourceSettings) -> Iterator[
 
 
 def _asking(
-    planner: Planner, settings: SourceSettings, ends: Sequence[Share], *, tasks: int
+    planner: Planner, settings: SourceSettings, ends: Sequence[Share], *, tasks: int, tick: int
 ) -> Iterator[Part]:
     """Parts that ask for groups, and for log ends after that; none where the batch runs again.
 
@@ -86,13 +86,14 @@ def _asking(
         settings: Of the source.
         ends: Partitions whose log ends are asked for.
         tasks: How many run at once.
+        tick: Of the batch.
     """
     if not ends:
         return
     found = listing.listed(settings.of_groups)
-    shares = shared_out(
-        found.groups, tasks=tasks, at_once=settings.most_group_requests, doubtful=planner.doubtful()
-    )
+    quiet = planner.quiet(tick)
+    due = [group for group in found.groups if group.group_id not in quiet]
+    shares = shared_out(due, tasks=tasks, at_once=settings.most_group_requests, doubtful=planner.doubtful())
     first, *others = zip_longest(shares, ends)
     yield Part(listing=found, groups=first[0], share=first[1])
     yield from (Part(groups=groups, share=share) for groups, share in others)

@@ -6,6 +6,7 @@ asked is told to the driver as the failure of the batch.
 
 import os
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
 import pyarrow.compute as pc
@@ -103,6 +104,21 @@ class Planner:
             StoreError, DeltaError, OSError: The tables cannot be read.
         """
         return self._doubtful()
+
+    def quiet(self, tick: int) -> AbstractSet[str]:
+        """Groups that need no question now: their commits have long been the same, and their answer is young enough.
+
+        Args:
+            tick: Of the batch.
+        """
+        stamp, age_ms = self._stamps(_READ_UP_TO), self._settings.group_max_age_s * 1000
+        # The next batch, which could ask, comes an interval later.
+        oldest_ms = tick + self._settings.interval_s * 1000 - age_ms
+        return {
+            group
+            for group, (at_ms, since_ms) in ({} if stamp is None else stamp.asked).items()
+            if at_ms - since_ms >= age_ms and at_ms >= oldest_ms
+        }
 
     def _hurry(self) -> None:
         """Begin at once where records were left and the last batch has read some of those before them."""

@@ -52,6 +52,8 @@ class SourceSettings:
     """Name of the query, by which the driver knows the offsets that were chosen since it began."""
     most_group_requests: int = 0
     """Groups that coordinators are asked for at the same time; 0 where commits are read from the offsets topic."""
+    group_max_age_s: float = 0
+    """How old the answer about a group may be whose commits have been the same for as long."""
     collapses: bool = True
     """Of several records of a key a task hands on the newest; without it, every one."""
 

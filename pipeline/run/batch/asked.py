@@ -1,13 +1,15 @@
 """What a batch has asked coordinators for, where commits come from them: who answered, and which groups are gone."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.fold.asked import Asked
 from pipeline.kafka.ghosts import Committed
 from pipeline.kafka.positions import PartitionKey
+from pipeline.row_keys import LAG_KEY, codes
 from pipeline.run.batch.intake import Settled
 
 _UNLISTED = "no broker lists the group any more; whether it was deleted, its coordinator is asked by name"
@@ -56,6 +58,39 @@ def asked_groups(batch: Settled, gone: Iterable[str]) -> Asked:
         },
         unwanted=_unwanted_topics(batch),
     )
+
+
+def times_of(batch: Settled, asked: Asked) -> Mapping[str, tuple[int, int]]:
+    """`Stamp.asked` after the batch: by group when it answered last, and when its commits were last others.
+
+    Args:
+        batch: Whose rows are read; one that runs again has asked nobody.
+        asked: `asked_groups`.
+    """
+    newest = batch.driver.progress.stamp
+    before = {} if newest is None else newest.asked
+    if batch.is_replay:
+        return before
+    at_ms, changed = batch.stamp.at_ms, _changed(batch, asked)
+    listed = {*_of_kind(batch, "listed")["group_id"].to_pylist()} - asked.unanswered.keys()
+    times = {group: times for group, times in before.items() if group in listed}
+    for group in asked.answered:
+        is_same = group in before and group not in changed
+        times[group] = at_ms, before[group][1] if is_same else at_ms
+    return times
+
+
+def _changed(batch: Settled, asked: Asked) -> set[str]:
+    """Groups of which a commit is another one than what is stored, or is new, or gone."""
+    columns = [*LAG_KEY, "committed_offset"]
+    is_answered = pc.field("group_id").isin(pa.array(asked.answered, pa.string()))
+    stored = batch.services.store.arrow(
+        "partition_lag", columns, is_answered & pc.field("committed_offset").is_valid()
+    )
+    told = batch.read.decoded.kind("commit").select(columns)
+    old, new = codes(columns, stored, told)
+    others = (stored.filter(pa.array(~np.isin(old, new))), told.filter(pa.array(~np.isin(new, old))))
+    return {group for rows in others for group in rows["group_id"].unique().to_pylist()}
 
 
 def remarks_of(asked: Asked) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from pipeline.kafka.ghosts import Members
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.row_keys import LAG_KEY, codes
-from pipeline.run.batch.asked import asked_groups, gone_groups, remarks_of
+from pipeline.run.batch.asked import asked_groups, gone_groups, remarks_of, times_of
 from pipeline.run.batch.intake import Settled
 from pipeline.source.decoded import Decoded
 from pipeline.tables.store import Store
@@ -78,6 +78,8 @@ class Confirmed:
     """What an operator should know of rows that are not confirmed."""
     asked: Asked = field(default_factory=Asked)
     """Groups whose coordinators were asked by the batch, where no offsets topic is read."""
+    asked_at: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """`Stamp.asked` after the batch."""
 
 
 def confirm_rows(batch: Settled, ghosts: tuple[str, ...]) -> Confirmed:
@@ -90,7 +92,11 @@ def confirm_rows(batch: Settled, ghosts: tuple[str, ...]) -> Confirmed:
     if services.config.source.asks_groups:
         asked = asked_groups(batch, ghosts)
         return Confirmed(
-            ghosts=None if is_of_another else ghosts, commits=read, remarks=remarks_of(asked), asked=asked
+            ghosts=None if is_of_another else ghosts,
+            commits=read,
+            remarks=remarks_of(asked),
+            asked=asked,
+            asked_at=times_of(batch, asked),
         )
     if not (progress.has_doubtful or strangers):
         return Confirmed(ghosts=None if is_of_another else ghosts, commits=read)

@@ -167,3 +167,13 @@ def test_batch_that_runs_again_asks_for_no_group(monkeypatch: pytest.MonkeyPatch
     (part,) = asking(monkeypatch, offset(span(0, 9)), topic_offsets=begun)
 
     assert (part.groups, part.listing, part.share) == (None, None, None)
+
+
+def test_quiet_groups_are_listed_and_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Planner, "quiet", lambda _self, tick: {"g000"} if tick == 7 else set())
+
+    _, *askers = asking(monkeypatch, offset(span(0, 5)), partition_lag=stamp_of(parallelism=8))
+
+    asked_for = {one.group_id for part in askers if part.groups for one in part.groups.groups}
+    assert askers[0].listing == GROUPS
+    assert asked_for == {one.group_id for one in GROUPS.groups} - {"g000"}

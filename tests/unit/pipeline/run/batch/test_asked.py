@@ -62,6 +62,16 @@ class Told(StepBatches):
         names = [{"row_kind": "listed", "group_id": name} for name in listed]
         self.run(*listing, *names, *rows, *ends, **more)
 
+    def asked(self) -> dict[str, tuple[int, int]]:
+        """What the newest stamp says of when groups were asked for, by the number of the batch."""
+        stamp = self.store.stamp("partition_lag")
+        assert stamp is not None
+        self.driver.progress.stamp = stamp
+        return {
+            group: ((at_ms - NOW_MS) // 1000, (since_ms - NOW_MS) // 1000)
+            for group, (at_ms, since_ms) in stamp.asked.items()
+        }
+
     def lags(self) -> dict[tuple[str, int], tuple[Any, ...]]:
         """Committed offset, lag and mark by group and partition."""
         columns = ["group_id", "partition", "committed_offset", "lag", "unconfirmed_reason"]
@@ -229,6 +239,27 @@ def test_groups_that_are_told_alike_leave_no_row_of_history(told: Told) -> None:
         "first_seen",
         "joined",
     ]
+
+
+def test_stamp_says_when_each_group_answered_and_when_its_commits_were_last_others(told: Told) -> None:
+    told.batch(*answer("a", p0=40), *answer("b", p0=1), *answer("c"), listed=("a", "b", "c"))
+    told.batch(*answer("a", p0=40), *answer("b", p0=2), *silent("c"), listed=("a", "b", "c"))
+    assert told.asked() == {"a": (1, 0), "b": (1, 1)}
+
+    told.batch(*answer("b"), *answer("c"), listed=("a", "b", "c"))
+    assert told.asked() == {"a": (1, 0), "b": (2, 2), "c": (2, 2)}
+
+    told.batch(*answer("b", p1=7), listed=("b",))
+    assert told.asked() == {"b": (3, 3)}
+
+
+def test_group_that_was_not_asked_for_is_neither_marked_nor_forgotten(told: Told) -> None:
+    told.batch(*answer("a", p0=40), listed=("a",))
+    told.batch(listed=("a",))
+
+    assert told.lags() == {("a", 0): (40, 60, None)}
+    assert told.values("consumer_groups", "group_id") == ["a"]
+    assert told.coordinators.asked == []
 
 
 @pytest.mark.parametrize(
