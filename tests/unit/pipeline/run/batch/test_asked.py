@@ -146,6 +146,27 @@ def test_group_without_an_answer_keeps_its_rows_and_says_why_until_it_has_one(to
     assert [one["committed_offset"] for one in row["recent_commits"]] == [40, 41]
 
 
+def test_mark_stays_while_nobody_is_asked_again(told: Told) -> None:
+    told.batch(*answer("a", p0=40), listed=("a",))
+    told.batch(*silent("a"), listed=("a",))
+
+    told.batch(listed=("a",))
+
+    assert told.lags() == {("a", 0): (40, 60, SILENT)}
+
+
+def test_mark_of_a_partition_that_is_owned_and_has_no_commit_goes_with_the_next_answer(told: Told) -> None:
+    owning = group("a", members=[member("m", assigned={"t": [1]})])
+    answered = [{"row_kind": "asked", "group_id": "a"}, owning]
+    told.batch(*answered, listed=("a",))
+    told.batch(*silent("a"), listed=("a",))
+    assert told.lags() == {("a", 1): (None, None, SILENT)}
+
+    told.batch(*answered, listed=("a",))
+
+    assert told.lags() == {("a", 1): (None, None, None)}
+
+
 def test_group_that_never_answered_is_listed_with_the_reason(told: Told) -> None:
     told.batch(*silent("a"), listed=("a",))
 
