@@ -163,12 +163,14 @@ def test_offsets_topic_is_not_read(seen: Seen) -> None:
 def test_commit_and_deletion_of_a_group_show_within_batches(seen: Seen, tmp_path: Path) -> None:
     _commit(seen.bootstrap, 1)
     config = job_config(seen.bootstrap, tmp_path, source=source("admin"))
+    # A client that nobody holds is gone before the answer comes.
+    admin = admin_client(seen.bootstrap)
 
     with running(config, run_batch=run) as job:
         job.wait(lambda: _committed(job) == {0: 1}, what="the commit")
         _commit(seen.bootstrap, 2)
         job.wait(lambda: _committed(job) == {0: 2}, what="the next commit")
-        admin_client(seen.bootstrap).delete_consumer_groups([BY_HAND])[BY_HAND].result()
+        admin.delete_consumer_groups([BY_HAND])[BY_HAND].result(10)
         job.wait(lambda: _committed(job) == {}, what="the deletion of the group")
         assert BY_HAND not in {row["group_id"] for row in job.rows("consumer_groups")}
         assert {row["group_id"] for row in job.rows("partition_lag")} == seen.animals.kinds.keys()
