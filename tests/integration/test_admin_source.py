@@ -1,206 +1,81 @@
-"""`source.offsets = "admin"`: coordinators are asked in place of the offsets topic, and the tables say the same.
+"""`source.offsets = "admin"` in a running job: Spark's tasks ask the coordinators, batch after batch and once.
 
-The job's user may not read the offsets topic. What is compared: Kafka's own tool, and a job that reads the topic.
+What the rows hold is compared in `test_admin_source_truth.py`.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from pipeline.config.model import SourceConfig
-from pipeline.kafka.topic_configs import OFFSETS_TOPIC
+from pipeline.config.model import Config, SourceConfig
+from pipeline.local.embedded.broker import EmbeddedBroker
 from pipeline.run.batch.steps import run
-from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS
-from pipeline.tables.store import Store
-from tests.support import kafka_tools
-from tests.support.broker import admin_client, small_broker
-from tests.support.groups_zoo import Zoo, zoo
+from tests.support.broker import create_topics, produce
 from tests.support.job import RunningJob, job_config, running
-from tests.support.kafka_tools import MemberRow, OffsetRow, StateRow
-from tests.support.zoo_kinds import KINDS
 
-SAME = (
-    *(
-        "group_id",
-        "topic",
-        "partition",
-        "committed_offset",
-        "log_start_offset",
-        "log_end_offset",
-        "lag",
-        "raw_lag",
-    ),
-    *("member_id", "group_instance_id", "client_id", "client_host", "assigned", "commit_topic_id"),
-)
-"""Columns of `partition_lag` that do not depend on when or how commits were read."""
-BY_HAND = "admin-by-hand"
-
-
-class Seen(NamedTuple):
-    """A paused zoo, what a job that asks coordinators has made of it, and what others say."""
-
-    bootstrap: str
-    animals: Zoo
-    root: Path
-    lags: list[dict[str, Any]]
-    groups: list[dict[str, Any]]
-    history: list[dict[str, Any]]
-    plans: list[dict[str, Any]]
-    of_topic: list[dict[str, Any]]
-    """`partition_lag` of a job that has read the offsets topic after the first one had ended."""
-    offsets: tuple[OffsetRow, ...]
-    members: tuple[MemberRow, ...]
-    states: tuple[StateRow, ...]
-
-
-def source(offsets: Any) -> SourceConfig:
-    return SourceConfig(request_timeout_s=5, offsets=offsets, groups_exclude=("lagwise.*",))
+TOPIC, GROUP, SILENT = "admin-job", "admin-job-group", "admin-job-quiet"
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
-    with small_broker() as broker, zoo(broker.bootstrap_servers) as animals:
-        bootstrap, root = broker.bootstrap_servers, tmp_path_factory.mktemp("admin")
-        with running(job_config(bootstrap, root, source=source("admin")), run_batch=run) as job:
-            job.wait_for_batches(3)
-            animals.pause_traffic()
-            job.wait_for_batches(2)
-        other = job_config(bootstrap, tmp_path_factory.mktemp("topic"), source=source("topic"))
-        with running(other, run_batch=run) as reader:
-            reader.wait_for_batches(2)
-        yield Seen(
-            bootstrap=bootstrap,
-            animals=animals,
-            root=root,
-            lags=job.rows("partition_lag"),
-            groups=job.rows("consumer_groups"),
-            history=job.rows("group_history"),
-            plans=job.rows("plan_state"),
-            of_topic=reader.rows("partition_lag"),
-            offsets=kafka_tools.describe_offsets(bootstrap),
-            members=kafka_tools.describe_members(bootstrap),
-            states=kafka_tools.describe_states(bootstrap),
-        )
+def bootstrap(broker: EmbeddedBroker) -> str:
+    create_topics(broker.bootstrap_servers, {TOPIC: 2})
+    produce(broker.bootstrap_servers, TOPIC, {0: 30, 1: 30})
+    commit(broker.bootstrap_servers, GROUP, 10)
+    commit(broker.bootstrap_servers, SILENT, 30)
+    return broker.bootstrap_servers
 
 
-def test_every_row_is_the_tools(seen: Seen) -> None:
-    assert {row.group_id for row in seen.offsets} == seen.animals.kinds.keys()
-    assert {_as_printed(row) for row in seen.lags} == set(seen.offsets)
-
-
-def test_every_row_is_that_of_a_job_that_reads_the_offsets_topic(seen: Seen) -> None:
-    assert _same(seen.lags) == _same(seen.of_topic)
-
-
-def test_rates_history_and_trend_need_no_time_of_a_commit(seen: Seen) -> None:
-    moved = [row for row in seen.lags if row["drain_rate"]]
-
-    assert moved
-    assert all(row["commit_timestamp"] is None and row["commit_position"] is None for row in seen.lags)
-    assert all(row["recent_commits"] for row in seen.lags if row["committed_offset"] is not None)
-    # No samples tell the lag at a time that nobody knows.
-    assert {row["lag_at_commit"] for row in seen.lags} <= {0, None}
-
-
-def test_no_row_is_provisional_or_marked_as_old(seen: Seen) -> None:
-    assert not any(row["provisional"] or row["unconfirmed_reason"] for row in seen.lags)
-    assert not any(row["unconfirmed_reason"] for row in seen.groups)
-
-
-def test_groups_and_members_are_the_tools(seen: Seen) -> None:
-    states = {row.group_id: row for row in seen.states}
-    groups = {row["group_id"]: row for row in seen.groups}
-
-    assert groups.keys() == seen.animals.kinds.keys()
-    for name, group in groups.items():
-        kind = seen.animals.kinds[name]
-        assert (group["group_type"], group["state"]) == (kind.group_type.lower(), states[name].state)
-        assert (group["generation"], group["leader"]) == (None, None)
-    described = {row for row in seen.members if groups[row.group_id]["members"] is not None}
-    assert {row.group_id for row in described} >= {
-        kind.group_id for kind in KINDS if kind.group_type == "Classic" and kind.state == "Stable"
-    }
-    assert {
-        (
-            group["group_id"],
-            member["member_id"],
-            member["group_instance_id"],
-            member["client_host"],
-            member["client_id"],
-            sum(len(numbers) for _, numbers in member["assigned"] or ()),
-        )
-        for group in seen.groups
-        for member in group["members"] or ()
-    } == {
-        (row.group_id, row.member_id, row.group_instance_id, row.host, row.client_id, row.partitions)
-        for row in described
-    }
-
-
-def test_group_history_has_a_row_for_each_group_that_was_first_seen(seen: Seen) -> None:
-    first = [row["group_id"] for row in seen.history if row["why"] == "first_seen"]
-
-    assert sorted(first) == sorted(seen.animals.kinds)
-    assert not any("resubscribed" in row["why"] for row in seen.history)
-
-
-def test_no_plan_is_made_and_every_group_says_why(seen: Seen) -> None:
-    assert {(row["decision"], row["reason"]) for row in seen.plans} == {
-        ("abstain", f"provisional: {NO_PLANS_BY_ANSWERS}")
-    }
-
-
-def test_offsets_topic_is_not_read(seen: Seen) -> None:
-    stamp = Store(str(seen.root), term=0).stamp("partition_lag")
-
-    assert stamp is not None
-    assert OFFSETS_TOPIC not in {topic for topic, _ in stamp.positions or {}}
-
-
-def test_commit_and_deletion_of_a_group_show_within_batches(seen: Seen, tmp_path: Path) -> None:
-    _commit(seen.bootstrap, 1)
-    config = job_config(seen.bootstrap, tmp_path, source=source("admin"))
-    # A client that nobody holds is gone before the answer comes.
-    admin = admin_client(seen.bootstrap)
-
-    with running(config, run_batch=run) as job:
-        job.wait(lambda: _committed(job) == {0: 1}, what="the commit")
-        _commit(seen.bootstrap, 2)
-        job.wait(lambda: _committed(job) == {0: 2}, what="the next commit")
-        admin.delete_consumer_groups([BY_HAND])[BY_HAND].result(10)
-        job.wait(lambda: _committed(job) == {}, what="the deletion of the group")
-        assert BY_HAND not in {row["group_id"] for row in job.rows("consumer_groups")}
-        assert {row["group_id"] for row in job.rows("partition_lag")} == seen.animals.kinds.keys()
-    assert "gone" in [row["why"] for row in job.rows("group_history") if row["group_id"] == BY_HAND]
-
-
-def test_once_ends_complete(seen: Seen, tmp_path: Path) -> None:
-    job = RunningJob(job_config(seen.bootstrap, tmp_path, source=source("admin")), once=True, run_batch=run)
-
-    job.run_out()
-
-    assert _same(job.rows("partition_lag")) == _same(seen.lags)
-
-
-def _commit(bootstrap: str, offset: int) -> None:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": BY_HAND, "log_level": 0})
-    consumer.commit(offsets=[TopicPartition("zoo-even", 0, offset)], asynchronous=False)
+def commit(bootstrap: str, group: str, offset: int) -> None:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
+    consumer.commit(offsets=[TopicPartition(TOPIC, 0, offset)], asynchronous=False)
     consumer.close()
 
 
-def _committed(job: RunningJob) -> dict[int, int]:
-    return {number: row["committed_offset"] for (_, number), row in job.lags(BY_HAND).items()}
+def config_of(bootstrap: str, root: Path) -> Config:
+    source = SourceConfig(
+        offsets="admin", request_timeout_s=5, groups_include=("admin-job-.*",), group_max_age_s=5
+    )
+    return job_config(bootstrap, root, source=source)
 
 
-def _same(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
-    return {
-        (row["group_id"], row["topic"], row["partition"]): {name: row[name] for name in SAME} for row in rows
+def lags(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
+    columns = ("group_id", "topic", "partition", "committed_offset", "lag", "provisional")
+    return {tuple(row[name] for name in columns) for row in rows}
+
+
+def test_running_job_follows_the_commits_of_groups_and_goes_on_after_a_restart(
+    bootstrap: str, tmp_path: Path
+) -> None:
+    config = config_of(bootstrap, tmp_path)
+    quiet = (SILENT, TOPIC, 0, 30, 0, False)
+
+    with running(config, run_batch=run) as job:
+        job.wait(
+            lambda: lags(job.rows("partition_lag")) == {(GROUP, TOPIC, 0, 10, 20, False), quiet},
+            what="the first commits",
+        )
+        commit(bootstrap, GROUP, 15)
+        job.wait(
+            lambda: lags(job.rows("partition_lag")) == {(GROUP, TOPIC, 0, 15, 15, False), quiet},
+            what="the next commit",
+        )
+    commit(bootstrap, GROUP, 20)
+    with running(config, run_batch=run) as job:
+        job.wait(
+            lambda: lags(job.rows("partition_lag")) == {(GROUP, TOPIC, 0, 20, 10, False), quiet},
+            what="the commit of the meantime",
+        )
+
+
+def test_once_reads_everything_and_ends_complete(bootstrap: str, tmp_path: Path) -> None:
+    commit(bootstrap, GROUP, 25)
+    job = RunningJob(config_of(bootstrap, tmp_path), once=True, run_batch=run)
+
+    job.run_out()
+
+    assert lags(job.rows("partition_lag")) == {
+        (GROUP, TOPIC, 0, 25, 5, False),
+        (SILENT, TOPIC, 0, 30, 0, False),
     }
-
-
-def _as_printed(row: dict[str, Any]) -> OffsetRow:
-    names = ("group_id", "topic", "partition", "committed_offset", "log_end_offset", "member_id", "client_id")
-    return OffsetRow(**{name: row[name] for name in names}, host=row["client_host"], lag=row["raw_lag"])

@@ -1,6 +1,5 @@
 """A job on a real broker whose Spark is this process: the source, the steps and the tables are the job's own."""
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -90,8 +89,3 @@ class HereJob:
     def rows(self, table: str) -> list[dict[str, Any]]:
         """All rows of a table."""
         return self.store.arrow(table).to_pylist()
-
-
-def job_in(root: Path, config: Config) -> HereJob:
-    """A job on tables in this folder."""
-    return HereJob(config.model_copy(update={"tables": config.tables.model_copy(update={"root": str(root)})}))
