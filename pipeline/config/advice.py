@@ -110,6 +110,11 @@ def _plans(config: Config) -> Iterator[str]:
         if section.min_lag_age_s is not None:
             yield f"{name}.min_lag_age_s: is now called min_lag_s; the next version does not know the old name"
     yield from never_a_plan(plan)
+    if config.source.asks_groups and (plan.dry_run is not True or plan.groups):
+        yield (
+            'source.offsets: "admin" makes no plans, since coordinators tell neither subscriptions nor generations, so '
+            'plan.dry_run and plan.groups have no effect; remove them, or set "topic" if __consumer_offsets is there'
+        )
     if plan.dry_run is False:
         yield (
             "plan.dry_run: false publishes plans for every group, except where [[plan.groups]] sets dry_run"

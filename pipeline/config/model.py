@@ -41,6 +41,7 @@ from pipeline.name_filter import NameFilter
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 OffsetReset = Literal["earliest", "latest"]
+OffsetsFrom = Literal["topic", "admin"]
 
 
 class _Section(BaseModel):
@@ -99,11 +100,22 @@ class SourceConfig(_Section):
     topics_exclude: Patterns = ("__.*",)
     groups_include: Patterns = (".*",)
     groups_exclude: Patterns = ("lagwise.*", "spark-kafka-.*")
+    offsets: OffsetsFrom = "topic"
+    """Where commits and members come from: records of the offsets topic, or answers of coordinators."""
+    group_requests: Count = 50
+    """Groups that coordinators are asked for at the same time."""
+    group_max_age_s: Duration = 120
+    """How old the answer about a group may be that has not committed for as long."""
     isolation: Isolation = "read_uncommitted"
     max_offsets_per_trigger: Count = 4_000_000
     request_timeout_s: Seconds = 10
     log_offset_splits: Annotated[int, Field(ge=0)] = 0
     """Pieces; 0 stands for as many as Spark has cores."""
+
+    @property
+    def asks_groups(self) -> bool:
+        """Whether coordinators are asked for commits and members, and the offsets topic is not read."""
+        return self.offsets == "admin"
 
     def wants_topic(self, topic: str) -> bool:
         """Whether log offsets of `topic` are kept: some include matches it whole and no exclude does."""

@@ -43,6 +43,8 @@ class Filters:
     groups_include: tuple[str, ...]
     groups_exclude: tuple[str, ...]
     control_topics: ControlTopics
+    asks_groups: bool = False
+    """Commits come from coordinators, not from the offsets topic; nothing read of the one is a start for the other."""
 
     @property
     def identity(self) -> str:
@@ -57,4 +59,6 @@ class Filters:
         )
         if control.acks_by_prefix:
             text += f", acks_by_prefix={sorted(control.acks_by_prefix.items())!r}"
+        if self.asks_groups:
+            text += ", asks_groups=True"
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -4,6 +4,7 @@ One row per thing found; which columns are filled depends on `row_kind`:
 
     commit, tombstone        group_id topic partition offsets_partition position [committed_offset … topic_id]
     group, group_tombstone   group_id group_type offsets_partition position [state … members]
+                             (what a coordinator says stands in no record: no offsets_partition, no position)
     group_record, group_record_tombstone
                              group_id record_type record_key offsets_partition position written_at_ms value error
     ack, orders              group_id position ack | orders (`control_messages`)
@@ -12,6 +13,9 @@ One row per thing found; which columns are filled depends on `row_kind`:
                              observed_at_ms error
                              leader_broker preferred_leader replicas in_sync_replicas
     listing                  error (null: the brokers' list of topics is complete) brokers
+    group_listing            error (null: all brokers have listed their groups)
+    listed                   group_id   (a group that some broker lists)
+    asked                    group_id error   (null: its coordinator has said what the group is and has committed)
     bad                      topic partition offset timestamp key value kind reason   (`schemas.QUARANTINE`)
     count                    kind count
     intake                   reason   (the offset of the batch, as JSON)

@@ -9,6 +9,10 @@ of a log that is whole delivers every commit that still counts, so the rows that
 to the end had their tombstone compacted away, and are dropped. A log that has lost its beginning does not: there they
 are kept, with the reason, until a record or a broker confirms them or says that they are gone. What a broker says of a
 commit comes as a row of kind 'answer' or 'answer_none', and counts for rows that are not confirmed only.
+
+Where no offsets topic can be read, coordinators are asked in its place. What one says comes as a commit or tombstone
+without a position. It is what is so now, and news only if the offset is another one; when that was committed nobody
+says.
 """
 
 from collections.abc import Sequence
@@ -19,10 +23,12 @@ import pyarrow.compute as pc
 
 from assignor.model.arrays import Bools, Int64s
 from pipeline.arrow_columns import TIMESTAMP, bools, is_set
+from pipeline.fold.asked import Asked, is_answered, why_unanswered
 from pipeline.fold.columns import is_in, still_confirmed, why_unconfirmed
 from pipeline.fold.owners import OWNER
 from pipeline.row_keys import LAG_KEY, NO_ROW, codes, key_columns, matched, struct, taken
 
+NOBODY_ASKED = Asked()
 _COMMIT = ("committed_offset", "leader_epoch", "commit_topic_id", "commit_timestamp", "commit_position")
 
 
@@ -34,6 +40,7 @@ def fold_commits(
     reread: Sequence[int],
     behind: Sequence[int],
     beheaded: Sequence[int] = (),
+    asked: Asked = NOBODY_ASKED,
 ) -> pa.Table:
     """One row per partition that a group has committed or owns.
 
@@ -49,6 +56,7 @@ def fold_commits(
         reread: Partitions of the offsets topic that are read from their start from this batch on.
         behind: Partitions of the offsets topic that are not read to their end yet.
         beheaded: Of `reread`, those that have lost their beginning.
+        asked: Whose coordinators were asked, and which of them gave no answer.
     """
     tables = stored, commits, held
     rows = old, new, owner = matched(*codes(LAG_KEY, *tables))
@@ -62,21 +70,25 @@ def fold_commits(
     new = np.where(is_answer & has_old & stays, NO_ROW, new)
     has_new = new != NO_ROW
     partition_now = taken(commits["offsets_partition"].combine_chunks(), new)
-    is_newer = has_new & _is_newer(before, commits, new, is_answer=is_answer, is_lost=has_old & ~stays)
+    is_newer = has_new & _is_newer(before, commits, new, is_lost=has_old & ~stays)
     is_commit = is_newer & ~_is_kind(commits, new, "tombstone", "answer_none")
     partition = pc.coalesce(
         partition_now, before["offsets_partition"], taken(held["offsets_partition"].combine_chunks(), owner)
     )
+    keys = key_columns(LAG_KEY, tables, rows)
+    silent = why_unanswered(keys["group_id"], asked)
     # Where there was no row there is nothing to confirm.
-    confirmed = has_new | stays | ~has_old
+    confirmed = (has_new | stays | ~has_old | is_answered(keys["group_id"], asked)) & ~is_set(silent)
     why = why_unconfirmed(before["unconfirmed_reason"], confirmed, partition, reread, beheaded)
+    why = pc.coalesce(silent, why)
     holds = confirmed | is_in(partition, behind) | is_set(why)
     columns = {
-        **key_columns(LAG_KEY, tables, rows),
+        **keys,
         "old": taken(struct(stored, stored.column_names), old),
         "owner": taken(struct(held, OWNER), owner),
         "has_new_commit": pa.array(is_commit & ~is_answer),
-        "is_reread": pa.array(is_newer & has_old & ~stays),
+        # What is so now is older than nothing.
+        "is_reread": pa.array(is_newer & has_old & ~stays & (is_answer | ~_is_said(commits, new))),
         **_commit_columns(before, commits, new, is_newer=is_newer, is_commit=is_commit, holds=holds),
         "offsets_partition": partition,
         "confirmed": pa.array(confirmed | ~holds),
@@ -87,20 +99,26 @@ def fold_commits(
     return pa.table(columns).filter(pa.array(is_row))
 
 
-def _is_newer(
-    before: dict[str, pa.Array], commits: pa.Table, new: Int64s, *, is_answer: Bools, is_lost: Bools
-) -> Bools:
-    """Rows whose new commit, if there is one, replaces the stored one; an answer of a broker only if it differs."""
+def _is_newer(before: dict[str, pa.Array], commits: pa.Table, new: Int64s, *, is_lost: Bools) -> Bools:
+    """Rows whose new commit, if there is one, replaces the stored one; what a broker says only if it differs."""
     partition_now = taken(commits["offsets_partition"].combine_chunks(), new)
-    is_as_before = is_answer & bools(
+    is_said = _is_said(commits, new)
+    is_as_before = is_said & bools(
         pc.equal(taken(commits["committed_offset"].combine_chunks(), new), before["committed_offset"])
     )
     return ~is_as_before & (
         ~is_set(before["commit_position"])
+        | is_said
         | is_lost
         | bools(pc.not_equal(partition_now, before["offsets_partition"]))
         | bools(pc.greater(taken(commits["position"].combine_chunks(), new), before["commit_position"]))
     )
+
+
+def _is_said(commits: pa.Table, new: Int64s) -> Bools:
+    """Which rows a broker has said: they stand in no record."""
+    is_said: Bools = (new != NO_ROW) & ~is_set(taken(commits["position"].combine_chunks(), new))
+    return is_said
 
 
 def _is_kind(commits: pa.Table, new: Int64s, *kinds: str) -> Bools:

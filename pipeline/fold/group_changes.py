@@ -109,7 +109,8 @@ def _member_changes(was: pa.Table, now: pa.Table, where: Bools) -> _MemberChange
     there, here = old.take(pa.array(before[stays])), new.take(pa.array(stays))
     group = here["group"].to_numpy()
     has_other_id = bools(pc.not_equal(there["member_id"], here["member_id"]).combine_chunks())
-    has_other_topics = lists_differ(there["topics"].combine_chunks(), here["topics"].combine_chunks())
+    topics = tuple(side["topics"].combine_chunks() for side in (there, here))
+    has_other_topics = lists_differ(*topics) & is_set(topics[0]) & is_set(topics[1])
     return _MemberChanges(
         is_compared=where,
         joined=grouped(new, np.flatnonzero(before == NO_ROW)),
@@ -125,8 +126,9 @@ def _taken(table: pa.Table, rows: Int64s) -> pa.Table:
 
 
 def _has_members(groups: pa.Table) -> Bools:
-    # Of a group of another type only the header is read, and no state: that no member is named says nothing.
-    return is_set(groups["state"].combine_chunks())
+    # Of a group of another type only the header is read, and no state: that no member is named says nothing. Of one
+    # that no coordinator describes the state is known.
+    return is_set(groups["state"].combine_chunks()) & is_set(groups["members"].combine_chunks())
 
 
 def _is_next_generation(was: pa.Table, now: pa.Table) -> Bools:

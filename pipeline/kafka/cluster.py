@@ -23,6 +23,9 @@ from pipeline.kafka.topic_configs import (
 
 log = logging.getLogger(__name__)
 
+_HIDDEN = (
+    f'a managed service may hide {OFFSETS_TOPIC}: source.offsets = "admin" asks coordinators in its place'
+)
 _COMPACTED = {"cleanup.policy": "compact"}
 # A hand-over holds as long as its generation, which may be months; the records of dead members have to go at last.
 _ACKS = {
@@ -44,8 +47,16 @@ class Cluster:
     """Of these topics, and of the control topic."""
 
 
-def inspect(admin: AdminClient, control: ControlConfig, *, timeout_s: float) -> Cluster:
+def inspect(
+    admin: AdminClient, control: ControlConfig, *, timeout_s: float, reads_offsets: bool = True
+) -> Cluster:
     """Look at the cluster; create the job's own topics, and have the broker create the offsets topic, if absent.
+
+    Args:
+        admin: Client of the cluster.
+        control: The job's own topics.
+        timeout_s: Of each question.
+        reads_offsets: Whether the offsets topic is read; if not, it need not be there.
 
     Raises:
         KafkaException: No broker answered in time.
@@ -54,9 +65,11 @@ def inspect(admin: AdminClient, control: ControlConfig, *, timeout_s: float) -> 
     """
     listed = admin.list_topics(timeout=timeout_s)
     _create_missing(admin, control, present=set(listed.topics), timeout_s=timeout_s)
-    read = (OFFSETS_TOPIC, *control.every_acks_topic, control.commands_topic)
+    if reads_offsets and OFFSETS_TOPIC not in listed.topics:
+        _have_offsets_topic_made(admin, timeout_s=timeout_s)
+    read = (*((OFFSETS_TOPIC,) if reads_offsets else ()), *control.every_acks_topic, control.commands_topic)
     _wait_for(admin, (*read, control.topic), timeout_s=timeout_s)
-    configs = TopicConfigs(admin, control)
+    configs = TopicConfigs(admin, control, reads_offsets=reads_offsets)
     configs.ask_first(timeout_s=timeout_s)
     return Cluster(cluster_id=str(listed.cluster_id), topics=read, configs=configs)
 
@@ -82,12 +95,14 @@ def _create_missing(
             with explained(f"topic {name} cannot be created"):
                 _created(future, timeout_s)
             log.info("topic created", extra={"topic": name})
-    if OFFSETS_TOPIC not in present:
-        # Asking for any group's coordinator makes the broker create the topic; the answer does not matter.
-        # It must not be `list_consumer_group_offsets`: librdkafka 2.16 crashes the process when an admin client
-        # gets NOT_COORDINATOR for it (rd_kafka_handle_OffsetFetch wants a consumer group that is not there).
-        for future in admin.describe_consumer_groups(["lagwise-none"], request_timeout=timeout_s).values():
-            future.exception(timeout=timeout_s + 5)
+
+
+def _have_offsets_topic_made(admin: AdminClient, *, timeout_s: float) -> None:
+    # Asking for any group's coordinator makes the broker create the topic; the answer does not matter.
+    # It must not be `list_consumer_group_offsets`: librdkafka 2.16 crashes the process when an admin client
+    # gets NOT_COORDINATOR for it (rd_kafka_handle_OffsetFetch wants a consumer group that is not there).
+    for future in admin.describe_consumer_groups(["lagwise-none"], request_timeout=timeout_s).values():
+        future.exception(timeout=timeout_s + 5)
 
 
 def _created(future: Future[Any], timeout_s: float) -> None:
@@ -109,8 +124,10 @@ def _wait_for(admin: AdminClient, topics: tuple[str, ...], *, timeout_s: float) 
         if time.monotonic() > deadline:
             for topic in missing:
                 _refuse_hidden(admin, topic, timeout_s=timeout_s)
+            hint = f"; {_HIDDEN}" if OFFSETS_TOPIC in missing else ""
             raise BrokerUnavailableError(
                 f"the cluster did not list topics {', '.join(missing)} within {timeout_s:g} s; check its controller"
+                f"{hint}"
             )
 
 

@@ -176,6 +176,25 @@ class GhostHunt:
         self._due_ms = 0
         self._waiting, self._suspects = {}, {}
 
+    def among(self, unlisted: Committed) -> tuple[str, ...]:
+        """Those to be dropped now of groups that no broker lists: their coordinators say twice that they are gone.
+
+        A coordinator's part of the offsets topic may be without a leader: its groups are in no list then, and there.
+
+        Args:
+            unlisted: Stored groups that the brokers, all of which have answered, do not list.
+        """
+        suspects = {group: keys for group, keys in self._suspects.items() if group in unlisted}
+        gone = self.brokers.are_gone(suspects)
+        asked = [group for group in unlisted if group not in gone and _can_be_asked(group)]
+        turn = sorted(asked, key=lambda group: group in suspects)[:_MOST_IN_A_BATCH]
+        self._suspects = {
+            group: unlisted[group] for group in self.brokers.are_gone({g: unlisted[g] for g in turn})
+        }
+        if gone:
+            log.info("groups that the brokers no longer know are dropped", extra={"groups": sorted(gone)})
+        return tuple(sorted(gone))
+
     def found(self, stored: Callable[[], Committed], *, now_ms: int) -> tuple[str, ...]:
         """Groups to be dropped now, after another step of the hunt.
 

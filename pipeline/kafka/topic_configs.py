@@ -53,13 +53,18 @@ class TopicConfigs:
     """Asks until it knows, and says once of each topic what is unknown, and why."""
 
     def __init__(
-        self, admin: AdminClient, control: ControlConfig, *, clock: Callable[[], float] = time.monotonic
+        self,
+        admin: AdminClient,
+        control: ControlConfig,
+        *,
+        reads_offsets: bool = True,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Ask nothing yet."""
+        """Ask nothing yet; for the offsets topic only if it is read."""
         self._admin = admin
         self._control = control
         self._wanted = {
-            OFFSETS_TOPIC: (_TOMBSTONES_KEPT,),
+            **({OFFSETS_TOPIC: (_TOMBSTONES_KEPT,)} if reads_offsets else {}),
             **dict.fromkeys(control.every_acks_topic, (_TOMBSTONES_KEPT, TIMESTAMP_TYPE)),
             control.commands_topic: (_TOMBSTONES_KEPT,),
             control.topic: (LARGEST_RECORD,),

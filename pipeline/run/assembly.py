@@ -122,6 +122,7 @@ def build_filters(config: Config, cluster: str) -> Filters:
             commands=control.commands_topic,
             acks_by_prefix=control.acks_topics,
         ),
+        asks_groups=source.asks_groups,
     )
 
 
@@ -153,6 +154,9 @@ def build_source(services: Services, *, query: str, once: bool, attempts: int) -
         attempts=attempts,
         cluster_id=services.cluster_id,
         query=query,
+        most_group_requests=source.group_requests if source.asks_groups else 0,
+        # Who asks once wants to know what is so now.
+        group_max_age_s=0 if once else source.group_max_age_s,
     )
 
 

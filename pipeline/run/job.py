@@ -256,7 +256,12 @@ class Job:
         config = self.config
         admin, reason = admin_client(config)
         with explained("the Kafka cluster cannot be used", reason):
-            found = cluster.inspect(admin, config.control, timeout_s=config.source.request_timeout_s)
+            found = cluster.inspect(
+                admin,
+                config.control,
+                timeout_s=config.source.request_timeout_s,
+                reads_offsets=not config.source.asks_groups,
+            )
         driver = self._take_over(spark, found, admin)
         source = build_source(
             driver.services, query=driver.replay.query, once=self.once, attempts=attempts_of_tasks(spark)

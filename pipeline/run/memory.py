@@ -36,7 +36,7 @@ class Memory:
                 extra={"reason": self.doubt},
             )
             # No batch that was begun before goes on.
-            stamp = replace(self.stamp, positions={}, distrusted=(), tick=0)
+            stamp = replace(self.stamp, positions={}, distrusted=(), asked={}, tick=0)
             store.restamp(_TABLE, stamp)
             return stamp
         return self.stamp
@@ -71,7 +71,7 @@ def doubt(stamp: Stamp, *, cluster_id: str, filters: str, versions: Mapping[str,
     if stamp.cluster_id != cluster_id:
         return f"the tables were filled from Kafka cluster {stamp.cluster_id}, and this is {cluster_id}"
     if stamp.filters != filters:
-        return "source.topics_* or source.groups_* have changed, or the names of cluster or control topics"
+        return "source.topics_*, source.offsets or source.groups_* have changed, or names of cluster or control topics"
     older = sorted(name for name, version in stamp.versions.items() if versions[name] < version)
     if older:
         return f"table {', '.join(older)} is older than partition_lag: it was lost, or restored from a copy"

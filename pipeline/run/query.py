@@ -19,6 +19,7 @@ from pipeline.errors import PipelineError, StorageUnavailableError, StoreError
 from pipeline.kafka.positions import End
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.run.batch import steps
+from pipeline.run.batch.asked import is_whole
 from pipeline.run.batch.intake import Settled
 from pipeline.run.batch.opening import Outage
 from pipeline.run.batch.steps import Done, Outcome
@@ -62,7 +63,7 @@ class Report(BatchFigures):
     """One finished batch."""
 
     is_complete: bool
-    """Everything that was in the offsets topic when the job started has been read."""
+    """Everything that was in the offsets topic when the job started has been read, or every group has answered."""
     is_overdue: bool
     """It is not, and the start-up deadline has passed."""
     records_left: int
@@ -146,7 +147,7 @@ class Runner:
 
     def _finished(self, done: Done, *, seconds: float, waited_s: float) -> None:
         batch, stamp, decided = done.batch, done.stamp, done.decisions
-        is_complete = not stamp.behind and not batch.is_replay
+        is_read = not stamp.behind and not batch.is_replay
         is_overdue = bool(stamp.behind) and self.driver.progress.readiness.is_overdue(stamp.at_ms)
         report = Report(
             stamp=stamp,
@@ -160,8 +161,8 @@ class Runner:
             # A batch that runs again asks nobody.
             unanswered=sum(isinstance(one, str) for one in batch.answers.values()) if batch.answers else None,
             offsets_left=_offsets_left(batch),
-            is_settled=is_complete or is_overdue,
-            is_complete=is_complete,
+            is_settled=is_read or is_overdue,
+            is_complete=is_read and is_whole(batch),
             is_overdue=is_overdue,
             records_left=batch.intake.left,
             has_read=batch.has_read,

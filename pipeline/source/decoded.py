@@ -12,7 +12,7 @@ from pipeline.arrow_stream import packed, unpacked
 from pipeline.decode.groups import GROUP_COLUMNS
 from pipeline.decode.rows import ARROW, filled
 from pipeline.kafka.sources.log_offsets.ask import LOG_OFFSETS
-from pipeline.row_keys import LAG_KEY, codes, last_of_each
+from pipeline.row_keys import LAG_KEY, PARTITION_KEY, codes, last_of_each
 
 _GROUP_KEY = ("group_id", "group_type")
 _RECORD_KEY = ("group_id", "record_type", "record_key")
@@ -27,9 +27,11 @@ _FAMILIES = (
     (("group", "group_tombstone"), ("row_kind", *_GROUP_KEY, *_WHERE_READ, *_GROUP)),
     (("group_record", "group_record_tombstone"), ("row_kind", *_RECORD_KEY, *_WHERE_READ, *_RECORD)),
     (("log_offset",), ("row_kind", *LOG_OFFSETS.names)),
+    (("group_listing", "listed", "asked"), ("row_kind", "group_id", "error")),
 )
 """Kinds of rows of which there may be many, and the columns that they fill."""
 _SCHEMAS = (*(pa.schema([ARROW.field(name) for name in names]) for _, names in _FAMILIES), ARROW)
+_LOG_ENDS = 3
 _ROWS_A_BATCH = 50_000
 """Of those that go to Spark, which takes a batch of Arrow apart at once."""
 
@@ -39,7 +41,7 @@ class Decoded:
     """Decoded rows (`decode.rows`)."""
 
     tables: tuple[pa.Table, ...] = tuple(schema.empty_table() for schema in _SCHEMAS)
-    """Commits, groups, records of KIP-848 groups, log offsets, others."""
+    """Commits, groups, records of KIP-848 groups, log offsets, groups that were listed or asked for, others."""
 
     def kind(self, *kinds: str) -> pa.Table:
         """The rows of these kinds, which are in one of the tables."""
@@ -57,6 +59,18 @@ class Decoded:
             for rows, key in ((commits, LAG_KEY), (groups, _GROUP_KEY), (records, _RECORD_KEY))
         )
         return Decoded((*newest, *rest))
+
+    def newest_log_ends(self) -> "Decoded":
+        """With one answer for each partition whose log ends several tasks have asked for: the newest there is."""
+        rows = self.tables[_LOG_ENDS]
+        (of_row,) = codes(PARTITION_KEY, rows)
+        if len(np.unique(of_row)) == rows.num_rows:
+            return self
+        is_answered = pc.is_null(rows["error"]).to_numpy()
+        newest = last_of_each(of_row, is_answered, rows["observed_at_ms"].to_numpy())
+        tables = list(self.tables)
+        tables[_LOG_ENDS] = rows.take(pa.array(np.sort(newest)))
+        return Decoded(tuple(tables))
 
     def n_rows(self) -> int:
         """Number of rows of all kinds."""

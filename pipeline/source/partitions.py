@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from pyspark.sql.datasource import InputPartition
 
 from pipeline.kafka.positions import Span, shares
+from pipeline.kafka.sources.groups import listing
+from pipeline.kafka.sources.groups.settings import GroupShare, Listing, shared_out
 from pipeline.kafka.sources.log_offsets import ask
 from pipeline.kafka.sources.log_offsets.settings import Share
 from pipeline.source.deadline import within
@@ -26,8 +29,12 @@ class Part(InputPartition):
     offset: Json | None = None
     """Of the batch; one of its tasks hands it on to the driver."""
     spans: tuple[Span, ...] = ()
+    listing: Listing | None = None
+    """All groups; one of the tasks hands them on."""
+    groups: GroupShare | None = None
+    """Groups that it asks for."""
     share: Share | None = None
-    """Partitions whose log ends it asks for, once it has read."""
+    """Partitions whose log ends it asks for, once it has read, and asked for groups."""
 
 
 def parts_of(given: Json, planner: Planner, settings: SourceSettings) -> list[Part]:
@@ -55,12 +62,41 @@ def _parts(given: Json, planner: Planner, settings: SourceSettings) -> Iterator[
         first, *others = shares(wanted, tasks=tasks, records_a_task=RECORDS_A_TASK) if wanted else [[]]
         asked = ask.shares(settings.of_log_ends, tasks=tasks) if stamp is None else []
         part = Part(offset=given, spans=tuple(first))
+        if settings.most_group_requests:
+            # The client may end the process of a task that asks for groups: no records are lost to that.
+            yield part
+            yield from (Part(spans=tuple(share)) for share in others)
+            yield from _asking(planner, settings, asked, tasks=tasks, tick=offset.tick)
+            return
         if _are_few(wanted, asked):
             yield replace(part, share=asked[0])
             return
         yield part
         yield from (Part(spans=tuple(share)) for share in others)
         yield from (Part(share=share) for share in asked)
+
+
+def _asking(
+    planner: Planner, settings: SourceSettings, ends: Sequence[Share], *, tasks: int, tick: int
+) -> Iterator[Part]:
+    """Parts that ask for groups, and for log ends after that; none where the batch runs again.
+
+    Args:
+        planner: Of the batch.
+        settings: Of the source.
+        ends: Partitions whose log ends are asked for.
+        tasks: How many run at once.
+        tick: Of the batch.
+    """
+    if not ends:
+        return
+    found = listing.listed(settings.of_groups)
+    quiet = planner.quiet(tick)
+    due = [group for group in found.groups if group.group_id not in quiet]
+    shares = shared_out(due, tasks=tasks, at_once=settings.most_group_requests, doubtful=planner.doubtful())
+    first, *others = zip_longest(shares, ends)
+    yield Part(listing=found, groups=first[0], share=first[1])
+    yield from (Part(groups=groups, share=share) for groups, share in others)
 
 
 def _are_few(spans: Sequence[Span], asked: Sequence[Share]) -> bool:

@@ -6,8 +6,10 @@ asked is told to the driver as the failure of the batch.
 
 import os
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
+import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 
 from pipeline import clock
@@ -25,6 +27,7 @@ from pipeline.tables.store import Store
 
 Ask: TypeAlias = Callable[[], Mapping[PartitionKey, Answer]]
 Stamps: TypeAlias = Callable[[str], Stamp | None]
+Doubtful: TypeAlias = Callable[[], Mapping[str, str]]
 
 STORAGE_ERRORS = (StoreError, DeltaError, OSError)
 """What is raised where the tables cannot be read."""
@@ -41,6 +44,7 @@ class Planner:
         *,
         ask: Ask | None = None,
         stamps: Stamps | None = None,
+        doubtful: Doubtful | None = None,
         pace: Pace | None = None,
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
@@ -50,6 +54,7 @@ class Planner:
             settings: Of the source.
             ask: What the leaders say of every log; None asks the brokers.
             stamps: Newest stamp of a table; None reads the tables.
+            doubtful: Groups whose rows are not confirmed, and why; None reads the tables.
             pace: When batches begin.
             now_ms: Time in ms since 1970.
         """
@@ -60,6 +65,7 @@ class Planner:
             timeout_s=settings.timeout_s,
         )
         self._stamps = stamps or _stamps(settings)
+        self._doubtful = doubtful or _doubtful(settings)
         self._pace = pace or Pace(settings.interval_s)
         self._now_ms = now_ms
         self._last: SourceOffset | None = None
@@ -90,6 +96,29 @@ class Planner:
         """Tasks that Spark ran at once when it wrote the newest batch; before the first, the cores of this host."""
         stamp = self._stamps(_READ_UP_TO)
         return max(1, stamp.parallelism if stamp is not None else os.cpu_count() or 1)
+
+    def doubtful(self) -> Mapping[str, str]:
+        """Groups that had no answer when they were asked for last, and why.
+
+        Raises:
+            StoreError, DeltaError, OSError: The tables cannot be read.
+        """
+        return self._doubtful()
+
+    def quiet(self, tick: int) -> AbstractSet[str]:
+        """Groups that need no question now: their commits have long been the same, and their answer is young enough.
+
+        Args:
+            tick: Of the batch.
+        """
+        stamp, age_ms = self._stamps(_READ_UP_TO), self._settings.group_max_age_s * 1000
+        # The next batch, which could ask, comes an interval later.
+        oldest_ms = tick + self._settings.interval_s * 1000 - age_ms
+        return {
+            group
+            for group, (at_ms, since_ms) in ({} if stamp is None else stamp.asked).items()
+            if at_ms - since_ms >= age_ms and at_ms >= oldest_ms
+        }
 
     def _hurry(self) -> None:
         """Begin at once where records were left and the last batch has read some of those before them."""
@@ -153,6 +182,20 @@ def unreadable(error: Exception) -> tuple[str, str]:
     return StorageUnavailableError.__name__, " ".join(str(error).split())
 
 
+def _store(settings: SourceSettings) -> Store:
+    return Store(settings.root, term=0, storage_options=resolve(settings.storage_options))
+
+
 def _stamps(settings: SourceSettings) -> Stamps:
-    store = Store(settings.root, term=0, storage_options=resolve(settings.storage_options))
-    return store.stamp
+    return _store(settings).stamp
+
+
+def _doubtful(settings: SourceSettings) -> Doubtful:
+    store = _store(settings)
+
+    def read() -> Mapping[str, str]:
+        is_doubtful = pc.field("unconfirmed_reason").is_valid()
+        rows = store.arrow("consumer_groups", ["group_id", "unconfirmed_reason"], is_doubtful)
+        return dict(zip(*(rows[name].to_pylist() for name in rows.column_names), strict=True))
+
+    return read

@@ -1,8 +1,11 @@
-"""Source: what one task does: read the records of some spans and decode them, and ask where logs end.
+"""Source: what one task does: read the records of some spans and decode them, ask for groups, ask where logs end.
 
 Records go from librdkafka straight into the decoder: what a task hands on is a row for each partition that was
 committed, not one for each commit. A span whose leader stops answering ends early and says so; the records before
 that count, and the next batch goes on where it ended (`kafka.positions`).
+
+A task asks for the log ends of what its groups have committed once they have answered, so that no commit is newer than
+the log end it is compared with. Another task may ask for the same partition; of its answers the newest counts.
 """
 
 import json
@@ -13,12 +16,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.decode.asked_groups import asked_rows, listing_rows
 from pipeline.decode.rows import log_offset_rows, rows_of
 from pipeline.decode.step import Decoder, counted
-from pipeline.kafka.positions import Span
+from pipeline.kafka.positions import PartitionKey, Span
+from pipeline.kafka.sources.groups import ask as groups
+from pipeline.kafka.sources.groups.settings import GroupShare
 from pipeline.kafka.sources.log_offsets.ask import ask, unanswered
+from pipeline.kafka.sources.log_offsets.settings import Share, with_partitions
 from pipeline.kafka.sources.records.consumer import consume
 from pipeline.kafka.sources.records.taking import Progress
+from pipeline.name_filter import NameFilter
 from pipeline.source.deadline import each_within, within
 from pipeline.source.decoded import newest_of
 from pipeline.source.last_attempt import failures_before_last
@@ -35,16 +43,62 @@ def rows_of_part(settings: SourceSettings, part: Part) -> Iterator[pa.RecordBatc
         yield rows_of([{"row_kind": "intake", "reason": json.dumps(part.offset)}])
     if part.spans:
         yield from _records(settings, part.spans, crash)
-    if part.share is not None:
-        if crash is not None:
-            answers = unanswered(settings.of_log_ends, part.share, crash)
-        else:
-            partitions = sum(len(numbers) for _, numbers in part.share.topics)
-            # For leaders, for offsets, and for those that are asked again, each of which ends by its time-out.
-            with within(3 * settings.timeout_s + _CLIENT_S_PER_PARTITION * partitions):
-                answers = ask(settings.of_log_ends, part.share)
-        is_listing = pc.is_null(answers["topic"])
-        yield from (log_offset_rows(answers.filter(one)) for one in (is_listing, pc.invert(is_listing)))
+    if part.listing is not None:
+        yield from listing_rows(part.listing)
+    committed = set[PartitionKey]()
+    if part.groups is not None:
+        for batch in _groups(settings, part.groups, crash):
+            committed.update(_committed(batch))
+            yield batch
+    yield from _log_ends(settings, part.share, committed, crash)
+
+
+def _groups(settings: SourceSettings, share: GroupShare, crash: str | None) -> Iterator[pa.RecordBatch]:
+    counts: Counter[str] = Counter()
+    if crash is not None:
+        answers = [*groups.unanswered(share, crash)]
+    else:
+        # To describe a group and to get its offsets; each question ends by the same time.
+        with within(2 * settings.timeout_s):
+            answers = [*groups.ask(settings.of_groups, share)]
+    wanted = NameFilter(settings.filters.topics_include, settings.filters.topics_exclude)
+    yield from asked_rows(answers, wanted.admits, counts)
+    yield from counted(counts)
+
+
+def _committed(batch: pa.RecordBatch) -> Iterator[PartitionKey]:
+    is_commit = pc.equal(batch["row_kind"], "commit")
+    topics, numbers = (batch[name].filter(is_commit).to_pylist() for name in ("topic", "partition"))
+    return zip(topics, numbers, strict=True)
+
+
+def _log_ends(
+    settings: SourceSettings, share: Share | None, committed: set[PartitionKey], crash: str | None
+) -> Iterator[pa.RecordBatch]:
+    """Rows of log ends of a share, and of what was committed beside it as far as the brokers answer for that."""
+    if share is None and not committed:
+        return
+    own = share or Share()
+    asked = with_partitions(own, committed)
+    if crash is not None:
+        answers = unanswered(settings.of_log_ends, own, crash)
+    else:
+        partitions = sum(len(numbers) for _, numbers in asked.topics)
+        # For leaders, for offsets, and for those that are asked again, each of which ends by its time-out.
+        with within(3 * settings.timeout_s + _CLIENT_S_PER_PARTITION * partitions):
+            answers = ask(settings.of_log_ends, asked)
+    is_listing = pc.is_null(answers["topic"])
+    yield log_offset_rows(answers.filter(is_listing))
+    # Whether a topic is there is for the listing to say: commits outlive it.
+    is_told = pc.invert(is_listing) if asked == own else _is_own_or_answered(answers, own)
+    yield log_offset_rows(answers.filter(is_told))
+
+
+def _is_own_or_answered(answers: pa.RecordBatch, own: Share) -> pa.BooleanArray:
+    places = {(topic, number) for topic, numbers in own.topics for number in numbers}
+    names, numbers = answers["topic"].to_pylist(), answers["partition"].to_pylist()
+    is_own = pa.array([key in places for key in zip(names, numbers, strict=True)], pa.bool_())
+    return pc.and_(pc.is_valid(answers["topic"]), pc.or_(is_own, pc.is_null(answers["error"])))
 
 
 def _crash(attempts: int) -> str | None:

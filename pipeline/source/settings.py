@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from pipeline.decode.filters import ControlTopics, Filters
+from pipeline.kafka.sources.groups.settings import GroupsSettings
 from pipeline.kafka.sources.log_offsets.settings import LogOffsetsSettings
 from pipeline.kafka.sources.records.consumer import ReadSettings
 
@@ -49,6 +50,10 @@ class SourceSettings:
     """Kafka's id of the cluster."""
     query: str = ""
     """Name of the query, by which the driver knows the offsets that were chosen since it began."""
+    most_group_requests: int = 0
+    """Groups that coordinators are asked for at the same time; 0 where commits are read from the offsets topic."""
+    group_max_age_s: float = 0
+    """How old the answer about a group may be whose commits have been the same for as long."""
     collapses: bool = True
     """Of several records of a key a task hands on the newest; without it, every one."""
 
@@ -67,6 +72,17 @@ class SourceSettings:
             isolation=self.isolation,
             request_timeout_s=self.timeout_s,
             splits=self.most_log_end_tasks,
+        )
+
+    @property
+    def of_groups(self) -> GroupsSettings:
+        """How coordinators are asked for groups."""
+        return GroupsSettings(
+            properties=dict(self.properties),
+            groups_include=self.filters.groups_include,
+            groups_exclude=self.filters.groups_exclude,
+            request_timeout_s=self.timeout_s,
+            at_once=self.most_group_requests,
         )
 
     @property
@@ -97,14 +113,18 @@ def from_options(options: Mapping[str, str]) -> SourceSettings:
     """The settings that `to_options` wrote."""
     rest = json.loads(options[_REST])
     filters = rest.pop("filters")
-    patterns = {name: tuple(value) for name, value in filters.items() if name != "control_topics"}
+    patterns = {name: tuple(value) for name, value in filters.items() if isinstance(value, list)}
     return SourceSettings(
         **rest
         | {
             "properties": named(KAFKA, options),
             "storage_options": named(_STORAGE, options),
             "topics": tuple(rest["topics"]),
-            "filters": Filters(**patterns, control_topics=ControlTopics(**filters["control_topics"])),
+            "filters": Filters(
+                **patterns,
+                control_topics=ControlTopics(**filters["control_topics"]),
+                asks_groups=filters["asks_groups"],
+            ),
         }
     )
 

@@ -52,7 +52,7 @@ _BATCH = key("batch_id", LONG, "batch of the stream that wrote the row; restarts
 _UNCONFIRMED = column(
     "unconfirmed_reason",
     STRING,
-    "why the row may be out of date though the offsets topic was read to its end; null when it is not",
+    "why the row may be out of date though the offsets topic was read to its end, or is not read; null when it is not",
 )
 
 _OFFSETS = [
@@ -63,7 +63,11 @@ _OFFSETS = [
 
 _MEASURES = [
     column("committed_offset", LONG, "next offset the group will read; null when it never committed"),
-    column("commit_timestamp", TIME, "the group coordinator's clock at the commit"),
+    column(
+        "commit_timestamp",
+        TIME,
+        'the group coordinator\'s clock at the commit; null where coordinators are asked (source.offsets = "admin")',
+    ),
     *_OFFSETS,
     column(
         "log_observed_at", TIME, "when log start and log end were asked; an old time means no answer since"
@@ -202,7 +206,11 @@ CONSUMER_GROUPS = t.StructType(
     [
         _CLUSTER,
         _GROUP,
-        key("group_type", STRING, "classic, consumer (KIP-848), share or streams"),
+        key(
+            "group_type",
+            STRING,
+            "classic, consumer (KIP-848), share or streams; unknown where no coordinator tells",
+        ),
         column(
             "state",
             STRING,

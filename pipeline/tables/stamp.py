@@ -13,6 +13,12 @@ from deltalake import DeltaTable
 
 from pipeline.kafka.positions import PartitionKey, Position, Span, from_fields, to_fields
 
+NO_PLANS_BY_ANSWERS = (
+    'source.offsets = "admin": coordinators tell neither subscriptions nor generations nor when a commit was made, '
+    "so lagwise measures and makes no plans"
+)
+"""`Stamp.held` of a job that reads no offsets topic: it lasts, and nothing is wrong."""
+
 # A stamp is looked for among so many of a table's newest commits first: reading the whole log takes a second for each
 # thousand. Maintenance and every start add commits without one.
 _SEARCH_COMMITS = 50
@@ -62,6 +68,8 @@ class Stamp:
     """Partitions whose leader answered this batch, so that nothing is missed until the next one."""
     tombstones_kept_ms: Mapping[str, int | None] = field(default_factory=dict)
     """`delete.retention.ms` of the topics that are read, as known then; null where it is unknown."""
+    asked: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """By group whose coordinator was asked: when it answered last, and when its commits were last others; ms."""
     parallelism: int = 1
     """Tasks that Spark could run at once."""
 
@@ -98,6 +106,7 @@ class Stamp:
                     (topic, number, why) for topic, number, why in given.get("distrusted", ())
                 ),
                 "remarks": tuple(given.get("remarks", ())),
+                "asked": {group: (at, since) for group, (at, since) in given.get("asked", {}).items()},
             }
         )
 

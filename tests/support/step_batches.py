@@ -26,16 +26,24 @@ class StepBatches:
         driver: Lasts until `restart`.
     """
 
-    def __init__(self, root: str, *steps: Callable[..., Any]) -> None:
+    def __init__(self, root: str, *steps: Callable[..., Any], **of_driver: Any) -> None:
+        """Tables are made.
+
+        Args:
+            root: Their folder.
+            steps: Of each batch.
+            of_driver: See `idle_driver`.
+        """
         create_tables(root, retention_hours=1, storage_options={})
         self._steps = steps
         self._batches = 0
         self.store = Store(root, term=1)
-        self.driver = idle_driver(store=self.store)
+        self._of_driver = of_driver
+        self.driver = idle_driver(store=self.store, **of_driver)
 
     def restart(self) -> None:
         """Go on with a driver that has not run a batch."""
-        self.driver = idle_driver(store=self.store)
+        self.driver = idle_driver(store=self.store, **self._of_driver)
 
     def run(
         self,

@@ -90,7 +90,7 @@ def _asked(stream: StreamEvidence, group: GroupEvidence | None, figures: Figures
         if group is None:
             control = config.control
             for topic in (
-                OFFSETS_TOPIC,
+                *(() if config.source.asks_groups else (OFFSETS_TOPIC,)),
                 *control.every_acks_topic,
                 control.commands_topic,
                 control.topic,

@@ -14,6 +14,7 @@ from pipeline.operate.doctor.stream import TABLE, held
 from pipeline.operate.output import plain
 from pipeline.planning import reasons
 from pipeline.planning.rows.causes import guard_of
+from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS
 
 _RECENT = timedelta(days=1)
 _MOST_CAUSES = 5
@@ -41,7 +42,7 @@ def _unread(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
             f"{stamp.reason}",
             "wait while fewer and fewer records are left; else look at what is named there",
         )
-    else:
+    elif stamp.held != NO_PLANS_BY_ANSWERS:
         yield figures.about("__consumer_offsets").finding(
             "ok", f"all {count} partitions of the offsets topic are read to their ends"
         )

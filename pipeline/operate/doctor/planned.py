@@ -13,6 +13,7 @@ from pipeline.planning import reasons
 from pipeline.planning.broker_groups import is_on_its_way
 from pipeline.planning.eligibility import why_not_plannable
 from pipeline.planning.rows.causes import cause_of, guard_of
+from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS
 
 _INTERVALS_UNTIL_OLD = 3
 _TODO_OF_GUARD = {
@@ -36,6 +37,8 @@ def planned(group: GroupEvidence) -> Iterator[Finding]:
     if not group.is_listed:
         return
     yield from held(group.stream, _figures(group))
+    if group.stream.stamp is not None and group.stream.stamp.held == NO_PLANS_BY_ANSWERS:
+        return
     yield from planned_itself(group)
 
 

@@ -8,6 +8,7 @@ from pipeline.operate.doctor.finding import Figures, Finding, Level
 from pipeline.operate.health import sight
 from pipeline.operate.output import plain, span_text
 from pipeline.tables.owner.health import Health, Sight, judge, late_after_s
+from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS
 
 TABLE = "partition_lag"
 """Its newest batch is that of all tables: it is written last."""
@@ -46,10 +47,13 @@ def tables_age(stream: StreamEvidence) -> Iterator[Finding]:
 
 def held(stream: StreamEvidence, figures: Figures) -> Iterator[Finding]:
     """What keeps all groups from plans."""
-    if stream.stamp is not None and stream.stamp.held is not None:
+    why = None if stream.stamp is None else stream.stamp.held
+    if why == NO_PLANS_BY_ANSWERS:
+        yield figures.about("source.offsets").finding("note", f"no plan is made for any group: {why}")
+    elif why is not None:
         yield figures.about("plans").finding(
             "problem",
-            f"no plan is made for any group: {stream.stamp.held}",
+            f"no plan is made for any group: {why}",
             "look at what is named there; plans resume by themselves",
         )
 

@@ -6,18 +6,20 @@ a batch that runs again asks nobody, and leaves them so.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.fold.asked import Asked
 from pipeline.fold.columns import is_in
 from pipeline.kafka.confirmations import BrokerCommit
 from pipeline.kafka.ghosts import Members
 from pipeline.kafka.positions import PartitionKey
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
 from pipeline.row_keys import LAG_KEY, codes
+from pipeline.run.batch.asked import asked_groups, gone_groups, remarks_of, times_of
 from pipeline.run.batch.intake import Settled
 from pipeline.source.decoded import Decoded
 from pipeline.tables.store import Store
@@ -30,6 +32,8 @@ _IS_DOUBTFUL = pc.field("unconfirmed_reason").is_valid()
 def find_ghosts(batch: Settled) -> tuple[str, ...]:
     """Groups whose deletion was missed: looked for now and then, while everything is read to its end."""
     services = batch.services
+    if services.config.source.asks_groups:
+        return gone_groups(batch)
     if batch.reread(OFFSETS_TOPIC):
         services.ghosts.restart()
     if batch.is_replay or batch.stamp.behind or services.is_once:
@@ -72,6 +76,10 @@ class Confirmed:
     """Groups that could not be read, and of which the brokers say what is stored."""
     remarks: tuple[str, ...] = ()
     """What an operator should know of rows that are not confirmed."""
+    asked: Asked = field(default_factory=Asked)
+    """Groups whose coordinators were asked by the batch, where no offsets topic is read."""
+    asked_at: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """`Stamp.asked` after the batch."""
 
 
 def confirm_rows(batch: Settled, ghosts: tuple[str, ...]) -> Confirmed:
@@ -81,6 +89,15 @@ def confirm_rows(batch: Settled, ghosts: tuple[str, ...]) -> Confirmed:
     progress.has_doubtful |= bool(batch.beheaded(OFFSETS_TOPIC))
     strangers = services.ghosts.strangers
     is_of_another = batch.driver.replay.is_new_cluster
+    if services.config.source.asks_groups:
+        asked = asked_groups(batch, ghosts)
+        return Confirmed(
+            ghosts=None if is_of_another else ghosts,
+            commits=read,
+            remarks=remarks_of(asked),
+            asked=asked,
+            asked_at=times_of(batch, asked),
+        )
     if not (progress.has_doubtful or strangers):
         return Confirmed(ghosts=None if is_of_another else ghosts, commits=read)
     commits = services.store.arrow(

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from assignor.model.arrays import Bools
 from pipeline.arrow_columns import moment
+from pipeline.fold.asked import marked
 from pipeline.fold.columns import is_in
 from pipeline.fold.consumer_groups import consumer_group_events, has_unresolved, resolvable
 from pipeline.fold.group_changes import GONE, IS_GONE, KNOWN, Holdings, group_changes
@@ -26,7 +27,7 @@ from pipeline.run.batch.intake import Settled
 from pipeline.run.rows import without
 from pipeline.tables.arrow import arrow_schema
 from pipeline.tables.reading import all_of
-from pipeline.tables.schemas import GROUP_HISTORY
+from pipeline.tables.schemas import GROUP_HISTORY, GROUP_STATE
 from pipeline.tables.store import Store
 
 _RECORD = ("group_id", "group_type", "offsets_partition", "group_position")
@@ -43,14 +44,16 @@ def store_group_history(batch: Settled, confirmed: Confirmed) -> pa.Table | None
         return None
     stored = store.arrow("consumer_groups")
     kept = without(stored, "group_id", confirmed.ghosts)
+    events = _events(batch, kept)
     groups = fold_groups(
-        kept,
-        _events(batch, kept),
+        without(kept, "group_id", _answered(events)),
+        events,
         reread=batch.reread(OFFSETS_TOPIC),
         behind=batch.stamp.behind,
         beheaded=batch.beheaded(OFFSETS_TOPIC),
         seconded=confirmed.seconded,
     )
+    groups = marked(groups, confirmed.asked)
     if "group_history" not in batch.held:
         changes = _changes(batch, stored, groups)
         if changes.num_rows:
@@ -74,6 +77,7 @@ def _has_news(batch: Settled, confirmed: Confirmed) -> bool:
         or batch.reread(OFFSETS_TOPIC)
         or confirmed.ghosts
         or confirmed.seconded
+        or confirmed.asked.unanswered
         or batch.stamp.behind != driver.progress.behind
     )
     return bool(
@@ -105,6 +109,8 @@ def _events(batch: Settled, stored: pa.Table) -> pa.Table:
         decoded.kind("group", "group_tombstone"),
         decoded.kind("group_record", "group_record_tombstone"),
     )
+    if batch.services.config.source.asks_groups:
+        return _told(batch, stored, read)
     if not (records.num_rows or has_unresolved(stored)):
         # Nobody asks for names of topics where there are no KIP-848 groups.
         return read
@@ -116,6 +122,19 @@ def _events(batch: Settled, stored: pa.Table) -> pa.Table:
         beheaded=batch.beheaded(OFFSETS_TOPIC),
     )
     return pa.concat_tables([read, of_records], promote_options="permissive")
+
+
+def _told(batch: Settled, stored: pa.Table, events: pa.Table) -> pa.Table:
+    """What coordinators have said of groups; of one that had no answer, that it is there, unless it is stored."""
+    silent = batch.read.decoded.kind("asked")
+    silent = silent.filter(pc.is_valid(silent["error"]))["group_id"].combine_chunks()
+    is_silent = pc.is_in(events["group_id"], value_set=silent)
+    return events.filter(pc.invert(pc.and_(is_silent, pc.invert(_is_none_of(events, stored)))))
+
+
+def _answered(events: pa.Table) -> tuple[str, ...]:
+    """Groups that a coordinator has described: all that was stored of them is replaced."""
+    return tuple(events.filter(pc.is_null(events["position"]))["group_id"].to_pylist())
 
 
 def _changes(batch: Settled, stored: pa.Table, folded: pa.Table) -> pa.Table:
@@ -183,13 +202,28 @@ def _is_in(groups: pa.Table, partitions: tuple[int, ...] | None) -> Bools:
 
 
 def _is_other(groups: pa.Table, others: pa.Table) -> Bools:
-    """Which groups have no record, or another one, among the others."""
-    own, those = codes(_RECORD, *(_records(table) for table in (groups, others)))
+    """Which groups have no record, or another one, among the others; what stands in no record is compared itself."""
+    own, those = codes((*_RECORD, "content"), *(_records(table) for table in (groups, others)))
     return ~np.isin(own, those)
 
 
 def _records(groups: pa.Table) -> pa.Table:
-    """`_RECORD`, without nulls."""
+    """`_RECORD`, without nulls, and the `content` of groups that stand in no record."""
     columns = {name: groups[name] for name in _RECORD}
     numbers = ("offsets_partition", "group_position")
-    return pa.table({**columns, **{name: pc.fill_null(columns[name], NO_ROW) for name in numbers}})
+    content = np.full(groups.num_rows, "", object)
+    unrecorded = np.flatnonzero(pc.is_null(groups["group_position"]).to_numpy())
+    content[unrecorded] = [
+        repr(row) for row in groups.select(GROUP_STATE).take(pa.array(unrecorded)).to_pylist()
+    ]
+    return pa.table(
+        {
+            **columns,
+            **{name: pc.fill_null(columns[name], NO_ROW) for name in numbers},
+            "content": pa.array(content, pa.string()),
+        }
+    )
+
+
+def _is_none_of(groups: pa.Table, others: pa.Table) -> pa.ChunkedArray:
+    return pc.invert(pc.is_in(groups["group_id"], value_set=others["group_id"].combine_chunks()))

@@ -31,7 +31,7 @@ from pipeline.run.driver import Driver, Services
 from pipeline.run.replay import FIRST_WRITTEN, Past
 from pipeline.run.rows import of_cluster
 from pipeline.source.summary import Summary
-from pipeline.tables.stamp import Stamp
+from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS, Stamp
 
 log = logging.getLogger(__name__)
 
@@ -178,7 +178,8 @@ def _stamp(driver: Driver, summary: Summary, chosen: Chosen) -> Stamp:
         at_ms=now_ms,
         behind=tuple(behind),
         reason=progress.readiness.reason(behind, now_ms),
-        held=chosen.clock_trouble or _held(answers, positions),
+        held=chosen.clock_trouble
+        or (NO_PLANS_BY_ANSWERS if services.config.source.asks_groups else _held(answers, positions)),
         is_clock_behind=chosen.clock_trouble is not None,
         cluster_id=services.cluster_id,
         filters=services.filters.identity,

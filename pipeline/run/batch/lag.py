@@ -31,7 +31,12 @@ def store_lag(batch: Settled, confirmed: Confirmed, topics: tuple[str, ...]) -> 
     store, versions = batch.services.store, batch.driver.versions
     # Where reading goes on stands in this commit: by then every table that the records change has been written.
     versions |= store.versions(name for name in _BESIDE_LAGS if name not in versions)
-    stamp = replace(batch.stamp, versions=dict(versions), remarks=(*batch.stamp.remarks, *confirmed.remarks))
+    stamp = replace(
+        batch.stamp,
+        versions=dict(versions),
+        remarks=(*batch.stamp.remarks, *confirmed.remarks),
+        asked=confirmed.asked_at,
+    )
     if "partition_lag" not in batch.held:
         fold = LagFold(
             cluster=batch.services.cluster,
@@ -39,6 +44,7 @@ def store_lag(batch: Settled, confirmed: Confirmed, topics: tuple[str, ...]) -> 
             reread=batch.reread(OFFSETS_TOPIC),
             beheaded=batch.beheaded(OFFSETS_TOPIC),
             settings=_settings(batch, topics),
+            asked=confirmed.asked,
         )
         write_folded(
             replace(batch, stamp=stamp),

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.fold.commits import fold_commits
+from pipeline.fold.asked import Asked, with_absent
+from pipeline.fold.commits import NOBODY_ASKED, fold_commits
 from pipeline.fold.control_messages import handed_over
 from pipeline.fold.owners import assigned_topics, held_partitions
 from pipeline.fold.topic_offsets import fold_topic_offsets
@@ -47,6 +48,7 @@ class LagFold:
     reread: tuple[int, ...]
     beheaded: tuple[int, ...]
     settings: LagSettings
+    asked: Asked = NOBODY_ASKED
 
     def __call__(self, tables: Tables, commits: pa.Table, where: pc.Expression | None) -> pa.Table:
         """`schemas.PARTITION_LAG` of the groups for which `where` holds."""
@@ -63,13 +65,15 @@ class LagFold:
         logs = tables.read("topic_offsets", columns=LOG_COLUMNS, where=pc.field("topic").isin(named))
         # Members may be given any number of partitions of topics that nobody knows.
         known = _topics(stored, commits, logs)
+        stored = without(stored, "group_id", self.ghosts)
         folded = fold_commits(
-            without(stored, "group_id", self.ghosts),
-            commits,
+            stored,
+            with_absent(stored, commits, self.asked, logs),
             held_partitions(groups, handed_over(acks, groups), known),
             reread=self.reread,
             behind=self.settings.behind,
             beheaded=self.beheaded,
+            asked=self.asked,
         )
         return of_cluster(self.cluster, lag_of(folded, logs, self.settings))
 

@@ -1,8 +1,10 @@
 """Source: what a batch asks the brokers for, and how the tasks of a batch share it."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
+from pipeline.kafka.positions import PartitionKey
 from pipeline.name_filter import NameFilter
 
 
@@ -57,3 +59,11 @@ def shared_out(topics: dict[str, list[int]], count: int, *, error: str | None = 
         is_first = begin == 0
         shares.append(Share(topics=wanted, error=error if is_first else None, carries_listing=is_first))
     return shares
+
+
+def with_partitions(share: Share, partitions: Iterable[PartitionKey]) -> Share:
+    """The share with these partitions besides its own."""
+    found = {topic: set(numbers) for topic, numbers in share.topics}
+    for topic, number in partitions:
+        found.setdefault(topic, set()).add(number)
+    return replace(share, topics=tuple((topic, tuple(sorted(found[topic]))) for topic in sorted(found)))

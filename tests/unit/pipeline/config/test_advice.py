@@ -53,6 +53,8 @@ def test_defaults_are_not_warned_of() -> None:
             "plan.groups[0].options.min_gain",
         ),
         ({"plan": {"groups": [{"pattern": ".*"}, {"pattern": "a"}]}}, "plan.groups[0].pattern"),
+        ({"plan": {"dry_run": "approve"}, "source": {"offsets": "admin"}}, "source.offsets"),
+        ({"plan": {"groups": [{"pattern": "a"}]}, "source": {"offsets": "admin"}}, "source.offsets"),
     ],
 )
 def test_risk_is_named_by_its_key(tables: dict[str, Any], key: str) -> None:
@@ -63,6 +65,7 @@ def test_risk_is_named_by_its_key(tables: dict[str, Any], key: str) -> None:
     "tables",
     [
         {"kafka": {"properties": _SERVERS | {"sasl.password": "env:X", "ssl.key.location": "/k"}}},
+        {"source": {"offsets": "admin"}},
         {"tables": {"catalog": "lags"}, "spark": {"spark.sql.catalogImplementation": "hive"}},
         {
             "plan": {
@@ -72,7 +75,7 @@ def test_risk_is_named_by_its_key(tables: dict[str, Any], key: str) -> None:
             }
         },
     ],
-    ids=["references and paths", "a metastore", "just enough"],
+    ids=["references and paths", "coordinators are asked", "a metastore", "just enough"],
 )
 def test_what_is_safe_is_not_warned_of(tables: dict[str, Any]) -> None:
     assert _warned(**tables) == []

@@ -39,7 +39,7 @@ def test_example_can_be_used_and_is_not_warned_of(file: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["aiven", "confluent-cloud", "event-hubs", "msk-iam", "msk-scram", "redpanda"]
 )
-def test_example_of_a_managed_service_says_first_what_was_tried_and_where_lagwise_does_not_work(
+def test_example_of_a_managed_service_says_first_what_was_tried_and_where_the_offsets_topic_is_hidden(
     name: str,
 ) -> None:
     text = (_CONF / "examples" / f"{name}.toml").read_text(encoding="utf-8")
@@ -47,9 +47,9 @@ def test_example_of_a_managed_service_says_first_what_was_tried_and_where_lagwis
 
     assert re.search(r"(was|were) (not )?tried against", comment)
     assert "Tried: `lagwise config check` of this file" in comment
-    assert ("lagwise does not work there yet" in comment) is (
-        name in {"confluent-cloud", "event-hubs", "msk-iam"}
-    )
+    is_hidden = name in {"confluent-cloud", "event-hubs"}
+    assert ('source.offsets = "admin"' in comment) is (is_hidden or name == "msk-iam")
+    assert ('offsets = "admin"\n' in text.partition("\n\n")[2]) is is_hidden
 
 
 def test_reference_file_has_every_key() -> None:

@@ -97,7 +97,7 @@ def test_new_tables_remember_nothing_and_nothing_is_doubted() -> None:
 
 
 def test_doubt_outlives_a_driver_that_dies_before_its_first_batch() -> None:
-    store = FakeStore(replace(STAMP, tick=7, distrusted=(("t", 0, "log truncated"),)))
+    store = FakeStore(replace(STAMP, tick=7, distrusted=(("t", 0, "log truncated"),), asked={"g": (5, 5)}))
     first = recalled(store, cluster_id="c2")
     newest = kept(first, store)
 

@@ -116,3 +116,18 @@ def test_rows_that_wait_are_held_without_the_columns_of_other_kinds() -> None:
     newest_of(batches())
 
     assert held < 20 * wide.nbytes / 2
+
+
+def test_of_log_ends_that_several_tasks_have_asked_for_the_newest_answer_counts() -> None:
+    def end(partition: int, at_ms: int, end: int | None, **fields: Any) -> dict[str, Any]:
+        told = {"row_kind": "log_offset", "partition": partition, "observed_at_ms": at_ms}
+        return told | {"log_end_offset": end} | fields
+
+    silent = end(1, 9, None, error="silent")
+    rows = decoded_rows(end(0, 5, 10), end(1, 4, 7), end(0, 3, 8), silent, end(2, 1, 1), commit(4))
+
+    found = rows.newest_log_ends()
+
+    ends = found.kind("log_offset").to_pylist()
+    assert {row["partition"]: row["log_end_offset"] for row in ends} == {0: 10, 1: 7, 2: 1}
+    assert (len(ends), found.kind("commit").num_rows) == (3, 1)

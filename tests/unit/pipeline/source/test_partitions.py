@@ -1,10 +1,13 @@
 """A batch in parts: what each task reads."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pipeline.kafka.positions import End, Intake, Span
+from pipeline.kafka.sources.groups import listing
+from pipeline.kafka.sources.groups.settings import ListedGroup, Listing
 from pipeline.kafka.sources.log_offsets import ask
 from pipeline.kafka.sources.log_offsets.settings import Share
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
@@ -126,3 +129,51 @@ def test_batch_of_which_the_tables_cannot_say_whether_it_ran_reads_nothing_and_s
     assert told is not None
     assert told.failure == ("StorageUnavailableError", "Stale file handle")
     assert (part.spans, part.share, asked) == ((), None, [])
+
+
+ASKING = replace(SETTINGS, most_group_requests=50)
+GROUPS = Listing(groups=tuple(ListedGroup(f"g{number:03}", "classic", None) for number in range(150)))
+
+
+def asking(monkeypatch: pytest.MonkeyPatch, of: SourceOffset, **stamps: Stamp) -> list[Part]:
+    """The parts where coordinators are asked; no group is marked."""
+    monkeypatch.setattr(listing, "listed", lambda _settings: GROUPS)
+    planner = Planner(ASKING, ask=dict, stamps=stamps.get, doubtful=dict)
+    return parts_of(of.to_json(), planner, ASKING)
+
+
+def test_tasks_that_ask_for_groups_read_no_records_and_ask_for_log_ends_after_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading, first, second = asking(monkeypatch, offset(span(0, 5)), partition_lag=stamp_of(parallelism=8))
+
+    assert ([one.key for one in reading.spans], reading.groups, reading.share) == (
+        [(OFFSETS_TOPIC, 0)],
+        None,
+        None,
+    )
+    assert (first.listing, first.share, second.listing, second.share) == (GROUPS, ASKED, None, None)
+    assert first.groups is not None
+    assert second.groups is not None
+    assert sorted((*first.groups.groups, *second.groups.groups), key=lambda one: one.group_id) == [
+        *GROUPS.groups
+    ]
+    assert first.groups.at_once + second.groups.at_once == 50
+
+
+def test_batch_that_runs_again_asks_for_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = stamp_of(tick=7, spans=(span(0, 5),))
+
+    (part,) = asking(monkeypatch, offset(span(0, 9)), topic_offsets=begun)
+
+    assert (part.groups, part.listing, part.share) == (None, None, None)
+
+
+def test_quiet_groups_are_listed_and_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Planner, "quiet", lambda _self, tick: {"g000"} if tick == 7 else set())
+
+    _, *askers = asking(monkeypatch, offset(span(0, 5)), partition_lag=stamp_of(parallelism=8))
+
+    asked_for = {one.group_id for part in askers if part.groups for one in part.groups.groups}
+    assert askers[0].listing == GROUPS
+    assert asked_for == {one.group_id for one in GROUPS.groups} - {"g000"}

@@ -204,3 +204,27 @@ def test_trust_in_what_was_followed_holds_only_for_the_query_that_has_followed()
         one.now_s = 3600.0
 
     assert [len(choose().intake.reread) for choose in chosen] == [0, 1]
+
+
+def test_group_is_left_out_while_it_is_quiet_and_its_answer_is_younger_than_the_age_at_the_next_batch() -> (
+    None
+):
+    world = World(interval_s=30, group_max_age_s=120)
+    minute = 60_000
+    times = {
+        "changed lately": (NOW_MS, NOW_MS - minute),
+        "quiet": (NOW_MS, NOW_MS - 2 * minute),
+        "quiet and too old by the next batch": (NOW_MS - 91_000, NOW_MS - 9 * minute),
+        "quiet and just young enough": (NOW_MS - 90_000, NOW_MS - 9 * minute),
+    }
+    world.stamps["partition_lag"] = stamp_of(asked=times)
+
+    assert world.planner.quiet(NOW_MS) == {"quiet", "quiet and just young enough"}
+
+
+def test_no_group_is_left_out_without_an_age_or_before_the_first_batch() -> None:
+    world = World(interval_s=30, group_max_age_s=0)
+    assert world.planner.quiet(NOW_MS) == set()
+
+    world.stamps["partition_lag"] = stamp_of(asked={"g": (NOW_MS, NOW_MS - 99_000)})
+    assert world.planner.quiet(NOW_MS) == set()

@@ -11,6 +11,9 @@ import pytest
 
 from pipeline.decode.rows import ARROW
 from pipeline.kafka.positions import Span
+from pipeline.kafka.sources.groups import ask as groups_ask
+from pipeline.kafka.sources.groups.ask import Commit, GroupAnswer, Member
+from pipeline.kafka.sources.groups.settings import GroupShare, GroupsSettings, ListedGroup, Listing
 from pipeline.kafka.sources.log_offsets.ask import LOG_OFFSETS
 from pipeline.kafka.sources.log_offsets.settings import Share
 from pipeline.kafka.topic_configs import OFFSETS_TOPIC
@@ -107,3 +110,83 @@ def test_only_attempt_asks(brokers: list[str]) -> None:
     rows(Part(spans=SPANS), attempts=1)
 
     assert brokers == ["records"]
+
+
+GROUP = ListedGroup("g", "classic", "Stable")
+GROUPS = GroupShare(groups=(GROUP, ListedGroup("h", "consumer", "Empty")), at_once=2)
+
+
+@pytest.fixture
+def coordinators(monkeypatch: pytest.MonkeyPatch, brokers: list[str]) -> None:
+    """One group has committed in two topics, of the other nothing is known; log ends are told as they are asked for."""
+
+    def ask(_settings: GroupsSettings, share: GroupShare) -> Iterator[GroupAnswer]:
+        brokers.append("groups")
+        first, second = share.groups
+        member = Member("m", None, "c", "/h", {"t": [5]})
+        commits = (Commit("t", 5, 40, None), Commit("gone", 0, 2, None))
+        yield GroupAnswer(group=first, assignor="range", members=(member,), commits=commits)
+        yield GroupAnswer(group=second, error="silent")
+
+    def ask_ends(_settings: Any, share: Share) -> pa.RecordBatch:
+        brokers.append(f"log ends of {share.topics}")
+        told: list[dict[str, Any]] = [
+            {"topic": topic, "partition": number, "error": "no such topic" if topic == "gone" else None}
+            for topic, numbers in share.topics
+            for number in numbers
+        ]
+        return pa.RecordBatch.from_pylist(told, schema=LOG_OFFSETS)
+
+    monkeypatch.setattr(groups_ask, "ask", ask)
+    monkeypatch.setattr(reading, "ask", ask_ends)
+
+
+@pytest.mark.usefixtures("coordinators")
+def test_task_asks_for_log_ends_of_what_was_committed_once_its_groups_have_answered(
+    brokers: list[str],
+) -> None:
+    found = rows(Part(groups=GROUPS, share=Share(topics=(("t", (0,)),))))
+
+    assert brokers == ["groups", "log ends of (('gone', (0,)), ('t', (0, 5)))"]
+    # That a topic is gone is for the listing to say.
+    ends = [(row["topic"], row["partition"]) for row in found if row["row_kind"] == "log_offset"]
+    assert ends == [("t", 0), ("t", 5)]
+
+
+@pytest.mark.usefixtures("coordinators")
+def test_answers_become_rows_without_a_place_in_the_offsets_topic() -> None:
+    found = rows(Part(listing=Listing(groups=(GROUP,), error="one is silent"), groups=GROUPS))
+
+    said = {"group_listing", "listed", "asked"}
+    assert [(row["row_kind"], row["group_id"], row["error"]) for row in found if row["row_kind"] in said] == [
+        ("group_listing", None, "one is silent"),
+        ("listed", "g", None),
+        ("asked", "g", None),
+        ("asked", "h", "silent"),
+    ]
+    commits = [row for row in found if row["row_kind"] == "commit"]
+    assert [(row["topic"], row["partition"], row["committed_offset"]) for row in commits] == [
+        ("t", 5, 40),
+        ("gone", 0, 2),
+    ]
+    groups = [row for row in found if row["row_kind"] == "group"]
+    assert [(row["group_id"], row["generation"], row["members"] is None) for row in groups] == [
+        ("g", None, False),
+        ("h", None, True),
+    ]
+    unplaced = [
+        (row["offsets_partition"], row["position"], row["commit_timestamp_ms"]) for row in commits + groups
+    ]
+    assert {*unplaced} == {(None, None, None)}
+
+
+@pytest.mark.usefixtures("coordinators")
+def test_last_attempt_asks_for_no_group_and_says_why(brokers: list[str]) -> None:
+    found = rows(Part(groups=GROUPS, share=SHARE), attempt=3)
+
+    died = "the task that asks the brokers has died 3 times"
+    assert brokers == []
+    assert [(row["group_id"], row["error"]) for row in found if row["row_kind"] == "asked"] == [
+        ("g", died),
+        ("h", died),
+    ]

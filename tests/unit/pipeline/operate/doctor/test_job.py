@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from pipeline.tables.owner.beat_file import FILE_NAME
+from pipeline.tables.stamp import NO_PLANS_BY_ANSWERS
 from tests.support.findings import told
 from tests.support.frames import NOW_MS, at
 from tests.support.patient import Patient, group, lag
@@ -105,6 +106,19 @@ def test_partitions_behind_and_held_plans_are_told(patient: Patient) -> None:
             "2 of 4 partitions of the offsets topic are behind, and their groups provisional: 900 records left",
         ),
         ("problem", "no plan is made for any group: topic x cannot be read"),
+    ]
+
+
+def test_job_that_asks_coordinators_has_no_offsets_topic_and_makes_no_plans_by_its_nature(
+    patient: Patient,
+) -> None:
+    patient.write("partition_lag", lag(0), held=NO_PLANS_BY_ANSWERS)
+
+    assert told(patient.findings(group_id=None), "job") == [
+        ("note", f"no plan is made for any group: {NO_PLANS_BY_ANSWERS}")
+    ]
+    assert told(patient.findings(), "planned") == [
+        ("note", f"no plan is made for any group: {NO_PLANS_BY_ANSWERS}")
     ]
 
 

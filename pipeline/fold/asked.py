@@ -1,0 +1,88 @@
+"""Fold: what coordinators were asked for in a batch, and what follows for what is stored.
+
+A coordinator that answers gives all commits of a group: what it does not name is gone, unless this user may not see its
+topic. Where no coordinator answers, what is stored stays, with the reason.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assignor.model.arrays import Bools
+from pipeline.arrow_columns import bools
+from pipeline.row_keys import LAG_KEY, NO_ROW, PARTITION_KEY, codes, looked_up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The groups that a batch has asked for; it goes to the tasks."""
+
+    answered: Sequence[str] = ()
+    """Those whose coordinator has said everything."""
+    unanswered: Mapping[str, str] = field(default_factory=dict)
+    """By group: why nothing is known of it now."""
+    unwanted: Sequence[str] = ()
+    """Topics whose commits are no longer taken."""
+
+
+def with_absent(stored: pa.Table, commits: pa.Table, asked: Asked, logs: pa.Table) -> pa.Table:
+    """The commits, and a tombstone for each stored one that its coordinator no longer names.
+
+    Args:
+        stored: `schemas.PARTITION_LAG`.
+        commits: Decoded rows of kind 'commit'.
+        asked: See `Asked`.
+        logs: `error` and `deleted_at` of `schemas.TOPIC_OFFSETS`. Coordinators leave out what this user may not see, so
+            a partition of which the brokers say nothing keeps its commit.
+    """
+    if not asked.answered:
+        return commits
+    own, named = codes(LAG_KEY, stored, commits)
+    wanted, known = codes(PARTITION_KEY, stored, logs)
+    log = looked_up(wanted, known)
+    is_told = pc.or_(pc.is_null(logs["error"]), pc.is_valid(logs["deleted_at"]))
+    is_seen = pc.fill_null(is_told.take(pa.array(log, mask=log == NO_ROW)), fill_value=False)
+    is_absent = (
+        is_answered(stored["group_id"].combine_chunks(), asked)
+        & (looked_up(own, named) == NO_ROW)
+        & (bools(is_seen.combine_chunks()) | _is_one_of(stored["topic"], asked.unwanted))
+        & bools(pc.is_valid(stored["committed_offset"]).combine_chunks())
+    )
+    gone = stored.select(LAG_KEY).filter(pa.array(is_absent))
+    gone = gone.append_column("row_kind", pa.repeat("tombstone", gone.num_rows))
+    return pa.concat_tables([commits, gone], promote_options="permissive")
+
+
+def why_unanswered(groups: pa.Array, asked: Asked) -> pa.Array:
+    """Why nothing is known now of each of these groups; null where that is not so."""
+    names = pa.array(list(asked.unanswered), pa.string())
+    reasons = pa.array(list(asked.unanswered.values()), pa.string())
+    return reasons.take(pc.index_in(groups, value_set=names))
+
+
+def is_answered(groups: pa.Array, asked: Asked) -> Bools:
+    """Which of these groups have an answer."""
+    return bools(pc.is_in(groups, value_set=pa.array(asked.answered, pa.string())))
+
+
+def _is_one_of(topics: pa.ChunkedArray, names: Sequence[str]) -> Bools:
+    return bools(pc.is_in(topics, value_set=pa.array(names, pa.string())).combine_chunks())
+
+
+def marked(groups: pa.Table, asked: Asked) -> pa.Table:
+    """The groups; those that had no answer are not confirmed, and say why.
+
+    Args:
+        groups: With `confirmed` and `unconfirmed_reason`.
+        asked: See `Asked`.
+    """
+    why = why_unanswered(groups["group_id"].combine_chunks(), asked)
+    columns = {
+        "confirmed": pc.and_(groups["confirmed"].combine_chunks(), pc.is_null(why)),
+        "unconfirmed_reason": pc.coalesce(why, groups["unconfirmed_reason"].combine_chunks()),
+    }
+    for name, column in columns.items():
+        groups = groups.set_column(groups.column_names.index(name), name, column)
+    return groups

@@ -1,0 +1,206 @@
+"""Source: what one task asks coordinators: who is in each group, and what the group has committed.
+
+librdkafka 2.16 ends its process when a broker answers an admin client's question for offsets by NOT_COORDINATOR. So
+a client lives as long as its task, to which no coordinator of an earlier batch is known, and only a coordinator that
+has just described the group is asked for its offsets. Where the process ends all the same, Spark tries the task again.
+"""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import final
+
+from confluent_kafka import OFFSET_INVALID, ConsumerGroupTopicPartitions, KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, MemberDescription
+
+from pipeline.kafka.asking import answer, in_words
+from pipeline.kafka.client import admin_of
+from pipeline.kafka.sources.groups.listing import state_of, type_of
+from pipeline.kafka.sources.groups.settings import (
+    NOT_ASKED_IN_TIME,
+    GroupShare,
+    GroupsSettings,
+    ListedGroup,
+)
+
+# Less says nothing about the broker, and librdkafka does not bear every short time-out.
+_LEAST_S = 1.0
+_NO_SUCH_GROUP = "its coordinator does not know the group, which was listed a moment before"
+_UNASKABLE = "the client cannot ask for a group of this name"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member as its coordinator describes it."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    assigned: dict[str, list[int]]
+    """Partition numbers by topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The offset that a group has committed."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupAnswer:
+    """What was said of one group: all of it, or nothing and why."""
+
+    group: ListedGroup
+    assignor: str | None = None
+    members: tuple[Member, ...] | None = None
+    """None where the coordinator describes no group of this type."""
+    commits: tuple[Commit, ...] = ()
+    error: str | None = None
+    """Why nothing is known now."""
+
+
+def ask(settings: GroupsSettings, share: GroupShare) -> Iterator[GroupAnswer]:
+    """An answer for each group of the share, whatever the brokers do."""
+    try:
+        admin = admin_of(settings.properties)
+    except KafkaException as failure:
+        yield from unanswered(share, in_words(failure))
+        return
+    questions = _Questions(admin, ends_at_s=time.monotonic() + settings.request_timeout_s)
+    with ThreadPoolExecutor(share.at_once) as pool:
+        yield from pool.map(questions.answered, share.groups)
+
+
+def unanswered(share: GroupShare, error: str) -> Iterator[GroupAnswer]:
+    """Answers for a share that cannot be asked for: each has the error."""
+    return (GroupAnswer(group=group, error=error) for group in share.groups)
+
+
+@final
+class _Questions:
+    """Questions for groups that share one client and one deadline."""
+
+    def __init__(self, admin: AdminClient, *, ends_at_s: float) -> None:
+        """Ask nothing.
+
+        Args:
+            admin: Asks, from several threads.
+            ends_at_s: By the monotonic clock.
+        """
+        self._admin = admin
+        self._ends_at_s = ends_at_s
+
+    def answered(self, group: ListedGroup) -> GroupAnswer:
+        """What the group's coordinator says."""
+        error = self._why_unasked(group)
+        if error is not None:
+            return GroupAnswer(group=group, error=error)
+        try:
+            return self._said(group)
+        except KafkaException as failure:
+            return GroupAnswer(group=group, error=f"its coordinator did not answer: {in_words(failure)}")
+
+    def _why_unasked(self, group: ListedGroup) -> str | None:
+        if not group.group_id or "\0" in group.group_id:
+            # librdkafka takes names as C strings: another group than this one would be asked for.
+            return _UNASKABLE
+        return NOT_ASKED_IN_TIME if self._left_s() < _LEAST_S else None
+
+    def _said(self, group: ListedGroup) -> GroupAnswer:
+        """Members and commits of the group.
+
+        Raises:
+            KafkaException: There is no answer, or a refusal.
+        """
+        described = self._described(group)
+        commits = self._commits(group.group_id)
+        if isinstance(commits, str):
+            return GroupAnswer(group=group, error=commits)
+        if described is None and (commits == () or group.group_type == "classic"):
+            return GroupAnswer(group=group, error=_NO_SUCH_GROUP)
+        if described is None:
+            # Share and streams groups, of which share groups commit nothing.
+            return GroupAnswer(group=group, commits=commits or ())
+        return GroupAnswer(
+            group=_as_described(group, described),
+            assignor=described.partition_assignor or None,
+            members=tuple(map(_member, described.members)),
+            commits=commits or (),
+        )
+
+    def _left_s(self) -> float:
+        return self._ends_at_s - time.monotonic()
+
+    def _described(self, group: ListedGroup) -> ConsumerGroupDescription | None:
+        """The group; None where its coordinator has none of this name, or describes none of this type.
+
+        Raises:
+            KafkaException: There is no answer, or a refusal.
+        """
+        left_s = max(_LEAST_S, self._left_s())
+        asked = self._admin.describe_consumer_groups([group.group_id], request_timeout=left_s)
+        try:
+            described: ConsumerGroupDescription = answer(asked[group.group_id], left_s)
+        except KafkaException as failure:
+            if failure.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return None
+            raise
+        return None if state_of(described) == "Dead" else described
+
+    def _commits(self, group_id: str) -> tuple[Commit, ...] | str | None:
+        """All that the group has committed; a text where some of it is not known; None where such groups do not commit.
+
+        Raises:
+            KafkaException: There is no answer, or a refusal.
+        """
+        left_s = max(_LEAST_S, self._left_s())
+        asked = self._admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group_id)], request_timeout=left_s
+        )
+        try:
+            answered = answer(asked[group_id], left_s)
+        except KafkaException as failure:
+            if failure.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return None
+            raise
+        found = []
+        for one in answered.topic_partitions or ():
+            if one.error is not None:
+                return f"its coordinator does not tell its commit in {one.topic}-{one.partition}: {one.error.str()}"
+            if one.offset == OFFSET_INVALID:
+                continue
+            if one.offset < 0:
+                return (
+                    f"its coordinator gives offset {one.offset} for its commit in {one.topic}-{one.partition}"
+                )
+            found.append(Commit(one.topic, one.partition, one.offset, one.leader_epoch))
+        return tuple(found)
+
+
+def _as_described(group: ListedGroup, described: ConsumerGroupDescription) -> ListedGroup:
+    """The group with what is newer, or said only where a group is asked for by its name."""
+    kind = type_of(described)
+    return ListedGroup(
+        group.group_id,
+        kind if group.group_type == "unknown" else group.group_type,
+        state_of(described) or group.state,
+    )
+
+
+def _member(member: MemberDescription) -> Member:
+    given: dict[str, list[int]] = {}
+    for one in member.assignment.topic_partitions:
+        given.setdefault(one.topic, []).append(one.partition)
+    return Member(
+        member.member_id,
+        member.group_instance_id or None,
+        member.client_id,
+        member.host,
+        {topic: sorted(numbers) for topic, numbers in given.items()},
+    )

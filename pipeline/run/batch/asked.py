@@ -1,0 +1,148 @@
+"""What a batch has asked coordinators for, where commits come from them: who answered, and which groups are gone."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.fold.asked import Asked
+from pipeline.kafka.ghosts import Committed
+from pipeline.kafka.positions import PartitionKey
+from pipeline.row_keys import LAG_KEY, codes
+from pipeline.run.batch.intake import Settled
+
+_UNLISTED = "no broker lists the group any more; whether it was deleted, its coordinator is asked by name"
+
+
+def is_whole(batch: Settled) -> bool:
+    """Whether every group was listed and has answered; so it is where commits are read from the offsets topic."""
+    if not batch.services.config.source.asks_groups:
+        return True
+    listings, errors = _listings(batch), _of_kind(batch, "asked")["error"]
+    return listings.num_rows > 0 and not len(pc.drop_null(listings["error"])) + len(pc.drop_null(errors))
+
+
+def gone_groups(batch: Settled) -> tuple[str, ...]:
+    """Stored groups that do not count: nobody wants them, or no broker lists them and their coordinators deny them."""
+    if batch.is_replay:
+        return ()
+    source = batch.services.config.source
+    unlisted, why = _unlisted(batch)
+    unwanted = {group for group in unlisted if not source.wants_group(group)}
+    if why is not None:
+        return tuple(sorted(unwanted))
+    missing = [group for group in unlisted if group not in unwanted]
+    gone = batch.services.ghosts.among(_committed(batch, missing))
+    return tuple(sorted({*unwanted, *gone}))
+
+
+def asked_groups(batch: Settled, gone: Iterable[str]) -> Asked:
+    """Who has answered, and why others have not; nobody was asked by a batch that runs again.
+
+    Args:
+        batch: Whose rows are read.
+        gone: `gone_groups`.
+    """
+    if batch.is_replay:
+        return Asked()
+    unlisted, why = _unlisted(batch)
+    rows = _of_kind(batch, "asked")
+    is_answered = pc.is_null(rows["error"])
+    silent = rows.filter(pc.invert(is_answered)).select(["group_id", "error"]).to_pylist()
+    return Asked(
+        answered=rows.filter(is_answered)["group_id"].to_pylist(),
+        unanswered={
+            **dict.fromkeys(sorted(unlisted.difference(gone)), why or _UNLISTED),
+            **{row["group_id"]: row["error"] for row in silent},
+        },
+        unwanted=_unwanted_topics(batch),
+    )
+
+
+def times_of(batch: Settled, asked: Asked) -> Mapping[str, tuple[int, int]]:
+    """`Stamp.asked` after the batch: by group when it answered last, and when its commits were last others.
+
+    Args:
+        batch: Whose rows are read; one that runs again has asked nobody.
+        asked: `asked_groups`.
+    """
+    newest = batch.driver.progress.stamp
+    before = {} if newest is None else newest.asked
+    if batch.is_replay:
+        return before
+    at_ms, changed = batch.stamp.at_ms, _changed(batch, asked)
+    listed = {*_of_kind(batch, "listed")["group_id"].to_pylist()} - asked.unanswered.keys()
+    times = {group: times for group, times in before.items() if group in listed}
+    for group in asked.answered:
+        is_same = group in before and group not in changed
+        times[group] = at_ms, before[group][1] if is_same else at_ms
+    return times
+
+
+def _changed(batch: Settled, asked: Asked) -> set[str]:
+    """Groups of which a commit is another one than what is stored, or is new, or gone."""
+    columns = [*LAG_KEY, "committed_offset"]
+    is_answered = pc.field("group_id").isin(pa.array(asked.answered, pa.string()))
+    stored = batch.services.store.arrow(
+        "partition_lag", columns, is_answered & pc.field("committed_offset").is_valid()
+    )
+    told = batch.read.decoded.kind("commit").select(columns)
+    old, new = codes(columns, stored, told)
+    others = (stored.filter(pa.array(~np.isin(old, new))), told.filter(pa.array(~np.isin(new, old))))
+    return {group for rows in others for group in rows["group_id"].unique().to_pylist()}
+
+
+def remarks_of(asked: Asked) -> tuple[str, ...]:
+    """What an operator should know of groups that have no answer."""
+    if not asked.unanswered:
+        return ()
+    group, why = next(iter(asked.unanswered.items()))
+    text = (
+        f"{len(asked.unanswered)} groups keep what was known of them, marked as old (with * in `lagwise lag` and "
+        f"`lagwise groups`), because no coordinator told anything else; {group}: {why}"
+    )
+    return (text,)
+
+
+def _unlisted(batch: Settled) -> tuple[set[str], str | None]:
+    """Stored groups that were not listed, and why they may be there all the same."""
+    store = batch.services.store
+    stored = {
+        name
+        for table in ("consumer_groups", "partition_lag")
+        for name in store.arrow(table, ["group_id"])["group_id"].unique().to_pylist()
+    }
+    listings = _listings(batch)
+    listed = {*_of_kind(batch, "listed")["group_id"].to_pylist()}
+    if not listings.num_rows:
+        return stored - listed, "groups were not listed: the task that hands on the list has no answer"
+    return stored - listed, listings["error"][0].as_py()
+
+
+def _listings(batch: Settled) -> pa.Table:
+    return _of_kind(batch, "group_listing")
+
+
+def _of_kind(batch: Settled, kind: str) -> pa.Table:
+    return batch.read.decoded.kind(kind)
+
+
+def _committed(batch: Settled, groups: list[str]) -> Committed:
+    """The partitions that these groups have committed."""
+    if not groups:
+        return {}
+    is_of = pc.field("group_id").isin(pa.array(groups, pa.string())) & pc.field("committed_offset").is_valid()
+    rows = batch.services.store.arrow("partition_lag", ["group_id", "topic", "partition"], is_of)
+    found: dict[str, list[PartitionKey]] = {group: [] for group in sorted(groups)}
+    for row in rows.to_pylist():
+        found[row["group_id"]].append((row["topic"], row["partition"]))
+    return {group: tuple(keys) for group, keys in found.items()}
+
+
+def _unwanted_topics(batch: Settled) -> tuple[str, ...]:
+    """Stored topics that are no longer wanted: filters change with a start only."""
+    if batch.past is None:
+        return ()
+    names = batch.services.store.arrow("partition_lag", ["topic"])["topic"].unique().to_pylist()
+    return tuple(name for name in names if not batch.services.config.source.wants_topic(name))
